@@ -1,0 +1,178 @@
+/* A bucket kept as one moment: when it will be full again.
+ *
+ *        now          full_at        now + span
+ *   ------|--------------|---------------|------>  time
+ *         |<--- debt --->|<--- room ---->|
+ *
+ * Spending moves full_at to the right, waiting lets now catch up. Tokens are
+ * never stored: room divided by the time of one token is how many there are.
+ *
+ * Why not a count and a timestamp? Two fields need a wider compare-and-swap,
+ * and every refill must decide what to do with the fraction of a token left
+ * over. A moment has no fraction to lose.
+ *
+ * What was counted is tokens, so when a rule's rate changes the debt must keep
+ * its worth in tokens, not in time: the state remembers the token time it was
+ * written under, in 22 bits rounded against the caller.
+ *
+ *   83                       22 21       0
+ *   [ full_at, ns: 62 bits     | token: 22 ]
+ *
+ * Zero lies in every clock's past: an untouched state is a full bucket.
+ */
+#include "algo/bucket.h"
+
+#include "algo/state.h"
+#include "base/number.h"
+
+enum { TOKEN_BITS = 22, DECIMAL_BITS = 17, BINARY_BITS = 16 };
+
+/* Two ways to shorten a number, the top bit says which:
+ *
+ *   0 kkkk m…   m·10^k    17 bits of m     round rates: 10/s is 10^8 ns
+ *   1 eeeeee m… m·2^e     15 bits of m below its leading one
+ *
+ * The larger of the two, both rounded down, is the closer. */
+static uint32_t shorten_decimal(int64_t value, int64_t *rounded)
+{
+    uint32_t k = 0;
+    int64_t m = value;
+    int64_t unit = 1;
+    while (m >> DECIMAL_BITS) {
+        m /= 10;
+        unit *= 10;
+        k++;
+    }
+    *rounded = m * unit;
+    return k << DECIMAL_BITS | (uint32_t)m;
+}
+
+static uint32_t shorten_binary(int64_t value, int64_t *rounded)
+{
+    uint32_t e = 0;
+    int64_t m = value;
+    while (m >> BINARY_BITS) {
+        m >>= 1;
+        e++;
+    }
+    *rounded = m << e;
+    uint32_t below_leading_one = (uint32_t)m & ((1u << (BINARY_BITS - 1)) - 1);
+    return 1u << (TOKEN_BITS - 1) | e << (BINARY_BITS - 1) | below_leading_one;
+}
+
+uint32_t sl_token_short(int64_t token_ns)
+{
+    int64_t decimal_ns, binary_ns;
+    uint32_t decimal = shorten_decimal(token_ns, &decimal_ns);
+    uint32_t binary = shorten_binary(token_ns, &binary_ns);
+    return decimal_ns >= binary_ns ? decimal : binary;
+}
+
+int64_t sl_token_value(uint32_t form)
+{
+    if (form >> (TOKEN_BITS - 1)) {
+        uint32_t e = form >> (BINARY_BITS - 1) & 63;
+        int64_t m = (form & ((1u << (BINARY_BITS - 1)) - 1)) | 1u << (BINARY_BITS - 1);
+        return e < 47 ? m << e : 0;
+    }
+    int64_t value = form & ((1u << DECIMAL_BITS) - 1);
+    for (uint32_t k = form >> DECIMAL_BITS; k && value < INT64_MAX / 10; k--)
+        value *= 10;
+    return value;
+}
+
+static int64_t span_ns(const struct sl_limit *limit)
+{
+    return limit->capacity * limit->token_ns;
+}
+
+/* The debt in tokens of another size: dearer tokens, more time. */
+static int64_t converted_ns(const struct sl_limit *limit, int64_t debt_ns, int64_t written_ns)
+{
+    if (written_ns == 0)
+        return span_ns(limit); /* no legal state says so */
+    sl_u128 converted = sl_mul_div_ceil(debt_ns, limit->token_ns, written_ns);
+    return converted < (sl_u128)span_ns(limit) ? (int64_t)converted : span_ns(limit);
+}
+
+int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *state,
+                          int64_t now_us, bool *repair)
+{
+    sl_bits bits = sl_state_bits(state);
+    int64_t debt_ns = (int64_t)(bits >> TOKEN_BITS) - now_us * 1000;
+    *repair = false;
+    if (debt_ns <= 0)
+        return 0;
+    uint32_t form = (uint32_t)bits & ((1u << TOKEN_BITS) - 1);
+    if (form != limit->token_form) {
+        *repair = true;
+        return converted_ns(limit, debt_ns, sl_token_value(form));
+    }
+    /* Above span: no legal state of this limit reaches so far. A clamp that is
+     * forgotten denies for as long as the clock had leapt, hence a repair. */
+    *repair = debt_ns > span_ns(limit);
+    return sl_min_i64(debt_ns, span_ns(limit));
+}
+
+static void put(const struct sl_limit *limit, struct sl_state *state, int64_t full_at_ns)
+{
+    sl_state_put(state, (sl_bits)(uint64_t)full_at_ns << TOKEN_BITS | limit->token_form);
+}
+
+struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_state *state,
+                                  struct sl_ask ask)
+{
+    struct sl_answer answer = { .allowed = true };
+    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &answer.repair);
+    if (ask.cost > limit->capacity) {
+        answer.allowed = false;
+        answer.retry_after_us = SL_NEVER;
+        return answer;
+    }
+    int64_t over_ns = debt_ns + ask.cost * limit->token_ns - span_ns(limit);
+    if (over_ns > 0) {
+        answer.allowed = false;
+        answer.retry_after_us = sl_div_ceil(over_ns, 1000);
+    }
+    return answer;
+}
+
+void sl_bucket_charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+{
+    bool repair;
+    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
+    put(limit, state, ask.now_us * 1000 + debt_ns + ask.cost * limit->token_ns);
+}
+
+struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct sl_state *state,
+                                    int64_t now_us)
+{
+    bool repair;
+    int64_t debt_ns = sl_bucket_debt_ns(limit, state, now_us, &repair);
+    return (struct sl_figures){
+        .remaining = (span_ns(limit) - debt_ns) / limit->token_ns,
+        .reset_at_us = now_us + sl_div_ceil(debt_ns, 1000),
+    };
+}
+
+/* Which part of the charge time has paid already is not recorded; that it
+ * was paid first is the reading that gives back least. */
+bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                      int64_t charged_at_us)
+{
+    bool repair;
+    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
+    int64_t paid_ns = sl_max_i64(ask.now_us - charged_at_us, 0) * 1000;
+    int64_t charged_ns = sl_min_i64(ask.cost, limit->capacity) * limit->token_ns;
+    int64_t back_ns = sl_min_i64(charged_ns - paid_ns, debt_ns);
+    if (back_ns <= 0)
+        return false;
+    put(limit, state, ask.now_us * 1000 + debt_ns - back_ns);
+    return true;
+}
+
+int64_t sl_bucket_capacity_max(int64_t window_us)
+{
+    (void)window_us;
+    return SL_SPAN_MAX_NS; /* at one nanosecond a token */
+}

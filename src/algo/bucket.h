@@ -1,0 +1,27 @@
+/* What the token bucket and the leaky bucket share: a debt that time pays. */
+#ifndef SL_ALGO_BUCKET_H
+#define SL_ALGO_BUCKET_H
+
+#include "algo/algo.h"
+
+/* The debt at `now_us` under this limit, 0 to capacity · token_ns. *repair
+ * says whether that is not what the state says by itself. */
+int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *state,
+                          int64_t now_us, bool *repair);
+
+struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_state *state,
+                                  struct sl_ask ask);
+void sl_bucket_charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);
+struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct sl_state *state,
+                                    int64_t now_us);
+bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                      int64_t charged_at_us);
+int64_t sl_bucket_capacity_max(int64_t window_us);
+
+/* A token time in 22 bits, rounded down, and back. Exact below 2^16 and for
+ * every m·10^k with m below 2^17, which is what people write; else at most
+ * 2^-15 short. Equal times have equal forms. */
+uint32_t sl_token_short(int64_t token_ns);
+int64_t sl_token_value(uint32_t form);
+
+#endif

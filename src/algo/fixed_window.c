@@ -1,0 +1,104 @@
+/* Fixed window: a count that starts again when the window ends.
+ *
+ *      start           now        until
+ *   -----|--------------|-----------|------>  time
+ *        |<-------- window -------->|
+ *
+ * Kept as the window's end and the count. The start is the end minus the
+ * rule's window: a change of window starts its keys afresh, so the two always
+ * belong together.
+ *
+ * Windows are aligned to the epoch, so all callers' windows turn over at the
+ * same instant; with `align: first_request` each key's window starts at its
+ * first charge. Either way up to twice the limit can pass around the boundary
+ * of two windows. That is the price of one counter; the sliding algorithms
+ * beside this file do not pay it.
+ *
+ * Zero ends at the epoch: nothing is counted.
+ */
+#include "algo/state.h"
+
+/* The window that a decision at `now_us` belongs to. */
+struct window {
+    int64_t until_us;
+    int64_t count;
+    bool repaired;
+};
+
+static int64_t until_us(const struct sl_limit *limit, int64_t start_us)
+{
+    if (!limit->first_request)
+        start_us = sl_aligned_start_us(start_us, limit->window_us);
+    return start_us + limit->window_us;
+}
+
+static struct window window_at(const struct sl_limit *limit, const struct sl_state *state,
+                               int64_t now_us)
+{
+    struct window stored = { sl_state_until_us(state), sl_state_count(state), false };
+    if (stored.until_us <= now_us || stored.count == 0)
+        return (struct window){ until_us(limit, now_us), 0, false };
+    int64_t ahead_us = stored.until_us - limit->window_us - now_us;
+    if (ahead_us <= limit->window_us)
+        return stored; /* it began, or the clock stepped back: decide as of its start */
+    return (struct window){ until_us(limit, now_us), limit->capacity, true };
+}
+
+static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
+                               struct sl_ask ask)
+{
+    struct window window = window_at(limit, state, ask.now_us);
+    struct sl_answer answer = { .allowed = true, .repair = window.repaired };
+    if (ask.cost == 0 || window.count + ask.cost <= limit->capacity)
+        return answer;
+    answer.allowed = false;
+    answer.retry_after_us =
+        ask.cost > limit->capacity ? SL_NEVER : window.until_us - ask.now_us;
+    return answer;
+}
+
+static void charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+{
+    struct window window = window_at(limit, state, ask.now_us);
+    sl_state_put_dated(state, window.until_us, (uint32_t)window.count + ask.cost);
+}
+
+static struct sl_figures figures(const struct sl_limit *limit, const struct sl_state *state,
+                                 int64_t now_us)
+{
+    struct window window = window_at(limit, state, now_us);
+    int64_t left = limit->capacity - window.count;
+    return (struct sl_figures){
+        .remaining = left > 0 ? left : 0,
+        .reset_at_us = window.count ? window.until_us : now_us,
+    };
+}
+
+static bool refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                       int64_t charged_at_us)
+{
+    struct window window = window_at(limit, state, ask.now_us);
+    bool same = charged_at_us < window.until_us &&
+                charged_at_us >= window.until_us - limit->window_us;
+    if (!same || window.count == 0 || window.repaired)
+        return false;
+    uint32_t back = ask.cost < window.count ? ask.cost : (uint32_t)window.count;
+    sl_state_put_dated(state, window.until_us, (uint32_t)window.count - back);
+    return true;
+}
+
+static int64_t capacity_max(int64_t window_us)
+{
+    (void)window_us;
+    return UINT32_MAX;
+}
+
+const struct sl_algo sl_fixed_window = {
+    .name = "fixed_window",
+    .takes_align = true,
+    .capacity_max = capacity_max,
+    .decide = decide,
+    .charge = charge,
+    .figures = figures,
+    .refund = refund,
+};

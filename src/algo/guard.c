@@ -1,0 +1,164 @@
+/* The burst guard in 84 bits. Three phases, the two low bits say which:
+ *
+ *   83            32 31           2 1 0
+ *   [ until: 52    | count: 30     | 0 ]   quiet: window's end, its count
+ *   [ until: 52    | pair: 30      | 1 ]   warned: warning's end; which window, its count
+ *   [ until: 52    | 0             | 2 ]   blocked: block's end
+ *
+ * A warning remembers by itself when it was given (its end minus the penalty),
+ * hence in which window; the current window is kept as a number of windows
+ * since then, and shares 30 bits with the count. Counts above threshold + 1
+ * mean nothing more, so they stop there. A rule whose penalty and threshold do
+ * not fit is refused by the rules file's reader (sl_guard_fits).
+ *
+ * A block keeps nothing else: it denies everything until it ends and leaves a
+ * clean slate. Zero ends at the epoch: quiet, nothing counted.
+ */
+#include "algo/guard.h"
+
+#include "algo/state.h"
+#include "base/number.h"
+
+enum phase { QUIET, WARNED, BLOCKED };
+
+enum { PAIR_BITS = 30 };
+
+/* The state, unpacked, as of a given time. */
+struct view {
+    int64_t start_us; /* of the burst window that counts */
+    int64_t count;
+    int64_t warned_until_us; /* 0: no warning in force */
+    int64_t warned_start_us; /* the window the warning was given in */
+    int64_t blocked_until_us;
+};
+
+static int64_t radix(const struct sl_guard *guard)
+{
+    return (int64_t)guard->threshold + 2;
+}
+
+bool sl_guard_fits(const struct sl_guard *guard)
+{
+    if (guard->threshold >= 1u << PAIR_BITS)
+        return false;
+    int64_t windows = guard->penalty_us / guard->window_us + 2;
+    return windows < (INT64_C(1) << PAIR_BITS) / radix(guard);
+}
+
+static struct view unpack(const struct sl_guard *guard, const struct sl_state *state)
+{
+    int64_t until_us = sl_state_until_us(state);
+    int64_t rest = sl_state_count(state) >> 2;
+    struct view view = { 0 };
+    switch (state->lo & 3) {
+    case QUIET:
+        view.start_us = until_us - guard->window_us;
+        view.count = rest;
+        break;
+    case WARNED:
+        view.warned_until_us = until_us;
+        view.warned_start_us =
+            sl_aligned_start_us(sl_max_i64(until_us - guard->penalty_us, 0), guard->window_us);
+        view.start_us = view.warned_start_us + rest / radix(guard) * guard->window_us;
+        view.count = rest % radix(guard);
+        break;
+    default:
+        view.blocked_until_us = until_us;
+    }
+    return view;
+}
+
+static void put(struct sl_state *state, int64_t until_us, int64_t rest, enum phase phase)
+{
+    sl_state_put_dated(state, until_us, (uint32_t)rest << 2 | phase);
+}
+
+static void pack(const struct sl_guard *guard, struct sl_state *state, const struct view *view)
+{
+    if (view->blocked_until_us) {
+        put(state, view->blocked_until_us, 0, BLOCKED);
+    } else if (view->warned_until_us) {
+        int64_t windows = (view->start_us - view->warned_start_us) / guard->window_us;
+        int64_t count = sl_min_i64(view->count, (int64_t)guard->threshold + 1);
+        put(state, view->warned_until_us, windows * radix(guard) + count, WARNED);
+    } else {
+        put(state, view->start_us + guard->window_us, view->count, QUIET);
+    }
+}
+
+/* No penalty reaches further than it was given for, whatever the clock did. */
+static void mend_penalties(const struct sl_guard *guard, struct view *view, int64_t now_us)
+{
+    if (view->blocked_until_us)
+        view->blocked_until_us =
+            sl_min_i64(view->blocked_until_us, now_us + 2 * guard->penalty_us);
+    if (view->warned_until_us - now_us > guard->penalty_us) {
+        view->warned_until_us = now_us + guard->penalty_us;
+        view->warned_start_us = sl_aligned_start_us(now_us, guard->window_us);
+    }
+}
+
+static void mend_window(const struct sl_guard *guard, struct view *view, int64_t now_us)
+{
+    int64_t start_us = sl_aligned_start_us(now_us, guard->window_us);
+    if (view->start_us - now_us > guard->window_us) {
+        view->start_us = start_us;
+        view->count = guard->threshold;
+    } else if (view->start_us < start_us) {
+        view->start_us = start_us;
+        view->count = 0;
+    }
+    /* A warning given under a clock that has stepped back since. */
+    view->warned_start_us = sl_min_i64(view->warned_start_us, view->start_us);
+}
+
+static struct view view_at(const struct sl_guard *guard, const struct sl_state *state,
+                           int64_t now_us)
+{
+    struct view view = unpack(guard, state);
+    if (view.blocked_until_us && view.blocked_until_us <= now_us)
+        view = (struct view){ 0 };
+    if (view.warned_until_us <= now_us)
+        view.warned_until_us = 0;
+    mend_penalties(guard, &view, now_us);
+    mend_window(guard, &view, now_us);
+    return view;
+}
+
+static enum sl_guard_event escalate(const struct sl_guard *guard, struct view *view,
+                                    int64_t now_us)
+{
+    if (view->count <= guard->threshold)
+        return SL_GUARD_QUIET;
+    if (!view->warned_until_us) {
+        view->warned_until_us = now_us + guard->penalty_us;
+        view->warned_start_us = view->start_us;
+        return SL_GUARD_WARNED;
+    }
+    if (view->start_us == view->warned_start_us)
+        return SL_GUARD_QUIET; /* the burst that was warned of: one step a window */
+    view->blocked_until_us = now_us + 2 * guard->penalty_us;
+    return SL_GUARD_BLOCKED;
+}
+
+struct sl_guard_answer sl_guard_count(const struct sl_guard *guard, struct sl_state *state,
+                                      int64_t now_us)
+{
+    struct view view = view_at(guard, state, now_us);
+    struct sl_guard_answer answer = { 0 };
+    if (!view.blocked_until_us) {
+        view.count += view.count < INT64_C(1) << (PAIR_BITS - 1);
+        answer.event = escalate(guard, &view, now_us);
+        answer.request_count = (uint32_t)view.count;
+    }
+    answer.blocked_until_us = view.blocked_until_us;
+    pack(guard, state, &view);
+    return answer;
+}
+
+struct sl_guard_answer sl_guard_peek(const struct sl_guard *guard, const struct sl_state *state,
+                                     int64_t now_us)
+{
+    struct view view = view_at(guard, state, now_us);
+    return (struct sl_guard_answer){ .blocked_until_us = view.blocked_until_us };
+}

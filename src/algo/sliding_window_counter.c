@@ -1,0 +1,202 @@
+/* Sliding window counter: the current window's count, and the previous one's
+ * weighted by how much of it a sliding window would still cover.
+ *
+ *        previous: p        current: n
+ *   |------------------|-----------|------|---->  time
+ *                      |<--- e --->|
+ *                                 now
+ *
+ *   estimate = ⌊p·(W − e)/W⌋ + n
+ *
+ * Two counters where the exact log keeps every admission: 16 bytes a key
+ * whatever the limit. The estimate assumes that the previous window's traffic
+ * was even; `docs/algorithms.md` shows what that costs on real traffic.
+ *
+ * Kept as the end of the state's influence (two windows from the start of the
+ * current one), p and n. The end is stored in units no longer than the window,
+ * so that a stranger can date the slot without knowing the rule while we, who
+ * know W, get the window back exactly. Shorter windows need finer units, which
+ * leaves fewer bits to count with:
+ *
+ *   window        unit     end       p and n, each 0 to
+ *   ≥ 60 s        2^25 µs  27 bits   2^28   in 57 bits
+ *   ≥ 1 s         2^19 µs  33 bits   2^25   in 51 bits
+ *   ≥ 1 ms        2^9 µs   43 bits   2^20   in 41 bits
+ *
+ * p and n share their bits as p·(max + 1) + n: (2^28 + 1)² is below 2^57 where
+ * two bit fields that can hold 2^28 itself would need 58.
+ *
+ * Zero ends at the epoch: nothing is counted.
+ */
+#include "algo/state.h"
+#include "base/number.h"
+
+struct layout {
+    int64_t window_min_us;
+    uint32_t unit_bits;  /* the end is stored in units of 2^unit_bits µs */
+    uint32_t count_bits; /* p and n go to 2^count_bits, inclusive */
+};
+
+static const struct layout layouts[] = {
+    { 60000000, 25, 28 },
+    { 1000000, 19, 25 },
+    { SL_WINDOW_MIN_US, 9, 20 },
+};
+
+static const struct layout *layout_of(int64_t window_us)
+{
+    const struct layout *layout = layouts;
+    while (window_us < layout->window_min_us)
+        layout++;
+    return layout;
+}
+
+/* The two windows as a decision at `now_us` sees them. */
+struct windows {
+    int64_t start_us; /* of the current one */
+    int64_t previous;
+    int64_t current;
+    bool repaired;
+};
+
+/* pair bits = 84 − end bits = 2·count_bits + 1 */
+static uint32_t pair_bits(const struct layout *layout)
+{
+    return 2 * layout->count_bits + 1;
+}
+
+static struct windows unpack(const struct sl_limit *limit, const struct sl_state *state)
+{
+    const struct layout *layout = layout_of(limit->window_us);
+    sl_bits bits = sl_state_bits(state);
+    uint64_t radix = (UINT64_C(1) << layout->count_bits) + 1;
+    uint64_t pair = (uint64_t)bits & ((UINT64_C(1) << pair_bits(layout)) - 1);
+    /* The end was rounded up to a unit, and a unit is at most a window: the
+     * last window edge at or before the rounded end is the end itself. */
+    int64_t end_us = (int64_t)(bits >> pair_bits(layout)) << layout->unit_bits;
+    int64_t edge_us = sl_aligned_start_us(end_us, limit->window_us);
+    return (struct windows){ edge_us - 2 * limit->window_us, (int64_t)(pair / radix),
+                             (int64_t)(pair % radix), false };
+}
+
+static void pack(const struct sl_limit *limit, struct sl_state *state, struct windows windows)
+{
+    const struct layout *layout = layout_of(limit->window_us);
+    uint64_t radix = (UINT64_C(1) << layout->count_bits) + 1;
+    uint64_t pair = (uint64_t)windows.previous * radix + (uint64_t)windows.current;
+    uint64_t end_us = (uint64_t)(windows.start_us + 2 * limit->window_us);
+    uint64_t unit = UINT64_C(1) << layout->unit_bits;
+    uint64_t end = (end_us + unit - 1) >> layout->unit_bits;
+    sl_state_put(state, (sl_bits)end << pair_bits(layout) | pair);
+}
+
+static struct windows windows_at(const struct sl_limit *limit, const struct sl_state *state,
+                                 int64_t now_us)
+{
+    struct windows stored = unpack(limit, state);
+    int64_t start_us = sl_aligned_start_us(now_us, limit->window_us);
+    if (stored.previous == 0 && stored.current == 0)
+        return (struct windows){ .start_us = start_us };
+    if (stored.start_us >= start_us) {
+        if (stored.start_us - now_us <= 2 * limit->window_us)
+            return stored; /* this window, or the clock stepped back: as of its start */
+        return (struct windows){ start_us, limit->capacity, limit->capacity, true };
+    }
+    bool adjacent = start_us - stored.start_us == limit->window_us;
+    return (struct windows){ start_us, adjacent ? stored.current : 0, 0, false };
+}
+
+static int64_t estimate_at(const struct sl_limit *limit, const struct windows *windows,
+                           int64_t now_us)
+{
+    int64_t elapsed_us = sl_max_i64(now_us - windows->start_us, 0);
+    return windows->current +
+           sl_mul_div_floor(windows->previous, limit->window_us - elapsed_us, limit->window_us);
+}
+
+/* How far into a window the weight of `previous` first falls to `most`:
+ * the least e with ⌊previous·(W − e)/W⌋ ≤ most. */
+static int64_t elapsed_until_us(const struct sl_limit *limit, int64_t previous, int64_t most)
+{
+    int64_t window_us = limit->window_us;
+    return window_us - (int64_t)sl_mul_div_ceil(most + 1, window_us, previous) + 1;
+}
+
+static int64_t passes_at_us(const struct sl_limit *limit, const struct windows *windows,
+                            uint32_t cost)
+{
+    int64_t room = limit->capacity - windows->current - cost;
+    if (room >= 0)
+        return windows->start_us + elapsed_until_us(limit, windows->previous, room);
+    return windows->start_us + limit->window_us +
+           elapsed_until_us(limit, windows->current, limit->capacity - cost);
+}
+
+static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
+                               struct sl_ask ask)
+{
+    struct windows windows = windows_at(limit, state, ask.now_us);
+    struct sl_answer answer = { .allowed = true, .repair = windows.repaired };
+    if (ask.cost == 0 || estimate_at(limit, &windows, ask.now_us) + ask.cost <= limit->capacity)
+        return answer;
+    answer.allowed = false;
+    answer.retry_after_us = ask.cost > limit->capacity
+                                ? SL_NEVER
+                                : passes_at_us(limit, &windows, ask.cost) - ask.now_us;
+    return answer;
+}
+
+static void charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+{
+    struct windows windows = windows_at(limit, state, ask.now_us);
+    windows.current += ask.cost;
+    pack(limit, state, windows);
+}
+
+static int64_t reset_at_us(const struct sl_limit *limit, const struct windows *windows)
+{
+    if (windows->current)
+        return windows->start_us + limit->window_us + elapsed_until_us(limit, windows->current, 0);
+    return windows->start_us + elapsed_until_us(limit, windows->previous, 0);
+}
+
+static struct sl_figures figures(const struct sl_limit *limit, const struct sl_state *state,
+                                 int64_t now_us)
+{
+    struct windows windows = windows_at(limit, state, now_us);
+    int64_t estimate = estimate_at(limit, &windows, now_us);
+    return (struct sl_figures){
+        .remaining = sl_max_i64(limit->capacity - estimate, 0),
+        .reset_at_us = estimate ? reset_at_us(limit, &windows) : now_us,
+    };
+}
+
+static bool refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                       int64_t charged_at_us)
+{
+    struct windows windows = windows_at(limit, state, ask.now_us);
+    int64_t since_us = windows.start_us - sl_aligned_start_us(charged_at_us, limit->window_us);
+    int64_t *count = since_us == 0                  ? &windows.current
+                     : since_us == limit->window_us ? &windows.previous
+                                                    : NULL;
+    if (!count || *count == 0 || windows.repaired)
+        return false;
+    uint32_t back = (uint32_t)sl_min_i64(ask.cost, *count);
+    *count -= back;
+    pack(limit, state, windows);
+    return true;
+}
+
+static int64_t capacity_max(int64_t window_us)
+{
+    return INT64_C(1) << layout_of(window_us)->count_bits;
+}
+
+const struct sl_algo sl_sliding_window_counter = {
+    .name = "sliding_window_counter",
+    .capacity_max = capacity_max,
+    .decide = decide,
+    .charge = charge,
+    .figures = figures,
+    .refund = refund,
+};

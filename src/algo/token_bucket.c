@@ -1,0 +1,16 @@
+/* Token bucket: spends from what has been saved up, refilled evenly.
+ *
+ * Bursts up to the capacity pass at once, then requests pass at the refill
+ * rate: at most C + t/T in any interval t. The arithmetic is bucket.c's. */
+#include "algo/bucket.h"
+
+const struct sl_algo sl_token_bucket = {
+    .name = "token_bucket",
+    .is_bucket = true,
+    .takes_burst = true,
+    .capacity_max = sl_bucket_capacity_max,
+    .decide = sl_bucket_decide,
+    .charge = sl_bucket_charge,
+    .figures = sl_bucket_figures,
+    .refund = sl_bucket_refund,
+};

@@ -1,0 +1,57 @@
+/* s = clamp(age + email + success − violations, 0, 1), exactly, floored once.
+ *
+ *   age      age_max · min(account age / age_full_days, 1)
+ *   success  success · successes / calls
+ *
+ * Weights are billionths. Age and success are fractions with denominators of
+ * their own: each is split into whole billionths and a rest below one, and the
+ * two rests together make one more billionth or none. So nothing is rounded
+ * before the end, and no product needs more than 128 bits.
+ */
+#include "algo/trust.h"
+
+#include "base/number.h"
+
+/* whole + rest / parts, rest below parts */
+struct share {
+    int64_t whole;
+    uint64_t rest;
+    uint64_t parts;
+};
+
+static struct share share_of(int64_t weight, sl_u128 some, uint64_t all)
+{
+    if (all == 0)
+        return (struct share){ 0, 0, 1 };
+    if (some >= all)
+        return (struct share){ weight, 0, 1 };
+    sl_u128 product = (sl_u128)(uint64_t)weight * some;
+    return (struct share){ (int64_t)(product / all), (uint64_t)(product % all), all };
+}
+
+/* age / age_full_days, both as multiples of a 5 000 000th of a µs: a day is
+ * 86.4 · 10^9 µs and the weight's billionths leave 86.4 = 432/5. */
+static struct share age_share(const struct sl_trust_weights *weights, int64_t age_us)
+{
+    if (age_us <= 0)
+        return (struct share){ 0, 0, 1 };
+    return share_of(weights->age_max, (sl_u128)(uint64_t)age_us * 5,
+                    (uint64_t)weights->age_full_days * 432);
+}
+
+static int64_t sum(struct share a, struct share b)
+{
+    sl_u128 rests = (sl_u128)a.rest * b.parts + (sl_u128)b.rest * a.parts;
+    return a.whole + b.whole + (rests >= (sl_u128)a.parts * b.parts);
+}
+
+int32_t sl_trust_score(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts)
+{
+    int64_t score = sum(age_share(weights, facts->account_age_us),
+                        share_of(weights->success, facts->successes, facts->calls));
+    if (facts->email_verified)
+        score += weights->email;
+    sl_u128 penalty = (sl_u128)(uint64_t)weights->violation * facts->violations;
+    score -= penalty < (sl_u128)weights->violation_max ? (int64_t)penalty : weights->violation_max;
+    return (int32_t)(sl_min_i64(sl_max_i64(score, 0), SL_TRUST_ONE) / (SL_TRUST_ONE / 1000));
+}

@@ -1,0 +1,25 @@
+/* Memory that is given back all at once: what a rules file turns into lives
+ * and dies together. A zeroed struct is an empty arena. */
+#ifndef SL_BASE_ARENA_H
+#define SL_BASE_ARENA_H
+
+#include "base/text.h"
+
+struct sl_arena {
+    struct sl_arena_block *newest;
+};
+
+/* Zeroed memory, aligned for any type. Ends the program if there is none left:
+ * only files of bounded size are read into arenas. */
+void *sl_arena_take(struct sl_arena *arena, size_t size_bytes);
+
+/* A terminated copy. */
+char *sl_arena_copy(struct sl_arena *arena, struct sluice_text text);
+
+/* A terminated, formatted string. */
+__attribute__((format(printf, 2, 3))) char *sl_arena_print(struct sl_arena *arena,
+                                                           const char *format, ...);
+
+void sl_arena_release(struct sl_arena *arena);
+
+#endif

@@ -1,0 +1,33 @@
+/* Bytes that grow up to a ceiling fixed at the start. What does not fit sets
+ * `failed` and is dropped; the writer checks once, at the end. */
+#ifndef SL_BASE_BUFFER_H
+#define SL_BASE_BUFFER_H
+
+#include "base/text.h"
+
+struct sl_buffer {
+    char *at;
+    size_t len;
+    size_t room;
+    size_t most;
+    bool failed;
+};
+
+static inline struct sl_buffer sl_buffer(size_t most_bytes)
+{
+    return (struct sl_buffer){ .most = most_bytes };
+}
+
+void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text text);
+void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number);
+
+/* Empties it, keeps the memory. */
+static inline void sl_buffer_clear(struct sl_buffer *buffer)
+{
+    buffer->len = 0;
+    buffer->failed = false;
+}
+
+void sl_buffer_release(struct sl_buffer *buffer);
+
+#endif

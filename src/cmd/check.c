@@ -1,0 +1,158 @@
+/* sluice check: decides one request, here and now. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "cmd/load.h"
+#include "cmd/options.h"
+#include "cmd/screen.h"
+#include "limiter/limiter.h"
+#include "wire/json_decision.h"
+
+struct check {
+    const char *rules;
+    const char *resource, *user, *ip, *client, *tenant, *method, *tier;
+    struct sl_attrs attrs;
+    int32_t trust;
+    uint32_t cost;
+    uint64_t times;
+    bool peek, explain, json;
+};
+
+#define FIELD(name) offsetof(struct check, name)
+
+static const struct sl_option options[] = {
+    { "-c", "FILE", SL_OPTION_TEXT, FIELD(rules), "the rules file" },
+    { "--resource", "R", SL_OPTION_TEXT, FIELD(resource), "a path or a dotted name" },
+    { "--user", "U", SL_OPTION_TEXT, FIELD(user), "who asks" },
+    { "--ip", "I", SL_OPTION_TEXT, FIELD(ip), "from where" },
+    { "--client", "C", SL_OPTION_TEXT, FIELD(client), "with which client" },
+    { "--tenant", "T", SL_OPTION_TEXT, FIELD(tenant), "in which tenant" },
+    { "--method", "M", SL_OPTION_TEXT, FIELD(method), "such as GET" },
+    { "--tier", "T", SL_OPTION_TEXT, FIELD(tier), "one of the file's tiers" },
+    { "--trust", "S", SL_OPTION_TRUST, FIELD(trust), "trust score, 0 to 1" },
+    { "--attr", "NAME=VALUE", SL_OPTION_ATTRS, FIELD(attrs), "any other attribute; repeatable" },
+    { "--cost", "N", SL_OPTION_COST, FIELD(cost), "units to take (1)" },
+    { "--times", "N", SL_OPTION_TIMES, FIELD(times), "ask so many times (1)" },
+    { "--peek", NULL, SL_OPTION_FLAG, FIELD(peek), "take nothing" },
+    { "--explain", NULL, SL_OPTION_FLAG, FIELD(explain), "show every rule that matched" },
+    { "--json", NULL, SL_OPTION_FLAG, FIELD(json), "one JSON object a line" },
+    { 0 },
+};
+
+/* An attribute given by --attr that has an option of its own, or is reserved. */
+static const char *misplaced(const struct sl_attrs *attrs)
+{
+    static const char *const names[] = { "tenant", "resource", "method",      "user", "ip",
+                                         "client", "tier",     "cost",        "peek", "wait",
+                                         "explain", "at_us",   "trust_score", NULL };
+    for (size_t i = 0; i < attrs->count; i++)
+        for (size_t k = 0; names[k]; k++)
+            if (sl_text_is(attrs->at[i].name, names[k]))
+                return names[k];
+    return NULL;
+}
+
+static struct sluice_request request_of(const struct check *check)
+{
+    struct sluice_request request = SLUICE_REQUEST_INIT;
+    request.resource = sl_text(check->resource);
+    request.user = sl_text(check->user);
+    request.ip = sl_text(check->ip);
+    request.client = sl_text(check->client);
+    request.tenant = sl_text(check->tenant);
+    request.method = sl_text(check->method);
+    request.tier = sl_text(check->tier);
+    request.others = check->attrs.at;
+    request.other_count = check->attrs.count;
+    request.trust_thousandths = check->trust;
+    request.cost = check->cost;
+    request.peek = check->peek;
+    request.explain = check->explain;
+    return request;
+}
+
+static void show(const struct check *check, struct sl_limiter *limiter, uint64_t number,
+                 const struct sluice_decision *decision, int64_t now_us)
+{
+    const struct sluice_explained *rows = NULL;
+    size_t count = check->explain ? sl_limiter_explain(limiter, &rows) : 0;
+    if (check->json) {
+        struct sl_buffer line = sl_buffer(SIZE_MAX);
+        sl_json_print_decision(&line, decision, rows, count);
+        sl_buffer_add(&line, SL_TEXT("\n"));
+        fwrite(line.at, 1, line.len, stdout);
+        sl_buffer_release(&line);
+        return;
+    }
+    sl_screen_decision(stdout, number, decision, now_us);
+    for (size_t i = 0; i < count; i++)
+        sl_screen_explained(stdout, &rows[i], now_us);
+}
+
+/* A store failure that the rules answer with deny is an error, not a denial. */
+static int exit_after(int so_far, int status, const struct sluice_decision *decision)
+{
+    if (status != SLUICE_OK && !decision->allowed)
+        return 2;
+    return decision->allowed || so_far == 2 ? so_far : 1;
+}
+
+static int decide_all(const struct check *check, struct sl_limiter *limiter)
+{
+    struct sl_clock clock; /* only to say how far away a reset is */
+    int code = 0;
+    sl_clock_open(&clock);
+    if (!check->json)
+        sl_screen_header(stdout);
+    for (uint64_t i = 1; i <= check->times; i++) {
+        struct sluice_request request = request_of(check);
+        struct sluice_decision decision;
+        int status = sl_limiter_decide(limiter, &request, &decision);
+        code = exit_after(code, status, &decision);
+        show(check, limiter, i, &decision, sl_clock_now_us(&clock));
+    }
+    return code;
+}
+
+static int run(const struct sl_command *command, int argc, char **argv)
+{
+    struct check check = { .trust = SLUICE_NO_TRUST, .cost = 1, .times = 1 };
+    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &check);
+    if (parsed != SL_PARSED)
+        return parsed == SL_PARSED_HELP ? 0 : 2;
+    if (!check.rules)
+        return sl_command_wrong(command, "which rules? name the file with `-c FILE`");
+    const char *own_option = misplaced(&check.attrs);
+    if (own_option)
+        return sl_command_wrong(command, "`%s` is not an attribute for `--attr`", own_option);
+
+    int code = 2;
+    struct sl_store *store = NULL;
+    struct sl_limiter *limiter = NULL;
+    struct sl_ruleset *rules = sl_load_rules(check.rules);
+    if (rules)
+        store = sl_load_store(&rules->settings.store);
+    if (store)
+        limiter = sl_limiter_new(rules, store);
+    if (limiter)
+        code = decide_all(&check, limiter);
+    sl_limiter_free(limiter);
+    sl_store_close(store);
+    sl_ruleset_free(rules);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("sluice: writing");
+        return 2;
+    }
+    return code;
+}
+
+const struct sl_command sl_command_check = {
+    .name = "check",
+    .summary = "Decides a request against the rules.",
+    .usage = "-c FILE [options]",
+    .more = "Exit: 0 all allowed, 1 any denied, 2 error.\n\n"
+            "  sluice check -c examples/gateway.yaml --resource /api/videos --user u1 --times 3\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,21 @@
+/* Files the commands share: a rules file read whole, and what it names. */
+#ifndef SL_CMD_LOAD_H
+#define SL_CMD_LOAD_H
+
+#include "base/buffer.h"
+#include "rules/ruleset.h"
+#include "store/store.h"
+
+/* Reads a file to the end. False, errno set: it cannot be read, or is larger
+ * than the buffer's ceiling (EFBIG). */
+bool sl_load_file(const char *path, struct sl_buffer *out);
+
+/* The rules, or NULL after every problem went to standard error. */
+struct sl_ruleset *sl_load_rules(const char *path);
+
+/* Opens the store that `url` names; NULL after saying why not. */
+struct sl_store *sl_load_store(const struct sl_store_url *url);
+
+enum { SL_RULES_FILE_MAX_BYTES = 16 * 1024 * 1024 };
+
+#endif

@@ -1,0 +1,176 @@
+#include "cmd/options.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/number.h"
+#include "rules/report.h"
+#include "wire/json_request.h"
+
+int sl_command_wrong(const struct sl_command *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "sluice %s: ", command->name);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "; try `sluice %s --help`\n", command->name);
+    va_end(arguments);
+    return 2;
+}
+
+static void print_help(const struct sl_command *command)
+{
+    printf("usage: sluice %s %s\n\n%s\n\n", command->name, command->usage, command->summary);
+    for (const struct sl_option *option = command->options; option->name; option++) {
+        char left[64];
+        bool operand = option->kind == SL_OPTION_OPERAND;
+        snprintf(left, sizeof left, "%s %s", option->name,
+                 option->value && !operand ? option->value : "");
+        printf("  %-20s %s\n", left, option->help);
+    }
+    printf("  %-20s %s\n", "-h, --help", "this text");
+    if (command->more)
+        printf("\n%s", command->more);
+}
+
+static bool add_attr(struct sl_attrs *attrs, struct sluice_text text)
+{
+    const char *equals = memchr(text.at, '=', text.len);
+    if (!equals || equals == text.at || attrs->count == SL_ATTRS_MAX)
+        return false;
+    size_t name_len = (size_t)(equals - text.at);
+    attrs->at[attrs->count++] = (struct sluice_attribute){
+        { text.at, name_len },
+        { equals + 1, text.len - name_len - 1 },
+    };
+    return true;
+}
+
+/* Only what a decimal may be made of, before it is read as one. */
+static bool read_trust(struct sluice_text text, int32_t *out)
+{
+    struct sl_decimal decimal;
+    return sl_parse_decimal(text, &decimal) && sl_json_read_trust(text, out);
+}
+
+/* NULL, or what the value should have been. */
+static const char *store_value(const struct sl_option *option, const char *value, void *out)
+{
+    void *field = (char *)out + option->offset;
+    struct sluice_text text = sl_text(value);
+    uint64_t number = 0;
+    switch (option->kind) {
+    case SL_OPTION_TEXT:
+    case SL_OPTION_OPERAND:
+        *(const char **)field = value;
+        return NULL;
+    case SL_OPTION_FLAG:
+        *(bool *)field = true;
+        return NULL;
+    case SL_OPTION_COST:
+        if (!sl_parse_u64(text, &number) || number > UINT32_MAX)
+            return "a whole number from 0 to 4294967295";
+        *(uint32_t *)field = (uint32_t)number;
+        return NULL;
+    case SL_OPTION_TIMES:
+        if (!sl_parse_u64(text, &number) || number < 1 || number > 1000000000)
+            return "a whole number from 1 to 1000000000";
+        *(uint64_t *)field = number;
+        return NULL;
+    case SL_OPTION_TRUST:
+        return read_trust(text, field) ? NULL : "a decimal from 0 to 1";
+    case SL_OPTION_ATTRS:
+        return add_attr(field, text) ? NULL : "NAME=VALUE, at most 64 times";
+    }
+    return NULL;
+}
+
+static const struct sl_option *find(const struct sl_command *command, struct sluice_text name)
+{
+    const struct sl_option *option = command->options;
+    while (option->name && (option->kind == SL_OPTION_OPERAND || !sl_text_is(name, option->name)))
+        option++;
+    return option->name ? option : NULL;
+}
+
+static int unknown(const struct sl_command *command, struct sluice_text name)
+{
+    const char *names[64] = { 0 };
+    size_t count = 0;
+    for (const struct sl_option *option = command->options; option->name && count < 63; option++)
+        names[count++] = option->name;
+    const char *meant = sl_did_you_mean(name, names);
+    if (meant)
+        return sl_command_wrong(command, "unknown option `%.*s`, did you mean `%s`?",
+                                (int)name.len, name.at, meant);
+    return sl_command_wrong(command, "unknown option `%.*s`", (int)name.len, name.at);
+}
+
+static bool store_operand(const struct sl_command *command, const char *value, void *out)
+{
+    for (const struct sl_option *option = command->options; option->name; option++) {
+        const char **field = (const char **)(void *)((char *)out + option->offset);
+        if (option->kind == SL_OPTION_OPERAND && !*field) {
+            *field = value;
+            return true;
+        }
+    }
+    sl_command_wrong(command, "`%s` is one argument too many", value);
+    return false;
+}
+
+/* One option with its value, which may stand in the next argument: returns how
+ * many arguments it took, 0 if it is wrong. */
+static int take_option(const struct sl_command *command, char **argv, void *out)
+{
+    const char *equals = strchr(argv[0], '=');
+    struct sluice_text name = sl_text(argv[0]);
+    if (equals && strncmp(argv[0], "--", 2) == 0)
+        name.len = (size_t)(equals - argv[0]);
+    else
+        equals = NULL;
+    const struct sl_option *option = find(command, name);
+    if (!option) {
+        unknown(command, name);
+        return 0;
+    }
+    bool takes_next = option->value && !equals;
+    const char *value = equals ? equals + 1 : takes_next ? argv[1] : NULL;
+    if (option->value && !value) {
+        sl_command_wrong(command, "`%s` wants a value", option->name);
+        return 0;
+    }
+    if (!option->value && equals) {
+        sl_command_wrong(command, "`%s` takes no value", option->name);
+        return 0;
+    }
+    const char *right = store_value(option, value, out);
+    if (right) {
+        sl_command_wrong(command, "`%s %s` is not %s", option->name, value, right);
+        return 0;
+    }
+    return 1 + takes_next;
+}
+
+enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char **argv, void *out)
+{
+    bool only_operands = false;
+    for (int i = 0; i < argc;) {
+        bool option = !only_operands && argv[i][0] == '-' && argv[i][1];
+        if (option && strcmp(argv[i], "--") == 0) {
+            only_operands = true;
+            i++;
+        } else if (option && (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help"))) {
+            print_help(command);
+            return SL_PARSED_HELP;
+        } else if (option) {
+            int taken = take_option(command, argv + i, out);
+            if (!taken)
+                return SL_PARSED_WRONG;
+            i += taken;
+        } else if (!store_operand(command, argv[i++], out)) {
+            return SL_PARSED_WRONG;
+        }
+    }
+    return SL_PARSED;
+}

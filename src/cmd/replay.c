@@ -1,0 +1,226 @@
+/* sluice replay: decides a trace at the times it gives.
+ *
+ * One line of JSON out for each line in, in the same order, so that the two
+ * can be set side by side; a line that cannot be read gets its error in its
+ * place and the rest is still decided. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cmd/lines.h"
+#include "cmd/load.h"
+#include "cmd/options.h"
+#include "cmd/screen.h"
+#include "limiter/limiter.h"
+#include "rules/store_url.h"
+#include "wire/json_decision.h"
+#include "wire/json_request.h"
+
+struct replay {
+    const char *rules;
+    const char *store;
+    const char *trace;
+};
+
+static const struct sl_option options[] = {
+    { "-c", "FILE", SL_OPTION_TEXT, offsetof(struct replay, rules), "the rules file" },
+    { "--store", "URL", SL_OPTION_TEXT, offsetof(struct replay, store),
+      "decide on this store (a private memory store)" },
+    { "TRACE", NULL, SL_OPTION_OPERAND, offsetof(struct replay, trace),
+      "JSON lines; standard input if left out or -" },
+    { 0 },
+};
+
+struct tally {
+    uint64_t allowed;
+    uint64_t denied;
+};
+
+struct player {
+    const struct sl_ruleset *rules;
+    struct sl_limiter *limiter;
+    struct sl_buffer out;
+    struct sl_json_room room;
+    uint64_t lines;
+    uint64_t malformed;
+    uint64_t failed; /* the store did not answer */
+    struct tally all;
+    struct tally *by_rule; /* of the file, by index */
+};
+
+static void refuse(struct player *player, const char *error)
+{
+    player->malformed++;
+    sl_buffer_add(&player->out, SL_TEXT("{\"line\": "));
+    sl_buffer_add_i64(&player->out, (int64_t)player->lines);
+    sl_buffer_add(&player->out, SL_TEXT(", \"error\": "));
+    sl_json_print_string(&player->out, sl_text(error));
+    sl_buffer_add(&player->out, SL_TEXT("}\n"));
+}
+
+static void count(struct player *player, const struct sluice_decision *decision,
+                  const struct sluice_explained *rows, size_t row_count)
+{
+    const struct sl_rule *const *matched;
+    sl_limiter_matched(player->limiter, &matched);
+    decision->allowed ? player->all.allowed++ : player->all.denied++;
+    for (size_t i = 0; i < row_count; i++) {
+        struct tally *tally = &player->by_rule[matched[i]->index];
+        rows[i].allowed ? tally->allowed++ : tally->denied++;
+    }
+}
+
+static void play(struct player *player, struct sl_line *line)
+{
+    struct sluice_request request;
+    player->lines++;
+    if (line->too_long) {
+        refuse(player, "the line is longer than 65536 bytes");
+        return;
+    }
+    if (!sl_json_read_request(line->at, line->len, &player->room, &request)) {
+        refuse(player, player->room.error);
+        return;
+    }
+    if (request.at_us == SLUICE_NOW) {
+        refuse(player, "`at_us` is missing: a replay decides at the times of its trace");
+        return;
+    }
+    struct sluice_decision decision;
+    const struct sluice_explained *rows;
+    player->failed += sl_limiter_decide(player->limiter, &request, &decision) != SLUICE_OK;
+    size_t row_count = sl_limiter_explain(player->limiter, &rows);
+    count(player, &decision, rows, row_count);
+    sl_json_print_decision(&player->out, &decision, request.explain ? rows : NULL, row_count);
+    sl_buffer_add(&player->out, SL_TEXT("\n"));
+}
+
+static bool flush(struct player *player)
+{
+    bool good = fwrite(player->out.at, 1, player->out.len, stdout) == player->out.len;
+    sl_buffer_clear(&player->out);
+    return good;
+}
+
+static bool play_all(struct player *player, struct sl_lines *lines)
+{
+    enum { FLUSH_BYTES = 64 * 1024 };
+    struct sl_progress progress;
+    struct sl_line line;
+    bool good = true;
+    sl_progress_start(&progress, lines->size);
+    while (good && sl_lines_next(lines, &line)) {
+        play(player, &line);
+        if (player->out.len >= FLUSH_BYTES) {
+            good = flush(player);
+            sl_progress_step(&progress, lines->bytes, player->lines);
+        }
+    }
+    good = flush(player) && fflush(stdout) == 0 && good;
+    sl_progress_end(&progress);
+    return good;
+}
+
+static void summarise(const struct player *player, int64_t took_ns)
+{
+    double seconds = (double)took_ns / 1e9;
+    fprintf(stderr,
+            "%" PRIu64 " lines in %.2f s: %" PRIu64 " allowed, %" PRIu64 " denied, %" PRIu64
+            " malformed\n",
+            player->lines, seconds, player->all.allowed, player->all.denied, player->malformed);
+    bool header = false;
+    for (size_t i = 0; i < player->rules->rule_count; i++) {
+        const struct tally *tally = &player->by_rule[i];
+        const struct sl_rule *rule = &player->rules->rules[i];
+        if (tally->allowed + tally->denied == 0)
+            continue;
+        if (!header)
+            fprintf(stderr, "  %-24s %-23s %12s %12s\n", "rule", "algorithm", "allows", "denies");
+        header = true;
+        fprintf(stderr, "  %-24s %-23s %12" PRIu64 " %12" PRIu64 "%s\n", rule->name,
+                rule->algo->name, tally->allowed, tally->denied, rule->shadow ? "  shadow" : "");
+    }
+}
+
+static int replay_with(struct player *player, const char *trace)
+{
+    struct sl_lines lines;
+    if (!sl_lines_open(&lines, trace)) {
+        fprintf(stderr, "sluice: cannot read the trace `%s`: %s\n", trace ? trace : "-",
+                strerror(errno));
+        return 2;
+    }
+    if (!trace && isatty(STDIN_FILENO))
+        fprintf(stderr, "sluice: reading the trace from the terminal; end it with Ctrl-D\n");
+    int64_t started_ns = sl_monotonic_ns();
+    bool written = play_all(player, &lines);
+    sl_lines_close(&lines);
+    if (!written) {
+        perror("sluice: writing");
+        return 2;
+    }
+    summarise(player, sl_monotonic_ns() - started_ns);
+    if (lines.error) {
+        fprintf(stderr, "sluice: reading the trace: %s\n", strerror(lines.error));
+        return 2;
+    }
+    return player->malformed || player->failed ? 2 : 0;
+}
+
+/* A private memory store unless another is asked for by name. */
+static struct sl_store *open_store(const char *url, struct sl_ruleset *rules)
+{
+    struct sl_store_url parsed = { .text = "memory:", .kind = SL_STORE_MEMORY };
+    const char *wrong = url ? sl_store_url_parse(&rules->arena, sl_text(url), SL_TEXT(""), &parsed) : NULL;
+    if (wrong) {
+        fprintf(stderr, "sluice: `--store %s`: %s\n", url, wrong);
+        return NULL;
+    }
+    return sl_load_store(&parsed);
+}
+
+static int run(const struct sl_command *command, int argc, char **argv)
+{
+    struct replay replay = { 0 };
+    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &replay);
+    if (parsed != SL_PARSED)
+        return parsed == SL_PARSED_HELP ? 0 : 2;
+    if (!replay.rules)
+        return sl_command_wrong(command, "which rules? name the file with `-c FILE`");
+
+    int code = 2;
+    struct player player = { .out = sl_buffer(SIZE_MAX) };
+    struct sl_store *store = NULL;
+    struct sl_ruleset *rules = sl_load_rules(replay.rules);
+    if (rules)
+        store = open_store(replay.store, rules);
+    if (store) {
+        player.rules = rules;
+        player.limiter = sl_limiter_new(rules, store);
+        player.by_rule = calloc(rules->rule_count + 1, sizeof *player.by_rule);
+    }
+    if (player.limiter && player.by_rule)
+        code = replay_with(&player, replay.trace);
+    free(player.by_rule);
+    sl_limiter_free(player.limiter);
+    sl_store_close(store);
+    sl_ruleset_free(rules);
+    sl_buffer_release(&player.out);
+    return code;
+}
+
+const struct sl_command sl_command_replay = {
+    .name = "replay",
+    .summary = "Decides a trace of requests at the times it gives.",
+    .usage = "-c FILE [--store URL] [TRACE]",
+    .more = "A trace line:\n"
+            "  {\"at_us\": 1700000000000000, \"resource\": \"/api/videos\", \"user\": \"u1\"}\n\n"
+            "One decision a line on standard output, the summary on standard error.\n"
+            "Exit: 0, or 2 if a line was malformed; denials do not change it.\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,140 @@
+#include "cmd/screen.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/number.h"
+#include "wire/json_decision.h"
+
+static const char red[] = "\033[31m";
+static const char green[] = "\033[32m";
+static const char dim[] = "\033[2m";
+static const char bold[] = "\033[1m";
+static const char plain[] = "\033[0m";
+
+bool sl_screen_colour(FILE *out)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return isatty(fileno(out)) && !(no_colour && *no_colour) &&
+           !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+const char *sl_screen_duration(int64_t us, char out[SL_DURATION_MAX])
+{
+    int64_t ms = sl_div_ceil(us, 1000);
+    int64_t s = sl_div_ceil(us, 1000000);
+    if (us < 0)
+        snprintf(out, SL_DURATION_MAX, "never");
+    else if (us < 1000)
+        snprintf(out, SL_DURATION_MAX, us ? "%dus" : "-", (int)us);
+    else if (ms < 1000)
+        snprintf(out, SL_DURATION_MAX, "%dms", (int)ms);
+    else if (ms < 60000)
+        snprintf(out, SL_DURATION_MAX, "%d.%03ds", (int)(ms / 1000), (int)(ms % 1000));
+    else if (s < 3600)
+        snprintf(out, SL_DURATION_MAX, "%dm %02ds", (int)(s / 60), (int)(s % 60));
+    else if (s < 86400)
+        snprintf(out, SL_DURATION_MAX, "%dh %02dm", (int)(s / 3600), (int)(s / 60 % 60));
+    else
+        snprintf(out, SL_DURATION_MAX, "%dd %02dh", (int)(s / 86400), (int)(s / 3600 % 24));
+    return out;
+}
+
+static const char format[] = "%s%6s  %-8s %-20s %-23s %10s %10s %12s %12s  %s%s\n";
+
+void sl_screen_header(FILE *out)
+{
+    bool colour = sl_screen_colour(out);
+    fprintf(out, format, colour ? bold : "", "#", "verdict", "rule", "algorithm", "limit",
+            "remaining", "retry after", "reset in", "reason", colour ? plain : "");
+}
+
+static const char *number_or_dash(int64_t number, char out[SL_DURATION_MAX])
+{
+    if (number == SLUICE_NONE)
+        return "-";
+    snprintf(out, SL_DURATION_MAX, "%lld", (long long)number);
+    return out;
+}
+
+static const char *reset_in(int64_t reset_at_us, int64_t now_us, char out[SL_DURATION_MAX])
+{
+    return reset_at_us == SLUICE_NONE ? "-" : sl_screen_duration(reset_at_us - now_us, out);
+}
+
+void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision *decision,
+                        int64_t now_us)
+{
+    bool colour = sl_screen_colour(out);
+    char limit[SL_DURATION_MAX], remaining[SL_DURATION_MAX], retry[SL_DURATION_MAX],
+        reset[SL_DURATION_MAX], count[SL_DURATION_MAX], reason[64], delay[SL_DURATION_MAX];
+    snprintf(count, sizeof count, "%llu", (unsigned long long)number);
+    snprintf(reason, sizeof reason, "%s%s%s", sl_reason_name(decision->reason),
+             decision->delay_us ? ", send after " : "",
+             decision->delay_us ? sl_screen_duration(decision->delay_us, delay) : "");
+    fprintf(out, format, !colour ? "" : decision->allowed ? green : red, count,
+            decision->allowed ? "allowed" : "denied", decision->rule ? decision->rule : "-",
+            decision->algorithm ? decision->algorithm : "-",
+            number_or_dash(decision->limit, limit),
+            number_or_dash(decision->remaining, remaining),
+            sl_screen_duration(decision->retry_after_us, retry),
+            reset_in(decision->reset_at_us, now_us, reset), reason, colour ? plain : "");
+}
+
+void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t now_us)
+{
+    bool colour = sl_screen_colour(out);
+    char limit[SL_DURATION_MAX], remaining[SL_DURATION_MAX], retry[SL_DURATION_MAX],
+        reset[SL_DURATION_MAX];
+    fprintf(out, format, colour ? dim : "", "", row->allowed ? "allows" : "denies", row->rule,
+            row->algorithm, number_or_dash(row->limit, limit),
+            number_or_dash(row->remaining, remaining),
+            sl_screen_duration(row->retry_after_us, retry),
+            reset_in(row->reset_at_us, now_us, reset), row->shadow ? "shadow" : "",
+            colour ? plain : "");
+}
+
+static const int64_t patience_ns = INT64_C(2000000000);
+static const int64_t redraw_ns = INT64_C(100000000);
+
+void sl_progress_start(struct sl_progress *progress, uint64_t total)
+{
+    int64_t now_ns = sl_monotonic_ns();
+    *progress = (struct sl_progress){ isatty(STDERR_FILENO), now_ns, 0, total };
+}
+
+static void draw(const struct sl_progress *progress, uint64_t done, uint64_t lines)
+{
+    enum { WIDTH = 40 };
+    char bar[WIDTH + 1];
+    if (!progress->total) {
+        fprintf(stderr, "\r%llu lines", (unsigned long long)lines);
+        return;
+    }
+    uint64_t filled = done >= progress->total ? WIDTH : done * WIDTH / progress->total;
+    memset(bar, '.', WIDTH);
+    memset(bar, '#', filled);
+    bar[WIDTH] = 0;
+    fprintf(stderr, "\r[%s] %3d%%  %llu lines", bar, (int)(done * 100 / progress->total),
+            (unsigned long long)lines);
+}
+
+void sl_progress_step(struct sl_progress *progress, uint64_t done, uint64_t lines)
+{
+    if (!progress->shown)
+        return;
+    int64_t now_ns = sl_monotonic_ns();
+    if (now_ns - progress->started_ns < patience_ns || now_ns - progress->drawn_ns < redraw_ns)
+        return;
+    progress->drawn_ns = now_ns;
+    draw(progress, done, lines);
+}
+
+void sl_progress_end(struct sl_progress *progress)
+{
+    if (progress->shown && progress->drawn_ns)
+        fprintf(stderr, "\r\033[K");
+}

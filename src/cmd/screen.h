@@ -1,0 +1,34 @@
+/* What people see: tables, colours, durations, a progress bar. */
+#ifndef SL_CMD_SCREEN_H
+#define SL_CMD_SCREEN_H
+
+#include <stdio.h>
+
+#include "sluice.h"
+
+/* Colour and progress only where a person looks: a terminal, NO_COLOR unset. */
+bool sl_screen_colour(FILE *out);
+
+enum { SL_DURATION_MAX = 32 };
+
+/* "98ms", "14.998s", "3h 25m", "never" for a negative one. Rounded up. */
+const char *sl_screen_duration(int64_t us, char out[SL_DURATION_MAX]);
+
+void sl_screen_header(FILE *out);
+void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision *decision,
+                        int64_t now_us);
+void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t now_us);
+
+/* A bar that appears after two seconds of work. A zeroed struct is hidden. */
+struct sl_progress {
+    bool shown; /* standard error is a terminal */
+    int64_t started_ns;
+    int64_t drawn_ns;
+    uint64_t total; /* 0: unknown */
+};
+
+void sl_progress_start(struct sl_progress *progress, uint64_t total);
+void sl_progress_step(struct sl_progress *progress, uint64_t done, uint64_t lines);
+void sl_progress_end(struct sl_progress *progress);
+
+#endif

@@ -1,0 +1,169 @@
+/* Keys are hashes of everything that makes two counts different:
+ *
+ *   seed    rule name, algorithm, window, alignment: a change starts afresh
+ *   bytes   tenant, unless the rule spans tenants; the values in `per` order
+ *
+ * Values have their length before them, so that no two lists of values run
+ * together to the same bytes. Tier, capacity and rate are not in it: what was
+ * counted carries over when they change. */
+#include "limiter/identity.h"
+
+#include <stdlib.h>
+
+#include "rules/index.h"
+
+/* A name as long as this is hashed by itself first: keys are made in a buffer
+ * of fixed size however long the names of a request are. */
+enum { NAME_MAX_BYTES = 128, KEY_MAX_BYTES = 1024 };
+
+static bool take_resource(struct sl_asker *asker, struct sluice_text resource)
+{
+    if (resource.len > asker->resource_room) {
+        char *larger = realloc(asker->resource, resource.len);
+        if (!larger)
+            return false;
+        asker->resource = larger;
+        asker->resource_room = resource.len;
+    }
+    if (resource.len == 0)
+        return true;
+    memcpy(asker->resource, resource.at, resource.len);
+    size_t len = sl_resource_normalise(asker->resource, resource.len);
+    asker->request.resource = (struct sluice_text){ asker->resource, len };
+    return true;
+}
+
+/* What is no address stays the text it is: it counts, and is on no network. */
+static void take_ip(struct sl_asker *asker, const struct sl_identity *identity)
+{
+    asker->has_address = sl_address_parse(asker->request.ip, &asker->address);
+    if (!asker->has_address)
+        return;
+    bool v4 = sl_address_is_v4(&asker->address);
+    struct sl_address cut =
+        sl_address_cut(&asker->address, v4 ? identity->ipv4_prefix : identity->ipv6_prefix);
+    asker->request.ip =
+        (struct sluice_text){ asker->ip, sl_address_print(&asker->address, asker->ip) };
+    asker->counted_ip_len = sl_address_print(&cut, asker->counted_ip);
+}
+
+bool sl_asker_init(struct sl_asker *asker, const struct sl_ruleset *rules,
+                   const struct sluice_request *request)
+{
+    asker->request = *request;
+    asker->tier = sl_ruleset_tier(rules, request->tier);
+    take_ip(asker, &rules->settings.identity);
+    return take_resource(asker, request->resource);
+}
+
+void sl_asker_release(struct sl_asker *asker)
+{
+    free(asker->resource);
+}
+
+static bool named(const struct sl_exempt_name *names, size_t count, struct sluice_text tenant,
+                  struct sluice_text name)
+{
+    if (sl_text_missing(name))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (sl_text_equal(names[i].name, name) && sl_text_equal(names[i].tenant, tenant))
+            return true;
+    return false;
+}
+
+bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_exempt *exempt)
+{
+    const struct sluice_request *request = &asker->request;
+    for (size_t i = 0; asker->has_address && i < exempt->ip_count; i++)
+        if (sl_network_has(&exempt->ips[i], &asker->address))
+            return true;
+    return named(exempt->users, exempt->user_count, request->tenant, request->user) ||
+           named(exempt->clients, exempt->client_count, request->tenant, request->client);
+}
+
+struct key_bytes {
+    char at[KEY_MAX_BYTES];
+    size_t len;
+};
+
+static struct sl_hash128 hash_of(const struct key_bytes *key, uint64_t seed)
+{
+    return sl_hash128((struct sluice_text){ key->at, key->len }, seed);
+}
+
+static void add_bytes(struct key_bytes *key, const void *bytes, size_t len)
+{
+    memcpy(key->at + key->len, bytes, len);
+    key->len += len;
+}
+
+static void add_name(struct key_bytes *key, struct sluice_text name, uint64_t seed)
+{
+    uint32_t len = (uint32_t)name.len;
+    /* A full buffer goes on from a hash of itself. */
+    if (key->len + NAME_MAX_BYTES + sizeof len > KEY_MAX_BYTES) {
+        struct sl_hash128 folded = hash_of(key, seed);
+        key->len = 0;
+        add_bytes(key, &folded, sizeof folded);
+    }
+    add_bytes(key, &len, sizeof len);
+    if (name.len <= NAME_MAX_BYTES) {
+        add_bytes(key, name.at, name.len);
+    } else {
+        struct sl_hash128 hashed = sl_hash128(name, seed);
+        add_bytes(key, &hashed, sizeof hashed);
+    }
+}
+
+static struct sluice_text counted_value(const struct sl_asker *asker, const struct sl_part *part)
+{
+    if (part->attribute == SL_ATTR_IP && asker->has_address)
+        return (struct sluice_text){ asker->counted_ip, asker->counted_ip_len };
+    return sl_attribute_of(&asker->request, part);
+}
+
+static bool add_identifier(struct key_bytes *key, const struct sl_asker *asker,
+                           const struct sl_rule *rule, uint64_t seed)
+{
+    if (!rule->spans_tenants)
+        add_name(key, asker->request.tenant.at ? asker->request.tenant : SL_TEXT(""), seed);
+    for (size_t i = 0; i < rule->per_count; i++) {
+        struct sluice_text value = counted_value(asker, &rule->per[i]);
+        if (sl_text_missing(value))
+            return false;
+        add_name(key, value, seed);
+    }
+    return true;
+}
+
+bool sl_asker_keys(const struct sl_asker *asker, const struct sl_rule *rule,
+                   const struct sl_rule_seeds *seeds, struct sl_hash128 *key,
+                   struct sl_hash128 *guard_key)
+{
+    struct key_bytes bytes;
+    bytes.len = 0;
+    if (!add_identifier(&bytes, asker, rule, seeds->limit))
+        return false;
+    *key = hash_of(&bytes, seeds->limit);
+    if (rule->guard.window_us)
+        *guard_key = hash_of(&bytes, seeds->guard);
+    return true;
+}
+
+static uint64_t seed_of(const struct sl_rule *rule, uint64_t secret, int64_t a, int64_t b)
+{
+    int64_t numbers[2] = { a, b };
+    uint64_t seed = sl_hash64(sl_text(rule->name), secret);
+    seed = sl_hash64(sl_text(rule->algo->name), seed);
+    return sl_hash64((struct sluice_text){ (const char *)numbers, sizeof numbers }, seed);
+}
+
+struct sl_rule_seeds sl_rule_seeds(const struct sl_rule *rule, uint64_t secret)
+{
+    const struct sl_limit *limit = &rule->numbers[0].limit;
+    return (struct sl_rule_seeds){
+        .limit = seed_of(rule, secret, limit->window_us, limit->first_request),
+        .guard = seed_of(rule, ~secret, rule->guard.window_us, rule->guard.penalty_us),
+    };
+}

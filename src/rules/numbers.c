@@ -1,0 +1,173 @@
+/* Composition, as fractions until the very end:
+ *
+ *   base      = capacity · scale           (or the tier's own, at scale 1)
+ *   capacity  = ⌊base · burst · (1 + s)⌋
+ *   rate      = refill_rate · scale, or base / window
+ *   token     = ⌈10^9 / (rate · (1 + s/2))⌉ ns
+ *
+ * s is the trust in thousandths, so (1 + s) is (1000 + s)/1000 and (1 + s/2)
+ * is (2000 + s)/2000. Numerators and denominators are reduced and kept in 128
+ * bits; a file whose numbers do not fit is refused, not rounded.
+ */
+#include "rules/numbers.h"
+
+#include "algo/bucket.h"
+
+enum { TRUST_MAX = 1000 };
+
+struct fraction {
+    sl_u128 n;
+    sl_u128 d;
+    bool too_large;
+};
+
+static sl_u128 gcd(sl_u128 a, sl_u128 b)
+{
+    while (b) {
+        sl_u128 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Headroom for the factor of trust and the rounding that follow. */
+static const sl_u128 part_max = (sl_u128)1 << 110;
+
+static void multiply(struct fraction *f, sl_u128 n, sl_u128 d)
+{
+    sl_u128 a = gcd(f->n, d);
+    sl_u128 b = gcd(n, f->d);
+    if (__builtin_mul_overflow(f->n / a, n / b, &f->n) ||
+        __builtin_mul_overflow(f->d / b, d / a, &f->d) || f->n > part_max || f->d > part_max)
+        f->too_large = true;
+}
+
+static void multiply_decimal(struct fraction *f, struct sl_decimal decimal)
+{
+    multiply(f, decimal.digits, sl_power_of_ten(decimal.places));
+}
+
+static void divide_decimal(struct fraction *f, struct sl_decimal decimal)
+{
+    multiply(f, sl_power_of_ten(decimal.places), decimal.digits);
+}
+
+static struct fraction token_of(const struct sl_numbers_in *in)
+{
+    struct fraction token = { 1000000000, 1, false };
+    if (in->has_rate) {
+        divide_decimal(&token, in->rate);
+        divide_decimal(&token, in->rate_scale);
+        return token;
+    }
+    token.n = (sl_u128)(uint64_t)in->window_us * 1000;
+    multiply(&token, 1, in->capacity);
+    divide_decimal(&token, in->capacity_scale);
+    return token;
+}
+
+static sl_u128 capacity_at(const struct sl_numbers *numbers, int32_t trust)
+{
+    return numbers->capacity_n * (uint32_t)(1000 + trust) / (numbers->capacity_d * 1000);
+}
+
+static sl_u128 token_at(const struct sl_numbers *numbers, int32_t trust)
+{
+    sl_u128 d = numbers->token_d * (uint32_t)(2000 + trust);
+    return (numbers->token_n * 2000 + d - 1) / d;
+}
+
+void sl_numbers_limit(const struct sl_numbers *numbers, int32_t trust_thousandths,
+                      struct sl_limit *out)
+{
+    *out = numbers->limit;
+    if (trust_thousandths <= 0)
+        return;
+    out->capacity = (int64_t)capacity_at(numbers, trust_thousandths);
+    if (out->token_ns) {
+        out->token_ns = (int64_t)token_at(numbers, trust_thousandths);
+        out->token_form = sl_token_short(out->token_ns);
+    }
+}
+
+int64_t sl_numbers_capacity_max(const struct sl_numbers *numbers, bool adaptive)
+{
+    return numbers->unlimited ? 0 : (int64_t)capacity_at(numbers, adaptive ? TRUST_MAX : 0);
+}
+
+static const char *wrong_bucket(const struct sl_numbers *numbers, int32_t trust)
+{
+    sl_u128 capacity = capacity_at(numbers, trust);
+    sl_u128 token = token_at(numbers, trust);
+    sl_u128 span;
+    if (__builtin_mul_overflow(capacity, token, &span) || span > SL_SPAN_MAX_NS ||
+        token > SL_SPAN_MAX_NS)
+        return "the bucket would take more than 90 days to fill; use a higher rate, a lower "
+               "capacity, or a window algorithm";
+    return NULL;
+}
+
+static const char *wrong_window(const struct sl_numbers *numbers, const struct sl_numbers_in *in)
+{
+    sl_u128 capacity = capacity_at(numbers, in->adaptive ? TRUST_MAX : 0);
+    if (capacity <= (sl_u128)in->algo->capacity_max(in->window_us))
+        return NULL;
+    if (in->algo->keeps_ring)
+        return "the log keeps 8 bytes for each unit of its limit, at most 16777216; use "
+               "`sliding_window_counter` for a limit this large";
+    if (in->algo->takes_align)
+        return "a fixed window counts to 4294967295 at the most; use a lower capacity";
+    return "the counter holds at most 1048576 in a window below 1s, 33554432 below 1m and "
+           "268435456 from 1m on; use a lower capacity, a longer window or `fixed_window`";
+}
+
+const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers *out)
+{
+    struct fraction capacity = { in->capacity, 1, false };
+    multiply_decimal(&capacity, in->capacity_scale);
+    multiply_decimal(&capacity, in->burst);
+    struct fraction token = { 0, 1, false };
+    if (in->algo->is_bucket)
+        token = token_of(in);
+    if (capacity.too_large || token.too_large)
+        return "the numbers, multiplied, have too many digits to be exact; use rounder ones";
+
+    struct sl_numbers numbers = {
+        .capacity_n = capacity.n,
+        .capacity_d = capacity.d,
+        .token_n = token.n,
+        .token_d = token.d,
+    };
+    const char *wrong = NULL;
+    if (in->algo->is_bucket) {
+        wrong = wrong_bucket(&numbers, 0);
+        if (!wrong && in->adaptive)
+            wrong = wrong_bucket(&numbers, TRUST_MAX);
+    } else {
+        wrong = wrong_window(&numbers, in);
+    }
+    if (wrong)
+        return wrong;
+
+    numbers.limit.capacity = (int64_t)capacity_at(&numbers, 0);
+    numbers.limit.first_request = in->first_request;
+    if (in->algo->is_bucket) {
+        numbers.limit.token_ns = (int64_t)token_at(&numbers, 0);
+        numbers.limit.token_form = sl_token_short(numbers.limit.token_ns);
+    } else {
+        numbers.limit.window_us = in->window_us;
+    }
+    *out = numbers;
+    return NULL;
+}
+
+bool sl_rule_limit(const struct sl_rule *rule, ptrdiff_t tier, int32_t trust_thousandths,
+                   struct sl_limit *out)
+{
+    const struct sl_numbers *numbers = &rule->numbers[1 + tier];
+    if (numbers->unlimited)
+        return false;
+    sl_numbers_limit(numbers, rule->adaptive ? trust_thousandths : 0, out);
+    return true;
+}

@@ -1,0 +1,34 @@
+/* A rule's numbers, composed exactly: tier, burst allowance and trust multiply
+ * as fractions, and there is one rounding at the end. */
+#ifndef SL_RULES_NUMBERS_H
+#define SL_RULES_NUMBERS_H
+
+#include "rules/ruleset.h"
+
+/* What the file says, for one rule and one tier. A tier's own number comes
+ * with a scale of 1. */
+struct sl_numbers_in {
+    const struct sl_algo *algo;
+    uint64_t capacity;
+    struct sl_decimal capacity_scale;
+    int64_t window_us; /* buckets: 0 if there is none */
+    bool has_rate;     /* buckets: else the rate is capacity / window */
+    struct sl_decimal rate; /* tokens per second */
+    struct sl_decimal rate_scale;
+    struct sl_decimal burst;
+    bool first_request;
+    bool adaptive;
+};
+
+/* NULL, or what is wrong with the numbers, and what would be right; *out is
+ * then untouched. Every trust score of an adaptive rule is covered. */
+const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers *out);
+
+/* The largest limit these numbers reach at any trust. */
+int64_t sl_numbers_capacity_max(const struct sl_numbers *numbers, bool adaptive);
+
+/* The limit at this trust, 0 to 1000. */
+void sl_numbers_limit(const struct sl_numbers *numbers, int32_t trust_thousandths,
+                      struct sl_limit *out);
+
+#endif

@@ -1,0 +1,85 @@
+/* The parts of a rules file, each in its own .c: its table of keys, and the
+ * checks that look at several keys together. Only the readers include this. */
+#ifndef SL_RULES_PARTS_H
+#define SL_RULES_PARTS_H
+
+#include "rules/keys.h"
+#include "rules/ruleset.h"
+
+extern const struct sl_table sl_file_table;     /* settings.c; fills a struct sl_ruleset */
+extern const struct sl_table sl_listen_table;   /* listen.c; a struct sl_settings */
+extern const struct sl_table sl_tls_table;      /* listen.c; sl_settings.tls */
+extern const struct sl_table sl_identity_table; /* identity.c; a struct sl_identity */
+extern const struct sl_table sl_exempt_table;   /* exempt.c; a struct sl_exempt */
+extern const struct sl_table sl_tier_table;     /* exempt.c; a struct sl_tier */
+extern const struct sl_table sl_rule_table;     /* rule.c; a struct sl_rule_draft */
+
+/* A short way to write a row's range. */
+#define SL_RANGE(least, most) (&(const struct sl_range){ (least), (most) })
+
+/* Keys that are more than one value. Out: struct sl_ruleset. */
+sl_reading sl_read_tiers;
+sl_reading sl_read_rules;
+
+sl_reading sl_read_failure_policy; /* out: enum sl_failure_policy */
+sl_reading sl_read_choice;         /* shape: two words; out: bool, is it the second? */
+
+sl_reading sl_read_network; /* an address or a network; out: struct sl_network */
+sl_reading sl_read_pattern; /* out: struct sl_pattern */
+
+/* An attribute's name; out: struct sl_part. Only in `per` is `global` one. */
+sl_reading sl_read_attribute;
+sl_reading sl_read_per;        /* a name or a list of them; out: struct sl_list of struct sl_part */
+sl_reading sl_read_conditions; /* `when`; out: struct sl_list of struct sl_condition */
+sl_reading sl_read_sources;    /* attribute: name; out: struct sl_list of struct sl_claim_map */
+
+/* The key of an entry as a value of its own, for the readers above. */
+struct sl_node sl_node_of_key(const struct sl_node *entry);
+
+/* Standards that no text of one value can say. */
+void sl_settings_init(struct sl_settings *settings);
+
+/* What several keys say together. */
+void sl_settings_check(struct sl_reader *in, const struct sl_node *file,
+                       const struct sl_settings *settings);
+void sl_listen_check(struct sl_reader *in, const struct sl_node *file,
+                     const struct sl_settings *settings);
+
+/* What a rule says for one tier. */
+struct sl_own_numbers {
+    const struct sl_node *node; /* NULL: nothing */
+    uint64_t capacity;          /* 0: not given */
+    struct sl_decimal rate;     /* 0: not given */
+    bool unlimited;
+};
+
+/* A rule on its way: what the file says, before its numbers are composed.
+ * Zero is "not given" and "was refused". */
+struct sl_rule_draft {
+    struct sl_rule rule;
+    const struct sl_ruleset *rules; /* settings and tiers are read already */
+    struct sl_list per, except, when;
+    uint64_t capacity;
+    int64_t window_us;
+    struct sl_decimal rate;
+    struct sl_decimal burst;
+    bool first_request;
+    struct sl_own_numbers *own; /* by tier; NULL: none */
+};
+
+/* The rule's `tiers`; out: struct sl_rule_draft. */
+sl_reading sl_read_own_numbers;
+extern const struct sl_table sl_own_numbers_table;
+
+/* Does what the rule says of its numbers fit its algorithm? Then composes
+ * them, for no tier and for each. rule_numbers.c */
+bool sl_rule_compose(struct sl_reader *in, const struct sl_node *node, struct sl_rule_draft *draft);
+
+/* What a rule's capacity and rate can be, for all or for one tier. rule.c */
+extern const struct sl_range sl_capacity_range;
+extern const struct sl_decimal_range sl_rate_range;
+
+/* One rule; shape: struct sl_ruleset; out: struct sl_rule. */
+sl_reading sl_read_rule;
+
+#endif

@@ -1,0 +1,192 @@
+/* The list of what is wrong with a file.
+ *
+ * A reader that stops at the first mistake makes people run it once per
+ * mistake, so every part of the reader reports and goes on. The parts do not
+ * run in the order of the file (unknown keys are noticed after the known ones
+ * are read), so each problem is put in its place as it comes; problems of one
+ * place stay in the order in which they were found. Nearly all arrive in
+ * order, and there are at most SL_REPORT_MAX, so moving the few behind it
+ * beats sorting at the end.
+ *
+ * Texts quote the file, and a file may hold anything: control characters are
+ * shown as `?`, so that a problem is one line and no terminal obeys it. */
+#include "rules/report.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+
+#include "base/check.h"
+
+enum { FIRST_ROOM = 16, WORD_MAX = 48, QUOTE_MAX = 60 };
+
+static bool before(struct sl_mark a, struct sl_mark b)
+{
+    return a.line != b.line ? a.line < b.line : a.column < b.column;
+}
+
+static void grow(struct sl_report *report)
+{
+    size_t room = report->room ? report->room * 2 : FIRST_ROOM;
+    struct sl_problem *problems = sl_arena_take(&report->arena, room * sizeof *problems);
+    if (report->count)
+        memcpy(problems, report->problems, report->count * sizeof *problems);
+    report->problems = problems;
+    report->room = room;
+}
+
+static void insert(struct sl_report *report, struct sl_problem problem)
+{
+    if (report->count == report->room)
+        grow(report);
+    size_t place = report->count;
+    for (; place > 0 && before(problem.mark, report->problems[place - 1].mark); place--)
+        report->problems[place] = report->problems[place - 1];
+    report->problems[place] = problem;
+}
+
+static void make_printable(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        if (*at < 0x20 || *at == 0x7f)
+            *at = '?';
+        else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f) /* U+0080 to U+009F */
+            at[0] = at[1] = '?';
+    }
+}
+
+__attribute__((format(printf, 2, 0))) static const char *
+print_text(struct sl_arena *arena, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int len = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    SL_CHECK(len >= 0);
+    char *text = sl_arena_take(arena, (size_t)len + 1);
+    vsnprintf(text, (size_t)len + 1, format, arguments);
+    make_printable(text);
+    return text;
+}
+
+static void add(struct sl_report *report, struct sl_problem problem, const char *format,
+                va_list arguments)
+{
+    if (report->count < SL_REPORT_MAX) {
+        problem.text = print_text(&report->arena, format, arguments);
+        insert(report, problem);
+    }
+    report->count++;
+}
+
+size_t sl_report_kept(const struct sl_report *report)
+{
+    return report->count < SL_REPORT_MAX ? report->count : SL_REPORT_MAX;
+}
+
+void sl_report_error(struct sl_report *report, struct sl_mark mark, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(report, (struct sl_problem){ .mark = mark }, format, arguments);
+    va_end(arguments);
+    report->errors++;
+}
+
+void sl_report_warning(struct sl_report *report, struct sl_mark mark, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(report, (struct sl_problem){ .mark = mark, .warning = true }, format, arguments);
+    va_end(arguments);
+}
+
+void sl_report_print(struct sl_report *report, FILE *out)
+{
+    const char *file = report->file ? report->file : "-";
+    size_t kept = sl_report_kept(report), left_out = report->count - kept;
+    for (size_t i = 0; i < kept; i++) {
+        const struct sl_problem *problem = &report->problems[i];
+        fprintf(out, "%s:", file);
+        if (problem->mark.line)
+            fprintf(out, "%u:%u:", problem->mark.line, problem->mark.column);
+        fprintf(out, " %s%s\n", problem->warning ? "warning: " : "", problem->text);
+    }
+    if (left_out)
+        fprintf(out, "%s: %zu more %s not shown\n", file, left_out,
+                left_out == 1 ? "problem is" : "problems are");
+}
+
+void sl_report_release(struct sl_report *report)
+{
+    sl_arena_release(&report->arena);
+    report->problems = NULL;
+    report->count = report->room = report->errors = 0;
+}
+
+const char *sl_report_quote(struct sl_report *report, struct sluice_text text)
+{
+    if (text.len <= QUOTE_MAX)
+        return sl_arena_copy(&report->arena, text);
+    size_t len = QUOTE_MAX;
+    while (len && ((unsigned char)text.at[len] & 0xc0) == 0x80) /* not inside a character */
+        len--;
+    return sl_arena_print(&report->arena, "%.*s…", (int)len, text.at);
+}
+
+/* Upper case and dashes are how other tools spell the same words. */
+static char fold(char c)
+{
+    return c == '-' ? '_' : (char)tolower((unsigned char)c);
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, substitutions and swaps of neighbours between two
+ * words of at most WORD_MAX bytes: three rows of the usual table. */
+static size_t distance(struct sluice_text a, struct sluice_text b)
+{
+    size_t rows[3][WORD_MAX + 1];
+    for (size_t j = 0; j <= b.len; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= a.len; i++) {
+        const size_t *two_up = rows[(i + 1) % 3], *up = rows[(i - 1) % 3];
+        size_t *row = rows[i % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            char x = fold(a.at[i - 1]), y = fold(b.at[j - 1]);
+            row[j] = min_size(min_size(up[j], row[j - 1]) + 1, up[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == fold(b.at[j - 2]) && fold(a.at[i - 2]) == y)
+                row[j] = min_size(row[j], two_up[j - 2] + 1);
+        }
+    }
+    return rows[a.len % 3][b.len];
+}
+
+/* One slip in a word of up to five letters, two up to nine, three beyond: in
+ * a short word two slips make any word of any other. */
+static size_t slips_allowed(size_t len)
+{
+    return len < 6 ? 1 : len < 10 ? 2 : 3;
+}
+
+const char *sl_did_you_mean(struct sluice_text word, const char *const *candidates)
+{
+    const char *best = NULL;
+    size_t best_distance = SIZE_MAX;
+    if (word.len < 2 || word.len > WORD_MAX)
+        return NULL;
+    for (; *candidates; candidates++) {
+        struct sluice_text candidate = sl_text(*candidates);
+        if (candidate.len > WORD_MAX)
+            continue;
+        size_t slips = distance(word, candidate);
+        if (slips <= slips_allowed(min_size(word.len, candidate.len)) && slips < best_distance) {
+            best = *candidates;
+            best_distance = slips;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,54 @@
+/* What is wrong with a file: every problem with its place, in order. */
+#ifndef SL_RULES_REPORT_H
+#define SL_RULES_REPORT_H
+
+#include <stdio.h>
+
+#include "base/arena.h"
+
+/* Both from 1; 0 is "the file as a whole". */
+struct sl_mark {
+    uint32_t line;
+    uint32_t column;
+};
+
+struct sl_problem {
+    struct sl_mark mark;
+    bool warning;
+    const char *text;
+};
+
+/* A zeroed struct with a file name is an empty report. */
+struct sl_report {
+    const char *file;
+    struct sl_arena arena;
+    struct sl_problem *problems;
+    size_t count; /* all there were; `problems` has at most SL_REPORT_MAX of them */
+    size_t room;
+    size_t errors;
+};
+
+enum { SL_REPORT_MAX = 1000 }; /* problems kept; later ones are only counted */
+
+__attribute__((format(printf, 3, 4))) void
+sl_report_error(struct sl_report *report, struct sl_mark mark, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void
+sl_report_warning(struct sl_report *report, struct sl_mark mark, const char *format, ...);
+
+/* How many are in report->problems, which are in the order of the file. */
+size_t sl_report_kept(const struct sl_report *report);
+
+/* One line a problem, in the order of the file:
+ * file:line:column: [warning: ]what is wrong, and what would be right */
+void sl_report_print(struct sl_report *report, FILE *out);
+
+void sl_report_release(struct sl_report *report);
+
+/* A text from the file as a problem quotes it: terminated, and cut if long. */
+const char *sl_report_quote(struct sl_report *report, struct sluice_text text);
+
+/* The candidate that a slip of the fingers may have meant, or NULL.
+ * `candidates` ends with NULL. */
+const char *sl_did_you_mean(struct sluice_text word, const char *const *candidates);
+
+#endif

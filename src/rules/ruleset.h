@@ -1,0 +1,228 @@
+/* A rules file, read: an immutable ruleset. Everything in it lives in one
+ * arena and is reached by pointer; threads share it without a lock. */
+#ifndef SL_RULES_RULESET_H
+#define SL_RULES_RULESET_H
+
+#include "algo/algo.h"
+#include "algo/guard.h"
+#include "algo/trust.h"
+#include "base/arena.h"
+#include "base/number.h"
+#include "rules/address.h"
+#include "rules/pattern.h"
+#include "rules/report.h"
+
+/* An attribute of a request: one with a field of its own, or by name. */
+enum sl_attribute {
+    SL_ATTR_GLOBAL, /* nobody in particular: `per: global` */
+    SL_ATTR_TENANT,
+    SL_ATTR_RESOURCE,
+    SL_ATTR_METHOD,
+    SL_ATTR_USER,
+    SL_ATTR_IP,
+    SL_ATTR_CLIENT,
+    SL_ATTR_TIER,
+    SL_ATTR_OTHER,
+};
+
+struct sl_part {
+    enum sl_attribute attribute;
+    struct sluice_text name;
+};
+
+/* attribute must equal one of the values */
+struct sl_condition {
+    struct sl_part attribute;
+    const struct sluice_text *values;
+    size_t value_count;
+};
+
+/* A rule's numbers for one tier, before trust.
+ * capacity = ⌊capacity_n / capacity_d · (1 + s)⌋, token = ⌈token_n / token_d / (1 + s/2)⌉. */
+struct sl_numbers {
+    bool unlimited;
+    struct sl_limit limit; /* at trust 0 */
+    sl_u128 capacity_n;
+    sl_u128 capacity_d;
+    sl_u128 token_n;
+    sl_u128 token_d;
+};
+
+enum sl_failure_policy { SL_FAIL_ALLOW, SL_FAIL_DENY, SL_FAIL_LOCAL };
+
+enum { SL_LEASE_OFF = 0, SL_LEASE_AUTO = -1, SL_LEASE_DEFAULT = -2 };
+
+struct sl_rule {
+    const char *name;
+    uint32_t index; /* place in the file, from 0 */
+    const struct sl_algo *algo;
+
+    bool any_resource; /* no `resource` key: requests without one match too */
+    struct sl_pattern resource;
+    const struct sl_pattern *except;
+    size_t except_count;
+    const struct sl_condition *when;
+    size_t when_count;
+
+    const struct sl_part *per;
+    size_t per_count;
+    bool spans_tenants; /* per is only ip and global */
+
+    /* numbers[0]: no tier, or one the rules do not know; numbers[1 + i]: tier i */
+    const struct sl_numbers *numbers;
+    uint32_t ring_len; /* log: the largest limit over tiers and trust */
+    int64_t window_us; /* as written, 0 if not: a bucket's feeds the policy header */
+
+    bool adaptive;
+    bool shadow;
+    bool deny_missing;
+    struct sl_guard guard;
+    enum sl_failure_policy on_store_failure;
+    int64_t lease; /* N, or SL_LEASE_… */
+
+    struct sl_mark mark; /* where the file says it */
+};
+
+struct sl_tier {
+    struct sluice_text name;
+    struct sl_decimal scale;
+    bool unlimited;
+};
+
+/* tenant/name; tenant not given: requests without a tenant */
+struct sl_exempt_name {
+    struct sluice_text tenant;
+    struct sluice_text name;
+};
+
+struct sl_exempt {
+    const struct sl_network *ips;
+    size_t ip_count;
+    const struct sl_exempt_name *users;
+    size_t user_count;
+    const struct sl_exempt_name *clients;
+    size_t client_count;
+    const struct sluice_text *api_keys; /* lowercase hex SHA-256 */
+    size_t api_key_count;
+};
+
+struct sl_listener {
+    const char *address; /* NULL: off. "host:port", "[v6]:port" or "unix:PATH" */
+    bool proxy_protocol;
+};
+
+enum sl_store_kind {
+    SL_STORE_MEMORY,
+    SL_STORE_REDIS,
+    SL_STORE_REDIS_UNIX,
+    SL_STORE_REDIS_CLUSTER,
+    SL_STORE_REDIS_SENTINEL,
+};
+
+struct sl_store_url {
+    const char *text; /* as written */
+    enum sl_store_kind kind;
+    bool tls;
+    const char *path;    /* memory: file or NULL; redis+unix: the socket */
+    uint64_t size_bytes; /* memory:FILE */
+    const char *user;
+    const char *password;
+    const char *hosts; /* "a:6379,b:6379", ports filled in */
+    const char *master;
+    uint32_t database;
+};
+
+struct sl_jwt_key {
+    const char *kid; /* or NULL */
+    const char *secret_file;
+    const char *pem_file;
+};
+
+struct sl_claim_map {
+    struct sl_part attribute;
+    const char *source; /* a claim's or a header's name */
+};
+
+/* identity.* of the file. */
+struct sl_identity {
+    const struct sl_network *trusted_proxies;
+    size_t trusted_proxy_count;
+    uint32_t ipv4_prefix;
+    uint32_t ipv6_prefix;
+    bool user_id_sha256_email_ip;
+    const struct sl_claim_map *headers;
+    size_t header_count;
+    struct {
+        bool on;
+        bool required;
+        uint32_t algorithms; /* bit i: row i of SL_JWT_ALGORITHMS */
+        const struct sl_jwt_key *keys;
+        size_t key_count;
+        const char *jwks_file;
+        const char *issuer;
+        const char *audience;
+        int64_t leeway_us;
+        const struct sl_claim_map *claims;
+        size_t claim_count;
+    } jwt;
+};
+
+enum { SL_HEADER_X_RATELIMIT = 1, SL_HEADER_RATELIMIT = 2, SL_HEADER_RETRY_AFTER = 4 };
+
+/* Everything in the file that is not a rule, a tier or an exemption. */
+struct sl_settings {
+    struct sl_listener http, https, grpc, resp;
+    struct {
+        const char *certificate, *key, *client_ca;
+    } tls;
+    uint32_t workers; /* 0: as many as cores */
+    uint32_t max_connections;
+    struct sl_store_url store;
+    int64_t store_deadline_us;
+    enum sl_failure_policy on_store_failure;
+    struct sl_decimal local_share;
+    bool hash_tag_identifier;
+    bool hash_identifiers;
+    uint32_t headers; /* SL_HEADER_… */
+    uint32_t deny_status;
+    int64_t max_wait_us;
+    struct sl_identity identity;
+    struct {
+        const char *token_file, *token_env, *readonly_token_file;
+    } admin;
+    const char *database;
+    struct sl_trust_weights trust;
+    const char *audit; /* "off", "stdout", "syslog" or "file:PATH" */
+};
+
+struct sl_ruleset {
+    struct sl_arena arena;
+    struct sl_settings settings;
+    struct sl_tier *tiers;
+    size_t tier_count;
+    struct sl_exempt exempt;
+    struct sl_rule *rules;
+    size_t rule_count;
+    struct sl_index *index;
+};
+
+/* Reads a rules file's text. `name` is what problems are reported under.
+ * Returns NULL, with every problem in *report, unless the whole file is right;
+ * with no error in the report otherwise (warnings are sl_ruleset_lint's). */
+struct sl_ruleset *sl_ruleset_parse(const char *name, struct sluice_text yaml,
+                                    struct sl_report *report);
+
+/* Adds what is legal and will surprise. */
+void sl_ruleset_lint(const struct sl_ruleset *rules, struct sl_report *report);
+
+void sl_ruleset_free(struct sl_ruleset *rules);
+
+/* -1: not a tier of these rules. */
+ptrdiff_t sl_ruleset_tier(const struct sl_ruleset *rules, struct sluice_text name);
+
+/* The limit of `rule` for tier number `tier` (-1: none) at this trust. False:
+ * the tier is unlimited, the rule does not apply. */
+bool sl_rule_limit(const struct sl_rule *rule, ptrdiff_t tier, int32_t trust_thousandths,
+                   struct sl_limit *out);
+
+#endif

@@ -1,0 +1,273 @@
+/* Reading a store's URL.
+ *
+ *   memory:[FILE][?size=64M]
+ *   redis://[user:password@]host[:port][/database]      and rediss:// with TLS
+ *   redis+unix://PATH
+ *   redis-cluster://[user:password@]host[:port],…
+ *   redis-sentinel://[user:password@]host[:port],…/master[/database]
+ *
+ * A URL is cut from the front: scheme, then what that scheme has. `rest` is
+ * what is left to read. Ports that are not written are filled in here, so that
+ * nobody downstream has a default of his own. Messages name the part that is
+ * wrong and not the whole URL: it may hold a password, and messages are logged. */
+#include "rules/store_url.h"
+
+#include "base/number.h"
+#include "rules/host.h"
+#include "rules/read.h"
+
+#define SIZE_MIN_BYTES (UINT64_C(1) << 20)
+#define SIZE_MAX_BYTES (UINT64_C(1) << 40)
+
+enum { PORT_REDIS = 6379, PORT_SENTINEL = 26379, DATABASE_MAX = 65535 };
+
+/* What one reading needs: everything ends in `arena`. */
+struct cut {
+    struct sl_arena *arena;
+    struct sluice_text folder;
+    struct sluice_text rest;
+};
+
+/* Takes what stands before the first `mark`, and the mark; false if there is
+ * none. */
+static bool take_before(struct sluice_text *rest, char mark, struct sluice_text *out)
+{
+    const char *at = rest->len ? memchr(rest->at, mark, rest->len) : NULL;
+    if (!at)
+        return false;
+    *out = (struct sluice_text){ rest->at, (size_t)(at - rest->at) };
+    rest->at = at + 1;
+    rest->len -= out->len + 1;
+    return true;
+}
+
+/* The same, where the end of the text will do for the mark. */
+static struct sluice_text take_part(struct sluice_text *rest, char mark)
+{
+    struct sluice_text part = *rest;
+    if (!take_before(rest, mark, &part))
+        rest->len = 0;
+    return part;
+}
+
+static const char *read_size(struct sluice_text text, uint64_t *out)
+{
+    static const char suffixes[] = "KMGT";
+    const char *right = "`size` in the store's URL is from 1M to 1T; write it like 64M or 2G";
+    uint32_t shift = 0;
+    uint64_t number;
+    const char *suffix = text.len ? memchr(suffixes, text.at[text.len - 1], 4) : NULL;
+    if (suffix) {
+        shift = 10 * ((uint32_t)(suffix - suffixes) + 1);
+        text.len--;
+    }
+    if (!sl_parse_u64(text, &number) || number > SIZE_MAX_BYTES >> shift)
+        return right;
+    if (number << shift < SIZE_MIN_BYTES)
+        return right;
+    *out = number << shift;
+    return NULL;
+}
+
+static const char *read_memory(struct cut *cut, struct sl_store_url *url)
+{
+    struct sluice_text path = take_part(&cut->rest, '?');
+    while (cut->rest.len) {
+        struct sluice_text value = take_part(&cut->rest, '&');
+        struct sluice_text name = take_part(&value, '=');
+        if (!sl_text_is(name, "size"))
+            return sl_arena_print(cut->arena,
+                                  "`%.*s` is not a parameter of a memory store; it has `size`, as "
+                                  "in `memory:limits.slu?size=64M`",
+                                  (int)name.len, name.at);
+        const char *wrong = read_size(value, &url->size_bytes);
+        if (wrong)
+            return wrong;
+    }
+    if (path.len >= 2 && path.at[0] == '/' && path.at[1] == '/')
+        return "a memory store has no `//`; write `memory:FILE`";
+    if (path.len)
+        url->path = sl_path_join(cut->arena, cut->folder, path);
+    return NULL;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* NULL: not a text with %XX in it, or a byte in it is zero. */
+static const char *percent_decode(struct sl_arena *arena, struct sluice_text text)
+{
+    char *out = sl_arena_take(arena, text.len + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        if (c == '%') {
+            int high = i + 2 < text.len ? hex_value(text.at[i + 1]) : -1;
+            int low = high >= 0 ? hex_value(text.at[i + 2]) : -1;
+            if (low < 0 || high + low == 0)
+                return NULL;
+            c = (char)(high * 16 + low);
+            i += 2;
+        }
+        out[len++] = c;
+    }
+    return out;
+}
+
+/* [user]:password@ at the front of `authority`; takes it off. */
+static const char *read_login(struct cut *cut, struct sluice_text *authority,
+                              struct sl_store_url *url)
+{
+    const char *at = authority->len ? memrchr(authority->at, '@', authority->len) : NULL;
+    if (!at)
+        return NULL;
+    struct sluice_text login = { authority->at, (size_t)(at - authority->at) };
+    authority->at = at + 1;
+    authority->len -= login.len + 1;
+    struct sluice_text user;
+    if (!take_before(&login, ':', &user) || login.len == 0)
+        return "a store's login is user:password@ or :password@";
+    const char *user_text = percent_decode(cut->arena, user);
+    const char *password = percent_decode(cut->arena, login);
+    if (!user_text || !password)
+        return "`%` in the store's login starts %XX; write a percent sign as %25";
+    url->user = user.len ? user_text : NULL;
+    url->password = password;
+    return NULL;
+}
+
+/* Adds "host:port" to url->hosts. A port is never quoted back: without its `@`
+ * a password looks like one. */
+static const char *read_host(struct cut *cut, struct sluice_text text, struct sl_store_url *url)
+{
+    struct sluice_text host, digits;
+    uint32_t port = url->kind == SL_STORE_REDIS_SENTINEL ? PORT_SENTINEL : PORT_REDIS;
+    sl_host_cut(text, &host, &digits);
+    if (digits.at && (!sl_port_parse(digits, &port) || port == 0))
+        return "the store's port is not a number from 1 to 65535; write host:6379, and an IPv6 "
+               "address in brackets";
+    if (!sl_host_is_good(host))
+        return sl_arena_print(cut->arena,
+                              "`%.*s` is not a host of the store; write a name, an IPv4 address "
+                              "or an IPv6 address in brackets",
+                              (int)host.len, host.len ? host.at : "");
+    url->hosts = sl_arena_print(cut->arena, "%s%s%.*s:%u", url->hosts ? url->hosts : "",
+                                url->hosts ? "," : "", (int)host.len, host.at, port);
+    return NULL;
+}
+
+static const char *read_database(struct sluice_text text, struct sl_store_url *url)
+{
+    uint64_t number = 0;
+    if (text.len && (!sl_parse_u64(text, &number) || number > DATABASE_MAX))
+        return "a Redis database is a number from 0 to 65535, as in redis://host/0";
+    url->database = (uint32_t)number;
+    return NULL;
+}
+
+/* Login and hosts; what follows the first slash is left in cut->rest. */
+static const char *read_authority(struct cut *cut, struct sl_store_url *url)
+{
+    if (cut->rest.len && memchr(cut->rest.at, '?', cut->rest.len))
+        return "a Redis URL has no parameters here; leave out what follows the `?`, and write one "
+               "in a password as %3F";
+    struct sluice_text authority = take_part(&cut->rest, '/');
+    if (cut->rest.len && memchr(cut->rest.at, '@', cut->rest.len))
+        return "there is a `/` in the store's login; write it as %2F";
+    const char *wrong = read_login(cut, &authority, url);
+    if (wrong)
+        return wrong;
+    if (url->kind == SL_STORE_REDIS)
+        return read_host(cut, authority, url);
+    struct sluice_text host;
+    while (!wrong && take_before(&authority, ',', &host))
+        wrong = read_host(cut, host, url);
+    return wrong ? wrong : read_host(cut, authority, url);
+}
+
+static const char *read_redis(struct cut *cut, struct sl_store_url *url)
+{
+    const char *wrong = read_authority(cut, url);
+    return wrong ? wrong : read_database(cut->rest, url);
+}
+
+static const char *read_unix(struct cut *cut, struct sl_store_url *url)
+{
+    if (cut->rest.len == 0)
+        return "the store's socket is missing; write redis+unix:///run/redis/redis.sock";
+    url->path = sl_path_join(cut->arena, cut->folder, cut->rest);
+    return NULL;
+}
+
+static const char *read_cluster(struct cut *cut, struct sl_store_url *url)
+{
+    const char *wrong = read_authority(cut, url);
+    if (!wrong && cut->rest.len)
+        wrong = "a Redis Cluster has one database; leave out what follows the `/`";
+    return wrong;
+}
+
+static const char *read_sentinel(struct cut *cut, struct sl_store_url *url)
+{
+    const char *wrong = read_authority(cut, url);
+    if (wrong)
+        return wrong;
+    struct sluice_text master = take_part(&cut->rest, '/');
+    if (master.len == 0)
+        return "the master's name is missing; write redis-sentinel://host:26379/mymaster";
+    url->master = sl_arena_copy(cut->arena, master);
+    return read_database(cut->rest, url);
+}
+
+static const struct scheme {
+    const char *prefix;
+    enum sl_store_kind kind;
+    bool tls;
+    const char *(*read)(struct cut *cut, struct sl_store_url *url);
+} schemes[] = {
+    { "memory:", SL_STORE_MEMORY, false, read_memory },
+    { "redis://", SL_STORE_REDIS, false, read_redis },
+    { "rediss://", SL_STORE_REDIS, true, read_redis },
+    { "redis+unix://", SL_STORE_REDIS_UNIX, false, read_unix },
+    { "redis-cluster://", SL_STORE_REDIS_CLUSTER, false, read_cluster },
+    { "redis-sentinel://", SL_STORE_REDIS_SENTINEL, false, read_sentinel },
+};
+
+enum { SCHEME_COUNT = sizeof schemes / sizeof *schemes };
+
+static const char *list_schemes(struct sl_arena *arena)
+{
+    const char *prefixes[SCHEME_COUNT + 1] = { 0 };
+    for (size_t i = 0; i < SCHEME_COUNT; i++)
+        prefixes[i] = schemes[i].prefix;
+    return sl_arena_print(arena, "a store's URL starts with %s",
+                          sl_words_join(arena, prefixes, "or"));
+}
+
+const char *sl_store_url_parse(struct sl_arena *arena, struct sluice_text url,
+                               struct sluice_text folder, struct sl_store_url *out)
+{
+    for (size_t i = 0; i < SCHEME_COUNT; i++) {
+        const struct scheme *scheme = &schemes[i];
+        size_t len = strlen(scheme->prefix);
+        if (url.len < len || memcmp(url.at, scheme->prefix, len) != 0)
+            continue;
+        struct cut cut = { arena, folder, { url.at + len, url.len - len } };
+        struct sl_store_url read = { .kind = scheme->kind, .tls = scheme->tls };
+        if (scheme->kind == SL_STORE_MEMORY)
+            read.size_bytes = UINT64_C(64) << 20;
+        const char *wrong = scheme->read(&cut, &read);
+        if (wrong)
+            return wrong;
+        read.text = sl_arena_copy(arena, url);
+        *out = read;
+        return NULL;
+    }
+    return list_schemes(arena);
+}

@@ -1,0 +1,71 @@
+/* One request, claim by claim: guard, decide, judge, write, measure.
+ *
+ * The guard comes first because it counts what asks, not what passes. After
+ * that nothing is written until every claim is decided: a denial by one of the
+ * enforced claims leaves all the others uncharged. */
+#include "store/claim.h"
+
+#include "base/number.h"
+
+void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle, struct sl_state *guard)
+{
+    bool counts = !bundle->peek && bundle->cost > 0;
+    claim->guard_answer = counts ? sl_guard_count(claim->guard, guard, bundle->now_us)
+                                 : sl_guard_peek(claim->guard, guard, bundle->now_us);
+}
+
+/* A block outlasts what the limit itself would say; never outlasts both. */
+static void block(struct sl_claim *claim, int64_t now_us)
+{
+    struct sl_answer *answer = &claim->answer;
+    answer->allowed = false;
+    answer->delay_us = 0;
+    if (answer->retry_after_us != SL_NEVER)
+        answer->retry_after_us =
+            sl_max_i64(answer->retry_after_us, claim->guard_answer.blocked_until_us - now_us);
+}
+
+void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
+                     const struct sl_state *state)
+{
+    struct sl_answer *answer = &claim->answer;
+    *answer = claim->algo->decide(&claim->limit, state,
+                                  (struct sl_ask){ bundle->now_us, bundle->cost });
+    if (bundle->max_delay_us >= 0 && answer->delay_us > bundle->max_delay_us) {
+        /* The queue shortens by a microsecond every microsecond. */
+        answer->allowed = false;
+        answer->retry_after_us = answer->delay_us - bundle->max_delay_us;
+        answer->delay_us = 0;
+    }
+    if (claim->guard_answer.blocked_until_us)
+        block(claim, bundle->now_us);
+    claim->allowed = answer->allowed;
+}
+
+void sl_bundle_judge(struct sl_bundle *bundle)
+{
+    bundle->allowed = true;
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        if (!bundle->claims[i].shadow && !bundle->claims[i].allowed)
+            bundle->allowed = false;
+}
+
+enum sl_write sl_claim_write(const struct sl_claim *claim, const struct sl_bundle *bundle)
+{
+    if (bundle->peek)
+        return SL_WRITE_NOTHING;
+    if (bundle->allowed && claim->allowed && bundle->cost > 0)
+        return SL_WRITE_CHARGE;
+    return claim->answer.repair ? SL_WRITE_REPAIR : SL_WRITE_NOTHING;
+}
+
+void sl_claim_measure(struct sl_claim *claim, const struct sl_bundle *bundle,
+                      const struct sl_state *state)
+{
+    claim->figures = claim->algo->figures(&claim->limit, state, bundle->now_us);
+    int64_t blocked_until_us = claim->guard_answer.blocked_until_us;
+    if (blocked_until_us) {
+        claim->figures.remaining = 0;
+        claim->figures.reset_at_us = sl_max_i64(claim->figures.reset_at_us, blocked_until_us);
+    }
+}

@@ -1,0 +1,28 @@
+/* What deciding and charging a claim means, for every store that has the
+ * states at hand. */
+#ifndef SL_STORE_CLAIM_H
+#define SL_STORE_CLAIM_H
+
+#include "store/store.h"
+
+/* Counts the request with the claim's guard, if the request counts at all. */
+void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle,
+                    struct sl_state *guard);
+
+/* Fills in the claim's answer and whether it allows. */
+void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
+                     const struct sl_state *state);
+
+/* Sets bundle->allowed from its claims. */
+void sl_bundle_judge(struct sl_bundle *bundle);
+
+enum sl_write { SL_WRITE_NOTHING, SL_WRITE_REPAIR, SL_WRITE_CHARGE };
+
+/* What becomes of a claim's state once the bundle is judged. */
+enum sl_write sl_claim_write(const struct sl_claim *claim, const struct sl_bundle *bundle);
+
+/* The figures after it, blocks included. */
+void sl_claim_measure(struct sl_claim *claim, const struct sl_bundle *bundle,
+                      const struct sl_state *state);
+
+#endif

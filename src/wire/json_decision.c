@@ -1,0 +1,110 @@
+#include "wire/json_decision.h"
+
+#include "base/number.h"
+
+const char *sl_reason_name(enum sluice_reason reason)
+{
+    static const char *const names[] = {
+#define NAME(constant, name) [constant] = name,
+        SLUICE_REASONS(NAME)
+#undef NAME
+    };
+    return names[reason];
+}
+
+int64_t sl_whole_seconds(int64_t us)
+{
+    return us < 0 ? us : sl_div_ceil(us, 1000000);
+}
+
+void sl_json_print_string(struct sl_buffer *out, struct sluice_text text)
+{
+    static const char digits[] = "0123456789abcdef";
+    sl_buffer_add(out, SL_TEXT("\""));
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        if (c == '"' || c == '\\')
+            sl_buffer_add(out, SL_TEXT("\\"));
+        if (c < 0x20) {
+            char escape[] = { '\\', 'u', '0', '0', digits[c >> 4], digits[c & 15] };
+            sl_buffer_add(out, (struct sluice_text){ escape, sizeof escape });
+        } else {
+            sl_buffer_add(out, (struct sluice_text){ text.at + i, 1 });
+        }
+    }
+    sl_buffer_add(out, SL_TEXT("\""));
+}
+
+/* Rule and algorithm names hold nothing that JSON would escape. */
+static void add_name(struct sl_buffer *out, struct sluice_text key, const char *name)
+{
+    sl_buffer_add(out, key);
+    if (!name) {
+        sl_buffer_add(out, SL_TEXT("null"));
+        return;
+    }
+    sl_buffer_add(out, SL_TEXT("\""));
+    sl_buffer_add(out, sl_text(name));
+    sl_buffer_add(out, SL_TEXT("\""));
+}
+
+static void add_number(struct sl_buffer *out, struct sluice_text key, int64_t number)
+{
+    sl_buffer_add(out, key);
+    sl_buffer_add_i64(out, number);
+}
+
+/* Limits and times have no negative values: there is none. */
+static void add_maybe(struct sl_buffer *out, struct sluice_text key, int64_t number)
+{
+    sl_buffer_add(out, key);
+    if (number == SLUICE_NONE)
+        sl_buffer_add(out, SL_TEXT("null"));
+    else
+        sl_buffer_add_i64(out, number);
+}
+
+static void add_bool(struct sl_buffer *out, struct sluice_text key, bool value)
+{
+    sl_buffer_add(out, key);
+    sl_buffer_add(out, value ? SL_TEXT("true") : SL_TEXT("false"));
+}
+
+static void add_row(struct sl_buffer *out, const struct sluice_explained *row)
+{
+    add_name(out, SL_TEXT("{\"rule\": "), row->rule);
+    add_name(out, SL_TEXT(", \"algorithm\": "), row->algorithm);
+    add_bool(out, SL_TEXT(", \"shadow\": "), row->shadow);
+    add_bool(out, SL_TEXT(", \"allowed\": "), row->allowed);
+    add_number(out, SL_TEXT(", \"limit\": "), row->limit);
+    add_number(out, SL_TEXT(", \"remaining\": "), row->remaining);
+    add_maybe(out, SL_TEXT(", \"reset_at_us\": "), row->reset_at_us);
+    add_number(out, SL_TEXT(", \"retry_after_us\": "), row->retry_after_us);
+    sl_buffer_add(out, SL_TEXT("}"));
+}
+
+void sl_json_print_decision(struct sl_buffer *out, const struct sluice_decision *decision,
+                            const struct sluice_explained *rows, size_t row_count)
+{
+    add_bool(out, SL_TEXT("{\"allowed\": "), decision->allowed);
+    add_name(out, SL_TEXT(", \"rule\": "), decision->rule);
+    add_name(out, SL_TEXT(", \"algorithm\": "), decision->algorithm);
+    add_name(out, SL_TEXT(", \"reason\": "), sl_reason_name(decision->reason));
+    add_maybe(out, SL_TEXT(", \"limit\": "), decision->limit);
+    add_number(out, SL_TEXT(", \"remaining\": "), decision->remaining);
+    add_maybe(out, SL_TEXT(", \"reset_at_us\": "), decision->reset_at_us);
+    add_number(out, SL_TEXT(", \"retry_after_us\": "), decision->retry_after_us);
+    add_number(out, SL_TEXT(", \"delay_us\": "), decision->delay_us);
+    add_maybe(out, SL_TEXT(", \"reset_at\": "), sl_whole_seconds(decision->reset_at_us));
+    add_number(out, SL_TEXT(", \"retry_after\": "), sl_whole_seconds(decision->retry_after_us));
+    if (rows) {
+        sl_buffer_add(out, SL_TEXT(", \"rules\": ["));
+        for (size_t i = 0; i < row_count; i++) {
+            if (i)
+                sl_buffer_add(out, SL_TEXT(", "));
+            add_row(out, &rows[i]);
+        }
+        sl_buffer_add(out, SL_TEXT("]"));
+    }
+    sl_buffer_add(out, SL_TEXT("}"));
+}

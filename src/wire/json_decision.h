@@ -1,0 +1,20 @@
+/* A decision as JSON, for every protocol that speaks it. */
+#ifndef SL_WIRE_JSON_DECISION_H
+#define SL_WIRE_JSON_DECISION_H
+
+#include "base/buffer.h"
+
+/* Appends the object, without a newline. `rows` may be NULL: no `rules`. */
+void sl_json_print_decision(struct sl_buffer *out, const struct sluice_decision *decision,
+                            const struct sluice_explained *rows, size_t row_count);
+
+/* Appends text as a JSON string, quotes included. */
+void sl_json_print_string(struct sl_buffer *out, struct sluice_text text);
+
+/* The name people see, as in "rate_limit_exceeded". */
+const char *sl_reason_name(enum sluice_reason reason);
+
+/* Whole seconds, rounded up; -1 stays -1. */
+int64_t sl_whole_seconds(int64_t us);
+
+#endif

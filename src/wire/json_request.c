@@ -1,0 +1,249 @@
+/* Why not a JSON library: building a tree of a 99-byte request costs more than
+ * deciding it, and a library's numbers are doubles where ours are exact
+ * decimals. Everything that is read here is fuzzed against one, though. */
+#include "wire/json_request.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "algo/algo.h"
+#include "base/number.h"
+#include "wire/json_scan.h"
+
+enum type { TEXT, COST, TRUST, TIME, FLAG };
+
+static const char *const wanted[] = {
+    [TEXT] = "a string, a number, true or false",
+    [COST] = "a whole number from 0 to 4294967295",
+    [TRUST] = "a number from 0 to 1",
+    [TIME] = "a whole number of microseconds from 0 to 4400000000000000",
+    [FLAG] = "true or false",
+};
+
+/* Every member with a meaning of its own; others are attributes. */
+static const struct member {
+    struct sluice_text name;
+    enum type type;
+    size_t offset;
+} members[] = {
+#define MEMBER(name, type)                                                                         \
+    {                                                                                              \
+        { #name, sizeof #name - 1 }, type, offsetof(struct sluice_request, name)                   \
+    }
+    MEMBER(tenant, TEXT),
+    MEMBER(resource, TEXT),
+    MEMBER(method, TEXT),
+    MEMBER(user, TEXT),
+    MEMBER(ip, TEXT),
+    MEMBER(client, TEXT),
+    MEMBER(tier, TEXT),
+    MEMBER(cost, COST),
+    MEMBER(at_us, TIME),
+    MEMBER(peek, FLAG),
+    MEMBER(wait, FLAG),
+    MEMBER(explain, FLAG),
+    { { "trust_score", 11 }, TRUST, offsetof(struct sluice_request, trust_thousandths) },
+#undef MEMBER
+};
+
+enum { MEMBER_COUNT = sizeof members / sizeof *members };
+
+struct reader {
+    struct sl_json_scan scan;
+    struct sl_json_room *room;
+    struct sluice_request request;
+    uint32_t seen; /* bit i: members[i] */
+};
+
+static bool fail(struct reader *reader, const char *format, struct sluice_text name,
+                 const char *more)
+{
+    int shown = name.len > 64 ? 64 : (int)name.len;
+    snprintf(reader->room->error, sizeof reader->room->error, format, shown, name.at, more);
+    return false;
+}
+
+/* The digits of a JSON number with their point moved by its exponent. */
+bool sl_json_read_trust(struct sluice_text number, int32_t *out_thousandths)
+{
+    long point = -1;
+    long digits = 0;
+    long exponent = 0;
+    size_t i = 0;
+    if (number.len && number.at[0] == '-')
+        return false;
+    for (; i < number.len && number.at[i] != 'e' && number.at[i] != 'E'; i++) {
+        if (number.at[i] == '.')
+            point = digits;
+        else
+            digits++;
+    }
+    size_t mantissa_len = i;
+    if (point < 0)
+        point = digits;
+    if (i < number.len) {
+        bool negative = number.at[++i] == '-';
+        i += number.at[i] == '-' || number.at[i] == '+';
+        for (; i < number.len && exponent < 1000000; i++)
+            exponent = exponent * 10 + (number.at[i] - '0');
+        exponent = negative ? -exponent : exponent;
+    }
+    long wanted_digits = point + exponent + 3; /* so many lead up to the thousandths */
+    int32_t value = 0;
+    bool more = false;
+    long seen = 0;
+    for (size_t k = 0; k < mantissa_len; k++) {
+        if (number.at[k] == '.')
+            continue;
+        int digit = number.at[k] - '0';
+        if (seen++ < wanted_digits)
+            value = value * 10 + digit;
+        else
+            more |= digit != 0;
+        if (value > 1000)
+            return false;
+    }
+    for (; value && seen < wanted_digits; seen++) {
+        value *= 10;
+        if (value > 1000)
+            return false;
+    }
+    if (value == 1000 && more)
+        return false;
+    *out_thousandths = value;
+    return true;
+}
+
+static bool read_u64(struct sluice_text number, uint64_t most, uint64_t *out)
+{
+    uint64_t value;
+    if (!sl_parse_u64(number, &value) || value > most)
+        return false;
+    *out = value;
+    return true;
+}
+
+/* Attributes are compared as text: a number as it is written. */
+static bool as_text(enum sl_json_kind kind, struct sluice_text *text)
+{
+    if (kind == SL_JSON_TRUE)
+        *text = SL_TEXT("true");
+    else if (kind == SL_JSON_FALSE)
+        *text = SL_TEXT("false");
+    return kind != SL_JSON_OTHER;
+}
+
+static bool store_member(struct sluice_request *request, const struct member *member,
+                         enum sl_json_kind kind, struct sluice_text text)
+{
+    void *field = (char *)request + member->offset;
+    bool is_number = kind == SL_JSON_NUMBER;
+    uint64_t number;
+    switch (member->type) {
+    case TEXT:
+        if (!as_text(kind, &text))
+            return false;
+        *(struct sluice_text *)field = text;
+        return true;
+    case COST:
+        if (!is_number || !read_u64(text, UINT32_MAX, &number))
+            return false;
+        *(uint32_t *)field = (uint32_t)number;
+        return true;
+    case TIME:
+        if (!is_number || !read_u64(text, SL_TIME_MAX_US, &number))
+            return false;
+        *(int64_t *)field = (int64_t)number;
+        return true;
+    case TRUST:
+        return is_number && sl_json_read_trust(text, field);
+    case FLAG:
+        *(bool *)field = kind == SL_JSON_TRUE;
+        return kind == SL_JSON_TRUE || kind == SL_JSON_FALSE;
+    }
+    return false;
+}
+
+static bool read_other(struct reader *reader, struct sluice_text name, enum sl_json_kind kind,
+                       struct sluice_text value)
+{
+    struct sluice_request *request = &reader->request;
+    for (size_t i = 0; i < request->other_count; i++)
+        if (sl_text_equal(reader->room->others[i].name, name))
+            return fail(reader, "`%.*s` is given twice%s", name, "");
+    if (request->other_count == SL_JSON_OTHERS_MAX)
+        return fail(reader, "`%.*s` is one attribute too many; at most 64 have names of their own%s",
+                    name, "");
+    if (kind != SL_JSON_NULL && !as_text(kind, &value))
+        return fail(reader, "`%.*s` is %s", name, wanted[TEXT]);
+    if (kind == SL_JSON_NULL)
+        value = (struct sluice_text){ 0 };
+    reader->room->others[request->other_count++] = (struct sluice_attribute){ name, value };
+    return true;
+}
+
+static bool read_member(struct reader *reader)
+{
+    struct sluice_text name, value = { 0 };
+    if (!sl_json_string(&reader->scan, &name))
+        return false;
+    if (!sl_json_take(&reader->scan, ':')) {
+        reader->scan.error = "expected `:` behind a member's name";
+        return false;
+    }
+    enum sl_json_kind kind = sl_json_scalar(&reader->scan, &value);
+    if (kind == SL_JSON_BAD)
+        return false;
+    for (size_t i = 0; i < MEMBER_COUNT; i++) {
+        if (!sl_text_equal(name, members[i].name))
+            continue;
+        if (reader->seen & 1u << i)
+            return fail(reader, "`%.*s` is given twice%s", name, "");
+        reader->seen |= 1u << i;
+        if (kind != SL_JSON_NULL && !store_member(&reader->request, &members[i], kind, value))
+            return fail(reader, "`%.*s` is %s", name, wanted[members[i].type]);
+        return true;
+    }
+    return read_other(reader, name, kind, value);
+}
+
+static bool read_object(struct reader *reader)
+{
+    struct sl_json_scan *scan = &reader->scan;
+    if (!sl_json_take(scan, '{')) {
+        scan->error = "expected a JSON object, as in {\"at_us\": 1700000000000000, \"user\": \"u1\"}";
+        return false;
+    }
+    if (!sl_json_take(scan, '}')) {
+        do {
+            if (!read_member(reader))
+                return false;
+        } while (sl_json_take(scan, ','));
+        if (!sl_json_take(scan, '}')) {
+            scan->error = "expected `,` or `}`";
+            return false;
+        }
+    }
+    sl_json_skip_space(scan);
+    if (scan->at != scan->end)
+        scan->error = "there is something behind the object";
+    return scan->at == scan->end;
+}
+
+bool sl_json_read_request(char *text, size_t len, struct sl_json_room *room,
+                          struct sluice_request *out)
+{
+    struct reader reader = { .scan = { .start = text, .at = text, .end = text + len },
+                             .room = room,
+                             .request = SLUICE_REQUEST_INIT };
+    room->error[0] = 0;
+    if (!read_object(&reader)) {
+        if (reader.scan.error && !room->error[0])
+            snprintf(room->error, sizeof room->error, "byte %zu: %s",
+                     (size_t)(reader.scan.at - text) + 1, reader.scan.error);
+        return false;
+    }
+    reader.request.others = room->others;
+    *out = reader.request;
+    return true;
+}

@@ -1,0 +1,36 @@
+/* A strict reader of JSON tokens (RFC 8259) over bytes in memory. Strings are
+ * unescaped in place, so nothing is allocated and the input is used up. */
+#ifndef SL_WIRE_JSON_SCAN_H
+#define SL_WIRE_JSON_SCAN_H
+
+#include "base/text.h"
+
+struct sl_json_scan {
+    char *start;
+    char *at;
+    char *end;
+    const char *error; /* the first one; NULL while all is well */
+};
+
+enum sl_json_kind {
+    SL_JSON_BAD, /* see error */
+    SL_JSON_STRING,
+    SL_JSON_NUMBER, /* text as written */
+    SL_JSON_TRUE,
+    SL_JSON_FALSE,
+    SL_JSON_NULL,
+    SL_JSON_OTHER, /* the start of an object or an array; not consumed */
+};
+
+void sl_json_skip_space(struct sl_json_scan *scan);
+
+/* Consumes the character if it is next, after white space. */
+bool sl_json_take(struct sl_json_scan *scan, char c);
+
+/* Consumes a scalar; *text is set for strings and numbers. */
+enum sl_json_kind sl_json_scalar(struct sl_json_scan *scan, struct sluice_text *text);
+
+/* Consumes a string; false: it is none, or a bad one. */
+bool sl_json_string(struct sl_json_scan *scan, struct sluice_text *text);
+
+#endif
