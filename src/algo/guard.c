@@ -30,6 +30,7 @@ struct view {
     int64_t warned_until_us; /* 0: no warning in force */
     int64_t warned_start_us; /* the window the warning was given in */
     int64_t blocked_until_us;
+    int64_t as_of_us; /* now, or the start of a window that lies ahead */
 };
 
 static int64_t radix(const struct sl_guard *guard)
@@ -86,19 +87,9 @@ static void pack(const struct sl_guard *guard, struct sl_state *state, const str
     }
 }
 
-/* No penalty reaches further than it was given for, whatever the clock did. */
-static void mend_penalties(const struct sl_guard *guard, struct view *view, int64_t now_us)
-{
-    if (view->blocked_until_us)
-        view->blocked_until_us =
-            sl_min_i64(view->blocked_until_us, now_us + 2 * guard->penalty_us);
-    if (view->warned_until_us - now_us > guard->penalty_us) {
-        view->warned_until_us = now_us + guard->penalty_us;
-        view->warned_start_us = sl_aligned_start_us(now_us, guard->window_us);
-    }
-}
-
-static void mend_window(const struct sl_guard *guard, struct view *view, int64_t now_us)
+/* The window that counts, and the time to judge as of: a window that lies ahead
+ * by up to its length is believed, as of its start. */
+static int64_t mend_window(const struct sl_guard *guard, struct view *view, int64_t now_us)
 {
     int64_t start_us = sl_aligned_start_us(now_us, guard->window_us);
     if (view->start_us - now_us > guard->window_us) {
@@ -108,20 +99,33 @@ static void mend_window(const struct sl_guard *guard, struct view *view, int64_t
         view->start_us = start_us;
         view->count = 0;
     }
-    /* A warning given under a clock that has stepped back since. */
-    view->warned_start_us = sl_min_i64(view->warned_start_us, view->start_us);
+    return sl_max_i64(view->start_us, now_us);
+}
+
+/* No warning reaches further than it was given for, whatever the clock did. */
+static void mend_warning(const struct sl_guard *guard, struct view *view, int64_t as_of_us)
+{
+    if (view->warned_until_us <= as_of_us)
+        view->warned_until_us = 0;
+    if (view->warned_until_us - as_of_us > guard->penalty_us) {
+        view->warned_until_us = as_of_us + guard->penalty_us;
+        view->warned_start_us = view->start_us;
+    }
 }
 
 static struct view view_at(const struct sl_guard *guard, const struct sl_state *state,
                            int64_t now_us)
 {
     struct view view = unpack(guard, state);
-    if (view.blocked_until_us && view.blocked_until_us <= now_us)
+    if (view.blocked_until_us > now_us) {
+        view.blocked_until_us =
+            sl_min_i64(view.blocked_until_us, now_us + 2 * guard->penalty_us);
+        return view;
+    }
+    if (view.blocked_until_us)
         view = (struct view){ 0 };
-    if (view.warned_until_us <= now_us)
-        view.warned_until_us = 0;
-    mend_penalties(guard, &view, now_us);
-    mend_window(guard, &view, now_us);
+    view.as_of_us = mend_window(guard, &view, now_us);
+    mend_warning(guard, &view, view.as_of_us);
     return view;
 }
 
@@ -131,7 +135,7 @@ static enum sl_guard_event escalate(const struct sl_guard *guard, struct view *v
     if (view->count <= guard->threshold)
         return SL_GUARD_QUIET;
     if (!view->warned_until_us) {
-        view->warned_until_us = now_us + guard->penalty_us;
+        view->warned_until_us = view->as_of_us + guard->penalty_us;
         view->warned_start_us = view->start_us;
         return SL_GUARD_WARNED;
     }

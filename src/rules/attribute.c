@@ -109,8 +109,13 @@ bool sl_read_per(struct sl_reader *in, const struct sl_node *node, const void *s
     struct sl_list list;
     size_t count;
     const struct sl_node *element = sl_elements(node, &count);
-    if (count == 0 || count > PER_MAX)
-        return sl_refuse(in, node, "`global`, or one to %d attributes", PER_MAX);
+    if (count == 0)
+        return sl_refuse(in, node, "`global`, an attribute such as `user`, or several");
+    if (count > PER_MAX) {
+        sl_report_error(in->report, node->mark, "`per` has %zu attributes; write at most %d", count,
+                        PER_MAX);
+        return false;
+    }
     if (!sl_read_each(in, node, &each, &list))
         return false;
     bool good = true;
@@ -222,7 +227,7 @@ bool sl_read_conditions(struct sl_reader *in, const struct sl_node *node, const 
 
 bool sl_read_sources(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
 {
-    (void)shape;
+    const struct sl_each *each = shape;
     if (node->kind != SL_NODE_MAP)
         return sl_refuse(in, node, "a map of attribute: name, such as { user: sub }");
     struct sl_claim_map *sources = sl_arena_take(in->arena, node->count * sizeof *sources);
@@ -232,7 +237,7 @@ bool sl_read_sources(struct sl_reader *in, const struct sl_node *node, const voi
         struct sl_claim_map *source = &sources[count++];
         struct sl_node key = sl_node_of_key(entry);
         good &= sl_read_attribute(in, &key, NULL, &source->attribute);
-        good &= sl_read_text(in, entry, NULL, &source->source);
+        good &= each->read(in, entry, each->shape, &source->source);
         if (is_alias_beside(node, entry)) {
             report_repeated(in, entry, &source->attribute);
             good = false;

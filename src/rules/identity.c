@@ -50,24 +50,30 @@ static bool is_header_name(const char *name)
     return true;
 }
 
+static bool read_header_name(struct sl_reader *in, const struct sl_node *node, const void *shape,
+                             void *out)
+{
+    const char *name;
+    if (!sl_read_text(in, node, shape, &name))
+        return false;
+    if (!is_header_name(name))
+        return sl_refuse(in, node, "a header's name, such as X-User-Id");
+    *(const char **)out = name;
+    return true;
+}
+
 static bool read_headers(struct sl_reader *in, const struct sl_node *node, const void *shape,
                          void *out)
 {
+    struct sl_each each = { .read = read_header_name };
     struct sl_identity *identity = out;
     struct sl_list list;
-    if (!sl_read_sources(in, node, shape, &list))
+    (void)shape;
+    if (!sl_read_sources(in, node, &each, &list))
         return false;
-    const struct sl_claim_map *headers = list.at;
-    const struct sl_node *entry = node->first;
-    bool good = true;
-    for (size_t i = 0; i < list.count; i++, entry = entry->next)
-        if (!is_header_name(headers[i].source))
-            good = sl_refuse(in, entry, "a header's name, such as X-User-Id");
-    if (good) {
-        identity->headers = headers;
-        identity->header_count = list.count;
-    }
-    return good;
+    identity->headers = list.at;
+    identity->header_count = list.count;
+    return true;
 }
 
 static bool read_algorithms(struct sl_reader *in, const struct sl_node *node, const void *shape,
@@ -139,9 +145,11 @@ static bool read_jwt_keys(struct sl_reader *in, const struct sl_node *node, cons
 static bool read_claims(struct sl_reader *in, const struct sl_node *node, const void *shape,
                         void *out)
 {
+    struct sl_each each = { .read = sl_read_text };
     struct sl_identity *identity = out;
     struct sl_list list;
-    if (!sl_read_sources(in, node, shape, &list))
+    (void)shape;
+    if (!sl_read_sources(in, node, &each, &list))
         return false;
     identity->jwt.claims = list.at;
     identity->jwt.claim_count = list.count;

@@ -125,13 +125,14 @@ static void check_shared(struct sl_reader *in, const struct sl_node *file,
     const struct sl_listener *all[] = { &settings->http, &settings->https, &settings->grpc,
                                         &settings->resp };
     for (size_t i = 1; i < sizeof all / sizeof *all; i++) {
-        for (size_t j = 0; j < i; j++) {
-            const struct sl_node *node = listener_node(file, listen_keys[i].name);
-            if (node && is_shared(all[i]->address, all[j]->address))
-                sl_report_error(in->report, node->mark,
-                                "`%s` cannot listen where `%s` does; give it another port",
-                                listen_keys[i].name, listen_keys[j].name);
-        }
+        const struct sl_node *node = listener_node(file, listen_keys[i].name);
+        size_t j = 0;
+        while (j < i && !is_shared(all[i]->address, all[j]->address))
+            j++;
+        if (node && j < i)
+            sl_report_error(in->report, node->mark,
+                            "`%s` cannot listen where `%s` does; give it another port",
+                            listen_keys[i].name, listen_keys[j].name);
     }
 }
 

@@ -31,7 +31,8 @@ sl_reading sl_read_pattern; /* out: struct sl_pattern */
 sl_reading sl_read_attribute;
 sl_reading sl_read_per;        /* a name or a list of them; out: struct sl_list of struct sl_part */
 sl_reading sl_read_conditions; /* `when`; out: struct sl_list of struct sl_condition */
-sl_reading sl_read_sources;    /* attribute: name; out: struct sl_list of struct sl_claim_map */
+sl_reading sl_read_sources;    /* attribute: name, by the shape, struct sl_each; out: sl_list of
+                                  sl_claim_map */
 
 /* The key of an entry as a value of its own, for the readers above. */
 struct sl_node sl_node_of_key(const struct sl_node *entry);

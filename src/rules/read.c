@@ -17,10 +17,10 @@ static const char *describe(struct sl_report *report, const struct sl_node *node
     const char *key = sl_report_quote(report, node->key);
     if (sl_node_is_null(node))
         return sl_arena_print(&report->arena, "`%s` has no value", key);
-    if (node->kind == SL_NODE_LIST)
-        return sl_arena_print(&report->arena, "`%s` cannot be a list", key);
-    if (node->kind == SL_NODE_MAP)
-        return sl_arena_print(&report->arena, "`%s` cannot be a map", key);
+    if (node->kind != SL_NODE_SCALAR)
+        return sl_arena_print(&report->arena, "`%s` cannot be %s %s", key,
+                              node->count ? "a" : "an empty",
+                              node->kind == SL_NODE_LIST ? "list" : "map");
     const char *quotes = node->plain ? "" : "\"";
     return sl_arena_print(&report->arena, "`%s` cannot be `%s%s%s`", key, quotes,
                           sl_report_quote(report, node->text), quotes);

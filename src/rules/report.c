@@ -44,6 +44,11 @@ static void insert(struct sl_report *report, struct sl_problem problem)
     report->problems[place] = problem;
 }
 
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 static void make_printable(char *text)
 {
     for (unsigned char *at = (unsigned char *)text; *at; at++) {
@@ -125,12 +130,13 @@ void sl_report_release(struct sl_report *report)
 
 const char *sl_report_quote(struct sl_report *report, struct sluice_text text)
 {
-    if (text.len <= QUOTE_MAX)
-        return sl_arena_copy(&report->arena, text);
-    size_t len = QUOTE_MAX;
-    while (len && ((unsigned char)text.at[len] & 0xc0) == 0x80) /* not inside a character */
-        len--;
-    return sl_arena_print(&report->arena, "%.*s…", (int)len, text.at);
+    size_t len = text.len <= QUOTE_MAX ? text.len : QUOTE_MAX;
+    while (len < text.len && len && is_continuation(text.at[len]))
+        len--; /* not inside a character */
+    char *quote = sl_arena_print(&report->arena, "%*s%s", (int)len, "", len < text.len ? "…" : "");
+    for (size_t i = 0; i < len; i++)
+        quote[i] = text.at[i] ? text.at[i] : '?';
+    return quote;
 }
 
 /* Upper case and dashes are how other tools spell the same words. */

@@ -152,11 +152,13 @@ static const char *read_host(struct cut *cut, struct sluice_text text, struct sl
     if (digits.at && (!sl_port_parse(digits, &port) || port == 0))
         return "the store's port is not a number from 1 to 65535; write host:6379, and an IPv6 "
                "address in brackets";
+    if (host.len == 0)
+        return "the store's host is missing; write a name or an address";
     if (!sl_host_is_good(host))
         return sl_arena_print(cut->arena,
                               "`%.*s` is not a host of the store; write a name, an IPv4 address "
                               "or an IPv6 address in brackets",
-                              (int)host.len, host.len ? host.at : "");
+                              (int)host.len, host.at);
     url->hosts = sl_arena_print(cut->arena, "%s%s%.*s:%u", url->hosts ? url->hosts : "",
                                 url->hosts ? "," : "", (int)host.len, host.at, port);
     return NULL;
@@ -246,7 +248,7 @@ static const char *list_schemes(struct sl_arena *arena)
     const char *prefixes[SCHEME_COUNT + 1] = { 0 };
     for (size_t i = 0; i < SCHEME_COUNT; i++)
         prefixes[i] = schemes[i].prefix;
-    return sl_arena_print(arena, "a store's URL starts with %s",
+    return sl_arena_print(arena, "this is not where counts can live; a store's URL starts with %s",
                           sl_words_join(arena, prefixes, "or"));
 }
 

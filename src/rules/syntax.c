@@ -40,16 +40,20 @@ static char character_at(struct sluice_text yaml, struct sl_mark mark)
 }
 
 /* What people most often meant where libyaml only says what it missed. */
-static const char *hint_for(char found, const char *context)
+static const char *hint_for(char found, const char *context, const char *problem)
 {
     if (found == '\t')
         return "; indent with spaces, not tabs";
-    if (found == '@' || found == '`' || found == '%')
+    if (found == '@' || found == '`')
         return "; write a value that starts with this character in quotes";
-    if (context && strstr(context, "alias"))
+    if (strstr(context, "alias"))
         return "; write a pattern that starts with `*` in quotes";
-    if (context && strstr(context, "quoted"))
+    if (strstr(context, "quoted"))
         return "; close the quotes";
+    if (strstr(problem, "expected ':'"))
+        return "; write `key: value`";
+    if (strstr(problem, "mapping values"))
+        return "; check the indentation, and quote a text that holds a colon and a space";
     return "";
 }
 
@@ -59,15 +63,16 @@ void sl_syntax_report(const yaml_parser_t *parser, struct sluice_text yaml,
     const char *problem = parser->problem ? parser->problem : "cannot be read";
     if (parser->error == YAML_READER_ERROR) {
         sl_report_error(report, mark_of_offset(yaml, parser->problem_offset),
-                        "this is not UTF-8 text (%s); save the file as UTF-8", problem);
+                        "this is not text (%s); save the file as plain UTF-8", problem);
         return;
     }
     SL_CHECK(parser->error != YAML_MEMORY_ERROR);
+    const char *context = parser->context ? parser->context : "";
     struct sl_mark mark = sl_mark_of(parser->problem_mark);
-    const char *hint = hint_for(character_at(yaml, mark), parser->context);
-    if (parser->context)
-        sl_report_error(report, mark, "this is not YAML: %s, %s that starts in line %zu%s", problem,
-                        parser->context, parser->context_mark.line + 1, hint);
+    const char *hint = hint_for(character_at(yaml, mark), context, problem);
+    if (context[0] && parser->context_mark.line + 1 != mark.line)
+        sl_report_error(report, mark, "this is not YAML: %s (%s from line %zu on)%s", problem,
+                        context, parser->context_mark.line + 1, hint);
     else
         sl_report_error(report, mark, "this is not YAML: %s%s", problem, hint);
 }

@@ -59,6 +59,15 @@ static struct sl_node *new_node(struct builder *b, const yaml_event_t *event, st
     return node;
 }
 
+/* `!!int` is how people write tag:yaml.org,2002:int. */
+static const char *short_tag(struct builder *b, const char *tag)
+{
+    static const char prefix[] = "tag:yaml.org,2002:";
+    bool is_short = strncmp(tag, prefix, sizeof prefix - 1) == 0;
+    const char *quote = sl_report_quote(b->report, sl_text(tag));
+    return is_short ? sl_arena_print(b->arena, "!!%s", quote + sizeof prefix - 1) : quote;
+}
+
 /* Reported, and the value read on as if it had neither. */
 static void refuse_decorations(struct builder *b, const yaml_event_t *event)
 {
@@ -81,7 +90,7 @@ static void refuse_decorations(struct builder *b, const yaml_event_t *event)
     if (tag)
         sl_report_error(b->report, mark,
                         "`%s` is a tag, which a rules file cannot have; leave it out",
-                        sl_report_quote(b->report, sl_text((const char *)tag)));
+                        short_tag(b, (const char *)tag));
 }
 
 static struct sl_node *build_scalar(struct builder *b, const yaml_event_t *event,
@@ -278,6 +287,9 @@ const struct sl_node *sl_tree_parse(struct sl_arena *arena, struct sluice_text y
                         SL_TREE_BYTES_MAX);
         return NULL;
     }
+    /* libyaml would count a byte order mark as a column. */
+    if (yaml.len >= 3 && memcmp(yaml.at, "\xef\xbb\xbf", 3) == 0)
+        yaml = (struct sluice_text){ yaml.at + 3, yaml.len - 3 };
     if (sl_syntax_has_directive(yaml, report))
         return NULL;
     struct builder b = { .yaml = yaml, .arena = arena, .report = report };

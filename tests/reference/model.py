@@ -129,7 +129,7 @@ class Limiter:
 
     def ask_guard(self, claim, now, cost, peek):
         """A block denies, for as long as it lasts or the limit itself does."""
-        end = claim.rule.guard.ask(claim.key, now, cost > 0 and not peek, not peek)
+        end = claim.rule.guard.ask(claim.key, now, cost > 0 and not peek)
         if end is not None:
             claim.block_end, claim.reason = end, "burst_blocked"
             if claim.retry != NEVER:

@@ -15,43 +15,44 @@ class Guard:
         self.penalty = penalty
         self.states = {}
 
-    def ask(self, key, now, counts, may_write):
-        """When the block that denies this request ends; None if none does."""
-        stored = self.states.get(key, EMPTY)
-        state = self.cut(stored, now)
-        if state.block_end and now >= state.block_end:
-            state = EMPTY if counts else state
-        elif state.block_end:
-            counts = False
-        if counts:
-            state = self.count(state, now)
-        if may_write and state is not stored:
-            self.states[key] = state
-        return state.block_end if now < state.block_end else None
+    def ask(self, key, now, counts):
+        """When the block that denies this request ends; None if none does.
 
-    def cut(self, state, now):
-        """A penalty that ends later than one begun now could: cut short."""
-        if state.block_end - now > 2 * self.penalty:
-            return state._replace(block_end=now + 2 * self.penalty)
-        if state.warn_end - now > self.penalty:
-            return state._replace(
-                warn_end=now + self.penalty, warn_window=now // self.window)
-        return state
+        Only a request that counts writes anything.
+        """
+        state = self.states.get(key, EMPTY)
+        if now >= state.block_end and state.block_end:
+            state = EMPTY
+        if state.block_end:
+            state = state._replace(block_end=min(state.block_end, now + 2 * self.penalty))
+        elif counts:
+            state = self.count(state, now)
+        if counts:
+            self.states[key] = state
+        return state.block_end or None
 
     def count(self, state, now):
-        """One more request: over the threshold it warns, and later blocks."""
-        current, count = now // self.window, state.count + 1
-        if state.window < current:
-            count = 1
-        elif state.window * self.window - now > self.window:
-            count = self.threshold + 1
-        else:
-            current = state.window
-        state = state._replace(window=current, count=count)
-        if count <= self.threshold:
-            return state
-        if now >= state.warn_end:
-            return state._replace(warn_end=now + self.penalty, warn_window=current)
-        if current > state.warn_window:
-            return EMPTY._replace(block_end=now + 2 * self.penalty)
-        return state
+        """One more request: over the threshold it warns, and later blocks.
+
+        A window that lies ahead by up to its length is believed, and the
+        request judged as of its start; a block runs from the caller's now.
+        """
+        as_of, count = now, state.count
+        if state.window * self.window - now > self.window:
+            count = self.threshold
+        elif state.window * self.window > now:
+            as_of = state.window * self.window
+        elif state.window < now // self.window:
+            count = 0
+        window, count = as_of // self.window, count + 1
+        warn_end, warn_window = state.warn_end, state.warn_window
+        if warn_end - as_of > self.penalty:
+            warn_end, warn_window = as_of + self.penalty, window
+        elif warn_end <= as_of:  # over, and forgotten should the clock go back
+            warn_end = 0
+        if count > self.threshold:
+            if not warn_end:
+                warn_end, warn_window = as_of + self.penalty, window
+            elif window > warn_window:
+                return EMPTY._replace(block_end=now + 2 * self.penalty)
+        return State(window, count, warn_end, warn_window, 0)

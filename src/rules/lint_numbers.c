@@ -1,0 +1,172 @@
+/* What a rule's numbers come to, tier by tier and at full trust, where nobody
+ * would work it out by hand. */
+#include "rules/lint.h"
+#include "rules/numbers.h"
+
+enum { TRUST_MAX = 1000 };
+
+static struct sl_limit largest_limit(const struct sl_rule *rule, size_t slot)
+{
+    struct sl_limit limit;
+    sl_numbers_limit(&rule->numbers[slot], rule->adaptive ? TRUST_MAX : 0, &limit);
+    return limit;
+}
+
+void sl_lint_zero_tier(struct sl_lint *lint, const struct sl_rule *rule)
+{
+    for (size_t slot = 1; slot <= lint->rules->tier_count; slot++)
+        if (sl_lint_reaches(lint, rule, slot) && rule->numbers[slot].limit.capacity == 0)
+            sl_report_warning(lint->report, rule->mark,
+                              "`%s` has a limit of 0%s: its scale makes less than one whole unit, "
+                              "and every request is denied for good; give the tier a `capacity` "
+                              "in the rule's `tiers`, or a larger `scale`",
+                              rule->name, sl_lint_tier(lint, slot));
+}
+
+/* ---- rounding -------------------------------------------------------------- */
+
+/* How much slower than asked a rate is for taking whole nanoseconds, in
+ * thousandths, rounded up: (T·d − n) / (T·d), where a token should take n/d.
+ * T·d is at most n + d, so the products stay below 2^128. */
+static int64_t slower_thousandths(const struct sl_numbers *numbers, bool trusted)
+{
+    sl_u128 n = numbers->token_n * (trusted ? 2 : 1); /* rate · (1 + s/2) */
+    sl_u128 d = numbers->token_d * (trusted ? 3 : 1);
+    struct sl_limit limit;
+    sl_numbers_limit(numbers, trusted ? TRUST_MAX : 0, &limit);
+    sl_u128 taken = (sl_u128)(uint64_t)limit.token_ns * d;
+    return (int64_t)(((taken - n) * 1000 + taken - 1) / taken);
+}
+
+void sl_lint_rounding(struct sl_lint *lint, const struct sl_rule *rule)
+{
+    for (size_t slot = 0; rule->algo->is_bucket && slot <= lint->rules->tier_count; slot++) {
+        if (!sl_lint_reaches(lint, rule, slot))
+            continue;
+        const struct sl_numbers *numbers = &rule->numbers[slot];
+        bool trusted = slower_thousandths(numbers, false) <= 1;
+        if (trusted && (!rule->adaptive || slower_thousandths(numbers, true) <= 1))
+            continue;
+        struct sl_limit limit;
+        sl_numbers_limit(numbers, trusted ? TRUST_MAX : 0, &limit);
+        int64_t slower = slower_thousandths(numbers, trusted);
+        sl_report_warning(lint->report, rule->mark,
+                          "`%s` refills up to %" PRId64 ".%" PRId64 " %% slower than asked%s%s: a "
+                          "token takes whole nanoseconds, here %" PRId64 ", which makes %" PRId64
+                          " a second; use a rate that divides 1000000000, or a window algorithm",
+                          rule->name, slower / 10, slower % 10, sl_lint_tier(lint, slot),
+                          trusted ? " at full trust" : "", limit.token_ns,
+                          INT64_C(1000000000) / limit.token_ns);
+        return;
+    }
+}
+
+/* ---- the burst guard ------------------------------------------------------- */
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* How far a guard's window can reach past an edge of the limit's. Both start at
+ * the epoch, so that they meet at multiples of their common divisor; unless the
+ * limit's starts with a key's first request. */
+static int64_t reach_us(const struct sl_limit *limit, int64_t span_us)
+{
+    return span_us - (limit->first_request ? 1 : gcd(limit->window_us, span_us));
+}
+
+/* The most requests of cost 1 that the limit lets pass in one of the guard's
+ * windows: each algorithm's bound, as docs/choosing.md has them. */
+static sl_u128 passing(const struct sl_rule *rule, const struct sl_limit *limit, int64_t span_us)
+{
+    sl_u128 capacity = (sl_u128)(uint64_t)limit->capacity;
+    if (rule->algo->is_bucket)
+        return capacity + (sl_u128)(uint64_t)span_us * 1000 / (uint64_t)limit->token_ns;
+    if (rule->algo->keeps_ring)
+        return capacity * (uint64_t)sl_div_ceil(span_us, limit->window_us);
+    int64_t past_us = reach_us(limit, span_us);
+    sl_u128 aligned = capacity * (uint64_t)(1 + sl_div_ceil(past_us, limit->window_us));
+    if (rule->algo != &sl_sliding_window_counter)
+        return aligned;
+    /* All at the end of a window; then as much as its weight has faded when
+     * the last µs is asked in. */
+    int64_t faded_us = sl_max_i64(past_us - 1, 0);
+    sl_u128 weighed = capacity + sl_mul_div_ceil(limit->capacity, faded_us, limit->window_us);
+    return weighed < aligned ? weighed : aligned;
+}
+
+static sl_u128 passing_in_guard(const struct sl_lint *lint, const struct sl_rule *rule, size_t slot)
+{
+    if (!sl_lint_reaches(lint, rule, slot))
+        return 0;
+    struct sl_limit limit = largest_limit(rule, slot);
+    return passing(rule, &limit, rule->guard.window_us);
+}
+
+static int64_t printable(sl_u128 requests)
+{
+    return requests < INT64_MAX ? (int64_t)requests : INT64_MAX;
+}
+
+/* The tiers share one guard; if not even its default numbers fit, say so too:
+ * moving the tiers elsewhere would not be enough. */
+static const char *beside_tiers(struct sl_lint *lint, const struct sl_rule *rule, size_t most_slot)
+{
+    sl_u128 requests = passing_in_guard(lint, rule, 0);
+    if (most_slot == 0 || requests <= rule->guard.threshold)
+        return "";
+    return sl_arena_print(&lint->scratch, " (and %" PRId64 " without a tier)", printable(requests));
+}
+
+void sl_lint_guard(struct sl_lint *lint, const struct sl_rule *rule)
+{
+    sl_u128 most = 0;
+    size_t most_slot = 0;
+    for (size_t slot = 0; rule->guard.window_us && slot <= lint->rules->tier_count; slot++) {
+        sl_u128 requests = passing_in_guard(lint, rule, slot);
+        if (requests > most) {
+            most = requests;
+            most_slot = slot;
+        }
+    }
+    if (most <= rule->guard.threshold)
+        return;
+    sl_report_warning(
+        lint->report, rule->mark,
+        "`%s` takes callers who keep to its limit for a burst: it lets up to %" PRId64
+        " requests pass in %s%s%s%s, and its `burst_guard` warns, then blocks, above %u; raise "
+        "`threshold` to %" PRId64 "%s",
+        rule->name, printable(most), sl_lint_duration(lint, rule->guard.window_us),
+        sl_lint_tier(lint, most_slot), rule->adaptive ? " at full trust" : "",
+        beside_tiers(lint, rule, most_slot), rule->guard.threshold, printable(most),
+        most_slot ? ", or give larger tiers a rule of their own with `when: { tier: … }`" : "");
+}
+
+/* ---- the log's memory ------------------------------------------------------ */
+
+void sl_lint_huge_log(struct sl_lint *lint, const struct sl_rule *rule)
+{
+    int64_t most = 0;
+    size_t most_slot = 0;
+    for (size_t slot = 0; rule->algo->keeps_ring && slot <= lint->rules->tier_count; slot++) {
+        int64_t capacity =
+            sl_lint_reaches(lint, rule, slot) ? largest_limit(rule, slot).capacity : 0;
+        if (capacity > most) {
+            most = capacity;
+            most_slot = slot;
+        }
+    }
+    if (most > SL_LINT_HUGE_LOG)
+        sl_report_warning(lint->report, rule->mark,
+                          "`%s` keeps the time of every unit, 8 bytes each: up to %s for one "
+                          "identifier%s, whose limit is %" PRId64 "; use `sliding_window_counter`, "
+                          "which keeps 16 bytes",
+                          rule->name, sl_lint_memory(lint, most), sl_lint_tier(lint, most_slot),
+                          most);
+}
