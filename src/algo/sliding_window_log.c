@@ -41,8 +41,8 @@ static struct view view_at(const struct sl_limit *limit, const struct sl_state *
 
 static uint64_t *nth_newest(const struct sl_state *state, int64_t n)
 {
-    uint64_t head = sl_state_count(state);
-    return &state->ring[(head + state->ring_len - (uint64_t)n) % state->ring_len];
+    int64_t at = (int64_t)sl_state_count(state) - n;
+    return &state->ring[at >= 0 ? at : at + state->ring_len];
 }
 
 /* When the n-th newest entry leaves; 0 if there is no such entry. */

@@ -40,14 +40,22 @@ static inline int64_t sl_max_i64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* a·b/c in 128 bits, rounded down or up. The caller knows the result fits. */
+/* a·b/c, rounded down or up, exact however large a·b is. Not negative; the
+ * caller knows that the result fits. Almost always the product fits 64 bits,
+ * and dividing 128 is five times as slow. */
 static inline int64_t sl_mul_div_floor(int64_t a, int64_t b, int64_t c)
 {
+    uint64_t product;
+    if (!__builtin_mul_overflow((uint64_t)a, (uint64_t)b, &product))
+        return (int64_t)(product / (uint64_t)c);
     return (int64_t)((sl_u128)(uint64_t)a * (uint64_t)b / (uint64_t)c);
 }
 
 static inline sl_u128 sl_mul_div_ceil(int64_t a, int64_t b, int64_t c)
 {
+    uint64_t product;
+    if (!__builtin_mul_overflow((uint64_t)a, (uint64_t)b, &product))
+        return product / (uint64_t)c + (product % (uint64_t)c > 0);
     return ((sl_u128)(uint64_t)a * (uint64_t)b + (uint64_t)c - 1) / (uint64_t)c;
 }
 

@@ -6,10 +6,17 @@
 
 #include "base/arena.h"
 
+/* Half a cache line: short texts are kept inside, so that a look-up among
+ * thousands touches one line and not the text's too. */
 struct sl_textmap_entry {
-    struct sluice_text text;
     uint32_t owner;
     uint32_t value; /* 0: the entry is free */
+    uint32_t len;
+    uint32_t tag; /* bits of the hash that the place does not use */
+    union {
+        char inside[16];
+        const char *at; /* the caller's, if longer */
+    } text;
 };
 
 struct sl_textmap {

@@ -1,3 +1,8 @@
+/* A host and its port as people write them, for listeners and stores alike.
+ *
+ * The colon is what makes this a file of its own: an IPv6 address is full of
+ * them, so it stands in brackets, and the port is what follows the first colon
+ * after the last bracket. */
 #include "rules/host.h"
 
 #include "base/number.h"

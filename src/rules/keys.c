@@ -21,6 +21,10 @@ static size_t count_keys(const struct sl_table *table)
 static const char *report_unknown(struct sl_reader *in, const struct sl_node *entry,
                                   const struct sl_table *table)
 {
+    if (sl_report_is_full(in->report)) {
+        sl_report_error(in->report, entry->key_mark, "unknown key");
+        return NULL;
+    }
     size_t count = count_keys(table);
     const char **names = sl_arena_take(in->scratch, (count + 1) * sizeof *names);
     for (size_t i = 0; i < count; i++)

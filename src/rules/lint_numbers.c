@@ -38,27 +38,33 @@ static int64_t slower_thousandths(const struct sl_numbers *numbers, bool trusted
     return (int64_t)(((taken - n) * 1000 + taken - 1) / taken);
 }
 
+/* True: it has said so. */
+static bool warn_rounding(struct sl_lint *lint, const struct sl_rule *rule, size_t slot,
+                          bool trusted)
+{
+    const struct sl_numbers *numbers = &rule->numbers[slot];
+    int64_t slower = slower_thousandths(numbers, trusted);
+    if (slower <= 1)
+        return false;
+    struct sl_limit limit;
+    sl_numbers_limit(numbers, trusted ? TRUST_MAX : 0, &limit);
+    sl_report_warning(lint->report, rule->mark,
+                      "`%s` refills up to %" PRId64 ".%" PRId64 " %% slower than asked%s%s: a "
+                      "token takes whole nanoseconds, here %" PRId64 ", which makes %" PRId64
+                      " a second; use a rate that divides 1000000000, or a window algorithm",
+                      rule->name, slower / 10, slower % 10, sl_lint_tier(lint, slot),
+                      trusted ? " at full trust" : "", limit.token_ns,
+                      INT64_C(1000000000) / limit.token_ns);
+    return true;
+}
+
 void sl_lint_rounding(struct sl_lint *lint, const struct sl_rule *rule)
 {
-    for (size_t slot = 0; rule->algo->is_bucket && slot <= lint->rules->tier_count; slot++) {
-        if (!sl_lint_reaches(lint, rule, slot))
-            continue;
-        const struct sl_numbers *numbers = &rule->numbers[slot];
-        bool trusted = slower_thousandths(numbers, false) <= 1;
-        if (trusted && (!rule->adaptive || slower_thousandths(numbers, true) <= 1))
-            continue;
-        struct sl_limit limit;
-        sl_numbers_limit(numbers, trusted ? TRUST_MAX : 0, &limit);
-        int64_t slower = slower_thousandths(numbers, trusted);
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` refills up to %" PRId64 ".%" PRId64 " %% slower than asked%s%s: a "
-                          "token takes whole nanoseconds, here %" PRId64 ", which makes %" PRId64
-                          " a second; use a rate that divides 1000000000, or a window algorithm",
-                          rule->name, slower / 10, slower % 10, sl_lint_tier(lint, slot),
-                          trusted ? " at full trust" : "", limit.token_ns,
-                          INT64_C(1000000000) / limit.token_ns);
-        return;
-    }
+    for (size_t slot = 0; rule->algo->is_bucket && slot <= lint->rules->tier_count; slot++)
+        if (sl_lint_reaches(lint, rule, slot) &&
+            (warn_rounding(lint, rule, slot, false) ||
+             (rule->adaptive && warn_rounding(lint, rule, slot, true))))
+            return; /* one tier is enough to look at */
 }
 
 /* ---- the burst guard ------------------------------------------------------- */

@@ -1,4 +1,8 @@
-/* Where the server is asked: addresses, and the certificate they may need. */
+/* Where the server is asked: addresses, and the certificate they may need.
+ *
+ * An address is checked for its form alone. Whether it can be listened on is
+ * known when somebody tries; but two listeners on one address, or TLS without
+ * a certificate, can never work and are refused here, with their line. */
 #include "rules/host.h"
 #include "rules/parts.h"
 
@@ -63,10 +67,10 @@ static bool read_listener(struct sl_reader *in, const struct sl_node *node, cons
     return good;
 }
 
-#define LISTENER(name, default_text, help_text)                                                    \
+#define LISTENER(front, default_text, help_text)                                                   \
     {                                                                                              \
-#name, read_listener, offsetof(struct sl_settings, name),                                  \
-            .below = &listener_table, .standard = default_text, .help = help_text                  \
+        .name = #front, .read = read_listener, .offset = offsetof(struct sl_settings, front),      \
+        .below = &listener_table, .standard = default_text, .help = help_text                      \
     }
 
 static const struct sl_key listen_keys[] = {

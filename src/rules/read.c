@@ -14,6 +14,8 @@
 
 static const char *describe(struct sl_report *report, const struct sl_node *node)
 {
+    if (sl_report_is_full(report))
+        return "";
     const char *key = sl_report_quote(report, node->key);
     if (sl_node_is_null(node))
         return sl_arena_print(&report->arena, "`%s` has no value", key);
@@ -184,6 +186,8 @@ bool sl_read_word(struct sl_reader *in, const struct sl_node *node, const void *
             return true;
         }
     }
+    if (sl_report_is_full(in->report))
+        return sl_refuse(in, node, "another word");
     const char *close = sl_did_you_mean(node->text, words);
     const char *all = sl_words_join(in->scratch, words, "or");
     if (close)

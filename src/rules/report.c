@@ -76,7 +76,7 @@ print_text(struct sl_arena *arena, const char *format, va_list arguments)
 static void add(struct sl_report *report, struct sl_problem problem, const char *format,
                 va_list arguments)
 {
-    if (report->count < SL_REPORT_MAX) {
+    if (!sl_report_is_full(report)) {
         problem.text = print_text(&report->arena, format, arguments);
         insert(report, problem);
     }
@@ -85,7 +85,12 @@ static void add(struct sl_report *report, struct sl_problem problem, const char 
 
 size_t sl_report_kept(const struct sl_report *report)
 {
-    return report->count < SL_REPORT_MAX ? report->count : SL_REPORT_MAX;
+    return sl_report_is_full(report) ? SL_REPORT_MAX : report->count;
+}
+
+bool sl_report_is_full(const struct sl_report *report)
+{
+    return report->count >= SL_REPORT_MAX;
 }
 
 void sl_report_error(struct sl_report *report, struct sl_mark mark, const char *format, ...)
@@ -130,6 +135,8 @@ void sl_report_release(struct sl_report *report)
 
 const char *sl_report_quote(struct sl_report *report, struct sluice_text text)
 {
+    if (sl_report_is_full(report))
+        return "";
     size_t len = text.len <= QUOTE_MAX ? text.len : QUOTE_MAX;
     while (len < text.len && len && is_continuation(text.at[len]))
         len--; /* not inside a character */

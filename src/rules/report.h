@@ -38,6 +38,10 @@ sl_report_warning(struct sl_report *report, struct sl_mark mark, const char *for
 /* How many are in report->problems, which are in the order of the file. */
 size_t sl_report_kept(const struct sl_report *report);
 
+/* What is reported from now on is only counted: a text for it that is dear to
+ * make need not be made. */
+bool sl_report_is_full(const struct sl_report *report);
+
 /* One line a problem, in the order of the file:
  * file:line:column: [warning: ]what is wrong, and what would be right */
 void sl_report_print(struct sl_report *report, FILE *out);

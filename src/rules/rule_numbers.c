@@ -43,6 +43,10 @@ static bool report_unfit(struct sl_reader *in, const struct sl_node *entry,
 {
     const char *names[16] = { 0 };
     size_t count = 0;
+    if (sl_report_is_full(in->report)) {
+        sl_report_error(in->report, entry->key_mark, "`%s` does not fit", fit->key);
+        return false;
+    }
     for (size_t i = 0; sl_algos[i] && count + 1 < sizeof names / sizeof *names; i++)
         if (fit->fits(sl_algos[i]))
             names[count++] = sl_algos[i]->name;
@@ -116,6 +120,10 @@ const struct sl_table sl_own_numbers_table = { "a rule's tier", own_keys };
 static bool report_undeclared(struct sl_reader *in, const struct sl_node *entry,
                               const struct sl_ruleset *rules)
 {
+    if (sl_report_is_full(in->report)) {
+        sl_report_error(in->report, entry->key_mark, "a tier is not declared");
+        return false;
+    }
     const char **names = sl_arena_take(in->scratch, (rules->tier_count + 1) * sizeof *names);
     for (size_t i = 0; i < rules->tier_count; i++)
         names[i] = rules->tiers[i].name.at ? rules->tiers[i].name.at : "";

@@ -25,10 +25,11 @@ static const struct sl_decimal_range share_range = { 0, SL_TRUST_ONE, "a decimal
 static const struct sl_decimal_range days_range = { 1, UINT64_C(36500) * SL_TRUST_ONE,
                                                     "a decimal above 0, at most 36500" };
 
-#define TRUST(name, default_text, range, help_text)                                                \
+#define TRUST(weight, default_text, range, help_text)                                              \
     {                                                                                              \
-#name, sl_read_billionths, offsetof(struct sl_trust_weights, name), &range,                \
-            .standard = default_text, .help = help_text                                            \
+        .name = #weight, .read = sl_read_billionths, .shape = &(range),                            \
+        .offset = offsetof(struct sl_trust_weights, weight), .standard = default_text,             \
+        .help = help_text                                                                          \
     }
 
 static const struct sl_key trust_keys[] = {

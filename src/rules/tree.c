@@ -63,9 +63,10 @@ static struct sl_node *new_node(struct builder *b, const yaml_event_t *event, st
 static const char *short_tag(struct builder *b, const char *tag)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
-    bool is_short = strncmp(tag, prefix, sizeof prefix - 1) == 0;
-    const char *quote = sl_report_quote(b->report, sl_text(tag));
-    return is_short ? sl_arena_print(b->arena, "!!%s", quote + sizeof prefix - 1) : quote;
+    size_t len = sizeof prefix - 1;
+    if (strncmp(tag, prefix, len) != 0)
+        return sl_report_quote(b->report, sl_text(tag));
+    return sl_arena_print(b->arena, "!!%s", sl_report_quote(b->report, sl_text(tag + len)));
 }
 
 /* Reported, and the value read on as if it had neither. */

@@ -75,7 +75,7 @@ def test_a_file_that_is_not_there_is_unreadable(tmp_path):
     assert lint(tmp_path / "missing.yaml").returncode == 2
 
 
-def test_ten_thousand_rules_are_read_in_about_a_second(tmp_path):
+def test_ten_thousand_rules_are_no_trouble(tmp_path):
     path = tmp_path / "many.yaml"
     rule = "  - {{ name: rule-{0}, resource: /api/{0}/*, per: user, limit: {0}/m }}\n"
     path.write_text("rules:\n" + "".join(rule.format(i + 1) for i in range(10000)))

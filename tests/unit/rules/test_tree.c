@@ -153,6 +153,18 @@ static void anchors_and_tags_are_refused_and_the_value_read_on(void **state)
     assert_problem(1, 4, "`!mine` is a tag");
 }
 
+static void tags_beyond_what_a_report_holds_are_counted(void **state)
+{
+    char text[8 * (SL_REPORT_MAX + 5) + 8] = "a: [";
+    (void)state;
+    for (size_t i = 0; i < SL_REPORT_MAX + 5; i++)
+        strcat(text + 4 + 7 * (i ? i - 1 : 0), "!!a x, ");
+    strcat(text, "]");
+    assert_non_null(parse(text));
+    assert_int_equal(report.errors, SL_REPORT_MAX + 5);
+    assert_int_equal(sl_report_kept(&report), SL_REPORT_MAX);
+}
+
 static void merging_is_refused_and_a_quoted_merge_is_a_key(void **state)
 {
     (void)state;
@@ -301,6 +313,7 @@ int main(void)
         cmocka_unit_test(a_file_is_a_map),
         cmocka_unit_test(an_alias_is_refused_and_not_complained_of_again),
         cmocka_unit_test(anchors_and_tags_are_refused_and_the_value_read_on),
+        cmocka_unit_test(tags_beyond_what_a_report_holds_are_counted),
         cmocka_unit_test(merging_is_refused_and_a_quoted_merge_is_a_key),
         cmocka_unit_test(keys_that_are_no_words_are_refused),
         cmocka_unit_test(a_key_twice_is_refused_naming_the_first),

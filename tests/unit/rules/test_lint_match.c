@@ -1,0 +1,106 @@
+/* Whom a rule meets. */
+#include "unit/rules/lint_cases.h"
+
+#define TIERS                                                                                      \
+    "tiers: { free: { scale: 1 }, pro: { scale: 10 }, tiny: { scale: 0.001 },"                     \
+    " root: { unlimited: true } }\n"
+
+static void an_exception_can_swallow_the_rule(void **unused)
+{
+    (void)unused;
+    warns(RULES "  - { name: a, resource: /api/v1, except: [/api/*], per: ip, limit: 5/m }\n",
+          "`a` matches no request: all of its `resource` `/api/v1` is in its own `except`");
+    silent(RULES "  - { name: a, resource: /api/*, except: [/api/v1/*], per: ip, limit: 5/m }\n");
+    silent(RULES "  - { name: a, except: ['*'], per: ip, limit: 5/m }\n"); /* no resource sent */
+}
+
+static void an_exception_can_miss_the_rule(void **unused)
+{
+    (void)unused;
+    warns(RULES "  - { name: a, resource: /api/*, except: [/ap/health], per: ip, limit: 5/m }\n",
+          "`except` `/ap/health` takes nothing away from `/api/*`");
+    warns(RULES "  - { name: a, resource: /api/*, except: [api.health], per: ip, limit: 5/m }\n",
+          "takes nothing away");
+    silent(RULES "  - { name: a, resource: /*/x, except: [/api/*], per: ip, limit: 5/m }\n");
+    silent(RULES "  - { name: a, except: [/health, x.health], per: ip, limit: 5/m }\n");
+}
+
+static void when_can_ask_for_resources_of_others(void **unused)
+{
+    (void)unused;
+#define ASKS(value)                                                                                \
+    RULES "  - { name: a, resource: /api/*, except: [/api/x], per: ip, limit: 5/m,"                \
+          " when: { resource: " value " } }\n"
+    warns(ASKS("/other"), "when` its resource is `/other`: the rule's `resource` does not match");
+    warns(ASKS("/api/x"), "the rule's `except` leaves it out");
+    warns(ASKS("/api/*"), "values are compared as they are");
+    silent(ASKS("[/api/y, /api//z/]"));
+}
+
+static void when_compares_methods_as_written(void **unused)
+{
+    (void)unused;
+    warns(RULES "  - { name: a, per: ip, limit: 5/m, when: { method: [GET, post] } }\n",
+          "`post`: methods are compared as they are written; write it in upper case");
+    silent(RULES "  - { name: a, per: ip, limit: 5/m, when: { method: [GET, publish] } }\n");
+}
+
+static void when_can_ask_for_a_tier_that_is_not_there(void **unused)
+{
+    (void)unused;
+    warns(TIERS RULES "  - { name: a, per: ip, limit: 5000/m, when: { tier: [free, gold] } }\n",
+          "`a` asks for tier `gold`, which is not declared");
+    silent(RULES "  - { name: a, per: ip, limit: 5000/m, when: { tier: gold } }\n");
+}
+
+static void when_can_ask_for_an_unlimited_tier(void **unused)
+{
+    (void)unused;
+    warns("tiers: { root: { unlimited: true } }\n" RULES
+          "  - { name: a, per: ip, limit: 5/m, when: { tier: root } }\n",
+          "`a` never applies: every tier that its `when` asks for is unlimited");
+    warns("tiers: { pro: { scale: 2 } }\n" RULES
+          "  - { name: a, per: ip, limit: 5/m, when: { tier: pro },"
+          " tiers: { pro: { unlimited: true } } }\n",
+          "never applies");
+    silent("tiers: { root: { unlimited: true } }\n" RULES
+           "  - { name: a, per: ip, limit: 5/m, when: { tier: root },"
+           " tiers: { root: { capacity: 7 } } }\n");
+    silent("tiers: { root: { unlimited: true } }\n" RULES);
+}
+
+static void an_attribute_can_be_a_slip(void **unused)
+{
+    (void)unused;
+    warns(RULES "  - { name: a, per: users, limit: 5/m }\n",
+          "attribute `users`, which requests have to send under this very name; did you mean "
+          "`user`?");
+    warns(RULES "  - { name: a, per: ip, limit: 5/m, when: { metod: GET } }\n",
+          "did you mean `method`?");
+    silent(RULES "  - { name: a, per: [vip, email, device], limit: 5/m }\n");
+    silent("identity: { headers: { users: X-Users } }\n" RULES
+           "  - { name: a, per: users, limit: 5/m }\n");
+}
+
+static void trust_is_a_users(void **unused)
+{
+    (void)unused;
+    warns(RULES "  - { name: a, per: [tenant, ip], limit: 5/m, adaptive: true }\n",
+          "`a` is `adaptive` and counts per tenant and ip");
+    silent(RULES "  - { name: a, per: [tenant, user], limit: 5/m, adaptive: true }\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_exception_can_swallow_the_rule),
+        cmocka_unit_test(an_exception_can_miss_the_rule),
+        cmocka_unit_test(when_can_ask_for_resources_of_others),
+        cmocka_unit_test(when_compares_methods_as_written),
+        cmocka_unit_test(when_can_ask_for_a_tier_that_is_not_there),
+        cmocka_unit_test(when_can_ask_for_an_unlimited_tier),
+        cmocka_unit_test(an_attribute_can_be_a_slip),
+        cmocka_unit_test(trust_is_a_users),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

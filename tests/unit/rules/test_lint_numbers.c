@@ -1,0 +1,136 @@
+/* What a rule's numbers come to. */
+#include "unit/rules/lint_cases.h"
+
+#define TIERS                                                                                      \
+    "tiers: { free: { scale: 1 }, pro: { scale: 10 }, tiny: { scale: 0.001 },"                     \
+    " root: { unlimited: true } }\n"
+
+static void a_scale_can_leave_nothing(void **unused)
+{
+    (void)unused;
+    warns(TIERS "rules:\n  - { name: a, per: ip, limit: 999/m }\n",
+          "`a` has a limit of 0 for tier `tiny`");
+    silent(TIERS "rules:\n  - { name: a, per: ip, limit: 1000/m }\n");
+    silent(TIERS
+           "rules:\n  - { name: a, per: ip, limit: 5/m, tiers: { tiny: { capacity: 1 } } }\n");
+    silent(TIERS RULES "  - { name: a, per: ip, limit: 5/m, when: { tier: pro } }\n");
+}
+
+static void a_fast_bucket_is_slowed_by_rounding(void **unused)
+{
+    (void)unused;
+#define RATE(rate)                                                                                 \
+    "rules:\n  - { name: a, per: ip, algorithm: token_bucket, capacity: 100, refill_rate: " rate   \
+    " }\n"
+    warns(RATE("3000000"), "`a` refills up to 0.2 % slower than asked: a token takes whole "
+                           "nanoseconds, here 334, which makes 2994011 a second");
+    warns("tiers: { pro: { scale: 100 } }\n" RATE("30000"), "slower than asked for tier `pro`");
+    warns(RULES "  - { name: a, per: user, algorithm: token_bucket, capacity: 100,"
+                " refill_rate: 2000000, adaptive: true }\n", /* 333.3 ns */
+          "slower than asked at full trust");
+    silent(RATE("2000000")); /* 500 ns */
+    silent(RATE("1000001")); /* 999.999 ns: 0.0001 % */
+    silent(RATE("0.083"));
+}
+
+static void exactly_a_thousandth_slower_is_no_matter(void **unused)
+{
+    (void)unused;
+#define WINDOW(window)                                                                             \
+    "rules:\n  - { name: a, per: ip, algorithm: leaky_bucket, capacity: 10000, window: " window    \
+    " }\n"
+    silent(WINDOW("7.992ms")); /* 799.2 ns a token, rounded to 800 */
+    warns(WINDOW("7.991ms"), "slower than asked");
+}
+
+#define GUARDED(limit, guard)                                                                      \
+    "rules:\n  - { name: a, per: ip, " limit ", burst_guard: { " guard " } }\n"
+#define THRESHOLD(window, threshold) "window: " window ", threshold: " threshold
+
+static void a_guard_must_not_block_within_the_limit(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *limit;
+        const char *window;
+        int most; /* requests that pass in one window of the guard */
+    } cases[] = {
+        { "algorithm: fixed_window, limit: 60/m", "10s", 60 },
+        { "algorithm: fixed_window, limit: 60/m", "1m", 60 },
+        { "algorithm: fixed_window, limit: 60/m", "3m", 180 },
+        { "algorithm: fixed_window, limit: 60/m", "7s", 120 },  /* crosses an edge */
+        { "algorithm: fixed_window, limit: 60/m", "90s", 120 }, /* 30 s apart: never three */
+        { "algorithm: fixed_window, limit: 60/m, align: first_request", "10s", 120 },
+        { "algorithm: sliding_window_log, limit: 60/m", "7s", 60 },
+        { "algorithm: sliding_window_log, limit: 60/m", "90s", 120 },
+        { "algorithm: sliding_window_counter, limit: 60/m", "10s", 60 },
+        { "algorithm: sliding_window_counter, limit: 60/m", "7s", 66 },
+        { "algorithm: sliding_window_counter, limit: 60/m", "45s", 90 },
+        { "algorithm: sliding_window_counter, limit: 60/m", "100s", 140 },
+        { "algorithm: sliding_window_counter, limit: 60/m", "2m", 120 },
+        { "algorithm: token_bucket, capacity: 60, refill_rate: 10", "10s", 160 },
+        { "algorithm: token_bucket, limit: 60/m, burst_allowance: 1.5", "10s", 100 },
+        { "algorithm: leaky_bucket, limit: 60/m", "10s", 70 },
+    };
+    char yaml[300], words[60];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int less = 0; less < 2; less++) {
+            snprintf(yaml, sizeof yaml, GUARDED("%s", "window: %s, threshold: %d"), cases[i].limit,
+                     cases[i].window, cases[i].most - less);
+            snprintf(words, sizeof words, "raise `threshold` to %d", cases[i].most);
+            if (less)
+                warns(yaml, words);
+            else
+                silent(yaml);
+        }
+    }
+}
+
+static void a_guard_serves_every_tier(void **unused)
+{
+    (void)unused;
+    warns("tiers: { pro: { scale: 10 } }\n" GUARDED("limit: 60/m", THRESHOLD("10s", "100")),
+          "it lets up to 600 requests pass in 10s for tier `pro`, and");
+    warns("tiers: { pro: { scale: 10 } }\n" GUARDED("limit: 60/m", THRESHOLD("10s", "50")),
+          "600 requests pass in 10s for tier `pro` (and 60 without a tier)");
+    silent("tiers: { pro: { scale: 10 } }\n" GUARDED("limit: 60/m", THRESHOLD("10s", "600")));
+    silent("tiers: { pro: { unlimited: true } }\n" GUARDED("limit: 60/m", THRESHOLD("10s", "60")));
+    silent("tiers: { free: { scale: 1 }, pro: { scale: 10 } }\n" RULES
+           "  - { name: a, per: ip, limit: 60/m, when: { tier: free },"
+           " burst_guard: { threshold: 60 } }\n");
+}
+
+static void a_guard_allows_for_full_trust(void **unused)
+{
+    (void)unused;
+#define TRUSTED(threshold)                                                                         \
+    RULES "  - { name: a, per: user, limit: 60/m, adaptive: true, burst_guard: { "                 \
+          "threshold: " threshold " } }\n"
+    warns(TRUSTED("119"), "up to 120 requests pass in 10s at full trust");
+    silent(TRUSTED("120"));
+}
+
+static void a_log_of_a_huge_limit_is_large(void **unused)
+{
+    (void)unused;
+    warns(LOG("user", "10001/m"), "8 bytes each: up to 80 kB for one identifier, whose limit is "
+                                  "10001; use `sliding_window_counter`");
+    silent(LOG("user", "10000/m"));
+    warns("tiers: { big: { scale: 1000 } }\n" LOG("user", "1000/h"),
+          "up to 8.0 MB for one identifier for tier `big`, whose limit is 1000000");
+    silent("tiers: { big: { unlimited: true } }\n" LOG("user", "1000/h"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scale_can_leave_nothing),
+        cmocka_unit_test(a_fast_bucket_is_slowed_by_rounding),
+        cmocka_unit_test(exactly_a_thousandth_slower_is_no_matter),
+        cmocka_unit_test(a_guard_must_not_block_within_the_limit),
+        cmocka_unit_test(a_guard_serves_every_tier),
+        cmocka_unit_test(a_guard_allows_for_full_trust),
+        cmocka_unit_test(a_log_of_a_huge_limit_is_large),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,176 @@
+/* Rules beside each other. */
+#include "unit/rules/lint_cases.h"
+
+/* ---- anonymous callers ----------------------------------------------------- */
+
+#define USERS "  - { name: users, resource: /api/*, per: user, limit: 100/m }\n"
+
+static void an_endpoint_that_counts_users_alone_is_open_to_others(void **unused)
+{
+    (void)unused;
+    warns("rules:\n" USERS, "requests without `user` have no limit on `/api/*`: `users` skips");
+    warns("rules:\n  - { name: a, per: [ip, email], limit: 3/m }\n",
+          "requests without `email` have no limit on any resource");
+    silent("rules:\n  - { name: a, resource: /api/*, per: user, limit: 9/m, on_missing: deny }\n");
+    silent("rules:\n  - { name: a, resource: /api/*, per: [ip, resource, method], limit: 9/m }\n");
+}
+
+static void a_wider_rule_counts_them(void **unused)
+{
+    (void)unused;
+    static const char *const wider[] = {
+        "per: ip",
+        "per: global",
+        "per: ip, resource: '*'",
+        "per: ip, resource: /api/*",
+        "per: ip, resource: /*",
+        "per: client, on_missing: deny",
+        "per: [ip, method]",
+        "per: ip, when: { kind: anonymous }",
+        "per: ip, except: [/health]",
+        "per: ip, except: [/api/health]",
+    };
+    static const char *const others[] = {
+        "per: client, when: { client: a }",
+        "per: ip, resource: /api/videos",
+        "per: ip, resource: /*/x",
+        "per: ip, resource: api.*",
+        "per: ip, shadow: true",
+        "per: ip, when: { method: GET }",
+        "per: ip, except: [/api/*]",
+    };
+    char yaml[400];
+    for (size_t i = 0; i < sizeof wider / sizeof *wider; i++) {
+        snprintf(yaml, sizeof yaml, "rules:\n  - { name: w, limit: 900/m, %s }\n" USERS, wider[i]);
+        silent(yaml);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        snprintf(yaml, sizeof yaml, "rules:\n  - { name: w, limit: 900/m, %s }\n" USERS, others[i]);
+        warns(yaml, "requests without `user`");
+    }
+}
+
+static void each_method_may_have_its_own_rule(void **unused)
+{
+    (void)unused;
+#define GETS  "  - { name: get, per: ip, limit: 9/m, when: { method: [GET, HEAD] } }\n"
+#define POSTS "  - { name: post, per: ip, limit: 9/m, when: { method: POST } }\n"
+#define BOTH  "  - { name: both, per: user, limit: 5/m, when: { method: [GET, POST] } }\n"
+    silent("rules:\n" GETS POSTS BOTH);
+    warns("rules:\n" GETS BOTH, "requests without `user`");
+}
+
+static void what_when_asks_for_is_not_missing(void **unused)
+{
+    (void)unused;
+    silent("rules:\n  - { name: a, per: tenant, limit: 9/m, when: { tenant: acme } }\n");
+    warns("rules:\n  - { name: a, per: [tenant, user], limit: 9/m, when: { tenant: acme } }\n",
+          "requests without `user`");
+    silent("rules:\n"
+           "  - { name: a, per: [tenant, user], limit: 9/m, when: { tenant: acme } }\n"
+           "  - { name: b, per: tenant, limit: 99/m, when: { tenant: [acme, other] } }\n");
+    warns("rules:\n"
+          "  - { name: a, per: [tenant, user], limit: 9/m, when: { tenant: [acme, third] } }\n"
+          "  - { name: b, per: tenant, limit: 99/m, when: { tenant: [acme, other] } }\n",
+          "requests without `user`");
+}
+
+#define JWT(required)                                                                              \
+    "identity: { jwt: { algorithms: [HS256], keys: [{ secret_file: k }], claims: { user: sub },"   \
+    " required: " required " } }\n"
+
+static void a_required_token_leaves_nobody_anonymous(void **unused)
+{
+    (void)unused;
+    silent(JWT("true") "rules:\n" USERS);
+    warns(JWT("false") "rules:\n" USERS, "requests without `user`");
+    warns(JWT("true") "rules:\n  - { name: a, per: [user, device], limit: 5/m }\n",
+          "requests without `device`");
+}
+
+static void an_open_endpoint_is_told_once(void **unused)
+{
+    (void)unused;
+    warns("rules:\n"
+          "  - { name: narrow, resource: /api/videos, per: user, limit: 9/m }\n"
+          "  - { name: some, resource: /api/*, per: user, limit: 9/m, when: { method: GET } }\n"
+          "  - { name: first, resource: /api/*, per: user, limit: 50/m }\n"
+          "  - { name: second, resource: /api/*, per: client, limit: 9/m }\n",
+          "`first` skips them");
+    size_t count;
+    char *text = lint("rules:\n"
+                      "  - { name: a, resource: /a/*, per: user, limit: 9/m }\n"
+                      "  - { name: b, resource: /b/*, per: user, limit: 9/m }\n",
+                      &count);
+    assert_int_equal(count, 2);
+    free(text);
+}
+
+/* ---- rules beside each other ----------------------------------------------- */
+
+#define PAIR(first, second)                                                                        \
+    "rules:\n  - { name: first, per: ip, " first " }\n  - { name: second, per: ip, " second " }\n"
+
+static void the_larger_of_two_alike_limits_never_decides(void **unused)
+{
+    (void)unused;
+    warns(PAIR("limit: 10/m", "limit: 20/m"), "3:5: warning: `second` never decides anything: "
+                                              "`first` in line 2 counts the same requests");
+    warns(PAIR("limit: 20/m", "limit: 10/m"), "2:5: warning: `first` never decides");
+    warns(PAIR("limit: 10/m", "limit: 10/m"), "`second` never decides");
+    warns(PAIR("algorithm: token_bucket, capacity: 5, refill_rate: 1",
+               "algorithm: token_bucket, capacity: 9, refill_rate: 1.5"),
+          "`second` never decides");
+    warns(PAIR("limit: 10/m, resource: /a, when: { method: [GET, PUT] }",
+               "limit: 11/m, resource: /a/, when: { method: [GET, PUT] }"),
+          "`second` never decides");
+}
+
+static void two_limits_that_differ_in_anything_may_both_decide(void **unused)
+{
+    (void)unused;
+    silent(PAIR("limit: 10/s", "limit: 100/m"));
+    silent(PAIR("limit: 10/m", "limit: 20/m, shadow: true"));
+    silent(PAIR("limit: 10/m", "limit: 20/m, algorithm: fixed_window"));
+    silent(PAIR("limit: 10/m", "limit: 20/m, resource: /a"));
+    silent(PAIR("limit: 10/m", "limit: 20/m, except: [/a]"));
+    silent(PAIR("limit: 10/m, when: { method: GET }", "limit: 20/m, when: { method: PUT }"));
+    silent(PAIR("limit: 10/m, when: { a: [b, c] }", "limit: 20/m, when: { a: b, c: d }"));
+    silent(PAIR("limit: 10/m", "limit: 20/m, on_store_failure: deny"));
+    silent(PAIR("limit: 10/m", "limit: 20/m, burst_guard: { threshold: 90 }"));
+    silent(PAIR("algorithm: token_bucket, capacity: 9, refill_rate: 1",
+                "algorithm: token_bucket, capacity: 5, refill_rate: 1.5"));
+    silent("rules:\n  - { name: a, per: ip, limit: 9/m }\n"
+           "  - { name: b, per: [ip, method], limit: 10/m }\n");
+    silent("rules:\n  - { name: a, per: global, limit: 9/m }\n"
+           "  - { name: b, per: user, limit: 10/m }\n"
+           "  - { name: c, per: user, limit: 11/m, on_missing: deny }\n");
+}
+
+static void a_tier_can_turn_the_order_of_two_limits(void **unused)
+{
+    (void)unused;
+#define TWO(more)                                                                                  \
+    "tiers: { pro: { scale: 2 } }\n" PAIR("limit: 10/m", "limit: 20/m, tiers: { pro: " more " }")
+    warns(TWO("{ capacity: 21 }"), "`second` never decides");
+    warns(TWO("{ unlimited: true }"), "`second` never decides");
+    silent(TWO("{ capacity: 19 }"));
+    silent("tiers: { pro: { scale: 2 } }\n" PAIR("limit: 10/m, tiers: { pro: { unlimited: true } }",
+                                                 "limit: 20/m"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_endpoint_that_counts_users_alone_is_open_to_others),
+        cmocka_unit_test(a_wider_rule_counts_them),
+        cmocka_unit_test(each_method_may_have_its_own_rule),
+        cmocka_unit_test(what_when_asks_for_is_not_missing),
+        cmocka_unit_test(a_required_token_leaves_nobody_anonymous),
+        cmocka_unit_test(an_open_endpoint_is_told_once),
+        cmocka_unit_test(the_larger_of_two_alike_limits_never_decides),
+        cmocka_unit_test(two_limits_that_differ_in_anything_may_both_decide),
+        cmocka_unit_test(a_tier_can_turn_the_order_of_two_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
