@@ -93,6 +93,7 @@ struct sluice_decision {
     int64_t reset_at_us;    /* when remaining is back at limit, if nobody asks */
     int64_t retry_after_us; /* denied: when exactly this would pass; 0 if allowed */
     int64_t delay_us;       /* leaky bucket: hold the request this long */
+    int64_t decided_at_us;  /* now, as the store's clock had it; SLUICE_NONE: it was not asked */
 };
 
 /* One rule's part in a decision, for `explain`: after the charge if there was one. */

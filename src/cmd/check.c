@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "cmd/load.h"
 #include "cmd/options.h"
 #include "cmd/screen.h"
@@ -73,7 +72,7 @@ static struct sluice_request request_of(const struct check *check)
 }
 
 static void show(const struct check *check, struct sl_limiter *limiter, uint64_t number,
-                 const struct sluice_decision *decision, int64_t now_us)
+                 const struct sluice_decision *decision)
 {
     const struct sluice_explained *rows = NULL;
     size_t count = check->explain ? sl_limiter_explain(limiter, &rows) : 0;
@@ -85,9 +84,9 @@ static void show(const struct check *check, struct sl_limiter *limiter, uint64_t
         sl_buffer_release(&line);
         return;
     }
-    sl_screen_decision(stdout, number, decision, now_us);
+    sl_screen_decision(stdout, number, decision);
     for (size_t i = 0; i < count; i++)
-        sl_screen_explained(stdout, &rows[i], now_us);
+        sl_screen_explained(stdout, &rows[i], decision->decided_at_us);
 }
 
 /* A store failure that the rules answer with deny is an error, not a denial. */
@@ -100,9 +99,7 @@ static int exit_after(int so_far, int status, const struct sluice_decision *deci
 
 static int decide_all(const struct check *check, struct sl_limiter *limiter)
 {
-    struct sl_clock clock; /* only to say how far away a reset is */
     int code = 0;
-    sl_clock_open(&clock);
     if (!check->json)
         sl_screen_header(stdout);
     for (uint64_t i = 1; i <= check->times; i++) {
@@ -110,7 +107,7 @@ static int decide_all(const struct check *check, struct sl_limiter *limiter)
         struct sluice_decision decision;
         int status = sl_limiter_decide(limiter, &request, &decision);
         code = exit_after(code, status, &decision);
-        show(check, limiter, i, &decision, sl_clock_now_us(&clock));
+        show(check, limiter, i, &decision);
     }
     return code;
 }

@@ -65,8 +65,7 @@ static const char *reset_in(int64_t reset_at_us, int64_t now_us, char out[SL_DUR
     return reset_at_us == SLUICE_NONE ? "-" : sl_screen_duration(reset_at_us - now_us, out);
 }
 
-void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision *decision,
-                        int64_t now_us)
+void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision *decision)
 {
     bool colour = sl_screen_colour(out);
     char limit[SL_DURATION_MAX], remaining[SL_DURATION_MAX], retry[SL_DURATION_MAX],
@@ -81,10 +80,10 @@ void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision
             number_or_dash(decision->limit, limit),
             number_or_dash(decision->remaining, remaining),
             sl_screen_duration(decision->retry_after_us, retry),
-            reset_in(decision->reset_at_us, now_us, reset), reason, colour ? plain : "");
+            reset_in(decision->reset_at_us, decision->decided_at_us, reset), reason, colour ? plain : "");
 }
 
-void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t now_us)
+void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t decided_at_us)
 {
     bool colour = sl_screen_colour(out);
     char limit[SL_DURATION_MAX], remaining[SL_DURATION_MAX], retry[SL_DURATION_MAX],
@@ -93,7 +92,7 @@ void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t 
             row->algorithm, number_or_dash(row->limit, limit),
             number_or_dash(row->remaining, remaining),
             sl_screen_duration(row->retry_after_us, retry),
-            reset_in(row->reset_at_us, now_us, reset), row->shadow ? "shadow" : "",
+            reset_in(row->reset_at_us, decided_at_us, reset), row->shadow ? "shadow" : "",
             colour ? plain : "");
 }
 

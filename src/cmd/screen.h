@@ -15,9 +15,10 @@ enum { SL_DURATION_MAX = 32 };
 const char *sl_screen_duration(int64_t us, char out[SL_DURATION_MAX]);
 
 void sl_screen_header(FILE *out);
-void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision *decision,
-                        int64_t now_us);
-void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t now_us);
+void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision *decision);
+
+/* A rule's part in that decision. */
+void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t decided_at_us);
 
 /* A bar that appears after two seconds of work. A zeroed struct is hidden. */
 struct sl_progress {

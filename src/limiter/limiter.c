@@ -157,6 +157,7 @@ static void nobody_decided(enum sluice_reason reason, struct sluice_decision *ou
         .limit = SLUICE_NONE,
         .remaining = SLUICE_NONE,
         .reset_at_us = SLUICE_NONE,
+        .decided_at_us = SLUICE_NONE,
     };
 }
 
@@ -183,6 +184,7 @@ static void summarise(const struct sl_limiter *limiter, const struct sl_bundle *
         .reset_at_us = claim->figures.reset_at_us,
         .retry_after_us = claim->answer.retry_after_us,
         .delay_us = bundle->allowed ? longest_delay_us(limiter) : 0,
+        .decided_at_us = bundle->now_us,
     };
 }
 

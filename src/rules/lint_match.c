@@ -2,8 +2,6 @@
  * Each of these is a slip that parses, and then a limit that is not there. */
 #include "rules/lint.h"
 
-#include <ctype.h>
-
 static const char *quote(struct sl_lint *lint, struct sluice_text text)
 {
     return sl_report_quote(lint->report, text);

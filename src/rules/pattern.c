@@ -71,10 +71,22 @@ static size_t fold(char *at, size_t len)
     return out;
 }
 
+/* Nothing to drop, decode or fold? Nearly every path that comes is so. */
+static bool is_normal(const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] == '%' || at[i] == '?' || at[i] == '#')
+            return false;
+        if (at[i] == '/' && (i + 1 == len || at[i + 1] == '/' || at[i + 1] == '.'))
+            return len == 1;
+    }
+    return true;
+}
+
 size_t sl_resource_normalise(char *at, size_t len)
 {
-    if (len == 0)
-        return 0;
+    if (is_normal(at, len))
+        return len;
     const char *query = memchr(at, '?', len);
     const char *fragment = memchr(at, '#', query ? (size_t)(query - at) : len);
     if (query)

@@ -220,7 +220,7 @@ class Rule:
         """Tier, burst allowance, trust: in this order, one floor at the end."""
         shared = self.file_tiers.get(tier, {})
         own = self.source.get("tiers", {}).get(tier, {})
-        if own.get("unlimited") or shared.get("unlimited"):
+        if own.get("unlimited") or (shared.get("unlimited") and not own):
             return None
         scale = exact(shared.get("scale", 1))
         base = exact(own["capacity"]) if "capacity" in own else self.capacity * scale

@@ -27,7 +27,7 @@ static void the_previous_window_fades_while_the_current_one_fills(void **unused)
         { S + 500000, 4, 0, 0, 2 * S + 800001 }, /* 5 + 5 */
         { S + 500000, 1, 1, 0, 2 * S + 800001 },
         { S + 500000, 5, 400001, 0, 2 * S + 800001 },
-        /* Six do not fit beside the five of this window: 5 must fade to 4. */
+        /* Six never fit beside this window's five, which weigh 4 from 2 s + 1 µs on. */
         { S + 500000, 6, 500001, 0, 2 * S + 800001 },
         { S + 999999, 5, 0, 0, 2 * S + 900001 }, /* 0 + 10 */
         { 2 * S, 1, 1, 0, 2 * S + 900001 },
@@ -238,8 +238,9 @@ static void the_largest_numbers_are_decided_exactly(void **unused)
     struct sl_limit limit = { .capacity = MOST, .window_us = SL_WINDOW_MAX_US };
     int64_t start_us = SL_TIME_MAX_US - SL_TIME_MAX_US % SL_WINDOW_MAX_US;
     int64_t next_us = start_us + SL_WINDOW_MAX_US;
-    /* A 2^28-th of 366 days: a bit above 117 804 µs. */
-    int64_t reset_us = next_us + SL_WINDOW_MAX_US - 117804;
+    /* A 2^28-th of 366 days is 117 802.6 µs: a weight below 1 from 117 802 µs
+     * before the end on. */
+    int64_t reset_us = next_us + SL_WINDOW_MAX_US - 117802;
     struct sl_state state = { 0 };
     struct step steps[] = {
         { SL_TIME_MAX_US, MOST, 0, 0, reset_us },

@@ -1,0 +1,94 @@
+/* Leaky bucket: what the queue adds to the bucket, which has its own tests. */
+#include "algo/bucket.h"
+
+#include "unit/algo/steps.h"
+
+enum { MS = 1000, S = 1000000 };  /* in µs */
+enum { NS_PER_MS = 1000000 }; /* a token's time is in ns */
+
+static const struct sl_algo *const leaky = &sl_leaky_bucket;
+
+static struct sl_limit limit_of(int64_t capacity, int64_t token_ns)
+{
+    return (struct sl_limit){ .capacity = capacity,
+                              .token_ns = token_ns,
+                              .token_form = sl_token_short(token_ns) };
+}
+
+static void the_delay_is_the_work_queued_before(void **unused)
+{
+    (void)unused;
+    struct sl_limit limit = limit_of(4, 100 * NS_PER_MS);
+    struct sl_state state = { 0 };
+    static const struct step steps[] = {
+        /* now cost retry remaining reset delay */
+        { 0, 0, 0, 4, 0, 0 },
+        { 0, 1, 0, 3, 100 * MS, 0 },
+        { 0, 1, 0, 2, 200 * MS, 100 * MS },
+        { 0, 2, 0, 0, 400 * MS, 200 * MS },
+        { 0, 0, 0, 0, 400 * MS, 400 * MS },
+        { 0, 1, 100 * MS, 0, 400 * MS, 0 }, /* a denial is not queued */
+        { 0, 5, SL_NEVER, 0, 400 * MS, 0 },
+        { 100 * MS - 1, 1, 1, 0, 400 * MS, 0 },
+        { 100 * MS, 1, 0, 0, 500 * MS, 300 * MS },
+        { 500 * MS - 1, 1, 0, 2, 600 * MS, 1 },
+        { 600 * MS, 1, 0, 3, 700 * MS, 0 },
+    };
+    RUN_STEPS(leaky, &limit, &state, steps);
+}
+
+static void sent_on_after_their_delays_requests_are_evenly_spaced(void **unused)
+{
+    (void)unused;
+    struct sl_limit limit = limit_of(50, 7 * NS_PER_MS);
+    struct sl_state state = { 0 };
+    uint64_t seed = 1;
+    int64_t now_us = 1000, last_us = 0;
+    for (int i = 0; i < 10000; i++) {
+        struct sl_answer answer = decide_and_charge(leaky, &limit, &state, now_us, 1);
+        if (answer.allowed) {
+            assert_true(last_us == 0 || now_us + answer.delay_us >= last_us + 7 * MS);
+            assert_true(answer.delay_us < 50 * 7 * MS);
+            last_us = now_us + answer.delay_us;
+        }
+        now_us += unit_up_to(&seed, 12 * MS);
+    }
+}
+
+static void a_delay_is_rounded_up_to_whole_microseconds(void **unused)
+{
+    (void)unused;
+    struct sl_limit limit = limit_of(3, 1500);
+    struct sl_state state = { 0 };
+    static const struct step steps[] = {
+        { 0, 1, 0, 2, 2, 0 },
+        { 0, 1, 0, 1, 3, 2 },
+        { 1, 1, 0, 0, 5, 2 }, /* 3 µs less one */
+    };
+    RUN_STEPS(leaky, &limit, &state, steps);
+}
+
+static void a_clock_that_stepped_back_lengthens_the_delay_by_its_step(void **unused)
+{
+    (void)unused;
+    struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);
+    struct sl_state state = { 0 };
+    static const struct step steps[] = {
+        { 5 * S, 2, 0, 8, 5 * S + 200 * MS, 0 },
+        { 5 * S - 300 * MS, 1, 0, 4, 5 * S + 300 * MS, 500 * MS },
+        { S, 1, 100 * MS, 0, 2 * S, 0, .repair = true },
+        { S + 100 * MS, 1, 0, 0, 2 * S + 100 * MS, 900 * MS },
+    };
+    RUN_STEPS(leaky, &limit, &state, steps);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(the_delay_is_the_work_queued_before),
+        CLAIM(sent_on_after_their_delays_requests_are_evenly_spaced),
+        CLAIM(a_delay_is_rounded_up_to_whole_microseconds),
+        CLAIM(a_clock_that_stepped_back_lengthens_the_delay_by_its_step),
+    };
+    return RUN(tests);
+}
