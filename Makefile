@@ -110,7 +110,7 @@ lint:                         ## layers, documents, layout
 
 format:                       ## let clang-format lay out the C
 	@tools/deps dev
-	clang-format -i $(SOURCES) $(wildcard src/*/*.h include/*.h tests/*.[ch] tests/*/*.[ch] \
+	@clang-format -i $(SOURCES) $(wildcard src/*/*.h include/*.h tests/*.[ch] tests/*/*.[ch] \
 	    tests/*/*/*.[ch])
 
 bench: all                    ## nanoseconds and instructions per decision, matching, as ratios

@@ -53,7 +53,7 @@ struct sluice_request {
     bool explain;              /* list every rule that matched */
 };
 
-#define SLUICE_NOW (-1)
+#define SLUICE_NOW      (-1)
 #define SLUICE_NO_TRUST (-1)
 #define SLUICE_REQUEST_INIT                                                                        \
     {                                                                                              \
@@ -78,7 +78,7 @@ enum sluice_reason {
 #undef SLUICE_REASON_ROW
 };
 
-#define SLUICE_NONE (-1)  /* limit, remaining, reset_at_us: there is no such value */
+#define SLUICE_NONE  (-1) /* limit, remaining, reset_at_us: there is no such value */
 #define SLUICE_NEVER (-1) /* retry_after_us: waiting does not help */
 
 /* The answer. `rule` and `algorithm` are null where no rule made it; they live

@@ -34,18 +34,18 @@
 
 /* The latest time a decision can be made at: 2109. With the longest window
  * twice on top it stays below 2^52 µs, and the ns of a bucket below 2^62. */
-#define SL_TIME_MAX_US INT64_C(4400000000000000)
+#define SL_TIME_MAX_US   INT64_C(4400000000000000)
 #define SL_WINDOW_MIN_US INT64_C(1000)
 #define SL_WINDOW_MAX_US (INT64_C(366) * 86400 * 1000000)
-#define SL_SPAN_MAX_NS (INT64_C(90) * 86400 * 1000000000)
+#define SL_SPAN_MAX_NS   (INT64_C(90) * 86400 * 1000000000)
 
 /* A rule's numbers for one request: tier, burst allowance and trust are in. */
 struct sl_limit {
-    int64_t capacity;   /* units; 0 lets nothing pass */
-    int64_t window_us;  /* windows: their length. Buckets: 0 */
-    int64_t token_ns;   /* buckets: the time of one token. Windows: 0 */
+    int64_t capacity;    /* units; 0 lets nothing pass */
+    int64_t window_us;   /* windows: their length. Buckets: 0 */
+    int64_t token_ns;    /* buckets: the time of one token. Windows: 0 */
     uint32_t token_form; /* buckets: sl_token_short(token_ns), kept at hand */
-    bool first_request; /* fixed window: starts at a key's first charge */
+    bool first_request;  /* fixed window: starts at a key's first charge */
 };
 
 /* What a store keeps for one claim. Only the low 20 bits of `hi` are used.

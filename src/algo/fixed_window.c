@@ -52,8 +52,7 @@ static struct sl_answer decide(const struct sl_limit *limit, const struct sl_sta
     if (ask.cost == 0 || window.count + ask.cost <= limit->capacity)
         return answer;
     answer.allowed = false;
-    answer.retry_after_us =
-        ask.cost > limit->capacity ? SL_NEVER : window.until_us - ask.now_us;
+    answer.retry_after_us = ask.cost > limit->capacity ? SL_NEVER : window.until_us - ask.now_us;
     return answer;
 }
 
@@ -75,11 +74,11 @@ static struct sl_figures figures(const struct sl_limit *limit, const struct sl_s
 }
 
 static bool refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
-                       int64_t charged_at_us)
+                   int64_t charged_at_us)
 {
     struct window window = window_at(limit, state, ask.now_us);
-    bool same = charged_at_us < window.until_us &&
-                charged_at_us >= window.until_us - limit->window_us;
+    bool same =
+        charged_at_us < window.until_us && charged_at_us >= window.until_us - limit->window_us;
     if (!same || window.count == 0 || window.repaired)
         return false;
     uint32_t back = ask.cost < window.count ? ask.cost : (uint32_t)window.count;

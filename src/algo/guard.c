@@ -118,8 +118,7 @@ static struct view view_at(const struct sl_guard *guard, const struct sl_state *
 {
     struct view view = unpack(guard, state);
     if (view.blocked_until_us > now_us) {
-        view.blocked_until_us =
-            sl_min_i64(view.blocked_until_us, now_us + 2 * guard->penalty_us);
+        view.blocked_until_us = sl_min_i64(view.blocked_until_us, now_us + 2 * guard->penalty_us);
         return view;
     }
     if (view.blocked_until_us)
@@ -129,8 +128,7 @@ static struct view view_at(const struct sl_guard *guard, const struct sl_state *
     return view;
 }
 
-static enum sl_guard_event escalate(const struct sl_guard *guard, struct view *view,
-                                    int64_t now_us)
+static enum sl_guard_event escalate(const struct sl_guard *guard, struct view *view, int64_t now_us)
 {
     if (view->count <= guard->threshold)
         return SL_GUARD_QUIET;

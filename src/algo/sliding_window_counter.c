@@ -172,7 +172,7 @@ static struct sl_figures figures(const struct sl_limit *limit, const struct sl_s
 }
 
 static bool refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
-                       int64_t charged_at_us)
+                   int64_t charged_at_us)
 {
     struct windows windows = windows_at(limit, state, ask.now_us);
     int64_t since_us = windows.start_us - sl_aligned_start_us(charged_at_us, limit->window_us);

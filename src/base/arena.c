@@ -47,6 +47,7 @@ char *sl_arena_copy(struct sl_arena *arena, struct sluice_text text)
 
 char *sl_arena_print(struct sl_arena *arena, const char *format, ...)
 {
+    SL_CHECK(format != NULL);
     va_list arguments;
     va_start(arguments, format);
     va_list again;

@@ -56,8 +56,9 @@ void sl_textmap_add(struct sl_arena *arena, struct sl_textmap *map, uint32_t own
     uint64_t hash = sl_hash64(text, owner);
     struct sl_textmap_entry *entry = find(map, owner, text, hash);
     SL_CHECK(entry->value == 0 && text.len <= UINT32_MAX);
-    *entry = (struct sl_textmap_entry){ owner, value, (uint32_t)text.len, (uint32_t)(hash >> 32),
-                                        { { 0 } } };
+    *entry = (struct sl_textmap_entry){
+        owner, value, (uint32_t)text.len, (uint32_t)(hash >> 32), { { 0 } }
+    };
     if (text.len <= sizeof entry->text.inside)
         memcpy(entry->text.inside, text.at, text.len);
     else

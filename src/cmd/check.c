@@ -42,9 +42,9 @@ static const struct sl_option options[] = {
 /* An attribute given by --attr that has an option of its own, or is reserved. */
 static const char *misplaced(const struct sl_attrs *attrs)
 {
-    static const char *const names[] = { "tenant", "resource", "method",      "user", "ip",
-                                         "client", "tier",     "cost",        "peek", "wait",
-                                         "explain", "at_us",   "trust_score", NULL };
+    static const char *const names[] = { "tenant",  "resource", "method",      "user", "ip",
+                                         "client",  "tier",     "cost",        "peek", "wait",
+                                         "explain", "at_us",    "trust_score", NULL };
     for (size_t i = 0; i < attrs->count; i++)
         for (size_t k = 0; names[k]; k++)
             if (sl_text_is(attrs->at[i].name, names[k]))

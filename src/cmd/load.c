@@ -53,10 +53,9 @@ struct sl_ruleset *sl_load_rules(const char *path)
 struct sl_store *sl_load_store(const struct sl_store_url *url)
 {
     if (url->kind != SL_STORE_MEMORY) {
-        fprintf(stderr,
-                "sluice: the store `%s` needs a Redis client, which this version does not have; "
-                "use `memory:`\n",
-                url->text);
+        /* Not its text: that may hold a password. */
+        fprintf(stderr, "sluice: the rules name a Redis store, which this version does not have; "
+                        "use `memory:`\n");
         return NULL;
     }
     if (url->path)

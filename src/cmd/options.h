@@ -32,9 +32,9 @@ struct sl_attrs {
 
 struct sl_command {
     const char *name;
-    const char *summary; /* one line */
-    const char *usage;   /* behind the name, as in "-c FILE [TRACE]" */
-    const char *more;    /* below the options; may be NULL */
+    const char *summary;             /* one line */
+    const char *usage;               /* behind the name, as in "-c FILE [TRACE]" */
+    const char *more;                /* below the options; may be NULL */
     const struct sl_option *options; /* ended by a row without a name */
     int (*run)(const struct sl_command *command, int argc, char **argv);
 };
@@ -43,8 +43,7 @@ enum sl_parsed { SL_PARSED, SL_PARSED_HELP, SL_PARSED_WRONG };
 
 /* Fills *out from the arguments behind the command's name. After HELP the help
  * has been printed, after WRONG what is wrong. */
-enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char **argv,
-                                void *out);
+enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char **argv, void *out);
 
 /* "sluice check: …; try `sluice check --help`", and 2, the exit of an error. */
 __attribute__((format(printf, 2, 3))) int sl_command_wrong(const struct sl_command *command,

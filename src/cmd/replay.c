@@ -175,7 +175,8 @@ static int replay_with(struct player *player, const char *trace)
 static struct sl_store *open_store(const char *url, struct sl_ruleset *rules)
 {
     struct sl_store_url parsed = { .text = "memory:", .kind = SL_STORE_MEMORY };
-    const char *wrong = url ? sl_store_url_parse(&rules->arena, sl_text(url), SL_TEXT(""), &parsed) : NULL;
+    const char *wrong =
+        url ? sl_store_url_parse(&rules->arena, sl_text(url), SL_TEXT(""), &parsed) : NULL;
     if (wrong) {
         fprintf(stderr, "sluice: `--store %s`: %s\n", url, wrong);
         return NULL;

@@ -74,13 +74,16 @@ void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision
     snprintf(reason, sizeof reason, "%s%s%s", sl_reason_name(decision->reason),
              decision->delay_us ? ", send after " : "",
              decision->delay_us ? sl_screen_duration(decision->delay_us, delay) : "");
-    fprintf(out, format, !colour ? "" : decision->allowed ? green : red, count,
-            decision->allowed ? "allowed" : "denied", decision->rule ? decision->rule : "-",
-            decision->algorithm ? decision->algorithm : "-",
-            number_or_dash(decision->limit, limit),
+    fprintf(out, format,
+            !colour             ? ""
+            : decision->allowed ? green
+                                : red,
+            count, decision->allowed ? "allowed" : "denied", decision->rule ? decision->rule : "-",
+            decision->algorithm ? decision->algorithm : "-", number_or_dash(decision->limit, limit),
             number_or_dash(decision->remaining, remaining),
             sl_screen_duration(decision->retry_after_us, retry),
-            reset_in(decision->reset_at_us, decision->decided_at_us, reset), reason, colour ? plain : "");
+            reset_in(decision->reset_at_us, decision->decided_at_us, reset), reason,
+            colour ? plain : "");
 }
 
 void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t decided_at_us)

@@ -64,15 +64,13 @@ static bool make_claim(struct sl_limiter *limiter, const struct sl_rule *rule,
                        struct sl_claim *claim)
 {
     const struct sl_asker *asker = &limiter->asker;
-    *claim = (struct sl_claim){ .algo = rule->algo,
-                                .ring_len = rule->ring_len,
-                                .shadow = rule->shadow };
+    *claim =
+        (struct sl_claim){ .algo = rule->algo, .ring_len = rule->ring_len, .shadow = rule->shadow };
     if (!sl_rule_limit(rule, asker->tier, asker->request.trust_thousandths, &claim->limit)) {
         limiter->unlimited = true;
         return false;
     }
-    if (!sl_asker_keys(asker, rule, &limiter->seeds[rule->index], &claim->key,
-                       &claim->guard_key)) {
+    if (!sl_asker_keys(asker, rule, &limiter->seeds[rule->index], &claim->key, &claim->guard_key)) {
         claim->no_key = true;
         claim->answer.retry_after_us = SL_NEVER;
         claim->figures = (struct sl_figures){ 0, SLUICE_NONE };

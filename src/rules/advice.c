@@ -54,31 +54,17 @@ void sl_lint_login_window(struct sl_lint *lint, const struct sl_rule *rule)
                           rule->name, around_edge, capacity);
 }
 
-/* What a bucket refills in its window: the capacity before its burst
- * allowance, where the window gives the rate. 0: it does not, or there is none. */
-static sl_u128 refilled(const struct sl_rule *rule, const struct sl_numbers *numbers)
-{
-    sl_u128 scaled;
-    sl_u128 window_ns = (sl_u128)(uint64_t)rule->window_us * 1000;
-    if (__builtin_mul_overflow(window_ns, numbers->token_d, &scaled) || scaled % numbers->token_n)
-        return 0;
-    return scaled / numbers->token_n;
-}
-
 void sl_lint_login_burst(struct sl_lint *lint, const struct sl_rule *rule)
 {
     const struct sl_numbers *numbers = sl_lint_numbers(lint, rule);
     if (!rule->algo->takes_burst || !numbers || !guards_login(rule))
         return;
-    sl_u128 base = refilled(rule, numbers);
-    if (base && base < (sl_u128)(uint64_t)numbers->limit.capacity)
+    if (rule->burst.digits > sl_power_of_ten(rule->burst.places))
         sl_report_warning(lint->report, rule->mark,
                           "`%s` has a burst allowance on a login path: %" PRId64
-                          " attempts pass at once, where %" PRId64
-                          " come back in %s; leave `burst_allowance` out, or use "
+                          " attempts pass at once; leave `burst_allowance` out, or use "
                           "`sliding_window_log`",
-                          rule->name, numbers->limit.capacity, (int64_t)base,
-                          sl_lint_duration(lint, rule->window_us));
+                          rule->name, numbers->limit.capacity);
 }
 
 /* ---- daily quotas ---------------------------------------------------------- */

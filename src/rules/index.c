@@ -154,8 +154,8 @@ static void add_to_spot(struct sl_arena *arena, struct sl_index *index, struct s
 static uint32_t child(struct sl_arena *arena, struct sl_index *index, uint32_t parent,
                       struct sluice_text segment)
 {
-    uint32_t found = segment.at ? sl_textmap_get(&index->edges, parent, segment)
-                                : index->nodes[parent].star;
+    uint32_t found =
+        segment.at ? sl_textmap_get(&index->edges, parent, segment) : index->nodes[parent].star;
     if (found)
         return found;
     uint32_t fresh = add_node(arena, index);
@@ -281,8 +281,7 @@ static void walk(struct search *search, uint32_t number, size_t depth)
         collect(search, &node->exact);
         return;
     }
-    uint32_t named =
-        sl_textmap_get(&search->index->edges, number, search->resource.at[depth]);
+    uint32_t named = sl_textmap_get(&search->index->edges, number, search->resource.at[depth]);
     if (named)
         walk(search, named, depth + 1);
     if (node->star)

@@ -11,8 +11,8 @@ struct sl_numbers_in {
     const struct sl_algo *algo;
     uint64_t capacity;
     struct sl_decimal capacity_scale;
-    int64_t window_us; /* buckets: 0 if there is none */
-    bool has_rate;     /* buckets: else the rate is capacity / window */
+    int64_t window_us;      /* buckets: 0 if there is none */
+    bool has_rate;          /* buckets: else the rate is capacity / window */
     struct sl_decimal rate; /* tokens per second */
     struct sl_decimal rate_scale;
     struct sl_decimal burst;

@@ -17,8 +17,8 @@ static int hex(char c)
 /* RFC 3986: these mean the same encoded or not. */
 static bool unreserved(int c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '.' || c == '_' || c == '~';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c == '~';
 }
 
 /* Decodes what is unreserved; other %xx only get their digits' case settled. */
@@ -164,8 +164,8 @@ bool sl_pattern_covers(const struct sl_pattern *wide, const struct sl_pattern *n
     if (!wide->prefix && (narrow->prefix || narrow->segment_count > wide->segment_count))
         return false;
     for (size_t i = 0; i < wide->segment_count; i++)
-        if (wide->segments[i].at && (!narrow->segments[i].at ||
-                                     !sl_text_equal(wide->segments[i], narrow->segments[i])))
+        if (wide->segments[i].at &&
+            (!narrow->segments[i].at || !sl_text_equal(wide->segments[i], narrow->segments[i])))
             return false;
     return true;
 }

@@ -272,6 +272,7 @@ static bool compose(struct sl_reader *in, const struct sl_node *node, struct sl_
     bool good = compose_tiers(in, given->mark, draft, numbers + 1);
     draft->rule.numbers = numbers;
     draft->rule.window_us = draft->window_us;
+    draft->rule.burst = draft->burst;
     draft->rule.ring_len = good ? longest_ring(&draft->rule, count) : 0;
     return good;
 }

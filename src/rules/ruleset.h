@@ -73,6 +73,7 @@ struct sl_rule {
     uint32_t ring_len; /* log: the largest limit over tiers and trust */
     int64_t window_us; /* as written, 0 if not: a bucket's feeds the policy header */
 
+    struct sl_decimal burst; /* burst_allowance, already in the numbers */
     bool adaptive;
     bool shadow;
     bool deny_missing;

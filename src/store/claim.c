@@ -29,8 +29,8 @@ void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
                      const struct sl_state *state)
 {
     struct sl_answer *answer = &claim->answer;
-    *answer = claim->algo->decide(&claim->limit, state,
-                                  (struct sl_ask){ bundle->now_us, bundle->cost });
+    *answer =
+        claim->algo->decide(&claim->limit, state, (struct sl_ask){ bundle->now_us, bundle->cost });
     if (bundle->max_delay_us >= 0 && answer->delay_us > bundle->max_delay_us) {
         /* The queue shortens by a microsecond every microsecond. */
         answer->allowed = false;

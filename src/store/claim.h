@@ -6,8 +6,7 @@
 #include "store/store.h"
 
 /* Counts the request with the claim's guard, if the request counts at all. */
-void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle,
-                    struct sl_state *guard);
+void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle, struct sl_state *guard);
 
 /* Fills in the claim's answer and whether it allows. */
 void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,

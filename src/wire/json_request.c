@@ -172,8 +172,9 @@ static bool read_other(struct reader *reader, struct sluice_text name, enum sl_j
         if (sl_text_equal(reader->room->others[i].name, name))
             return fail(reader, "`%.*s` is given twice%s", name, "");
     if (request->other_count == SL_JSON_OTHERS_MAX)
-        return fail(reader, "`%.*s` is one attribute too many; at most 64 have names of their own%s",
-                    name, "");
+        return fail(reader,
+                    "`%.*s` is one attribute too many; at most 64 have names of their own%s", name,
+                    "");
     if (kind != SL_JSON_NULL && !as_text(kind, &value))
         return fail(reader, "`%.*s` is %s", name, wanted[TEXT]);
     if (kind == SL_JSON_NULL)
@@ -211,7 +212,8 @@ static bool read_object(struct reader *reader)
 {
     struct sl_json_scan *scan = &reader->scan;
     if (!sl_json_take(scan, '{')) {
-        scan->error = "expected a JSON object, as in {\"at_us\": 1700000000000000, \"user\": \"u1\"}";
+        scan->error =
+            "expected a JSON object, as in {\"at_us\": 1700000000000000, \"user\": \"u1\"}";
         return false;
     }
     if (!sl_json_take(scan, '}')) {

@@ -9,8 +9,8 @@ static bool fail(struct sl_json_scan *scan, const char *error)
 
 void sl_json_skip_space(struct sl_json_scan *scan)
 {
-    while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' ||
-                                    *scan->at == '\r'))
+    while (scan->at < scan->end &&
+           (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' || *scan->at == '\r'))
         scan->at++;
 }
 
@@ -68,8 +68,7 @@ static bool unicode_escape(struct sl_json_scan *scan, char **out)
     scan->at += 4;
     if (code >= 0xd800 && code < 0xe000) {
         int low = -1;
-        if (code < 0xdc00 && scan->end - scan->at >= 6 && scan->at[0] == '\\' &&
-            scan->at[1] == 'u')
+        if (code < 0xdc00 && scan->end - scan->at >= 6 && scan->at[0] == '\\' && scan->at[1] == 'u')
             low = hex4(scan->at + 2);
         if (low < 0xdc00 || low > 0xdfff)
             return fail(scan, "half a surrogate pair is no character");

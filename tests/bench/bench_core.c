@@ -106,9 +106,9 @@ static struct sl_ruleset *many_rules(unsigned count)
     for (unsigned i = 0; i < count; i++) {
         char path[64], rule[256];
         snprintf(path, sizeof path, shapes[i % 3], i / 3); /* NOLINT: our own formats */
-        int len = snprintf(rule, sizeof rule,
-                           "  - { name: r%u, resource: %s, per: user, limit: 1000000/m }\n", i,
-                           path);
+        int len =
+            snprintf(rule, sizeof rule,
+                     "  - { name: r%u, resource: %s, per: user, limit: 1000000/m }\n", i, path);
         sl_buffer_add(&yaml, (struct sluice_text){ rule, (size_t)len });
     }
     struct sl_ruleset *rules =

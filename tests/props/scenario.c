@@ -8,9 +8,10 @@ static const struct sl_decimal one = { 1, 0 };
 
 static int64_t random_window_us(void)
 {
-    static const int64_t windows_us[] = { 1000,    1001,     7919,       999999,     1000000,
-                                          1500000, 59999999, 60000000,   3600000000, 86400000000,
-                                          SL_WINDOW_MAX_US };
+    static const int64_t windows_us[] = {
+        1000,     1001,     7919,       999999,      1000000,         1500000,
+        59999999, 60000000, 3600000000, 86400000000, SL_WINDOW_MAX_US
+    };
     size_t count = sizeof windows_us / sizeof *windows_us;
     if (random_below(4))
         return windows_us[random_below(count)];
@@ -35,10 +36,10 @@ static uint64_t random_capacity(const struct sl_algo *algo, int64_t window_us)
 
 static struct sl_decimal random_rate(void)
 {
-    static const struct sl_decimal rates[] = { { 1, 0 },   { 10, 0 },       { 83, 3 },
-                                               { 33, 3 },  { 100, 0 },      { 3, 0 },
-                                               { 7, 0 },   { 1000000, 0 },  { 999999999, 9 },
-                                               { 15, 1 },  { 1000000000, 0 }, { 1, 6 } };
+    static const struct sl_decimal rates[] = { { 1, 0 },  { 10, 0 },         { 83, 3 },
+                                               { 33, 3 }, { 100, 0 },        { 3, 0 },
+                                               { 7, 0 },  { 1000000, 0 },    { 999999999, 9 },
+                                               { 15, 1 }, { 1000000000, 0 }, { 1, 6 } };
     if (random_below(2))
         return rates[random_below(sizeof rates / sizeof *rates)];
     return (struct sl_decimal){ 1 + random_below(1000000), (uint32_t)random_below(6) };

@@ -10,8 +10,7 @@ void world_init(struct world *world, const struct scenario *scenario, struct sl_
                              .reset_us = scenario->start_us };
 }
 
-static struct sl_claim ask(const struct world *world, const struct scenario *scenario,
-                           struct op op)
+static struct sl_claim ask(const struct world *world, const struct scenario *scenario, struct op op)
 {
     uint32_t ring_len = 0;
     for (size_t i = 0; i < scenario->limit_count; i++)

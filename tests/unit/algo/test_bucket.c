@@ -3,8 +3,8 @@
 
 #include "unit/algo/steps.h"
 
-enum { MS = 1000, S = 1000000 };  /* in µs */
-enum { NS_PER_MS = 1000000 }; /* a token's time is in ns */
+enum { MS = 1000, S = 1000000 }; /* in µs */
+enum { NS_PER_MS = 1000000 };    /* a token's time is in ns */
 
 static const struct sl_algo *const bucket = &sl_token_bucket;
 
@@ -60,13 +60,9 @@ static void waits_are_whole_microseconds_rounded_up(void **unused)
     struct sl_limit limit = limit_of(2, 1500); /* 1.5 µs a token */
     struct sl_state state = { 0 };
     static const struct step steps[] = {
-        { 0, 2, 0, 0, 3 },
-        { 0, 1, 2, 0, 3 },
-        { 1, 1, 1, 0, 3 },
+        { 0, 2, 0, 0, 3 }, { 0, 1, 2, 0, 3 }, { 1, 1, 1, 0, 3 },
         { 2, 1, 0, 0, 5 }, /* 1 µs of debt left, and 1.5: 2.5 µs */
-        { 2, 2, 3, 0, 5 },
-        { 4, 2, 1, 1, 5 },
-        { 5, 2, 0, 0, 8 },
+        { 2, 2, 3, 0, 5 }, { 4, 2, 1, 1, 5 }, { 5, 2, 0, 0, 8 },
     };
     RUN_STEPS(bucket, &limit, &state, steps);
 }
@@ -114,17 +110,17 @@ static void a_debt_keeps_its_worth_in_tokens_when_the_rate_changes(void **unused
         int64_t remaining, reset_us;
         bool repair;
     } rows[] = {
-        { 100, 100, 100 * NS_PER_MS, 0, 10 * S, true },  /* a tenth of the rate: not 90 tokens */
+        { 100, 100, 100 * NS_PER_MS, 0, 10 * S, true }, /* a tenth of the rate: not 90 tokens */
         { 50, 100, 100 * NS_PER_MS, 50, 5 * S, true },
-        { 50, 100, 1 * NS_PER_MS, 50, 50 * MS, true },   /* ten times the rate */
+        { 50, 100, 1 * NS_PER_MS, 50, 50 * MS, true }, /* ten times the rate */
         { 100, 1000, 1 * NS_PER_MS, 900, 100 * MS, true },
-        { 100, 1000, 10 * NS_PER_MS, 900, S, false },    /* the capacity alone */
-        { 100, 60, 10 * NS_PER_MS, 0, 600 * MS, true },  /* more than it can hold: empty */
-        { 60, 60, 10 * NS_PER_MS, 0, 600 * MS, false },  /* just what it can hold */
+        { 100, 1000, 10 * NS_PER_MS, 900, S, false },   /* the capacity alone */
+        { 100, 60, 10 * NS_PER_MS, 0, 600 * MS, true }, /* more than it can hold: empty */
+        { 60, 60, 10 * NS_PER_MS, 0, 600 * MS, false }, /* just what it can hold */
         { 61, 60, 10 * NS_PER_MS, 0, 600 * MS, true },
         { 100, 60, 100 * NS_PER_MS, 0, 6 * S, true },
-        { 0, 60, 100 * NS_PER_MS, 60, 0, false },        /* nothing owed, nothing to carry */
-        { 1, 100, 33333333, 99, 33334, true },   /* rounded up to whole µs */
+        { 0, 60, 100 * NS_PER_MS, 60, 0, false }, /* nothing owed, nothing to carry */
+        { 1, 100, 33333333, 99, 33334, true },    /* rounded up to whole µs */
         { 1, 0, 10 * NS_PER_MS, 0, 0, true },
     };
     struct sl_limit before = limit_of(100, 10 * NS_PER_MS);
@@ -199,8 +195,8 @@ static void a_refund_gives_back_what_time_has_not_paid_yet(void **unused)
         { 5 * S + 100 * MS, 5 * S + 300 * MS, 2, false, 500 * MS },
         { 5 * S, 5 * S + 100 * MS, 1, false, 700 * MS },
         { 5 * S, 5 * S + 100 * MS, 0, false, 700 * MS },
-        { 5 * S, 5 * S + 100 * MS, UINT32_MAX, true, 0 },    /* never below nothing */
-        { 6 * S, 5 * S + 100 * MS, 2, true, 500 * MS },      /* charged under a later clock */
+        { 5 * S, 5 * S + 100 * MS, UINT32_MAX, true, 0 }, /* never below nothing */
+        { 6 * S, 5 * S + 100 * MS, 2, true, 500 * MS },   /* charged under a later clock */
         { 5 * S, 9 * S, 6, false, 0 },
     };
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);
@@ -211,8 +207,7 @@ static void a_refund_gives_back_what_time_has_not_paid_yet(void **unused)
         take(bucket, &limit, &state, 5 * S, 6);
         take(bucket, &limit, &state, 5 * S + 100 * MS, 2);
         SAME(row,
-             give_back(bucket, &limit, &state, rows[i].now_us, rows[i].cost,
-                       rows[i].charged_at_us),
+             give_back(bucket, &limit, &state, rows[i].now_us, rows[i].cost, rows[i].charged_at_us),
              rows[i].given);
         SAME(row, reset_of(bucket, &limit, &state, rows[i].now_us),
              rows[i].now_us + rows[i].reset_us);

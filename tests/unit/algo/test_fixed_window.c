@@ -65,11 +65,9 @@ static void a_window_up_to_one_span_ahead_is_believed(void **unused)
     (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
-        { 5 * S, 9, 0, 1, 6 * S },
-        { 5 * S - 1, 2, S + 1, 1, 6 * S },
+        { 5 * S, 9, 0, 1, 6 * S },     { 5 * S - 1, 2, S + 1, 1, 6 * S },
         { 4 * S, 1, 0, 0, 6 * S }, /* counted in the window that lies ahead */
-        { 4 * S, 1, 2 * S, 0, 6 * S },
-        { 5 * S, 1, S, 0, 6 * S },
+        { 4 * S, 1, 2 * S, 0, 6 * S }, { 5 * S, 1, S, 0, 6 * S },
         { 6 * S, 1, 0, 9, 7 * S },
     };
     RUN_STEPS(fixed, &ten_a_second, &state, steps);

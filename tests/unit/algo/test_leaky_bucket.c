@@ -3,8 +3,8 @@
 
 #include "unit/algo/steps.h"
 
-enum { MS = 1000, S = 1000000 };  /* in µs */
-enum { NS_PER_MS = 1000000 }; /* a token's time is in ns */
+enum { MS = 1000, S = 1000000 }; /* in µs */
+enum { NS_PER_MS = 1000000 };    /* a token's time is in ns */
 
 static const struct sl_algo *const leaky = &sl_leaky_bucket;
 
@@ -61,9 +61,7 @@ static void a_delay_is_rounded_up_to_whole_microseconds(void **unused)
     struct sl_limit limit = limit_of(3, 1500);
     struct sl_state state = { 0 };
     static const struct step steps[] = {
-        { 0, 1, 0, 2, 2, 0 },
-        { 0, 1, 0, 1, 3, 2 },
-        { 1, 1, 0, 0, 5, 2 }, /* 3 µs less one */
+        { 0, 1, 0, 2, 2, 0 }, { 0, 1, 0, 1, 3, 2 }, { 1, 1, 0, 0, 5, 2 }, /* 3 µs less one */
     };
     RUN_STEPS(leaky, &limit, &state, steps);
 }

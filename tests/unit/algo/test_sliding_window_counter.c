@@ -23,7 +23,7 @@ static void the_previous_window_fades_while_the_current_one_fills(void **unused)
         { S, 1, 1, 0, S + 900001 },
         { S, 2, 100001, 0, S + 900001 },
         { S, 10, 900001, 0, S + 900001 },
-        { S + 1, 1, 0, 0, 2 * S + 1 },      /* 9 + 1 */
+        { S + 1, 1, 0, 0, 2 * S + 1 },           /* 9 + 1 */
         { S + 500000, 4, 0, 0, 2 * S + 800001 }, /* 5 + 5 */
         { S + 500000, 1, 1, 0, 2 * S + 800001 },
         { S + 500000, 5, 400001, 0, 2 * S + 800001 },
@@ -55,10 +55,8 @@ static void a_cost_above_the_limit_never_passes(void **unused)
     (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
-        { 7, 11, SL_NEVER, 10, 7 },
-        { 7, UINT32_MAX, SL_NEVER, 10, 7 },
-        { 7, 10, 0, 0, S + 900001 },
-        { 7, 11, SL_NEVER, 0, S + 900001 },
+        { 7, 11, SL_NEVER, 10, 7 },  { 7, UINT32_MAX, SL_NEVER, 10, 7 },
+        { 7, 10, 0, 0, S + 900001 }, { 7, 11, SL_NEVER, 0, S + 900001 },
         { 7, 0, 0, 0, S + 900001 },
     };
     RUN_STEPS(counter, &ten_a_second, &state, steps);
@@ -202,8 +200,9 @@ static void check_packing(int64_t window_us, int64_t start_us, uint32_t p, uint3
 static void both_counts_survive_packing_at_every_edge(void **unused)
 {
     (void)unused;
-    static const int64_t windows_us[] = { SL_WINDOW_MIN_US, 1023,     1024,    999999,
-                                          S,                59999999, 60000000, SL_WINDOW_MAX_US };
+    static const int64_t windows_us[] = {
+        SL_WINDOW_MIN_US, 1023, 1024, 999999, S, 59999999, 60000000, SL_WINDOW_MAX_US
+    };
     for (size_t i = 0; i < COUNT(windows_us); i++) {
         int64_t window_us = windows_us[i];
         uint32_t most = (uint32_t)counter->capacity_max(window_us);
@@ -226,8 +225,8 @@ static void both_counts_survive_packing_at_any_time(void **unused)
         window_us = window_us < SL_WINDOW_MAX_US ? window_us : SL_WINDOW_MAX_US;
         int64_t most = counter->capacity_max(window_us);
         int64_t start_us = unit_up_to(&seed, SL_TIME_MAX_US - 2 * window_us);
-        check_packing(window_us, start_us - start_us % window_us,
-                      (uint32_t)unit_up_to(&seed, most), (uint32_t)unit_up_to(&seed, most));
+        check_packing(window_us, start_us - start_us % window_us, (uint32_t)unit_up_to(&seed, most),
+                      (uint32_t)unit_up_to(&seed, most));
     }
 }
 

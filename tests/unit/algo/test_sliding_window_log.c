@@ -20,24 +20,12 @@ static void a_unit_counts_for_exactly_one_window(void **unused)
     struct sl_state state = fresh(4);
     static const struct step steps[] = {
         /* now cost retry remaining reset */
-        { 0, 0, 0, 4, 0 },
-        { 100, 1, 0, 3, 1100 },
-        { 200, 1, 0, 2, 1200 },
-        { 300, 1, 0, 1, 1300 },
-        { 300, 2, 800, 1, 1300 },
-        { 400, 1, 0, 0, 1400 },
-        { 400, 1, 700, 0, 1400 },
-        { 400, 2, 800, 0, 1400 },
-        { 400, 4, 1000, 0, 1400 },
-        { 400, 0, 0, 0, 1400 },
-        { 1099, 1, 1, 0, 1400 },
-        { 1100, 1, 0, 0, 2100 },
-        { 1199, 1, 1, 0, 2100 },
-        { 1399, 3, 1, 2, 2100 },
-        { 1400, 3, 0, 0, 2400 },
-        { 2100, 1, 0, 0, 3100 },
-        { 2399, 4, 701, 0, 3100 },
-        { 3100, 4, 0, 0, 4100 },
+        { 0, 0, 0, 4, 0 },        { 100, 1, 0, 3, 1100 },    { 200, 1, 0, 2, 1200 },
+        { 300, 1, 0, 1, 1300 },   { 300, 2, 800, 1, 1300 },  { 400, 1, 0, 0, 1400 },
+        { 400, 1, 700, 0, 1400 }, { 400, 2, 800, 0, 1400 },  { 400, 4, 1000, 0, 1400 },
+        { 400, 0, 0, 0, 1400 },   { 1099, 1, 1, 0, 1400 },   { 1100, 1, 0, 0, 2100 },
+        { 1199, 1, 1, 0, 2100 },  { 1399, 3, 1, 2, 2100 },   { 1400, 3, 0, 0, 2400 },
+        { 2100, 1, 0, 0, 3100 },  { 2399, 4, 701, 0, 3100 }, { 3100, 4, 0, 0, 4100 },
         { 9999, 4, 0, 0, 10999 },
     };
     RUN_STEPS(slog, &four_a_ms, &state, steps);
@@ -73,15 +61,11 @@ static void a_log_up_to_one_span_ahead_is_believed_as_of_its_newest_entry(void *
     (void)unused;
     struct sl_state state = fresh(4);
     static const struct step steps[] = {
-        { 4500, 1, 0, 3, 5500 },
-        { 5000, 2, 0, 1, 6000 },
-        { 4999, 2, 501, 1, 6000 }, /* 4500 leaves at 5500 */
-        { 4000, 2, 1500, 1, 6000 },
-        { 4000, 1, 0, 0, 6000 }, /* stamped 5000 */
-        { 4000, 1, 1500, 0, 6000 },
-        { 5499, 1, 1, 0, 6000 },
-        { 5500, 1, 0, 0, 6500 },
-        { 5999, 3, 1, 0, 6500 },
+        { 4500, 1, 0, 3, 5500 },    { 5000, 2, 0, 1, 6000 },
+        { 4999, 2, 501, 1, 6000 },                           /* 4500 leaves at 5500 */
+        { 4000, 2, 1500, 1, 6000 }, { 4000, 1, 0, 0, 6000 }, /* stamped 5000 */
+        { 4000, 1, 1500, 0, 6000 }, { 5499, 1, 1, 0, 6000 },
+        { 5500, 1, 0, 0, 6500 },    { 5999, 3, 1, 0, 6500 },
         { 6000, 3, 0, 0, 7000 },
     };
     RUN_STEPS(slog, &four_a_ms, &state, steps);
@@ -92,13 +76,10 @@ static void a_log_further_ahead_is_replaced_by_a_full_one_at_now(void **unused)
     (void)unused;
     struct sl_state state = fresh(6); /* longer than the limit: the rest must be blank */
     static const struct step steps[] = {
-        { 5000, 1, 0, 3, 6000 },
-        { 3999, 1, 1000, 0, 4999, .repair = true },
+        { 5000, 1, 0, 3, 6000 },        { 3999, 1, 1000, 0, 4999, .repair = true },
         { 3999, 1, 1000, 0, 4999 }, /* the repair was saved with the denial */
-        { 3999, 5, SL_NEVER, 0, 4999 },
-        { 4998, 4, 1, 0, 4999 },
-        { 4999, 4, 0, 0, 5999 },
-        { 500, 0, 0, 0, 1500, .repair = true },
+        { 3999, 5, SL_NEVER, 0, 4999 }, { 4998, 4, 1, 0, 4999 },
+        { 4999, 4, 0, 0, 5999 },        { 500, 0, 0, 0, 1500, .repair = true },
         { 500, 1, 1000, 0, 1500 },
     };
     RUN_STEPS(slog, &four_a_ms, &state, steps);
@@ -156,8 +137,7 @@ static void a_refund_takes_its_entries_out_and_closes_ranks(void **unused)
         take(slog, &four_a_ms, &state, 100, 2);
         take(slog, &four_a_ms, &state, 200, 1);
         take(slog, &four_a_ms, &state, 300, 1);
-        SAME(row,
-             give_back(slog, &four_a_ms, &state, 500, rows[i].cost, rows[i].charged_at_us),
+        SAME(row, give_back(slog, &four_a_ms, &state, 500, rows[i].cost, rows[i].charged_at_us),
              rows[i].given);
         SAME(row, left(slog, &four_a_ms, &state, 500), rows[i].remaining);
         SAME(row, reset_of(slog, &four_a_ms, &state, 500), rows[i].reset_at_us);
