@@ -30,7 +30,7 @@ CORPUS   := $(FUZZ:tests/fuzz/fuzz_%.c=$(BUILD)/corpus/%)
 
 .DELETE_ON_ERROR:
 .PHONY: all deps run test soak asan fuzz lint format bench docs install uninstall clean help \
-        test-binaries
+        test-binaries FORCE
 
 all: $(BUILD)/sluice          ## build/sluice (the default)
 
@@ -38,13 +38,18 @@ $(BUILD)/sluice: $(OBJECTS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/obj/%.o: src/%.c | $(BUILD)/.deps
+$(BUILD)/obj/%.o: src/%.c $(BUILD)/.flags | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
+# Other flags, other objects: the file changes only when they do.
+$(BUILD)/.flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' > $@
+
 # Packages are looked at once per build folder; tools/deps itself is quick and
-# says nothing when nothing is missing.
+# says nothing when nothing is missing. DEPS=no leaves the system alone.
 $(BUILD)/.deps: tools/deps
 	@mkdir -p $(@D)
 	@tools/deps build
@@ -130,9 +135,11 @@ docs: all                     ## regenerate the measured tables in docs/
 install: all                  ## to PREFIX (/usr/local), below DESTDIR
 	install -D -m 755 $(BUILD)/sluice $(DESTDIR)$(PREFIX)/bin/sluice
 	install -D -m 644 docs/sluice.1 $(DESTDIR)$(PREFIX)/share/man/man1/sluice.1
-	install -d $(DESTDIR)$(PREFIX)/share/doc/sluice/examples
-	install -m 644 README.md CHANGELOG.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/sluice
-	cp -r examples/. $(DESTDIR)$(PREFIX)/share/doc/sluice/examples
+	install -d $(DESTDIR)$(PREFIX)/share/doc/sluice/docs $(DESTDIR)$(PREFIX)/share/doc/sluice/examples
+	install -m 644 README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE \
+	    $(DESTDIR)$(PREFIX)/share/doc/sluice
+	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/sluice/docs
+	install -m 644 examples/* $(DESTDIR)$(PREFIX)/share/doc/sluice/examples
 
 uninstall:                    ## what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/sluice $(DESTDIR)$(PREFIX)/share/man/man1/sluice.1

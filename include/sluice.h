@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SLUICE_VERSION "0.1.0"
 
@@ -31,8 +32,8 @@ struct sluice_attribute {
     struct sluice_text value;
 };
 
-/* What someone asks with. Start from SLUICE_REQUEST_INIT: cost 1, the store's
- * own clock, no trust score. Attributes that are not given or empty are
+/* What someone asks with. Start from sluice_request(): cost 1, the store's own
+ * clock, no trust score. Attributes that are not given or empty are
  * missing. */
 struct sluice_request {
     struct sluice_text tenant;
@@ -55,10 +56,17 @@ struct sluice_request {
 
 #define SLUICE_NOW      (-1)
 #define SLUICE_NO_TRUST (-1)
-#define SLUICE_REQUEST_INIT                                                                        \
-    {                                                                                              \
-        .at_us = SLUICE_NOW, .cost = 1, .trust_thousandths = SLUICE_NO_TRUST                       \
-    }
+
+/* A request that asks for nothing yet: cost 1, the store's own clock. */
+static inline struct sluice_request sluice_request(void)
+{
+    struct sluice_request request;
+    memset(&request, 0, sizeof request);
+    request.at_us = SLUICE_NOW;
+    request.cost = 1;
+    request.trust_thousandths = SLUICE_NO_TRUST;
+    return request;
+}
 
 /* Why a decision is what it is: constant and the name people see. */
 #define SLUICE_REASONS(X)                                                                          \

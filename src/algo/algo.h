@@ -67,7 +67,7 @@ struct sl_answer {
     bool allowed;
     bool repair;            /* the state must be saved, even on a denial */
     int64_t retry_after_us; /* 0 allowed, SL_NEVER */
-    int64_t delay_us;
+    int64_t delay_us;       /* how long it would be queued, denied or not */
 };
 
 #define SL_NEVER INT64_C(-1)
@@ -84,8 +84,10 @@ struct sl_algo {
     bool takes_align; /* align */
     bool keeps_ring;  /* then `move_ring` is there too */
 
-    /* The largest limit the state can hold for windows of this length. */
+    /* Windows: the largest limit the state can hold for windows of this length,
+     * and what to tell who wants more. A bucket's span is bounded instead. */
     int64_t (*capacity_max)(int64_t window_us);
+    const char *too_large;
 
     struct sl_answer (*decide)(const struct sl_limit *limit, const struct sl_state *state,
                                struct sl_ask ask);

@@ -13,7 +13,11 @@
  *
  * What was counted is tokens, so when a rule's rate changes the debt must keep
  * its worth in tokens, not in time: the state remembers the token time it was
- * written under, in 22 bits rounded against the caller.
+ * written under, in 22 bits. The debt is then converted by the ratio of the two
+ * short forms, not of a short form and an exact time. A caller whose rate goes
+ * to and fro (two tiers, a trust score that wavers) comes back to the debt it
+ * had; a rounding that always went one way would add up with every request,
+ * denied ones included.
  *
  *   83                       22 21       0
  *   [ full_at, ns: 62 bits     | token: 22 ]
@@ -91,7 +95,7 @@ static int64_t converted_ns(const struct sl_limit *limit, int64_t debt_ns, int64
 {
     if (written_ns == 0)
         return span_ns(limit); /* no legal state says so */
-    sl_u128 converted = sl_mul_div_ceil(debt_ns, limit->token_ns, written_ns);
+    sl_u128 converted = sl_mul_div_ceil(debt_ns, sl_token_value(limit->token_form), written_ns);
     return converted < (sl_u128)span_ns(limit) ? (int64_t)converted : span_ns(limit);
 }
 
@@ -169,10 +173,4 @@ bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, stru
         return false;
     put(limit, state, ask.now_us * 1000 + debt_ns - back_ns);
     return true;
-}
-
-int64_t sl_bucket_capacity_max(int64_t window_us)
-{
-    (void)window_us;
-    return SL_SPAN_MAX_NS; /* at one nanosecond a token */
 }

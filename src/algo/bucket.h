@@ -16,7 +16,6 @@ struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct s
                                     int64_t now_us);
 bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                       int64_t charged_at_us);
-int64_t sl_bucket_capacity_max(int64_t window_us);
 
 /* A token time in 22 bits, rounded down, and back. Exact for every m·10^k with
  * m below 2^17, which is what people write; else at most 2^-15 short. Equal

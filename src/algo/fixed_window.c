@@ -96,6 +96,7 @@ const struct sl_algo sl_fixed_window = {
     .name = "fixed_window",
     .takes_align = true,
     .capacity_max = capacity_max,
+    .too_large = "a fixed window counts to 4294967295 at the most; use a lower capacity",
     .decide = decide,
     .charge = charge,
     .figures = figures,

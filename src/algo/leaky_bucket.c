@@ -11,15 +11,13 @@ static struct sl_answer decide(const struct sl_limit *limit, const struct sl_sta
 {
     struct sl_answer answer = sl_bucket_decide(limit, state, ask);
     bool repair;
-    if (answer.allowed)
-        answer.delay_us = sl_div_ceil(sl_bucket_debt_ns(limit, state, ask.now_us, &repair), 1000);
+    answer.delay_us = sl_div_ceil(sl_bucket_debt_ns(limit, state, ask.now_us, &repair), 1000);
     return answer;
 }
 
 const struct sl_algo sl_leaky_bucket = {
     .name = "leaky_bucket",
     .is_bucket = true,
-    .capacity_max = sl_bucket_capacity_max,
     .decide = decide,
     .charge = sl_bucket_charge,
     .figures = sl_bucket_figures,

@@ -184,6 +184,8 @@ const struct sl_algo sl_sliding_window_log = {
     .name = "sliding_window_log",
     .keeps_ring = true,
     .capacity_max = capacity_max,
+    .too_large = "the log keeps 8 bytes for each unit of its limit, at most 16777216; use "
+                 "`sliding_window_counter` for a limit this large",
     .decide = decide,
     .charge = charge,
     .figures = figures,

@@ -8,7 +8,6 @@ const struct sl_algo sl_token_bucket = {
     .name = "token_bucket",
     .is_bucket = true,
     .takes_burst = true,
-    .capacity_max = sl_bucket_capacity_max,
     .decide = sl_bucket_decide,
     .charge = sl_bucket_charge,
     .figures = sl_bucket_figures,

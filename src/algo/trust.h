@@ -15,6 +15,8 @@ struct sl_trust_weights {
     int64_t violation_max;
 };
 
+enum { SL_TRUST_MAX = 1000 }; /* full trust, in thousandths */
+
 #define SL_TRUST_ONE INT64_C(1000000000)
 #define SL_TRUST_DEFAULTS                                                                          \
     {                                                                                              \
@@ -30,7 +32,7 @@ struct sl_trust_facts {
     uint64_t violations; /* in the last 30 days */
 };
 
-/* 0 to 1000 thousandths, floored once at the end. */
+/* 0 to SL_TRUST_MAX thousandths, floored once at the end. */
 int32_t sl_trust_score(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts);
 
 #endif

@@ -1,6 +1,5 @@
 #include "base/arena.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/check.h"
@@ -45,19 +44,25 @@ char *sl_arena_copy(struct sl_arena *arena, struct sluice_text text)
     return copy;
 }
 
-char *sl_arena_print(struct sl_arena *arena, const char *format, ...)
+char *sl_arena_vprint(struct sl_arena *arena, const char *format, va_list arguments)
 {
     SL_CHECK(format != NULL);
-    va_list arguments;
-    va_start(arguments, format);
     va_list again;
     va_copy(again, arguments);
-    int len = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
+    int len = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     SL_CHECK(len >= 0);
     char *text = sl_arena_take(arena, (size_t)len + 1);
-    vsnprintf(text, (size_t)len + 1, format, again);
-    va_end(again);
+    vsnprintf(text, (size_t)len + 1, format, arguments);
+    return text;
+}
+
+char *sl_arena_print(struct sl_arena *arena, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = sl_arena_vprint(arena, format, arguments);
+    va_end(arguments);
     return text;
 }
 

@@ -3,6 +3,8 @@
 #ifndef SL_BASE_ARENA_H
 #define SL_BASE_ARENA_H
 
+#include <stdarg.h>
+
 #include "base/text.h"
 
 struct sl_arena {
@@ -19,6 +21,8 @@ char *sl_arena_copy(struct sl_arena *arena, struct sluice_text text);
 /* A terminated, formatted string. */
 __attribute__((format(printf, 2, 3))) char *sl_arena_print(struct sl_arena *arena,
                                                            const char *format, ...);
+__attribute__((format(printf, 2, 0))) char *sl_arena_vprint(struct sl_arena *arena,
+                                                            const char *format, va_list arguments);
 
 void sl_arena_release(struct sl_arena *arena);
 

@@ -64,4 +64,15 @@ static inline int64_t sl_div_ceil(int64_t a, int64_t b)
     return a / b + (a % b > 0);
 }
 
+/* The greatest common divisor; that of 0 and b is b. */
+static inline sl_u128 sl_gcd_u128(sl_u128 a, sl_u128 b)
+{
+    while (b) {
+        sl_u128 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 #endif

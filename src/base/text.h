@@ -30,4 +30,20 @@ static inline bool sl_text_missing(struct sluice_text a)
     return a.len == 0;
 }
 
+/* What a hex digit of either case stands for, or -1. */
+static inline int sl_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* A byte inside a character of UTF-8, not its first. */
+static inline bool sl_utf8_continues(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 #endif

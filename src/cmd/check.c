@@ -6,6 +6,7 @@
 #include "cmd/options.h"
 #include "cmd/screen.h"
 #include "limiter/limiter.h"
+#include "rules/attribute.h"
 #include "wire/json_decision.h"
 
 struct check {
@@ -39,22 +40,28 @@ static const struct sl_option options[] = {
     { 0 },
 };
 
-/* An attribute given by --attr that has an option of its own, or is reserved. */
-static const char *misplaced(const struct sl_attrs *attrs)
+/* Each --attr has a name that is nothing else, and is there once: 0, or 2 after
+ * saying which is not. */
+static int check_attrs(const struct sl_command *command, const struct sl_attrs *attrs)
 {
-    static const char *const names[] = { "tenant",  "resource", "method",      "user", "ip",
-                                         "client",  "tier",     "cost",        "peek", "wait",
-                                         "explain", "at_us",    "trust_score", NULL };
-    for (size_t i = 0; i < attrs->count; i++)
-        for (size_t k = 0; names[k]; k++)
-            if (sl_text_is(attrs->at[i].name, names[k]))
-                return names[k];
-    return NULL;
+    for (size_t i = 0; i < attrs->count; i++) {
+        struct sluice_text name = attrs->at[i].name;
+        size_t before = 0;
+        while (before < i && !sl_text_equal(attrs->at[before].name, name))
+            before++;
+        if (!sl_attribute_is_free(name))
+            return sl_command_wrong(command, "`%.*s` is not an attribute for `--attr`",
+                                    (int)name.len, name.at);
+        if (before < i)
+            return sl_command_wrong(command, "`--attr %.*s` is given twice", (int)name.len,
+                                    name.at);
+    }
+    return 0;
 }
 
 static struct sluice_request request_of(const struct check *check)
 {
-    struct sluice_request request = SLUICE_REQUEST_INIT;
+    struct sluice_request request = sluice_request();
     request.resource = sl_text(check->resource);
     request.user = sl_text(check->user);
     request.ip = sl_text(check->ip);
@@ -120,9 +127,8 @@ static int run(const struct sl_command *command, int argc, char **argv)
         return parsed == SL_PARSED_HELP ? 0 : 2;
     if (!check.rules)
         return sl_command_wrong(command, "which rules? name the file with `-c FILE`");
-    const char *own_option = misplaced(&check.attrs);
-    if (own_option)
-        return sl_command_wrong(command, "`%s` is not an attribute for `--attr`", own_option);
+    if (check_attrs(command, &check.attrs) != 0)
+        return 2;
 
     int code = 2;
     struct sl_store *store = NULL;
@@ -137,10 +143,6 @@ static int run(const struct sl_command *command, int argc, char **argv)
     sl_limiter_free(limiter);
     sl_store_close(store);
     sl_ruleset_free(rules);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("sluice: writing");
-        return 2;
-    }
     return code;
 }
 

@@ -52,7 +52,7 @@ static bool refill(struct sl_lines *lines)
     return true;
 }
 
-/* The newline at or after `from`, reading on while the line may still fit. */
+/* The end of the next line, reading on while the line may still fit. */
 static char *find_newline(struct sl_lines *lines)
 {
     size_t looked = 0;
@@ -82,9 +82,21 @@ static void skip_rest(struct sl_lines *lines)
     }
 }
 
+/* What some editors put at the start of a file. */
+static void skip_mark(struct sl_lines *lines)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    if (lines->end >= 3 && memcmp(lines->buffer, mark, 3) == 0)
+        lines->start = 3;
+}
+
 bool sl_lines_next(struct sl_lines *lines, struct sl_line *line)
 {
     char *newline = find_newline(lines);
+    if (lines->bytes == 0 && lines->start == 0) {
+        skip_mark(lines);
+        newline = find_newline(lines);
+    }
     size_t len = lines->end - lines->start;
     if (!newline && len == 0)
         return false;

@@ -1,5 +1,4 @@
 /* sluice lint: is this rules file right, and does it say what was meant? */
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -65,8 +64,6 @@ static int run(const struct sl_command *command, int argc, char **argv)
     int code = 2;
     if (sl_load_file(lint.file, &text))
         code = lint_text(lint.file, (struct sluice_text){ text.at, text.len });
-    else
-        fprintf(stderr, "sluice: cannot read `%s`: %s\n", lint.file, strerror(errno));
     sl_buffer_release(&text);
     return code;
 }

@@ -4,10 +4,11 @@
 
 #include "base/buffer.h"
 #include "rules/ruleset.h"
+#include "rules/tree.h"
 #include "store/store.h"
 
-/* Reads a file to the end. False, errno set: it cannot be read, or is larger
- * than the buffer's ceiling (EFBIG). */
+/* Reads a rules file to the end, into a buffer of SL_RULES_FILE_MAX_BYTES. False
+ * after saying why it cannot be read. */
 bool sl_load_file(const char *path, struct sl_buffer *out);
 
 /* The rules, or NULL after every problem went to standard error. */
@@ -15,7 +16,5 @@ struct sl_ruleset *sl_load_rules(const char *path);
 
 /* Opens the store that `url` names; NULL after saying why not. */
 struct sl_store *sl_load_store(const struct sl_store_url *url);
-
-enum { SL_RULES_FILE_MAX_BYTES = 16 * 1024 * 1024 };
 
 #endif

@@ -10,6 +10,18 @@ static const struct sl_command *const commands[] = {
     NULL,
 };
 
+/* What the documents speak of and a later version brings. */
+static const char *const later[] = { "serve", "bench", NULL };
+
+/* A report that could not be written is not a report. */
+static int flushed(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    perror("sluice: writing");
+    return 2;
+}
+
 static int help(void)
 {
     printf("Sluice " SLUICE_VERSION ": may this request pass?\n\n"
@@ -23,6 +35,12 @@ static int help(void)
 
 static int unknown(const char *name)
 {
+    for (size_t i = 0; later[i]; i++) {
+        if (strcmp(name, later[i]) == 0) {
+            fprintf(stderr, "sluice: `%s` is not in this version; try `sluice --help`\n", name);
+            return 2;
+        }
+    }
     const char *names[sizeof commands / sizeof *commands] = { 0 };
     for (size_t i = 0; commands[i]; i++)
         names[i] = commands[i]->name;
@@ -34,21 +52,26 @@ static int unknown(const char *name)
     return 2;
 }
 
+static int run(const char *name, int argc, char **argv)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (strcmp(name, commands[i]->name) == 0)
+            return commands[i]->run(commands[i], argc, argv);
+    return unknown(name);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
+    if (!strcmp(name, "help") && argc > 2)
+        return flushed(run(argv[2], 1, (char *[]){ (char[]){ "--help" }, NULL }));
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
-        return help();
-    if (!strcmp(name, "--version")) {
-        puts("sluice " SLUICE_VERSION);
-        return 0;
-    }
+        return flushed(help());
+    if (!strcmp(name, "--version"))
+        return flushed(puts("sluice " SLUICE_VERSION) < 0);
     if (!*name) {
         fprintf(stderr, "sluice: which command? try `sluice --help`\n");
         return 2;
     }
-    for (size_t i = 0; commands[i]; i++)
-        if (strcmp(name, commands[i]->name) == 0)
-            return commands[i]->run(commands[i], argc - 2, argv + 2);
-    return unknown(name);
+    return flushed(run(name, argc - 2, argv + 2));
 }

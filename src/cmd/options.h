@@ -39,6 +39,7 @@ struct sl_command {
     int (*run)(const struct sl_command *command, int argc, char **argv);
 };
 
+/* Commands print to standard output; main sees to it that it was written. */
 enum sl_parsed { SL_PARSED, SL_PARSED_HELP, SL_PARSED_WRONG };
 
 /* Fills *out from the arguments behind the command's name. After HELP the help

@@ -91,7 +91,7 @@ static void play(struct player *player, struct sl_line *line)
         return;
     }
     struct sluice_decision decision;
-    const struct sluice_explained *rows;
+    const struct sluice_explained *rows = NULL;
     player->failed += sl_limiter_decide(player->limiter, &request, &decision) != SLUICE_OK;
     size_t row_count = sl_limiter_explain(player->limiter, &rows);
     count(player, &decision, rows, row_count);
@@ -161,6 +161,7 @@ static int replay_with(struct player *player, const char *trace)
     sl_lines_close(&lines);
     if (!written) {
         perror("sluice: writing");
+        clearerr(stdout); /* said, and not to be said again */
         return 2;
     }
     summarise(player, sl_monotonic_ns() - started_ns);

@@ -99,7 +99,7 @@ void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t 
             colour ? plain : "");
 }
 
-static const int64_t patience_ns = INT64_C(2000000000);
+static const int64_t patience_ns = INT64_C(500000000);
 static const int64_t redraw_ns = INT64_C(100000000);
 
 void sl_progress_start(struct sl_progress *progress, uint64_t total)

@@ -20,7 +20,7 @@ void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision
 /* A rule's part in that decision. */
 void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t decided_at_us);
 
-/* A bar that appears after two seconds of work. A zeroed struct is hidden. */
+/* A bar that appears after half a second of work. A zeroed struct is hidden. */
 struct sl_progress {
     bool shown; /* standard error is a terminal */
     int64_t started_ns;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "rules/index.h"
+#include "rules/whitelist.h"
 
 /* A name as long as this is hashed by itself first: keys are made in a buffer
  * of fixed size however long the names of a request are. */
@@ -61,25 +62,16 @@ void sl_asker_release(struct sl_asker *asker)
     free(asker->resource);
 }
 
-static bool named(const struct sl_exempt_name *names, size_t count, struct sluice_text tenant,
-                  struct sluice_text name)
-{
-    if (sl_text_missing(name))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (sl_text_equal(names[i].name, name) && sl_text_equal(names[i].tenant, tenant))
-            return true;
-    return false;
-}
-
-bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_exempt *exempt)
+bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_whitelist *list)
 {
     const struct sluice_request *request = &asker->request;
-    for (size_t i = 0; asker->has_address && i < exempt->ip_count; i++)
-        if (sl_network_has(&exempt->ips[i], &asker->address))
-            return true;
-    return named(exempt->users, exempt->user_count, request->tenant, request->user) ||
-           named(exempt->clients, exempt->client_count, request->tenant, request->client);
+    if (asker->has_address && sl_whitelist_has_address(list, &asker->address))
+        return true;
+    if (!sl_text_missing(request->user) &&
+        sl_whitelist_has_user(list, request->tenant, request->user))
+        return true;
+    return !sl_text_missing(request->client) &&
+           sl_whitelist_has_client(list, request->tenant, request->client);
 }
 
 struct key_bytes {
@@ -151,19 +143,20 @@ bool sl_asker_keys(const struct sl_asker *asker, const struct sl_rule *rule,
     return true;
 }
 
-static uint64_t seed_of(const struct sl_rule *rule, uint64_t secret, int64_t a, int64_t b)
+static uint64_t seed_of(const struct sl_rule *rule, uint64_t secret, const int64_t numbers[3])
 {
-    int64_t numbers[2] = { a, b };
     uint64_t seed = sl_hash64(sl_text(rule->name), secret);
     seed = sl_hash64(sl_text(rule->algo->name), seed);
-    return sl_hash64((struct sluice_text){ (const char *)numbers, sizeof numbers }, seed);
+    return sl_hash64((struct sluice_text){ (const char *)numbers, 3 * sizeof *numbers }, seed);
 }
 
 struct sl_rule_seeds sl_rule_seeds(const struct sl_rule *rule, uint64_t secret)
 {
     const struct sl_limit *limit = &rule->numbers[0].limit;
+    const struct sl_guard *guard = &rule->guard;
     return (struct sl_rule_seeds){
-        .limit = seed_of(rule, secret, limit->window_us, limit->first_request),
-        .guard = seed_of(rule, ~secret, rule->guard.window_us, rule->guard.penalty_us),
+        .limit = seed_of(rule, secret, (int64_t[]){ limit->window_us, limit->first_request, 0 }),
+        .guard = seed_of(rule, ~secret,
+                         (int64_t[]){ guard->window_us, guard->penalty_us, guard->threshold }),
     };
 }

@@ -23,8 +23,7 @@ bool sl_asker_init(struct sl_asker *asker, const struct sl_ruleset *rules,
                    const struct sluice_request *request);
 void sl_asker_release(struct sl_asker *asker);
 
-/* On the whitelist? */
-bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_exempt *exempt);
+bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_whitelist *list);
 
 /* Where a rule's counts live among all keys: mixed into every key of its. */
 struct sl_rule_seeds {

@@ -67,7 +67,7 @@ static bool make_claim(struct sl_limiter *limiter, const struct sl_rule *rule,
     *claim =
         (struct sl_claim){ .algo = rule->algo, .ring_len = rule->ring_len, .shadow = rule->shadow };
     if (!sl_rule_limit(rule, asker->tier, asker->request.trust_thousandths, &claim->limit)) {
-        limiter->unlimited = true;
+        limiter->unlimited |= !rule->shadow;
         return false;
     }
     if (!sl_asker_keys(asker, rule, &limiter->seeds[rule->index], &claim->key, &claim->guard_key)) {
@@ -209,7 +209,7 @@ int sl_limiter_decide(struct sl_limiter *limiter, const struct sluice_request *r
         answer_failure(limiter, out);
         return SLUICE_NO_MEMORY;
     }
-    if (sl_asker_exempt(&limiter->asker, &limiter->rules->exempt)) {
+    if (sl_asker_exempt(&limiter->asker, limiter->rules->whitelist)) {
         nobody_decided(SLUICE_REASON_EXEMPT, out);
         return SLUICE_OK;
     }

@@ -4,7 +4,7 @@
  *   claims → store → one decision out of many answers
  *
  * One limiter serves one thread: it owns the scratch memory of a decision, so
- * that deciding allocates nothing. */
+ * that deciding itself allocates only for a longer resource than any before. */
 #ifndef SL_LIMITER_LIMITER_H
 #define SL_LIMITER_LIMITER_H
 

@@ -69,8 +69,15 @@ bool sl_network_parse(struct sluice_text text, struct sl_network *out)
     return true;
 }
 
+struct sl_network sl_network_around(const struct sl_address *address, uint32_t prefix)
+{
+    return (struct sl_network){ masked(address, prefix), prefix };
+}
+
 bool sl_network_has(const struct sl_network *network, const struct sl_address *address)
 {
+    if (network->prefix < 96 && sl_address_is_v4(address))
+        return false; /* a wide IPv6 network is not about IPv4 */
     struct sl_address cut = masked(address, network->prefix);
     return memcmp(&cut, &network->base, sizeof cut) == 0;
 }

@@ -22,6 +22,8 @@ bool sl_address_is_v4(const struct sl_address *address);
 
 /* An address, or address/prefix. Bits set beyond the prefix are refused. */
 bool sl_network_parse(struct sluice_text text, struct sl_network *out);
+/* The network with this prefix that the address lies in. */
+struct sl_network sl_network_around(const struct sl_address *address, uint32_t prefix);
 bool sl_network_has(const struct sl_network *network, const struct sl_address *address);
 
 /* The address cut to a prefix of `bits` (of 32 or 128, as it is v4 or not). */

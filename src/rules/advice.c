@@ -47,11 +47,11 @@ void sl_lint_login_window(struct sl_lint *lint, const struct sl_rule *rule)
     int64_t capacity = numbers->limit.capacity;
     int64_t around_edge = 2 * capacity - numbers->limit.first_request;
     if (around_edge > capacity)
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` is a fixed window on a login path: up to %" PRId64
-                          " attempts pass within moments around a window's edge, where the limit "
-                          "says %" PRId64 "; use `sliding_window_log`",
-                          rule->name, around_edge, capacity);
+        sl_lint_warn(lint, rule,
+                     "`%s` is a fixed window on a login path: up to %" PRId64
+                     " attempts pass within moments around a window's edge, where the limit "
+                     "says %" PRId64 "; use `sliding_window_log`",
+                     rule->name, around_edge, capacity);
 }
 
 void sl_lint_login_burst(struct sl_lint *lint, const struct sl_rule *rule)
@@ -60,11 +60,11 @@ void sl_lint_login_burst(struct sl_lint *lint, const struct sl_rule *rule)
     if (!rule->algo->takes_burst || !numbers || !guards_login(rule))
         return;
     if (rule->burst.digits > sl_power_of_ten(rule->burst.places))
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` has a burst allowance on a login path: %" PRId64
-                          " attempts pass at once; leave `burst_allowance` out, or use "
-                          "`sliding_window_log`",
-                          rule->name, numbers->limit.capacity);
+        sl_lint_warn(lint, rule,
+                     "`%s` has a burst allowance on a login path: %" PRId64
+                     " attempts pass at once; leave `burst_allowance` out, or use "
+                     "`sliding_window_log`",
+                     rule->name, numbers->limit.capacity);
 }
 
 /* ---- daily quotas ---------------------------------------------------------- */
@@ -80,11 +80,11 @@ void sl_lint_quota_bucket(struct sl_lint *lint, const struct sl_rule *rule)
         return;
     int64_t most = limit->capacity + rule->window_us * 1000 / limit->token_ns;
     const char *window = sl_lint_duration(lint, rule->window_us);
-    sl_report_warning(lint->report, rule->mark,
-                      "`%s` is a quota in a token bucket: a full bucket and what it refills let "
-                      "%" PRId64 " pass in %s, where the limit says %" PRId64
-                      "; use `fixed_window` or `sliding_window_counter`",
-                      rule->name, most, window, limit->capacity);
+    sl_lint_warn(lint, rule,
+                 "`%s` is a quota in a token bucket: a full bucket and what it refills let "
+                 "%" PRId64 " pass in %s, where the limit says %" PRId64
+                 "; use `fixed_window` or `sliding_window_counter`",
+                 rule->name, most, window, limit->capacity);
 }
 
 /* A log of a moderate limit, which sl_lint_huge_log says nothing about. */
@@ -99,11 +99,11 @@ void sl_lint_quota_log(struct sl_lint *lint, const struct sl_rule *rule)
     if (!is_moderate_log(rule) || rule->window_us < day_us || !numbers ||
         numbers->limit.capacity <= QUOTA_LOG)
         return;
-    sl_report_warning(lint->report, rule->mark,
-                      "`%s` is a quota in a log: each identifier takes up to %s for %s; use "
-                      "`fixed_window` or `sliding_window_counter`, which take 16 bytes",
-                      rule->name, sl_lint_memory(lint, numbers->limit.capacity),
-                      sl_lint_duration(lint, rule->window_us));
+    sl_lint_warn(lint, rule,
+                 "`%s` is a quota in a log: each identifier takes up to %s for %s; use "
+                 "`fixed_window` or `sliding_window_counter`, which keep 84 bits of state",
+                 rule->name, sl_lint_memory(lint, numbers->limit.capacity),
+                 sl_lint_duration(lint, rule->window_us));
 }
 
 void sl_lint_crowd_log(struct sl_lint *lint, const struct sl_rule *rule)
@@ -114,14 +114,14 @@ void sl_lint_crowd_log(struct sl_lint *lint, const struct sl_rule *rule)
         return;
     const char *memory = sl_lint_memory(lint, numbers->limit.capacity);
     if (rule->per[0].attribute == SL_ATTR_IP)
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` keeps a log of up to %s for every address, and a flood comes from "
-                          "many; use `fixed_window` or `sliding_window_counter`, which take 16 "
-                          "bytes",
-                          rule->name, memory);
+        sl_lint_warn(lint, rule,
+                     "`%s` keeps a log of up to %s for every address, and a flood comes from "
+                     "many; use `fixed_window` or `sliding_window_counter`, which keep 84 "
+                     "bits of state",
+                     rule->name, memory);
     else if (rule->per[0].attribute == SL_ATTR_GLOBAL)
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` keeps all the world's requests in one log: every request writes "
-                          "it; use `fixed_window` or `sliding_window_counter`",
-                          rule->name);
+        sl_lint_warn(lint, rule,
+                     "`%s` keeps all the world's requests in one log: every request writes "
+                     "it; use `fixed_window` or `sliding_window_counter`",
+                     rule->name);
 }

@@ -4,6 +4,8 @@
  *
  * Any name is an attribute, so a slip in one cannot be told from a new one
  * here; what can be refused are names that a request uses for other things. */
+#include "rules/attribute.h"
+
 #include "rules/parts.h"
 
 enum { NAME_MAX_BYTES = 64, PER_MAX = 16 };
@@ -37,6 +39,12 @@ static bool is_one_of(struct sluice_text text, const char *const *words)
     while (*words && !sl_text_is(text, *words))
         words++;
     return *words != NULL;
+}
+
+/* `global` is no request's, only a word of `per`. */
+bool sl_attribute_is_free(struct sluice_text name)
+{
+    return !is_one_of(name, known + SL_ATTR_GLOBAL + 1) && !is_one_of(name, reserved);
 }
 
 /* `global` included. */
@@ -104,10 +112,10 @@ static bool is_repeated(const struct sl_part *parts, size_t count, const struct 
 
 bool sl_read_per(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
 {
-    (void)shape;
-    struct sl_each each = { read_per_part, NULL, sizeof(struct sl_part) };
-    struct sl_list list;
+    static const struct sl_each each = SL_EACH(read_per_part, struct sl_rule, per, per_count);
+    struct sl_rule read = { 0 };
     size_t count;
+    (void)shape;
     const struct sl_node *element = sl_elements(node, &count);
     if (count == 0)
         return sl_refuse(in, node, "`global`, an attribute such as `user`, or several");
@@ -116,19 +124,19 @@ bool sl_read_per(struct sl_reader *in, const struct sl_node *node, const void *s
                         PER_MAX);
         return false;
     }
-    if (!sl_read_each(in, node, &each, &list))
+    if (!sl_read_each(in, node, &each, &read))
         return false;
     bool good = true;
     for (size_t i = 0; i < count; i++, element = element->next) {
-        const struct sl_part *parts = list.at;
-        if (!is_repeated(parts, i, &parts[i]))
+        if (!is_repeated(read.per, i, &read.per[i]))
             continue;
         sl_report_error(in->report, element->mark,
-                        "`per` counts by `%s` already; name each attribute once", parts[i].name.at);
+                        "`per` counts by `%s` already; name each attribute once",
+                        read.per[i].name.at);
         good = false;
     }
     if (good)
-        *(struct sl_list *)out = list;
+        sl_each_put(&each, out, read.per, count);
     return good;
 }
 
@@ -177,16 +185,12 @@ static bool read_condition(struct sl_reader *in, const struct sl_node *entry,
                            struct sl_condition *out)
 {
     struct sl_node key = sl_node_of_key(entry);
-    struct sl_list values;
     bool named = sl_read_attribute(in, &key, NULL, &out->attribute);
-    struct sl_each each = { read_value, &out->attribute, sizeof(struct sluice_text) };
+    struct sl_each each = SL_EACH(read_value, struct sl_condition, values, value_count);
+    each.shape = &out->attribute;
     if (entry->kind == SL_NODE_LIST && entry->count == 0)
         return sl_refuse(in, entry, "at least one value, or leave the condition out");
-    if (!sl_read_each(in, entry, &each, &values))
-        return false;
-    out->values = values.at;
-    out->value_count = values.count;
-    return named;
+    return sl_read_each(in, entry, &each, out) && named;
 }
 
 static void report_repeated(struct sl_reader *in, const struct sl_node *entry,
@@ -206,6 +210,7 @@ static bool is_alias_beside(const struct sl_node *map, const struct sl_node *ent
 bool sl_read_conditions(struct sl_reader *in, const struct sl_node *node, const void *shape,
                         void *out)
 {
+    struct sl_rule *rule = out;
     (void)shape;
     if (node->kind != SL_NODE_MAP)
         return sl_refuse(in, node, "a map of attributes, such as { method: [GET, POST] }");
@@ -220,8 +225,10 @@ bool sl_read_conditions(struct sl_reader *in, const struct sl_node *node, const 
             good = false;
         }
     }
-    if (good)
-        *(struct sl_list *)out = (struct sl_list){ conditions, count };
+    if (good) {
+        rule->when = conditions;
+        rule->when_count = count;
+    }
     return good;
 }
 
@@ -244,6 +251,6 @@ bool sl_read_sources(struct sl_reader *in, const struct sl_node *node, const voi
         }
     }
     if (good)
-        *(struct sl_list *)out = (struct sl_list){ sources, count };
+        sl_each_put(each, out, sources, count);
     return good;
 }

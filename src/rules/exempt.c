@@ -37,18 +37,6 @@ bool sl_read_network(struct sl_reader *in, const struct sl_node *node, const voi
     return sl_refuse(in, node, "an address such as 192.0.2.1, or a network such as 10.0.0.0/8");
 }
 
-static bool read_ips(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
-{
-    struct sl_each each = { sl_read_network, shape, sizeof(struct sl_network) };
-    struct sl_exempt *exempt = out;
-    struct sl_list list;
-    if (!sl_read_each(in, node, &each, &list))
-        return false;
-    exempt->ips = list.at;
-    exempt->ip_count = list.count;
-    return true;
-}
-
 /* Cut at the first slash: a tenant's name has none, a user's may. */
 static bool read_name(struct sl_reader *in, const struct sl_node *node, const void *shape,
                       void *out)
@@ -68,41 +56,14 @@ static bool read_name(struct sl_reader *in, const struct sl_node *node, const vo
     return true;
 }
 
-static bool read_users(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                       void *out)
-{
-    struct sl_each each = { read_name, shape, sizeof(struct sl_exempt_name) };
-    struct sl_exempt *exempt = out;
-    struct sl_list list;
-    if (!sl_read_each(in, node, &each, &list))
-        return false;
-    exempt->users = list.at;
-    exempt->user_count = list.count;
-    return true;
-}
-
-static bool read_clients(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                         void *out)
-{
-    struct sl_each each = { read_name, shape, sizeof(struct sl_exempt_name) };
-    struct sl_exempt *exempt = out;
-    struct sl_list list;
-    if (!sl_read_each(in, node, &each, &list))
-        return false;
-    exempt->clients = list.at;
-    exempt->client_count = list.count;
-    return true;
-}
-
 /* A key itself must not stand in the file, nor in a message about it. */
 static bool read_digest(struct sl_reader *in, const struct sl_node *node, const void *shape,
                         void *out)
 {
     (void)shape;
-    static const char hex[] = "0123456789abcdefABCDEF";
     bool good = node->kind == SL_NODE_SCALAR && node->text.len == DIGEST_LEN;
     for (size_t i = 0; good && i < DIGEST_LEN; i++)
-        good = memchr(hex, node->text.at[i], sizeof hex - 1) != NULL;
+        good = sl_hex_digit(node->text.at[i]) >= 0;
     if (!good && node->kind != SL_NODE_BROKEN)
         sl_report_error(in->report, node->mark,
                         "`%s` are SHA-256 digests: write the 64 hex digits that `printf %%s KEY | "
@@ -118,24 +79,19 @@ static bool read_digest(struct sl_reader *in, const struct sl_node *node, const 
     return true;
 }
 
-static bool read_api_keys(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                          void *out)
-{
-    struct sl_each each = { read_digest, shape, sizeof(struct sluice_text) };
-    struct sl_exempt *exempt = out;
-    struct sl_list list;
-    if (!sl_read_each(in, node, &each, &list))
-        return false;
-    exempt->api_keys = list.at;
-    exempt->api_key_count = list.count;
-    return true;
-}
+#define EACH(reader, at, count)                                                                    \
+    .read = sl_read_each,                                                                          \
+    .shape = &(const struct sl_each)SL_EACH(reader, struct sl_exempt, at, count)
 
 static const struct sl_key exempt_keys[] = {
-    { "ips", read_ips, .missing = "none", .help = "addresses and networks" },
-    { "users", read_users, .missing = "none", .help = "tenant/user; a bare name: no tenant" },
-    { "clients", read_clients, .missing = "none", .help = "tenant/client; a bare name: no tenant" },
-    { "api_keys", read_api_keys, .missing = "none", .help = "SHA-256 of each key, 64 hex digits" },
+    { "ips", EACH(sl_read_network, ips, ip_count), .missing = "none",
+      .help = "addresses and networks" },
+    { "users", EACH(read_name, users, user_count), .missing = "none",
+      .help = "tenant/user; a bare name: no tenant" },
+    { "clients", EACH(read_name, clients, client_count), .missing = "none",
+      .help = "tenant/client; a bare name: no tenant" },
+    { "api_keys", EACH(read_digest, api_keys, api_key_count), .missing = "none",
+      .help = "SHA-256 of each key, 64 hex digits" },
     { 0 },
 };
 

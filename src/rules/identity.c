@@ -10,6 +10,8 @@
 enum { KEYS_MAX = 100 };
 
 #define AT(field) offsetof(struct sl_identity, field)
+#define EACH(reader, at, count)                                                                    \
+    (&(const struct sl_each)SL_EACH(reader, struct sl_identity, at, count))
 
 static const char *const algorithm_names[] = {
 #define SL_JWT_ROW(name, is_secret) #name,
@@ -24,19 +26,6 @@ static const uint32_t secret_bits = 0
     SL_JWT_ALGORITHMS(SL_JWT_ROW)
 #undef SL_JWT_ROW
     ;
-
-static bool read_proxies(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                         void *out)
-{
-    struct sl_each each = { sl_read_network, shape, sizeof(struct sl_network) };
-    struct sl_identity *identity = out;
-    struct sl_list list;
-    if (!sl_read_each(in, node, &each, &list))
-        return false;
-    identity->trusted_proxies = list.at;
-    identity->trusted_proxy_count = list.count;
-    return true;
-}
 
 static bool is_header_name(const char *name)
 {
@@ -59,20 +48,6 @@ static bool read_header_name(struct sl_reader *in, const struct sl_node *node, c
     if (!is_header_name(name))
         return sl_refuse(in, node, "a header's name, such as X-User-Id");
     *(const char **)out = name;
-    return true;
-}
-
-static bool read_headers(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                         void *out)
-{
-    struct sl_each each = { .read = read_header_name };
-    struct sl_identity *identity = out;
-    struct sl_list list;
-    (void)shape;
-    if (!sl_read_sources(in, node, &each, &list))
-        return false;
-    identity->headers = list.at;
-    identity->header_count = list.count;
     return true;
 }
 
@@ -128,32 +103,11 @@ static bool read_key(struct sl_reader *in, const struct sl_node *node, const voi
 static bool read_jwt_keys(struct sl_reader *in, const struct sl_node *node, const void *shape,
                           void *out)
 {
-    struct sl_each each = { read_key, shape, sizeof(struct sl_jwt_key) };
-    struct sl_identity *identity = out;
-    struct sl_list list;
     if (node->kind != SL_NODE_LIST || node->count == 0 || node->count > KEYS_MAX)
         return sl_refuse(in, node,
                          "a list such as [{ kid: main, pem_file: main.pem }], of at most %d",
                          KEYS_MAX);
-    if (!sl_read_each(in, node, &each, &list))
-        return false;
-    identity->jwt.keys = list.at;
-    identity->jwt.key_count = list.count;
-    return true;
-}
-
-static bool read_claims(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                        void *out)
-{
-    struct sl_each each = { .read = sl_read_text };
-    struct sl_identity *identity = out;
-    struct sl_list list;
-    (void)shape;
-    if (!sl_read_sources(in, node, &each, &list))
-        return false;
-    identity->jwt.claims = list.at;
-    identity->jwt.claim_count = list.count;
-    return true;
+    return sl_read_each(in, node, shape, out);
 }
 
 static const struct sl_duration_range leeway_range = { 0, INT64_C(3600) * 1000000,
@@ -162,7 +116,8 @@ static const struct sl_duration_range leeway_range = { 0, INT64_C(3600) * 100000
 static const struct sl_key jwt_keys[] = {
     { "algorithms", read_algorithms, AT(jwt.algorithms), .required = true,
       .help = "list of HS256, RS256, PS256, ES256, EdDSA" },
-    { "keys", read_jwt_keys, .below = &key_table, .below_by = "[].", .missing = "`jwks_file`",
+    { "keys", read_jwt_keys, .shape = EACH(read_key, jwt.keys, jwt.key_count), .below = &key_table,
+      .below_by = "[].", .missing = "`jwks_file`",
       .help = "the keys that tokens are checked with" },
     { "jwks_file", sl_read_path, AT(jwt.jwks_file), .missing = "`keys`",
       .help = "the same as a JSON Web Key Set" },
@@ -173,7 +128,8 @@ static const struct sl_key jwt_keys[] = {
       .help = "how far clocks may differ" },
     { "required", sl_read_bool, AT(jwt.required), .standard = "false",
       .help = "a request without a token is refused" },
-    { "claims", read_claims, .missing = "none", .help = "attribute: claim that it is taken from" },
+    { "claims", sl_read_sources, .shape = EACH(sl_read_text, jwt.claims, jwt.claim_count),
+      .missing = "none", .help = "attribute: claim that it is taken from" },
     { 0 },
 };
 
@@ -241,7 +197,8 @@ static bool read_jwt(struct sl_reader *in, const struct sl_node *node, const voi
 static const char *const user_id_words[] = { "off", "sha256(email_ip)", NULL };
 
 static const struct sl_key identity_keys[] = {
-    { "trusted_proxies", read_proxies, .missing = "none",
+    { "trusted_proxies", sl_read_each,
+      .shape = EACH(sl_read_network, trusted_proxies, trusted_proxy_count), .missing = "none",
       .help = "addresses and networks whose forwarding headers are believed" },
     { "ipv4_prefix", sl_read_u32, AT(ipv4_prefix), SL_RANGE(1, 32), .standard = "32",
       .help = "bits an IPv4 address counts by" },
@@ -249,8 +206,8 @@ static const struct sl_key identity_keys[] = {
       .help = "bits an IPv6 address counts by" },
     { "user_id", sl_read_choice, AT(user_id_sha256_email_ip), user_id_words, .standard = "off",
       .help = "`sha256(email_ip)`: user = hex SHA-256 of email_ip" },
-    { "headers", read_headers, .missing = "none",
-      .help = "attribute: header, believed from trusted peers only" },
+    { "headers", sl_read_sources, .shape = EACH(read_header_name, headers, header_count),
+      .missing = "none", .help = "attribute: header, believed from trusted peers only" },
     { "jwt", read_jwt, .below = &jwt_table, .missing = "off", .help = "JSON Web Tokens" },
     { 0 },
 };

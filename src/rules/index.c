@@ -11,15 +11,17 @@
  * that of the path and of the patterns that really branch along it.
  *
  * Many rules may share one pattern, or have none, and differ in `when`: then
- * they are cases of a switch on their first condition's attribute, found by
- * its value. What the switch does not look at is compared afterwards, rule by
- * rule; only rules that come that far are ever touched.
+ * they are cases of a switch on one attribute, found by its value. Of several
+ * conditions the switch takes the one that fewest rules share, so that
+ * `{ method: GET, plan: p17 }` is found by its plan. The rest is compared
+ * afterwards, rule by rule; only rules that come that far are ever touched.
  */
 #include "rules/index.h"
 
 #include <stdlib.h>
 
 #include "base/textmap.h"
+#include "rules/popularity.h"
 
 /* Rules in the order of the file. */
 struct link {
@@ -32,7 +34,7 @@ struct chain {
     struct link *last;
 };
 
-/* Rules on the same spot whose first condition is on one attribute. */
+/* Rules on the same spot that are found by one attribute. */
 struct branch {
     const struct sl_part *attribute;
     uint32_t number; /* owner of its cases in sl_index.cases */
@@ -60,8 +62,9 @@ struct sl_index {
     size_t chain_count;
     size_t chain_room;
     uint32_t branch_count;
-    struct spot any;   /* no resource asked for */
-    struct spot given; /* any resource, but one must be there */
+    struct spot any;                 /* no resource asked for */
+    struct spot given;               /* any resource, but one must be there */
+    struct sl_popularity popularity; /* only while it is built */
 };
 
 enum { PATHS = 1, DOTTED = 2 };
@@ -139,13 +142,13 @@ static void add_to_spot(struct sl_arena *arena, struct sl_index *index, struct s
         add_link(arena, &spot->always, rule);
         return;
     }
-    const struct sl_condition *first = &rule->when[0];
-    struct branch *branch = branch_on(arena, index, spot, &first->attribute);
-    for (size_t i = 0; i < first->value_count; i++) {
-        uint32_t chain = sl_textmap_get(&index->cases, branch->number, first->values[i]);
+    const struct sl_condition *rarest = sl_popularity_rarest(&index->popularity, rule);
+    struct branch *branch = branch_on(arena, index, spot, &rarest->attribute);
+    for (size_t i = 0; i < rarest->value_count; i++) {
+        uint32_t chain = sl_textmap_get(&index->cases, branch->number, rarest->values[i]);
         if (!chain) {
             chain = add_chain(arena, index);
-            sl_textmap_add(arena, &index->cases, branch->number, first->values[i], chain);
+            sl_textmap_add(arena, &index->cases, branch->number, rarest->values[i], chain);
         }
         add_link(arena, &index->chains[chain], rule);
     }
@@ -188,7 +191,10 @@ struct sl_index *sl_index_new(struct sl_ruleset *rules)
         add_node(arena, index);
     add_chain(arena, index);
     for (size_t i = 0; i < rules->rule_count; i++)
+        sl_popularity_count(&index->popularity, &rules->rules[i]);
+    for (size_t i = 0; i < rules->rule_count; i++)
         add_rule(arena, index, &rules->rules[i]);
+    sl_popularity_release(&index->popularity);
     return index;
 }
 
@@ -247,12 +253,11 @@ static bool excepted(const struct search *search, const struct sl_rule *rule)
     return false;
 }
 
-/* `known`: how many of the first conditions the index has compared already. */
-static void collect_chain(struct search *search, const struct chain *chain, size_t known)
+static void collect_chain(struct search *search, const struct chain *chain)
 {
     for (const struct link *link = chain->first; link; link = link->next) {
         const struct sl_rule *rule = link->rule;
-        size_t i = known;
+        size_t i = 0;
         while (i < rule->when_count && condition_holds(search->request, &rule->when[i]))
             i++;
         if (i == rule->when_count && !excepted(search, rule))
@@ -262,13 +267,13 @@ static void collect_chain(struct search *search, const struct chain *chain, size
 
 static void collect(struct search *search, const struct spot *spot)
 {
-    collect_chain(search, &spot->always, 0);
+    collect_chain(search, &spot->always);
     for (const struct branch *branch = spot->branches; branch; branch = branch->next) {
         struct sluice_text value = sl_attribute_of(search->request, branch->attribute);
         uint32_t chain =
             value.at ? sl_textmap_get(&search->index->cases, branch->number, value) : 0;
         if (chain)
-            collect_chain(search, &search->index->chains[chain], 1);
+            collect_chain(search, &search->index->chains[chain]);
     }
 }
 

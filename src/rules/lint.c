@@ -2,7 +2,10 @@
  *
  * A table of checks, each a small function with one warning. Most look at one
  * rule; a few at rules beside each other, and those go through a trie or a
- * map, so that a file of 10,000 rules is read in the time of its parsing.
+ * map, so that a file of 10,000 rules is read in the time of its parsing. Files
+ * that large are made by programs, which repeat their mistakes: a check that
+ * has said its warning often enough counts the others into one line at the end,
+ * so that it does not bury what the next one found.
  *
  * A rule's numbers are judged only for tiers that can reach it: someone who
  * follows the advice to give a tier its own rule must be left in peace. */
@@ -22,33 +25,75 @@ static void only_shadows(struct sl_lint *lint)
         if (!rules->rules[i].shadow)
             return;
     if (rules->rule_count)
-        sl_report_warning(lint->report, rules->rules[0].mark,
-                          "every rule is a shadow rule: requests are counted and none is denied; "
-                          "take `shadow` out of the rules that are to limit");
+        sl_lint_warn(lint, &rules->rules[0],
+                     "every rule is a shadow rule: requests are counted and none is denied; "
+                     "take `shadow` out of the rules that are to limit");
 }
 
-static sl_lint_file *const file_checks[] = {
-    no_rules,
-    only_shadows,
-    sl_lint_anonymous,
-    sl_lint_useless,
+/* One of the two functions, and what its warnings are about where they are too
+ * many to be shown; the first two never are. */
+static const struct check {
+    sl_lint_file *file;
+    sl_lint_rule *rule;
+    const char *about;
+} checks[] = {
+    { .file = no_rules },
+    { .file = only_shadows },
+    { .file = sl_lint_anonymous, .about = "requests that no rule counts" },
+    { .file = sl_lint_useless, .about = "rules that never decide" },
+    { .rule = sl_lint_excepted, .about = "rules that match no request" },
+    { .rule = sl_lint_idle_except, .about = "exceptions that take nothing away" },
+    { .rule = sl_lint_when, .about = "values of `when`" },
+    { .rule = sl_lint_unlimited_tiers, .about = "rules that never apply" },
+    { .rule = sl_lint_attributes, .about = "names of attributes" },
+    { .rule = sl_lint_adaptive, .about = "adaptive rules that do not count users" },
+    { .rule = sl_lint_zero_tier, .about = "limits of 0" },
+    { .rule = sl_lint_rounding, .about = "rates that rounding slows" },
+    { .rule = sl_lint_guard, .about = "burst guards that the limit itself sets off" },
+    { .rule = sl_lint_huge_log, .about = "huge logs" },
+    { .rule = sl_lint_login_window, .about = "fixed windows on login paths" },
+    { .rule = sl_lint_login_burst, .about = "burst allowances on login paths" },
+    { .rule = sl_lint_quota_bucket, .about = "quotas in token buckets" },
+    { .rule = sl_lint_quota_log, .about = "quotas in logs" },
+    { .rule = sl_lint_crowd_log, .about = "logs that crowds fill" },
 };
 
-static sl_lint_rule *const rule_checks[] = {
-    sl_lint_excepted,     sl_lint_idle_except, sl_lint_when,         sl_lint_unlimited_tiers,
-    sl_lint_attributes,   sl_lint_adaptive,    sl_lint_zero_tier,    sl_lint_rounding,
-    sl_lint_guard,        sl_lint_huge_log,    sl_lint_login_window, sl_lint_login_burst,
-    sl_lint_quota_bucket, sl_lint_quota_log,   sl_lint_crowd_log,
-};
+void sl_lint_warn(struct sl_lint *lint, const struct sl_rule *rule, const char *format, ...)
+{
+    if (lint->said++ >= SL_LINT_SAID_MAX)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = sl_arena_vprint(&lint->scratch, format, arguments);
+    va_end(arguments);
+    sl_report_warning(lint->report, rule->mark, "%s", text);
+}
+
+const char *sl_lint_quote(struct sl_lint *lint, struct sluice_text text)
+{
+    return lint->said < SL_LINT_SAID_MAX ? sl_report_quote(lint->report, text) : "";
+}
+
+static void run_check(struct sl_lint *lint, const struct check *check)
+{
+    lint->said = 0;
+    if (check->file)
+        check->file(lint);
+    for (size_t i = 0; check->rule && i < lint->rules->rule_count; i++)
+        check->rule(lint, &lint->rules->rules[i]);
+    if (lint->said <= SL_LINT_SAID_MAX)
+        return;
+    size_t more = lint->said - SL_LINT_SAID_MAX;
+    sl_report_warning(lint->report, SL_MARK_LAST,
+                      "%zu more warning%s about %s, like the first %d above", more,
+                      more == 1 ? "" : "s", check->about, SL_LINT_SAID_MAX);
+}
 
 void sl_ruleset_lint(const struct sl_ruleset *rules, struct sl_report *report)
 {
     struct sl_lint lint = { .rules = rules, .report = report };
-    for (size_t i = 0; i < sizeof file_checks / sizeof *file_checks; i++)
-        file_checks[i](&lint);
-    for (size_t r = 0; r < rules->rule_count; r++)
-        for (size_t i = 0; i < sizeof rule_checks / sizeof *rule_checks; i++)
-            rule_checks[i](&lint, &rules->rules[r]);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        run_check(&lint, &checks[i]);
     sl_arena_release(&lint.scratch);
 }
 
@@ -116,7 +161,7 @@ const char *sl_lint_tier(struct sl_lint *lint, size_t slot)
     if (slot == 0)
         return "";
     return sl_arena_print(&lint->scratch, " for tier `%s`",
-                          sl_report_quote(lint->report, lint->rules->tiers[slot - 1].name));
+                          sl_lint_quote(lint, lint->rules->tiers[slot - 1].name));
 }
 
 const char *sl_lint_per(struct sl_lint *lint, const struct sl_rule *rule)
@@ -124,6 +169,6 @@ const char *sl_lint_per(struct sl_lint *lint, const struct sl_rule *rule)
     const char *text = "";
     for (size_t i = 0; i < rule->per_count; i++)
         text = sl_arena_print(&lint->scratch, "%s%s%s", text, i ? " and " : "",
-                              sl_report_quote(lint->report, rule->per[i].name));
+                              sl_lint_quote(lint, rule->per[i].name));
     return text;
 }

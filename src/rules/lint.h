@@ -11,6 +11,7 @@
 struct sl_lint {
     const struct sl_ruleset *rules;
     struct sl_report *report;
+    size_t said;             /* warnings of the check that runs */
     struct sl_arena scratch; /* gone when the linter is done */
 };
 
@@ -28,6 +29,16 @@ sl_lint_rule sl_lint_login_window, sl_lint_login_burst, sl_lint_quota_bucket, sl
     sl_lint_crowd_log;
 /* lint_pairs.c: rules beside each other */
 sl_lint_file sl_lint_anonymous, sl_lint_useless;
+
+/* Where a check finds the same in thousands of rules, a few of them say it. */
+enum { SL_LINT_SAID_MAX = 10 };
+
+/* Adds a check's warning on a rule; beyond SL_LINT_SAID_MAX it is only counted. */
+__attribute__((format(printf, 3, 4))) void
+sl_lint_warn(struct sl_lint *lint, const struct sl_rule *rule, const char *format, ...);
+
+/* A text from the file as a warning quotes it. */
+const char *sl_lint_quote(struct sl_lint *lint, struct sluice_text text);
 
 /* Can a request be decided by numbers[slot] of the rule? Not if its tier is
  * unlimited, or `when` asks for another. Slot 0: no tier, or an unknown one. */

@@ -2,21 +2,16 @@
  * Each of these is a slip that parses, and then a limit that is not there. */
 #include "rules/lint.h"
 
-static const char *quote(struct sl_lint *lint, struct sluice_text text)
-{
-    return sl_report_quote(lint->report, text);
-}
-
 void sl_lint_excepted(struct sl_lint *lint, const struct sl_rule *rule)
 {
     for (size_t i = 0; !rule->any_resource && i < rule->except_count; i++) {
         if (!sl_pattern_covers(&rule->except[i], &rule->resource))
             continue;
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` matches no request: all of its `resource` `%s` is in its own "
-                          "`except` `%s`; narrow the exception",
-                          rule->name, quote(lint, rule->resource.text),
-                          quote(lint, rule->except[i].text));
+        sl_lint_warn(lint, rule,
+                     "`%s` matches no request: all of its `resource` `%s` is in its own "
+                     "`except` `%s`; narrow the exception",
+                     rule->name, sl_lint_quote(lint, rule->resource.text),
+                     sl_lint_quote(lint, rule->except[i].text));
         return;
     }
 }
@@ -41,10 +36,11 @@ void sl_lint_idle_except(struct sl_lint *lint, const struct sl_rule *rule)
 {
     for (size_t i = 0; !rule->any_resource && i < rule->except_count; i++)
         if (!overlap(&rule->except[i], &rule->resource))
-            sl_report_warning(lint->report, rule->mark,
-                              "`except` `%s` takes nothing away from `%s`: no resource matches "
-                              "both; correct it or leave it out",
-                              quote(lint, rule->except[i].text), quote(lint, rule->resource.text));
+            sl_lint_warn(lint, rule,
+                         "`except` `%s` takes nothing away from `%s`: no resource matches "
+                         "both; correct it or leave it out",
+                         sl_lint_quote(lint, rule->except[i].text),
+                         sl_lint_quote(lint, rule->resource.text));
 }
 
 /* ---- values of `when`: each says why no request has it, or NULL ------------ */
@@ -92,9 +88,9 @@ static void check_values(struct sl_lint *lint, const struct sl_rule *rule,
         for (size_t i = 0; i < when->value_count; i++) {
             const char *wrong = value_checks[c].wrong(rule, when->values[i]);
             if (wrong)
-                sl_report_warning(lint->report, rule->mark,
-                                  "`%s` matches no request `when` its %s is `%s`: %s", rule->name,
-                                  when->attribute.name.at, quote(lint, when->values[i]), wrong);
+                sl_lint_warn(lint, rule, "`%s` matches no request `when` its %s is `%s`: %s",
+                             rule->name, when->attribute.name.at,
+                             sl_lint_quote(lint, when->values[i]), wrong);
         }
     }
 }
@@ -107,11 +103,11 @@ static void check_tiers(struct sl_lint *lint, const struct sl_rule *rule,
         return;
     for (size_t i = 0; i < when->value_count; i++)
         if (sl_ruleset_tier(lint->rules, when->values[i]) < 0)
-            sl_report_warning(lint->report, rule->mark,
-                              "`%s` asks for tier `%s`, which is not declared: what sends it is "
-                              "given the rule's default numbers; correct the name, or declare it "
-                              "under `tiers`",
-                              rule->name, quote(lint, when->values[i]));
+            sl_lint_warn(lint, rule,
+                         "`%s` asks for tier `%s`, which is not declared: what sends it is "
+                         "given the rule's default numbers; correct the name, or declare it "
+                         "under `tiers`",
+                         rule->name, sl_lint_quote(lint, when->values[i]));
 }
 
 void sl_lint_when(struct sl_lint *lint, const struct sl_rule *rule)
@@ -125,10 +121,10 @@ void sl_lint_when(struct sl_lint *lint, const struct sl_rule *rule)
 void sl_lint_unlimited_tiers(struct sl_lint *lint, const struct sl_rule *rule)
 {
     if (!sl_lint_numbers(lint, rule))
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` never applies: every tier that its `when` asks for is unlimited; "
-                          "ask for another, or give the tier numbers in the rule's `tiers`",
-                          rule->name);
+        sl_lint_warn(lint, rule,
+                     "`%s` never applies: every tier that its `when` asks for is unlimited; "
+                     "ask for another, or give the tier numbers in the rule's `tiers`",
+                     rule->name);
 }
 
 /* ---- attributes ------------------------------------------------------------ */
@@ -155,10 +151,10 @@ static void check_attribute(struct sl_lint *lint, const struct sl_rule *rule,
         return;
     const char *meant = sl_did_you_mean(part->name, known);
     if (meant)
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` looks at an attribute `%s`, which requests have to send under "
-                          "this very name; did you mean `%s`?",
-                          rule->name, part->name.at, meant);
+        sl_lint_warn(lint, rule,
+                     "`%s` looks at an attribute `%s`, which requests have to send under "
+                     "this very name; did you mean `%s`?",
+                     rule->name, part->name.at, meant);
 }
 
 void sl_lint_attributes(struct sl_lint *lint, const struct sl_rule *rule)
@@ -175,9 +171,9 @@ void sl_lint_adaptive(struct sl_lint *lint, const struct sl_rule *rule)
         if (rule->per[i].attribute == SL_ATTR_USER)
             return;
     if (rule->adaptive)
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` is `adaptive` and counts per %s: trust is a user's, and would "
-                          "raise the limit of a count that others share; count per user, or leave "
-                          "`adaptive` out",
-                          rule->name, sl_lint_per(lint, rule));
+        sl_lint_warn(lint, rule,
+                     "`%s` is `adaptive` and counts per %s: trust is a user's, and would "
+                     "raise the limit of a count that others share; count per user, or leave "
+                     "`adaptive` out",
+                     rule->name, sl_lint_per(lint, rule));
 }

@@ -3,12 +3,10 @@
 #include "rules/lint.h"
 #include "rules/numbers.h"
 
-enum { TRUST_MAX = 1000 };
-
 static struct sl_limit largest_limit(const struct sl_rule *rule, size_t slot)
 {
     struct sl_limit limit;
-    sl_numbers_limit(&rule->numbers[slot], rule->adaptive ? TRUST_MAX : 0, &limit);
+    sl_numbers_limit(&rule->numbers[slot], rule->adaptive ? SL_TRUST_MAX : 0, &limit);
     return limit;
 }
 
@@ -16,11 +14,11 @@ void sl_lint_zero_tier(struct sl_lint *lint, const struct sl_rule *rule)
 {
     for (size_t slot = 1; slot <= lint->rules->tier_count; slot++)
         if (sl_lint_reaches(lint, rule, slot) && rule->numbers[slot].limit.capacity == 0)
-            sl_report_warning(lint->report, rule->mark,
-                              "`%s` has a limit of 0%s: its scale makes less than one whole unit, "
-                              "and every request is denied for good; give the tier a `capacity` "
-                              "in the rule's `tiers`, or a larger `scale`",
-                              rule->name, sl_lint_tier(lint, slot));
+            sl_lint_warn(lint, rule,
+                         "`%s` has a limit of 0%s: its scale makes less than one whole unit, "
+                         "and every request is denied for good; give the tier a `capacity` "
+                         "in the rule's `tiers`, or a larger `scale`",
+                         rule->name, sl_lint_tier(lint, slot));
 }
 
 /* ---- rounding -------------------------------------------------------------- */
@@ -33,7 +31,7 @@ static int64_t slower_thousandths(const struct sl_numbers *numbers, bool trusted
     sl_u128 n = numbers->token_n * (trusted ? 2 : 1); /* rate · (1 + s/2) */
     sl_u128 d = numbers->token_d * (trusted ? 3 : 1);
     struct sl_limit limit;
-    sl_numbers_limit(numbers, trusted ? TRUST_MAX : 0, &limit);
+    sl_numbers_limit(numbers, trusted ? SL_TRUST_MAX : 0, &limit);
     sl_u128 taken = (sl_u128)(uint64_t)limit.token_ns * d;
     return (int64_t)(((taken - n) * 1000 + taken - 1) / taken);
 }
@@ -47,14 +45,14 @@ static bool warn_rounding(struct sl_lint *lint, const struct sl_rule *rule, size
     if (slower <= 1)
         return false;
     struct sl_limit limit;
-    sl_numbers_limit(numbers, trusted ? TRUST_MAX : 0, &limit);
-    sl_report_warning(lint->report, rule->mark,
-                      "`%s` refills up to %" PRId64 ".%" PRId64 " %% slower than asked%s%s: a "
-                      "token takes whole nanoseconds, here %" PRId64 ", which makes %" PRId64
-                      " a second; use a rate that divides 1000000000, or a window algorithm",
-                      rule->name, slower / 10, slower % 10, sl_lint_tier(lint, slot),
-                      trusted ? " at full trust" : "", limit.token_ns,
-                      INT64_C(1000000000) / limit.token_ns);
+    sl_numbers_limit(numbers, trusted ? SL_TRUST_MAX : 0, &limit);
+    sl_lint_warn(lint, rule,
+                 "`%s` refills up to %" PRId64 ".%" PRId64 " %% slower than asked%s%s: a "
+                 "token takes whole nanoseconds, here %" PRId64 ", which makes %" PRId64
+                 " a second; use a rate that divides 1000000000, or a window algorithm",
+                 rule->name, slower / 10, slower % 10, sl_lint_tier(lint, slot),
+                 trusted ? " at full trust" : "", limit.token_ns,
+                 INT64_C(1000000000) / limit.token_ns);
     return true;
 }
 
@@ -69,22 +67,13 @@ void sl_lint_rounding(struct sl_lint *lint, const struct sl_rule *rule)
 
 /* ---- the burst guard ------------------------------------------------------- */
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* How far a guard's window can reach past an edge of the limit's. Both start at
  * the epoch, so that they meet at multiples of their common divisor; unless the
  * limit's starts with a key's first request. */
 static int64_t reach_us(const struct sl_limit *limit, int64_t span_us)
 {
-    return span_us - (limit->first_request ? 1 : gcd(limit->window_us, span_us));
+    sl_u128 step_us = sl_gcd_u128((uint64_t)limit->window_us, (uint64_t)span_us);
+    return span_us - (limit->first_request ? 1 : (int64_t)step_us);
 }
 
 /* The most requests of cost 1 that the limit lets pass in one of the guard's
@@ -130,6 +119,27 @@ static const char *beside_tiers(struct sl_lint *lint, const struct sl_rule *rule
     return sl_arena_print(&lint->scratch, " (and %" PRId64 " without a tier)", printable(requests));
 }
 
+static bool has_threshold(struct sl_guard guard, sl_u128 threshold)
+{
+    guard.threshold = (uint32_t)threshold;
+    return threshold <= UINT32_MAX && sl_guard_fits(&guard);
+}
+
+/* A whole capacity passes in a guard's window however short, and the shortest
+ * has the least to remember. */
+static const char *guard_advice(struct sl_lint *lint, const struct sl_rule *rule, size_t slot)
+{
+    static const struct sl_guard shortest = { SL_WINDOW_MIN_US, SL_WINDOW_MIN_US, 0 };
+    sl_u128 requests = passing_in_guard(lint, rule, slot);
+    struct sl_limit limit = largest_limit(rule, slot);
+    if (has_threshold(rule->guard, requests))
+        return sl_arena_print(&lint->scratch, "raise `threshold` to %" PRId64, printable(requests));
+    if (has_threshold(shortest, passing(rule, &limit, shortest.window_us)))
+        return "no `threshold` can be so high beside this `window` and `penalty`: shorten them, "
+               "or leave the guard out";
+    return "no `threshold` can be so high: leave the guard out";
+}
+
 void sl_lint_guard(struct sl_lint *lint, const struct sl_rule *rule)
 {
     sl_u128 most = 0;
@@ -143,14 +153,14 @@ void sl_lint_guard(struct sl_lint *lint, const struct sl_rule *rule)
     }
     if (most <= rule->guard.threshold)
         return;
-    sl_report_warning(
-        lint->report, rule->mark,
+    sl_lint_warn(
+        lint, rule,
         "`%s` takes callers who keep to its limit for a burst: it lets up to %" PRId64
-        " requests pass in %s%s%s%s, and its `burst_guard` warns, then blocks, above %u; raise "
-        "`threshold` to %" PRId64 "%s",
+        " requests pass in %s%s%s%s, and its `burst_guard` warns, then blocks, above %u; %s%s",
         rule->name, printable(most), sl_lint_duration(lint, rule->guard.window_us),
         sl_lint_tier(lint, most_slot), rule->adaptive ? " at full trust" : "",
-        beside_tiers(lint, rule, most_slot), rule->guard.threshold, printable(most),
+        beside_tiers(lint, rule, most_slot), rule->guard.threshold,
+        guard_advice(lint, rule, most_slot),
         most_slot ? ", or give larger tiers a rule of their own with `when: { tier: … }`" : "");
 }
 
@@ -169,10 +179,9 @@ void sl_lint_huge_log(struct sl_lint *lint, const struct sl_rule *rule)
         }
     }
     if (most > SL_LINT_HUGE_LOG)
-        sl_report_warning(lint->report, rule->mark,
-                          "`%s` keeps the time of every unit, 8 bytes each: up to %s for one "
-                          "identifier%s, whose limit is %" PRId64 "; use `sliding_window_counter`, "
-                          "which keeps 16 bytes",
-                          rule->name, sl_lint_memory(lint, most), sl_lint_tier(lint, most_slot),
-                          most);
+        sl_lint_warn(lint, rule,
+                     "`%s` keeps the time of every unit, 8 bytes each: up to %s for one "
+                     "identifier%s, whose limit is %" PRId64 "; use `sliding_window_counter`, "
+                     "which keeps 84 bits of state",
+                     rule->name, sl_lint_memory(lint, most), sl_lint_tier(lint, most_slot), most);
 }

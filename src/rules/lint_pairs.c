@@ -144,14 +144,14 @@ static bool is_said(const struct sl_cover *left, const struct sl_rule *rule)
 static void warn_anonymous(struct sl_lint *lint, const struct sl_rule *rule)
 {
     const struct sl_part *part = skips_without(lint, rule);
-    const char *where = rule->any_resource
-                            ? "any resource"
-                            : sl_arena_print(&lint->scratch, "`%s`",
-                                             sl_report_quote(lint->report, rule->resource.text));
-    sl_report_warning(lint->report, rule->mark,
-                      "requests without `%s` have no limit on %s: `%s` skips them and no other "
-                      "rule counts them; add a rule `per: ip`, or `on_missing: deny`",
-                      part->name.at, where, rule->name);
+    const char *where =
+        rule->any_resource
+            ? "any resource"
+            : sl_arena_print(&lint->scratch, "`%s`", sl_lint_quote(lint, rule->resource.text));
+    sl_lint_warn(lint, rule,
+                 "requests without `%s` have no limit on %s: `%s` skips them and no other "
+                 "rule counts them; add a rule `per: ip`, or `on_missing: deny`",
+                 part->name.at, where, rule->name);
 }
 
 void sl_lint_anonymous(struct sl_lint *lint)
@@ -242,10 +242,10 @@ static bool never_decides(const struct sl_lint *lint, const struct sl_rule *loos
 static void warn_useless(struct sl_lint *lint, const struct sl_rule *loose,
                          const struct sl_rule *tight)
 {
-    sl_report_warning(lint->report, loose->mark,
-                      "`%s` never decides anything: `%s` in line %u counts the same requests "
-                      "against a limit that is never larger; keep one of them",
-                      loose->name, tight->name, tight->mark.line);
+    sl_lint_warn(lint, loose,
+                 "`%s` never decides anything: `%s` in line %u counts the same requests "
+                 "against a limit that is never larger; keep one of them",
+                 loose->name, tight->name, tight->mark.line);
 }
 
 /* Compares a rule with the tightest so far of its signature. */

@@ -96,10 +96,13 @@ int64_t sl_numbers_capacity_max(const struct sl_numbers *numbers, bool adaptive)
     return numbers->unlimited ? 0 : (int64_t)capacity_at(numbers, adaptive ? TRUST_MAX : 0);
 }
 
-static const char *wrong_bucket(const struct sl_numbers *numbers, int32_t trust)
+/* The span grows with trust, but for the rounding of the token time, which may
+ * be a nanosecond more at a lower trust than at the highest. */
+static const char *wrong_bucket(const struct sl_numbers *numbers, bool adaptive)
 {
+    int32_t trust = adaptive ? TRUST_MAX : 0;
     sl_u128 capacity = capacity_at(numbers, trust);
-    sl_u128 token = token_at(numbers, trust);
+    sl_u128 token = token_at(numbers, trust) + adaptive;
     sl_u128 span;
     if (__builtin_mul_overflow(capacity, token, &span) || span > SL_SPAN_MAX_NS ||
         token > SL_SPAN_MAX_NS)
@@ -111,15 +114,7 @@ static const char *wrong_bucket(const struct sl_numbers *numbers, int32_t trust)
 static const char *wrong_window(const struct sl_numbers *numbers, const struct sl_numbers_in *in)
 {
     sl_u128 capacity = capacity_at(numbers, in->adaptive ? TRUST_MAX : 0);
-    if (capacity <= (sl_u128)in->algo->capacity_max(in->window_us))
-        return NULL;
-    if (in->algo->keeps_ring)
-        return "the log keeps 8 bytes for each unit of its limit, at most 16777216; use "
-               "`sliding_window_counter` for a limit this large";
-    if (in->algo->takes_align)
-        return "a fixed window counts to 4294967295 at the most; use a lower capacity";
-    return "the counter holds at most 1048576 in a window below 1s, 33554432 below 1m and "
-           "268435456 from 1m on; use a lower capacity, a longer window or `fixed_window`";
+    return capacity <= (sl_u128)in->algo->capacity_max(in->window_us) ? NULL : in->algo->too_large;
 }
 
 const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers *out)
@@ -140,13 +135,10 @@ const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers
         .token_d = token.d,
     };
     const char *wrong = NULL;
-    if (in->algo->is_bucket) {
-        wrong = wrong_bucket(&numbers, 0);
-        if (!wrong && in->adaptive)
-            wrong = wrong_bucket(&numbers, TRUST_MAX);
-    } else {
+    if (in->algo->is_bucket)
+        wrong = wrong_bucket(&numbers, in->adaptive);
+    else
         wrong = wrong_window(&numbers, in);
-    }
     if (wrong)
         return wrong;
 

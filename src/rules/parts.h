@@ -29,10 +29,12 @@ sl_reading sl_read_pattern; /* out: struct sl_pattern */
 
 /* An attribute's name; out: struct sl_part. Only in `per` is `global` one. */
 sl_reading sl_read_attribute;
-sl_reading sl_read_per;        /* a name or a list of them; out: struct sl_list of struct sl_part */
-sl_reading sl_read_conditions; /* `when`; out: struct sl_list of struct sl_condition */
-sl_reading sl_read_sources;    /* attribute: name, by the shape, struct sl_each; out: sl_list of
-                                  sl_claim_map */
+sl_reading sl_read_per;        /* a name or a list of them; out: struct sl_rule */
+sl_reading sl_read_conditions; /* `when`; out: struct sl_rule */
+
+/* attribute: source, into a list of struct sl_claim_map. Shape: struct sl_each,
+ * whose `read` is for the source alone. */
+sl_reading sl_read_sources;
 
 /* The key of an entry as a value of its own, for the readers above. */
 struct sl_node sl_node_of_key(const struct sl_node *entry);
@@ -41,8 +43,6 @@ struct sl_node sl_node_of_key(const struct sl_node *entry);
 void sl_settings_init(struct sl_settings *settings);
 
 /* What several keys say together. */
-void sl_settings_check(struct sl_reader *in, const struct sl_node *file,
-                       const struct sl_settings *settings);
 void sl_listen_check(struct sl_reader *in, const struct sl_node *file,
                      const struct sl_settings *settings);
 
@@ -59,7 +59,6 @@ struct sl_own_numbers {
 struct sl_rule_draft {
     struct sl_rule rule;
     const struct sl_ruleset *rules; /* settings and tiers are read already */
-    struct sl_list per, except, when;
     uint64_t capacity;
     int64_t window_us;
     struct sl_decimal rate;

@@ -103,7 +103,8 @@ void sl_resource_cut(struct sluice_text resource, struct sl_segments *out)
     out->dotted = resource.len > 0 && resource.at[0] != '/';
     char separator = out->dotted ? '.' : '/';
     size_t start = out->dotted ? 0 : 1;
-    while (start < resource.len && out->count < SL_SEGMENTS_MAX) {
+    /* A dotted name may end in an empty segment; a normalised path does not. */
+    while (start < resource.len + out->dotted && out->count < SL_SEGMENTS_MAX) {
         const char *end = memchr(resource.at + start, separator, resource.len - start);
         size_t stop = end ? (size_t)(end - resource.at) : resource.len;
         out->at[out->count++] = (struct sluice_text){ resource.at + start, stop - start };

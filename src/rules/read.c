@@ -247,9 +247,16 @@ const struct sl_node *sl_elements(const struct sl_node *node, size_t *count)
     return node->kind == SL_NODE_LIST ? node->first : node;
 }
 
-bool sl_read_each(struct sl_reader *in, const struct sl_node *node, const struct sl_each *each,
-                  struct sl_list *out)
+/* By bytes: the field is a pointer to another type than `at`. */
+void sl_each_put(const struct sl_each *each, void *out, const void *at, size_t count)
 {
+    memcpy((char *)out + each->at_offset, &at, sizeof at);
+    memcpy((char *)out + each->count_offset, &count, sizeof count);
+}
+
+bool sl_read_each(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
+{
+    const struct sl_each *each = shape;
     size_t count;
     const struct sl_node *element = sl_elements(node, &count);
     char *at = sl_arena_take(in->arena, count * each->size_bytes);
@@ -257,7 +264,7 @@ bool sl_read_each(struct sl_reader *in, const struct sl_node *node, const struct
     for (size_t i = 0; i < count; i++, element = element->next)
         good &= each->read(in, element, each->shape, at + i * each->size_bytes);
     if (good)
-        *out = (struct sl_list){ at, count };
+        sl_each_put(each, out, at, count);
     return good;
 }
 

@@ -9,6 +9,8 @@
 #ifndef SL_RULES_READ_H
 #define SL_RULES_READ_H
 
+#include <stddef.h>
+
 #include "base/number.h"
 #include "rules/tree.h"
 
@@ -59,18 +61,26 @@ sl_reading sl_read_span; /* out: struct sluice_text */
 sl_reading sl_read_text; /* out: const char * */
 sl_reading sl_read_path; /* out: const char *, joined to the folder if relative */
 
-/* A list, or one element without the brackets. */
+/* A list, or one element without the brackets: how one is read, and which two
+ * fields of *out then say where they are (in in->arena) and how many. */
 struct sl_each {
     sl_reading *read;
     const void *shape;
     size_t size_bytes; /* of one element */
+    size_t at_offset;
+    size_t count_offset;
 };
-struct sl_list {
-    void *at; /* in in->arena */
-    size_t count;
-};
-bool sl_read_each(struct sl_reader *in, const struct sl_node *node, const struct sl_each *each,
-                  struct sl_list *out);
+sl_reading sl_read_each; /* shape: struct sl_each; out: the struct with the two fields */
+
+/* For a shape: elements read by `reader` into owner.at and owner.count. */
+#define SL_EACH(reader, owner, at, count)                                                          \
+    {                                                                                              \
+        .read = (reader), .size_bytes = sizeof *((owner *)0)->at,                                  \
+        .at_offset = offsetof(owner, at), .count_offset = offsetof(owner, count)                   \
+    }
+
+/* Sets the two fields, for readers of lists that are more than their elements. */
+void sl_each_put(const struct sl_each *each, void *out, const void *at, size_t count);
 
 /* The elements of a list, or the one that stands for a list: through `next`,
  * `count` of them. */

@@ -13,9 +13,6 @@
 #include "rules/report.h"
 
 #include <ctype.h>
-#include <stdarg.h>
-
-#include "base/check.h"
 
 enum { FIRST_ROOM = 16, WORD_MAX = 48, QUOTE_MAX = 60 };
 
@@ -44,11 +41,6 @@ static void insert(struct sl_report *report, struct sl_problem problem)
     report->problems[place] = problem;
 }
 
-static bool is_continuation(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 static void make_printable(char *text)
 {
     for (unsigned char *at = (unsigned char *)text; *at; at++) {
@@ -59,25 +51,13 @@ static void make_printable(char *text)
     }
 }
 
-__attribute__((format(printf, 2, 0))) static const char *
-print_text(struct sl_arena *arena, const char *format, va_list arguments)
-{
-    va_list again;
-    va_copy(again, arguments);
-    int len = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    SL_CHECK(len >= 0);
-    char *text = sl_arena_take(arena, (size_t)len + 1);
-    vsnprintf(text, (size_t)len + 1, format, arguments);
-    make_printable(text);
-    return text;
-}
-
-static void add(struct sl_report *report, struct sl_problem problem, const char *format,
-                va_list arguments)
+__attribute__((format(printf, 3, 0))) static void
+add(struct sl_report *report, struct sl_problem problem, const char *format, va_list arguments)
 {
     if (!sl_report_is_full(report)) {
-        problem.text = print_text(&report->arena, format, arguments);
+        char *text = sl_arena_vprint(&report->arena, format, arguments);
+        make_printable(text);
+        problem.text = text;
         insert(report, problem);
     }
     report->count++;
@@ -117,7 +97,7 @@ void sl_report_print(struct sl_report *report, FILE *out)
     for (size_t i = 0; i < kept; i++) {
         const struct sl_problem *problem = &report->problems[i];
         fprintf(out, "%s:", file);
-        if (problem->mark.line)
+        if (problem->mark.line && problem->mark.line != SL_MARK_LAST.line)
             fprintf(out, "%u:%u:", problem->mark.line, problem->mark.column);
         fprintf(out, " %s%s\n", problem->warning ? "warning: " : "", problem->text);
     }
@@ -138,7 +118,7 @@ const char *sl_report_quote(struct sl_report *report, struct sluice_text text)
     if (sl_report_is_full(report))
         return "";
     size_t len = text.len <= QUOTE_MAX ? text.len : QUOTE_MAX;
-    while (len < text.len && len && is_continuation(text.at[len]))
+    while (len < text.len && len && sl_utf8_continues(text.at[len]))
         len--; /* not inside a character */
     char *quote = sl_arena_print(&report->arena, "%*s%s", (int)len, "", len < text.len ? "…" : "");
     for (size_t i = 0; i < len; i++)

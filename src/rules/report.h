@@ -12,6 +12,9 @@ struct sl_mark {
     uint32_t column;
 };
 
+/* The file as a whole too, said behind everything that has a place. */
+#define SL_MARK_LAST ((struct sl_mark){ UINT32_MAX, 0 })
+
 struct sl_problem {
     struct sl_mark mark;
     bool warning;

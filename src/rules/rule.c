@@ -66,12 +66,8 @@ static bool read_resource(struct sl_reader *in, const struct sl_node *node, cons
     return sl_read_pattern(in, node, shape, &rule->resource);
 }
 
-static bool read_except(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                        void *out)
-{
-    struct sl_each each = { sl_read_pattern, shape, sizeof(struct sl_pattern) };
-    return sl_read_each(in, node, &each, out);
-}
+static const struct sl_each each_except =
+    SL_EACH(sl_read_pattern, struct sl_rule, except, except_count);
 
 static bool read_algorithm(struct sl_reader *in, const struct sl_node *node, const void *shape,
                            void *out)
@@ -176,13 +172,13 @@ static const char *const missing_words[] = { "skip", "deny", NULL };
 static const struct sl_key rule_keys[] = {
     { "name", read_name, AT(rule.name), .required = true,
       .help = "1 to 64 letters, digits, `.`, `_` or `-`; no two rules share one" },
-    { "per", sl_read_per, AT(per), .required = true,
+    { "per", sl_read_per, AT(rule), .required = true,
       .help = "whom it counts, as `global`, `user`, `ip`, any attribute, or a list of them" },
     { "resource", read_resource, AT(rule), .missing = "every resource",
       .help = "pattern of the resources that it limits" },
-    { "except", read_except, AT(except), .missing = "none",
+    { "except", sl_read_each, AT(rule), &each_except, .missing = "none",
       .help = "patterns of resources that it leaves alone" },
-    { "when", sl_read_conditions, AT(when), .missing = "any",
+    { "when", sl_read_conditions, AT(rule), .missing = "any",
       .help = "attribute: value or list of values that a request must have" },
     { "algorithm", read_algorithm, AT(rule.algo), .standard = "sliding_window_counter",
       .help = "how it counts" },
@@ -225,18 +221,6 @@ static bool spans_tenants(const struct sl_part *per, size_t count)
     return count > 0;
 }
 
-static void take_lists(struct sl_rule_draft *draft)
-{
-    struct sl_rule *rule = &draft->rule;
-    rule->per = draft->per.at;
-    rule->per_count = draft->per.count;
-    rule->spans_tenants = spans_tenants(rule->per, rule->per_count);
-    rule->except = draft->except.at;
-    rule->except_count = draft->except.count;
-    rule->when = draft->when.at;
-    rule->when_count = draft->when.count;
-}
-
 bool sl_read_rule(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
 {
     const struct sl_ruleset *rules = shape;
@@ -248,7 +232,7 @@ bool sl_read_rule(struct sl_reader *in, const struct sl_node *node, const void *
     bool good = sl_read_keys(in, node, &sl_rule_table, &draft);
     if (node->kind == SL_NODE_MAP)
         good &= sl_rule_compose(in, node, &draft);
-    take_lists(&draft);
+    draft.rule.spans_tenants = spans_tenants(draft.rule.per, draft.rule.per_count);
     *(struct sl_rule *)out = draft.rule;
     return good;
 }

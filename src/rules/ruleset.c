@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "rules/index.h"
 #include "rules/parts.h"
+#include "rules/whitelist.h"
 
 /* Each rule keeps numbers for every tier: a file of 10,000 rules and 100 tiers
  * is still a file, a hundred times that is an attack on memory. */
@@ -96,7 +97,7 @@ struct sl_ruleset *sl_ruleset_parse(const char *name, struct sluice_text yaml,
         struct sl_reader in = { &rules->arena, &scratch, report, folder_of(name) };
         sl_settings_init(&rules->settings);
         bool good = sl_read_keys(&in, file, &sl_file_table, rules);
-        sl_settings_check(&in, file, &rules->settings);
+        sl_listen_check(&in, file, &rules->settings);
         SL_CHECK(good || report->errors > errors_before);
     }
     sl_arena_release(&scratch);
@@ -105,6 +106,7 @@ struct sl_ruleset *sl_ruleset_parse(const char *name, struct sluice_text yaml,
         return NULL;
     }
     rules->index = sl_index_new(rules);
+    rules->whitelist = sl_whitelist_new(rules);
     return rules;
 }
 

@@ -205,6 +205,7 @@ struct sl_ruleset {
     struct sl_rule *rules;
     size_t rule_count;
     struct sl_index *index;
+    struct sl_whitelist *whitelist;
 };
 
 /* Reads a rules file's text. `name` is what problems are reported under.

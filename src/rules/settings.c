@@ -13,7 +13,7 @@ static const struct sl_key admin_keys[] = {
     { "token_file", sl_read_path, AT(admin.token_file) - AT(admin), .missing = "loopback alone",
       .help = "file that holds the admin's token" },
     { "token_env", sl_read_text, AT(admin.token_env) - AT(admin), .missing = "loopback alone",
-      .help = "environment variable that holds it" },
+      .help = "environment variable that holds one" },
     { "readonly_token_file", sl_read_path, AT(admin.readonly_token_file) - AT(admin),
       .missing = "none", .help = "file with a token that may only look" },
     { 0 },
@@ -139,7 +139,7 @@ static const struct sl_key file_keys[] = {
       .help = "threads that serve" },
     { "max_connections", sl_read_u32, AT(max_connections), SL_RANGE(1, 10000000),
       .standard = "10000", .help = "connections open at once" },
-    { "store", read_store, AT(store), .standard = "memory:", .help = "where the counts live" },
+    { "store", read_store, AT(store), .standard = "memory", .help = "where the counts live" },
     { "store_deadline", sl_read_duration, AT(store_deadline_us), &deadline_range,
       .standard = "20ms", .help = "how long a decision waits for the store" },
     { "on_store_failure", sl_read_failure_policy, AT(on_store_failure), .standard = "allow",
@@ -175,23 +175,6 @@ static const struct sl_key file_keys[] = {
 };
 
 const struct sl_table sl_file_table = { "a rules file", file_keys };
-
-/* Both say the same thing, and could say it differently. */
-static void check_admin(struct sl_reader *in, const struct sl_node *file)
-{
-    const struct sl_node *admin = sl_node_get(file, "admin");
-    const struct sl_node *second = admin ? sl_node_get(admin, "token_env") : NULL;
-    if (second && sl_node_get(admin, "token_file"))
-        sl_report_error(in->report, second->key_mark,
-                        "`token_env` cannot stand beside `token_file`; keep one of them");
-}
-
-void sl_settings_check(struct sl_reader *in, const struct sl_node *file,
-                       const struct sl_settings *settings)
-{
-    sl_listen_check(in, file, settings);
-    check_admin(in, file);
-}
 
 void sl_settings_init(struct sl_settings *settings)
 {

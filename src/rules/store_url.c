@@ -1,6 +1,7 @@
 /* Reading a store's URL.
  *
- *   memory:[FILE][?size=64M]
+ *   memory                                              and memory:
+ *   memory:FILE[?size=64M]
  *   redis://[user:password@]host[:port][/database]      and rediss:// with TLS
  *   redis+unix://PATH
  *   redis-cluster://[user:password@]host[:port],…
@@ -91,15 +92,6 @@ static const char *read_memory(struct cut *cut, struct sl_store_url *url)
     return NULL;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* NULL: not a text with %XX in it, or a byte in it is zero. */
 static const char *percent_decode(struct sl_arena *arena, struct sluice_text text)
 {
@@ -108,8 +100,8 @@ static const char *percent_decode(struct sl_arena *arena, struct sluice_text tex
     for (size_t i = 0; i < text.len; i++) {
         char c = text.at[i];
         if (c == '%') {
-            int high = i + 2 < text.len ? hex_value(text.at[i + 1]) : -1;
-            int low = high >= 0 ? hex_value(text.at[i + 2]) : -1;
+            int high = i + 2 < text.len ? sl_hex_digit(text.at[i + 1]) : -1;
+            int low = high >= 0 ? sl_hex_digit(text.at[i + 2]) : -1;
             if (low < 0 || high + low == 0)
                 return NULL;
             c = (char)(high * 16 + low);
@@ -248,19 +240,23 @@ static const char *list_schemes(struct sl_arena *arena)
     const char *prefixes[SCHEME_COUNT + 1] = { 0 };
     for (size_t i = 0; i < SCHEME_COUNT; i++)
         prefixes[i] = schemes[i].prefix;
-    return sl_arena_print(arena, "this is not where counts can live; a store's URL starts with %s",
+    return sl_arena_print(arena,
+                          "this is not where counts can live; write `memory`, or a URL that starts "
+                          "with %s",
                           sl_words_join(arena, prefixes, "or"));
 }
 
 const char *sl_store_url_parse(struct sl_arena *arena, struct sluice_text url,
                                struct sluice_text folder, struct sl_store_url *out)
 {
+    /* To YAML an unquoted `memory:` is a key without its value. */
+    struct sluice_text whole = sl_text_is(url, "memory") ? SL_TEXT("memory:") : url;
     for (size_t i = 0; i < SCHEME_COUNT; i++) {
         const struct scheme *scheme = &schemes[i];
         size_t len = strlen(scheme->prefix);
-        if (url.len < len || memcmp(url.at, scheme->prefix, len) != 0)
+        if (whole.len < len || memcmp(whole.at, scheme->prefix, len) != 0)
             continue;
-        struct cut cut = { arena, folder, { url.at + len, url.len - len } };
+        struct cut cut = { arena, folder, { whole.at + len, whole.len - len } };
         struct sl_store_url read = { .kind = scheme->kind, .tls = scheme->tls };
         if (scheme->kind == SL_STORE_MEMORY)
             read.size_bytes = UINT64_C(64) << 20;

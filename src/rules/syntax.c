@@ -7,41 +7,78 @@
 
 #include "base/check.h"
 
-static bool is_continuation(char c)
+/* The bytes of the line break at `at`, 0 if there is none. Every break that
+ * libyaml knows: what it takes for the start of a line must be one here too. */
+static size_t break_len(struct sluice_text yaml, size_t at)
 {
-    return ((unsigned char)c & 0xc0) == 0x80;
+    const char *here = yaml.at + at;
+    size_t left = yaml.len - at;
+    if (*here == '\n')
+        return 1;
+    if (*here == '\r')
+        return left >= 2 && here[1] == '\n' ? 2 : 1;
+    if (left >= 2 && memcmp(here, "\xc2\x85", 2) == 0) /* U+0085 */
+        return 2;
+    if (left >= 3 && memcmp(here, "\xe2\x80", 2) == 0 &&
+        (here[2] == '\xa8' || here[2] == '\xa9')) /* U+2028, U+2029 */
+        return 3;
+    return 0;
+}
+
+/* The bytes of the character at `at`, a line break included. Moves the mark
+ * over it. */
+static size_t step(struct sluice_text yaml, size_t at, struct sl_mark *mark)
+{
+    size_t len = break_len(yaml, at);
+    if (len) {
+        *mark = (struct sl_mark){ mark->line + 1, 1 };
+        return len;
+    }
+    len = 1;
+    while (at + len < yaml.len && sl_utf8_continues(yaml.at[at + len]))
+        len++;
+    mark->column++;
+    return len;
 }
 
 /* libyaml knows only the byte where the text stops being UTF-8. */
 static struct sl_mark mark_of_offset(struct sluice_text yaml, size_t offset)
 {
     struct sl_mark mark = { 1, 1 };
-    for (size_t i = 0; i < offset && i < yaml.len; i++) {
-        if (yaml.at[i] == '\n')
-            mark = (struct sl_mark){ mark.line + 1, 1 };
-        else if (!is_continuation(yaml.at[i]))
-            mark.column++;
-    }
+    for (size_t at = 0; at < offset && at < yaml.len;)
+        at += step(yaml, at, &mark);
     return mark;
 }
 
-static char character_at(struct sluice_text yaml, struct sl_mark mark)
+/* The rest of the line from a mark on. */
+static struct sluice_text line_from(struct sluice_text yaml, struct sl_mark mark)
 {
     struct sl_mark here = { 1, 1 };
-    for (size_t i = 0; i < yaml.len; i++) {
-        if (here.line == mark.line && here.column == mark.column)
-            return yaml.at[i];
-        if (yaml.at[i] == '\n')
-            here = (struct sl_mark){ here.line + 1, 1 };
-        else if (i + 1 == yaml.len || !is_continuation(yaml.at[i + 1]))
-            here.column++;
-    }
-    return '\0';
+    size_t at = 0;
+    while (at < yaml.len && (here.line != mark.line || here.column != mark.column))
+        at += step(yaml, at, &here);
+    size_t len = 0;
+    while (at + len < yaml.len && !break_len(yaml, at + len))
+        len++;
+    return (struct sluice_text){ yaml.at + at, len };
 }
 
-/* What people most often meant where libyaml only says what it missed. */
-static const char *hint_for(char found, const char *context, const char *problem)
+/* A colon, and nothing more on the line but a comment. */
+static bool is_last_colon(struct sluice_text rest)
 {
+    size_t i = 1;
+    while (i < rest.len && (rest.at[i] == ' ' || rest.at[i] == '\t'))
+        i++;
+    return rest.len && rest.at[0] == ':' && (i == rest.len || rest.at[i] == '#');
+}
+
+/* What people most often meant where libyaml only says what it missed. `rest`
+ * is the line from where it stopped. */
+static const char *hint_for(struct sluice_text rest, const char *context, const char *problem)
+{
+    char found = '\0';
+    if (rest.len)
+        found = rest.at[0];
     if (found == '\t')
         return "; indent with spaces, not tabs";
     if (found == '@' || found == '`')
@@ -52,6 +89,9 @@ static const char *hint_for(char found, const char *context, const char *problem
         return "; close the quotes";
     if (strstr(problem, "expected ':'"))
         return "; write `key: value`";
+    if (strstr(problem, "mapping values") && is_last_colon(rest))
+        return "; put what is inside on lines of its own, or a text that ends in a colon in "
+               "quotes: `store: \"memory:\"`";
     if (strstr(problem, "mapping values"))
         return "; check the indentation, and quote a text that holds a colon and a space";
     return "";
@@ -69,7 +109,7 @@ void sl_syntax_report(const yaml_parser_t *parser, struct sluice_text yaml,
     SL_CHECK(parser->error != YAML_MEMORY_ERROR);
     const char *context = parser->context ? parser->context : "";
     struct sl_mark mark = sl_mark_of(parser->problem_mark);
-    const char *hint = hint_for(character_at(yaml, mark), context, problem);
+    const char *hint = hint_for(line_from(yaml, mark), context, problem);
     if (context[0] && parser->context_mark.line + 1 != mark.line)
         sl_report_error(report, mark, "this is not YAML: %s (%s from line %zu on)%s", problem,
                         context, parser->context_mark.line + 1, hint);
@@ -82,15 +122,13 @@ void sl_syntax_report(const yaml_parser_t *parser, struct sluice_text yaml,
 bool sl_syntax_has_directive(struct sluice_text yaml, struct sl_report *report)
 {
     struct sl_mark mark = { 1, 1 };
-    for (size_t at = 0; at < yaml.len; mark.line++) {
-        if (yaml.at[at] == '%') {
+    for (size_t at = 0; at < yaml.len; at += step(yaml, at, &mark)) {
+        if (yaml.at[at] == '%' && mark.column == 1) {
             sl_report_error(report, mark,
                             "a line that starts with `%%` is a directive, which a rules file "
                             "cannot have; leave it out");
             return true;
         }
-        const char *end = memchr(yaml.at + at, '\n', yaml.len - at);
-        at = end ? (size_t)(end - yaml.at) + 1 : yaml.len;
     }
     return false;
 }

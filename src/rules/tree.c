@@ -282,10 +282,10 @@ static const struct sl_node *check_root(const struct sl_node *root, struct sl_re
 const struct sl_node *sl_tree_parse(struct sl_arena *arena, struct sluice_text yaml,
                                     struct sl_report *report)
 {
-    if (yaml.len > SL_TREE_BYTES_MAX) {
+    if (yaml.len > SL_RULES_FILE_MAX_BYTES) {
         sl_report_error(report, (struct sl_mark){ 0 },
                         "the file has %zu bytes; a rules file has at most %d", yaml.len,
-                        SL_TREE_BYTES_MAX);
+                        SL_RULES_FILE_MAX_BYTES);
         return NULL;
     }
     /* libyaml would count a byte order mark as a column. */

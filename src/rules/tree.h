@@ -29,7 +29,7 @@ struct sl_node {
 };
 
 enum {
-    SL_TREE_BYTES_MAX = 16 * 1024 * 1024,
+    SL_RULES_FILE_MAX_BYTES = 16 * 1024 * 1024,
     SL_TREE_NODES_MAX = 1000000,
     SL_TREE_DEPTH_MAX = 16,
 };

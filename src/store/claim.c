@@ -14,15 +14,30 @@ void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle, stru
                                  : sl_guard_peek(claim->guard, guard, bundle->now_us);
 }
 
-/* A block outlasts what the limit itself would say; never outlasts both. */
+/* A shadow rule's guard counts and warns; it never blocks. 0: no block. */
+static int64_t blocked_until_us(const struct sl_claim *claim)
+{
+    return claim->shadow ? 0 : claim->guard_answer.blocked_until_us;
+}
+
+/* Denied for at least this long; never outlasts everything. */
+static void deny_for(struct sl_answer *answer, int64_t wait_us)
+{
+    answer->allowed = false;
+    if (answer->retry_after_us != SL_NEVER)
+        answer->retry_after_us = sl_max_i64(answer->retry_after_us, wait_us);
+}
+
 static void block(struct sl_claim *claim, int64_t now_us)
 {
-    struct sl_answer *answer = &claim->answer;
-    answer->allowed = false;
-    answer->delay_us = 0;
-    if (answer->retry_after_us != SL_NEVER)
-        answer->retry_after_us =
-            sl_max_i64(answer->retry_after_us, claim->guard_answer.blocked_until_us - now_us);
+    deny_for(&claim->answer, blocked_until_us(claim) - now_us);
+}
+
+/* The queue shortens by a microsecond every microsecond. */
+static void refuse_long_delay(struct sl_answer *answer, int64_t max_delay_us)
+{
+    if (answer->delay_us > max_delay_us)
+        deny_for(answer, answer->delay_us - max_delay_us);
 }
 
 void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
@@ -31,13 +46,9 @@ void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
     struct sl_answer *answer = &claim->answer;
     *answer =
         claim->algo->decide(&claim->limit, state, (struct sl_ask){ bundle->now_us, bundle->cost });
-    if (bundle->max_delay_us >= 0 && answer->delay_us > bundle->max_delay_us) {
-        /* The queue shortens by a microsecond every microsecond. */
-        answer->allowed = false;
-        answer->retry_after_us = answer->delay_us - bundle->max_delay_us;
-        answer->delay_us = 0;
-    }
-    if (claim->guard_answer.blocked_until_us)
+    if (bundle->max_delay_us >= 0 && bundle->cost > 0)
+        refuse_long_delay(answer, bundle->max_delay_us);
+    if (blocked_until_us(claim))
         block(claim, bundle->now_us);
     claim->allowed = answer->allowed;
 }
@@ -63,9 +74,9 @@ void sl_claim_measure(struct sl_claim *claim, const struct sl_bundle *bundle,
                       const struct sl_state *state)
 {
     claim->figures = claim->algo->figures(&claim->limit, state, bundle->now_us);
-    int64_t blocked_until_us = claim->guard_answer.blocked_until_us;
-    if (blocked_until_us) {
+    int64_t blocked_us = blocked_until_us(claim);
+    if (blocked_us) {
         claim->figures.remaining = 0;
-        claim->figures.reset_at_us = sl_max_i64(claim->figures.reset_at_us, blocked_until_us);
+        claim->figures.reset_at_us = sl_max_i64(claim->figures.reset_at_us, blocked_us);
     }
 }

@@ -8,8 +8,9 @@
  * back to any state it ever wrote, and two keys' 128 bits do not meet. So its
  * size follows the number of distinct identifiers asked about.
  *
- * A bundle needs room for at most two new slots per claim. They are made
- * before the first look-up, so that the pointers taken then stay good. */
+ * A bundle needs room for at most two new slots per claim, made before the
+ * first look-up. Slots are looked up anew at each step: two new keys of one
+ * bundle may see the same free slot until the first of them takes it. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -157,7 +158,6 @@ static void close_memory(struct sl_store *store)
 }
 
 static const struct sl_store_ops memory_ops = {
-    .scheme = "memory",
     .decide = decide,
     .close = close_memory,
 };

@@ -42,7 +42,6 @@ struct sl_bundle {
 struct sl_store;
 
 struct sl_store_ops {
-    const char *scheme;
     /* 0, or a negative status; the bundle's answers are then void. */
     int (*decide)(struct sl_store *store, struct sl_bundle *bundle);
     void (*close)(struct sl_store *store);

@@ -59,6 +59,8 @@ static bool fail(struct reader *reader, const char *format, struct sluice_text n
                  const char *more)
 {
     int shown = name.len > 64 ? 64 : (int)name.len;
+    while (name.len > 64 && shown && ((unsigned char)name.at[shown] & 0xc0) == 0x80)
+        shown--; /* not in the middle of a character */
     snprintf(reader->room->error, sizeof reader->room->error, format, shown, name.at, more);
     return false;
 }
@@ -176,7 +178,7 @@ static bool read_other(struct reader *reader, struct sluice_text name, enum sl_j
                     "`%.*s` is one attribute too many; at most 64 have names of their own%s", name,
                     "");
     if (kind != SL_JSON_NULL && !as_text(kind, &value))
-        return fail(reader, "`%.*s` is %s", name, wanted[TEXT]);
+        return fail(reader, "`%.*s` must be %s", name, wanted[TEXT]);
     if (kind == SL_JSON_NULL)
         value = (struct sluice_text){ 0 };
     reader->room->others[request->other_count++] = (struct sluice_attribute){ name, value };
@@ -202,7 +204,7 @@ static bool read_member(struct reader *reader)
             return fail(reader, "`%.*s` is given twice%s", name, "");
         reader->seen |= 1u << i;
         if (kind != SL_JSON_NULL && !store_member(&reader->request, &members[i], kind, value))
-            return fail(reader, "`%.*s` is %s", name, wanted[members[i].type]);
+            return fail(reader, "`%.*s` must be %s", name, wanted[members[i].type]);
         return true;
     }
     return read_other(reader, name, kind, value);
@@ -235,9 +237,9 @@ static bool read_object(struct reader *reader)
 bool sl_json_read_request(char *text, size_t len, struct sl_json_room *room,
                           struct sluice_request *out)
 {
-    struct reader reader = { .scan = { .start = text, .at = text, .end = text + len },
+    struct reader reader = { .scan = { .at = text, .end = text + len },
                              .room = room,
-                             .request = SLUICE_REQUEST_INIT };
+                             .request = sluice_request() };
     room->error[0] = 0;
     if (!read_object(&reader)) {
         if (reader.scan.error && !room->error[0])

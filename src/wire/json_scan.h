@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 struct sl_json_scan {
-    char *start;
     char *at;
     char *end;
     const char *error; /* the first one; NULL while all is well */

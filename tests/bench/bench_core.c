@@ -142,7 +142,7 @@ static int64_t time_match(unsigned rule_count, uint64_t rounds, unsigned hot)
     struct sl_ruleset *rules = many_rules(rule_count);
     char(*paths)[64] = make_paths(rule_count, hot);
     const struct sl_rule **matched = calloc(rule_count, sizeof *matched);
-    struct sluice_request request = SLUICE_REQUEST_INIT;
+    struct sluice_request request = sluice_request();
     int64_t started_ns = sl_monotonic_ns();
     for (uint64_t i = 0; i < rounds; i++) {
         request.resource = sl_text(paths[i % hot]);
@@ -160,7 +160,7 @@ static int64_t time_check(unsigned rule_count, uint64_t rounds, unsigned hot)
     char(*paths)[64] = make_paths(rule_count, hot);
     struct sl_store *store = sl_memory_open();
     struct sl_limiter *limiter = sl_limiter_new(rules, store);
-    struct sluice_request request = SLUICE_REQUEST_INIT;
+    struct sluice_request request = sluice_request();
     struct sluice_decision decision;
     request.user = SL_TEXT("user-0001");
     int64_t started_ns = sl_monotonic_ns();

@@ -21,11 +21,9 @@ static int64_t random_window_us(void)
 static uint64_t random_capacity(const struct sl_algo *algo, int64_t window_us)
 {
     static const uint64_t capacities[] = { 1, 2, 3, 4, 5, 7, 10, 32, 100, 1000 };
-    uint64_t most = (uint64_t)algo->capacity_max(window_us);
+    uint64_t most = algo->is_bucket ? 1000000000 : (uint64_t)algo->capacity_max(window_us);
     if (algo->keeps_ring)
         most = 64; /* rings of millions would only make this slow */
-    if (algo->is_bucket)
-        most = 1000000000;
     uint64_t capacity = capacities[random_below(sizeof capacities / sizeof *capacities)];
     if (random_below(8) == 0)
         capacity = most;

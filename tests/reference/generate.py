@@ -155,6 +155,8 @@ class Writer:
         if rng.random() < 0.08:
             request["peek"] = rng.random() < 0.9
             self.seen["peeks"] += 1
+        if rng.random() < 0.1:
+            request["wait"] = rng.random() < 0.9
         if rng.random() < 0.15:
             request["explain"] = rng.random() < 0.95
         return request

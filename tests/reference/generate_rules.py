@@ -26,6 +26,8 @@ NINETY_DAYS_NS = 90 * 86400 * 10**9
 def random_rules(rng, guarded):
     """One rules file.  `guarded`: some rules carry a burst guard."""
     rules = {}
+    if rng.random() < 0.3:
+        rules["max_wait"] = rng.choice(("1ms", "500ms", "10s", "5m"))
     if rng.random() < 0.6:
         rules["tiers"] = random_tiers(rng)
     if rng.random() < 0.2:
@@ -179,7 +181,7 @@ def bounded(rule, least, most):
 
 def to_yaml(rules):
     """The rules file as text."""
-    lines = []
+    lines = [f"max_wait: {rules['max_wait']}"] if "max_wait" in rules else []
     for section in ("tiers", "exempt", "identity"):
         if section in rules:
             lines.append(f"{section}:")

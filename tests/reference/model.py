@@ -12,7 +12,7 @@ from collections import Counter
 from fractions import Fraction
 
 from model_algorithms import CONVERTED, REPAIRED, ceil_div
-from model_rules import Exemptions, Identity, Rule, exact, normalise, text
+from model_rules import Exemptions, Identity, Rule, duration, exact, normalise, text
 
 NEVER = -1
 RESERVED = {"at_us", "cost", "trust_score", "peek", "wait", "explain"}
@@ -68,6 +68,7 @@ class Limiter:
     def __init__(self, rules):
         self.exemptions = Exemptions(rules.get("exempt", {}))
         self.identity = Identity(rules.get("identity", {}))
+        self.max_wait = duration(rules.get("max_wait", "30s"))
         tiers = rules.get("tiers", {})
         self.rules = [Rule(source, tiers) for source in rules["rules"]]
         self.seen = Counter()
@@ -98,7 +99,7 @@ class Limiter:
                 continue
             limit = rule.limit_for(attributes.get("tier"), thousandths)
             if limit is None:
-                unlimited = True
+                unlimited = unlimited or not rule.shadow
                 continue
             key = rule.key(tenant, attributes, self.identity)
             if key is not None:
@@ -121,16 +122,25 @@ class Limiter:
             claim.retry = rule.algorithm.wait(claim.view, now, limit, cost)
             if claim.retry:
                 claim.reason = "rate_limit_exceeded"
+        if request.get("wait") and rule.leaky and cost:
+            self.ask_wait(claim)
         if rule.guard:
             self.ask_guard(claim, now, cost, bool(request.get("peek")))
         if rule.leaky and claim.allowed:
             claim.delay = ceil_div(claim.view, 1000)
         return claim
 
+    def ask_wait(self, claim):
+        """Who waits to be sent on is denied where that would take too long."""
+        longer = ceil_div(claim.view, 1000) - self.max_wait
+        if longer > 0 and claim.retry != NEVER:
+            claim.retry = max(claim.retry, longer)
+            claim.reason = "rate_limit_exceeded"
+
     def ask_guard(self, claim, now, cost, peek):
         """A block denies, for as long as it lasts or the limit itself does."""
         end = claim.rule.guard.ask(claim.key, now, cost > 0 and not peek)
-        if end is not None:
+        if end is not None and not claim.rule.shadow:
             claim.block_end, claim.reason = end, "burst_blocked"
             if claim.retry != NEVER:
                 claim.retry = max(claim.retry, end - now)

@@ -198,8 +198,9 @@ class Bucket:
             return 0, PLAIN
         full_at, written_under = state
         debt, how = full_at - now * 1000, PLAIN
-        if short_token_time(limit.token_ns) != written_under:
-            debt, how = ceil_div(debt * limit.token_ns, written_under), CONVERTED
+        token = short_token_time(limit.token_ns)
+        if token != written_under:
+            debt, how = ceil_div(debt * token, written_under), CONVERTED
         fullest = limit.units * limit.token_ns
         if debt > fullest:
             return fullest, how if how is CONVERTED else REPAIRED

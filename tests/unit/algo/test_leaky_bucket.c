@@ -27,9 +27,9 @@ static void the_delay_is_the_work_queued_before(void **unused)
         { 0, 1, 0, 2, 200 * MS, 100 * MS },
         { 0, 2, 0, 0, 400 * MS, 200 * MS },
         { 0, 0, 0, 0, 400 * MS, 400 * MS },
-        { 0, 1, 100 * MS, 0, 400 * MS, 0 }, /* a denial is not queued */
-        { 0, 5, SL_NEVER, 0, 400 * MS, 0 },
-        { 100 * MS - 1, 1, 1, 0, 400 * MS, 0 },
+        { 0, 1, 100 * MS, 0, 400 * MS, 400 * MS }, /* denied: it would have been */
+        { 0, 5, SL_NEVER, 0, 400 * MS, 400 * MS },
+        { 100 * MS - 1, 1, 1, 0, 400 * MS, 300 * MS + 1 },
         { 100 * MS, 1, 0, 0, 500 * MS, 300 * MS },
         { 500 * MS - 1, 1, 0, 2, 600 * MS, 1 },
         { 600 * MS, 1, 0, 3, 700 * MS, 0 },
@@ -74,7 +74,7 @@ static void a_clock_that_stepped_back_lengthens_the_delay_by_its_step(void **unu
     static const struct step steps[] = {
         { 5 * S, 2, 0, 8, 5 * S + 200 * MS, 0 },
         { 5 * S - 300 * MS, 1, 0, 4, 5 * S + 300 * MS, 500 * MS },
-        { S, 1, 100 * MS, 0, 2 * S, 0, .repair = true },
+        { S, 1, 100 * MS, 0, 2 * S, S, .repair = true },
         { S + 100 * MS, 1, 0, 0, 2 * S + 100 * MS, 900 * MS },
     };
     RUN_STEPS(leaky, &limit, &state, steps);

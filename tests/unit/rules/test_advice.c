@@ -44,7 +44,8 @@ static void a_quota_is_not_a_bucket(void **unused)
 static void a_quota_is_not_a_log(void **unused)
 {
     (void)unused;
-    warns(LOG("user", "1000/d"), "each identifier takes up to 8 kB for 1d; use `fixed_window`");
+    warns(LOG("user", "1000/d"), "each identifier takes up to 8 kB for 1d; use `fixed_window` or "
+                                 "`sliding_window_counter`, which keep 84 bits of state");
     silent(LOG("user", "100/d")); /* three resets a day: exact, and small */
     silent(LOG("user", "1000/23h"));
 }

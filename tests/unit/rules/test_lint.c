@@ -58,8 +58,9 @@ static void a_warning_names_the_line_of_its_rule(void **unused)
 
 enum { MANY = 10000 };
 
-/* `count` warnings of a file of MANY rules, each printed from its number. */
-static void expect_many(const char *format, size_t count)
+/* The warnings of a file of MANY rules, each printed from its number; the last
+ * ends with `end`. */
+static void expect_many(const char *format, size_t count, const char *end)
 {
     char *yaml = NULL;
     size_t len = 0, found;
@@ -68,8 +69,12 @@ static void expect_many(const char *format, size_t count)
     for (int i = 0; i < MANY; i++)
         fprintf(out, format, i, i / 2, i % 2 ? "ip" : "user");
     fclose(out);
-    free(lint(yaml, &found));
+    char *text = lint(yaml, &found);
     assert_int_equal(found, count);
+    size_t text_len = strlen(text), end_len = strlen(end);
+    if (text_len < end_len || strcmp(text + text_len - end_len, end) != 0)
+        fail_msg("wanted \"%s\" at the end of:\n%s", end, text);
+    free(text);
     free(yaml);
 }
 
@@ -77,12 +82,45 @@ static void ten_thousand_rules_are_all_looked_at(void **unused)
 {
     (void)unused;
     /* one endpoint each pair, counted per user and per address */
-    expect_many("  - { name: r%d, resource: /api/e%d, per: %s, limit: 9/m }\n", 0);
+    expect_many("  - { name: r%d, resource: /api/e%d, per: %s, limit: 9/m }\n", 0, "");
     /* and nobody counted but users */
-    expect_many("  - { name: r%1$d, resource: /api/e%1$d/*, per: user, limit: 9/m }\n", MANY);
+    expect_many("  - { name: r%1$d, resource: /api/e%1$d/*, per: user, limit: 9/m }\n", 11,
+                "rules.yaml: warning: 9990 more warnings about requests that no rule counts, like "
+                "the first 10 above\n");
     /* one pattern for all */
-    expect_many("  - { name: r%1$d, resource: /a, per: ip, limit: 9/m, when: { t: v%1$d } }\n", 0);
-    expect_many("  - { name: r%1$d, resource: /a, per: ip, limit: 9%1$d/m }\n", MANY - 1);
+    expect_many("  - { name: r%1$d, resource: /a, per: ip, limit: 9/m, when: { t: v%1$d } }\n", 0,
+                "");
+    expect_many("  - { name: r%1$d, resource: /a, per: ip, limit: 9%1$d/m }\n", 11,
+                "9989 more warnings about rules that never decide, like the first 10 above\n");
+}
+
+static void each_check_says_its_first_ten_and_buries_no_other(void **unused)
+{
+    (void)unused;
+    size_t count;
+    char *text = NULL, *yaml = NULL;
+    size_t len = 0;
+    for (int rules = 10; rules <= 11; rules++) {
+        FILE *out = open_memstream(&yaml, &len);
+        fputs("rules:\n" PER_IP, out);
+        for (int i = 0; i < rules; i++)
+            fprintf(out,
+                    "  - { name: r%d, resource: /%d/login, per: ip, limit: 9/d,"
+                    " algorithm: fixed_window }\n",
+                    i, i);
+        fputs("  - { name: last, per: ip, algorithm: token_bucket, limit: 100/d }\n", out);
+        fclose(out);
+        text = lint(yaml, &count);
+        assert_int_equal(count, rules + 1);
+        assert_non_null(strstr(text, "`last` is a quota in a token bucket"));
+        assert_non_null(strstr(text, "`r9` is a fixed window on a login path"));
+        assert_null(strstr(text, "`r10`"));
+        const char *more = strstr(text, "rules.yaml: warning: 1 more warning about fixed windows "
+                                        "on login paths, like the first 10 above\n");
+        assert_int_equal(more != NULL, rules == 11);
+        free(text);
+        free(yaml);
+    }
 }
 
 int main(void)
@@ -93,6 +131,7 @@ int main(void)
         cmocka_unit_test(an_ordinary_file_is_left_in_peace),
         cmocka_unit_test(a_warning_names_the_line_of_its_rule),
         cmocka_unit_test(ten_thousand_rules_are_all_looked_at),
+        cmocka_unit_test(each_check_says_its_first_ten_and_buries_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

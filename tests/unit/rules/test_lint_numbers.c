@@ -110,11 +110,31 @@ static void a_guard_allows_for_full_trust(void **unused)
     silent(TRUSTED("120"));
 }
 
+static void a_guard_is_never_advised_a_threshold_that_it_cannot_have(void **unused)
+{
+    (void)unused;
+#define FIXED(limit, guard) GUARDED("algorithm: fixed_window, limit: " limit, guard)
+#define SHORT               "window: 1s, threshold: 50, penalty: 1s"
+    /* (1 + 2) · (threshold + 2) is below 2^30 up to here */
+    warns(FIXED("357913938/s", SHORT), "; raise `threshold` to 357913938");
+    silent(FIXED("357913938/s", "window: 1s, threshold: 357913938, penalty: 1s"));
+    warns(FIXED("357913939/s", SHORT), "; no `threshold` can be so high: leave the guard out");
+    warns(FIXED("4294967295/s", SHORT), "; no `threshold` can be so high: leave the guard out");
+    /* 32 windows */
+    warns(FIXED("33554429/s", "window: 10s, penalty: 5m"),
+          "lets up to 335544290 requests pass in 10s, and its `burst_guard` warns, then blocks, "
+          "above 50; no `threshold` can be so high beside this `window` and `penalty`: shorten "
+          "them, or leave the guard out");
+    warns("tiers: { pro: { scale: 10 } }\n" FIXED("400000000/s", SHORT),
+          "no `threshold` can be so high: leave the guard out, or give larger tiers a rule");
+}
+
 static void a_log_of_a_huge_limit_is_large(void **unused)
 {
     (void)unused;
-    warns(LOG("user", "10001/m"), "8 bytes each: up to 80 kB for one identifier, whose limit is "
-                                  "10001; use `sliding_window_counter`");
+    warns(LOG("user", "10001/m"),
+          "8 bytes each: up to 80 kB for one identifier, whose limit is "
+          "10001; use `sliding_window_counter`, which keeps 84 bits of state");
     silent(LOG("user", "10000/m"));
     warns("tiers: { big: { scale: 1000 } }\n" LOG("user", "1000/h"),
           "up to 8.0 MB for one identifier for tier `big`, whose limit is 1000000");
@@ -130,6 +150,7 @@ int main(void)
         cmocka_unit_test(a_guard_must_not_block_within_the_limit),
         cmocka_unit_test(a_guard_serves_every_tier),
         cmocka_unit_test(a_guard_allows_for_full_trust),
+        cmocka_unit_test(a_guard_is_never_advised_a_threshold_that_it_cannot_have),
         cmocka_unit_test(a_log_of_a_huge_limit_is_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

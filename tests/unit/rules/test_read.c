@@ -212,33 +212,34 @@ static void a_path_starts_from_the_files_folder(void **state)
     assert_string_equal(out, "/etc/a.pem");
 }
 
-static const struct sl_each numbers = { sl_read_u32, &one_to_ten, sizeof(uint32_t) };
+struct numbers {
+    size_t count;
+    const uint32_t *at;
+};
 
-static bool read_numbers(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                         void *out)
-{
-    return sl_read_each(in, node, shape, out);
-}
+static const struct sl_each numbers = { sl_read_u32, &one_to_ten, sizeof(uint32_t),
+                                        offsetof(struct numbers, at),
+                                        offsetof(struct numbers, count) };
 
 static void one_value_is_a_list_of_one(void **state)
 {
     (void)state;
-    struct sl_list list;
-    assert_true(read_value("7", read_numbers, &numbers, &list));
+    struct numbers list;
+    assert_true(read_value("7", sl_read_each, &numbers, &list));
     assert_int_equal(list.count, 1);
-    assert_int_equal(((uint32_t *)list.at)[0], 7);
-    assert_true(read_value("[7, 8, 9]", read_numbers, &numbers, &list));
+    assert_int_equal(list.at[0], 7);
+    assert_true(read_value("[7, 8, 9]", sl_read_each, &numbers, &list));
     assert_int_equal(list.count, 3);
-    assert_int_equal(((uint32_t *)list.at)[2], 9);
-    assert_true(read_value("[]", read_numbers, &numbers, &list));
+    assert_int_equal(list.at[2], 9);
+    assert_true(read_value("[]", sl_read_each, &numbers, &list));
     assert_int_equal(list.count, 0);
 }
 
 static void every_wrong_element_of_a_list_is_reported(void **state)
 {
     (void)state;
-    struct sl_list list;
-    assert_false(read_value("[0, 5, x, [6]]", read_numbers, &numbers, &list));
+    struct numbers list;
+    assert_false(read_value("[0, 5, x, [6]]", sl_read_each, &numbers, &list));
     assert_int_equal(report.count, 3);
     assert_int_equal(report.problems[0].mark.column, 5);
     assert_int_equal(report.problems[1].mark.column, 11);

@@ -79,6 +79,15 @@ static void a_problem_of_the_whole_file_has_no_place_and_comes_first(void **stat
     assert_printed(&report, "r.yaml: everywhere\nr.yaml:1:1: there\n");
 }
 
+static void what_is_said_last_has_no_place_either(void **state)
+{
+    (void)state;
+    struct sl_report report = { .file = "r.yaml" };
+    sl_report_warning(&report, SL_MARK_LAST, "and more");
+    sl_report_warning(&report, at(7, 1), "there");
+    assert_printed(&report, "r.yaml:7:1: warning: there\nr.yaml: warning: and more\n");
+}
+
 static void a_problem_is_one_line_whatever_it_quotes(void **state)
 {
     (void)state;
@@ -162,6 +171,7 @@ int main(void)
         cmocka_unit_test(problems_of_one_place_stay_in_the_order_they_were_found),
         cmocka_unit_test(a_warning_says_so_and_is_no_error),
         cmocka_unit_test(a_problem_of_the_whole_file_has_no_place_and_comes_first),
+        cmocka_unit_test(what_is_said_last_has_no_place_either),
         cmocka_unit_test(a_problem_is_one_line_whatever_it_quotes),
         cmocka_unit_test(problems_beyond_the_most_are_counted),
         cmocka_unit_test(a_long_text_is_quoted_up_to_a_whole_character),

@@ -23,7 +23,7 @@ static void what_is_not_written_is_at_its_default(void **state)
     assert_int_equal(settings->workers, 0);
     assert_int_equal(settings->max_connections, 10000);
     assert_int_equal(settings->store.kind, SL_STORE_MEMORY);
-    assert_string_equal(settings->store.text, "memory:");
+    assert_string_equal(settings->store.text, "memory");
     assert_null(settings->store.path);
     assert_int_equal(settings->store_deadline_us, 20000);
     assert_int_equal(settings->on_store_failure, SL_FAIL_ALLOW);
@@ -71,7 +71,7 @@ static void paths_start_from_the_files_folder(void **state)
     (void)state;
     parse("tls: { certificate: c.pem, key: /k.pem }\n"
           "store: memory:limits.slu\naudit: file:a.jsonl\ndatabase: d.db\n"
-          "admin: { token_file: t, readonly_token_file: r }\n"
+          "admin: { token_file: t, token_env: T, readonly_token_file: r }\n"
           "listen: { http: unix:s.sock }\n"
           "identity: { jwt: { algorithms: HS256, keys: [{ secret_file: s }] } }\n");
     const struct sl_settings *settings = &rules->settings;
@@ -82,6 +82,7 @@ static void paths_start_from_the_files_folder(void **state)
     assert_string_equal(settings->audit, "file:etc/a.jsonl");
     assert_string_equal(settings->database, "etc/d.db");
     assert_string_equal(settings->admin.token_file, "etc/t");
+    assert_string_equal(settings->admin.token_env, "T");
     assert_string_equal(settings->admin.readonly_token_file, "etc/r");
     assert_string_equal(settings->http.address, "unix:etc/s.sock");
     assert_string_equal(settings->identity.jwt.keys[0].secret_file, "etc/s");

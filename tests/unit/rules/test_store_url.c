@@ -40,10 +40,13 @@ static void assert_wrong(const char *text, const char *part)
 static void memory_alone_is_private(void **state)
 {
     (void)state;
-    struct sl_store_url url = parse("memory:");
-    assert_int_equal(url.kind, SL_STORE_MEMORY);
-    assert_null(url.path);
-    assert_int_equal(url.size_bytes, 64 << 20);
+    static const char *const spellings[] = { "memory:", "memory" };
+    for (size_t i = 0; i < 2; i++) {
+        struct sl_store_url url = parse(spellings[i]);
+        assert_int_equal(url.kind, SL_STORE_MEMORY);
+        assert_null(url.path);
+        assert_int_equal(url.size_bytes, 64 << 20);
+    }
 }
 
 static void memory_has_a_file_and_a_size(void **state)
@@ -152,7 +155,8 @@ static void what_is_no_host_or_port_is_refused(void **state)
     assert_wrong("redis://a?x=1", "no parameters");
     assert_wrong("http://a", "starts with `memory:`, `redis://`");
     assert_wrong("", "starts with");
-    assert_wrong("memory", "starts with");
+    assert_wrong("memory?size=64M", "starts with");
+    assert_wrong("memory2", "write `memory`, or a URL that starts with");
 }
 
 static void a_wrong_url_never_gives_its_password_away(void **state)

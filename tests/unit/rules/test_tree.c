@@ -209,8 +209,17 @@ static void a_second_document_is_refused(void **state)
 static void a_directive_is_refused(void **state)
 {
     (void)state;
-    assert_null(parse("# words\n%TAG ! x\n---\na: 1\n"));
-    assert_problem(2, 1, "is a directive");
+    /* behind every break that libyaml takes for the end of a line */
+    static const char *const breaks[] = { "\n",       "\r",           "\r\n",
+                                          "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9" };
+    char text[64];
+    for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
+        snprintf(text, sizeof text, "# words%1$s#%1$s%%TAG ! x%1$s---%1$sa: 1%1$s", breaks[i]);
+        assert_null(parse(text));
+        assert_problem(3, 1, "is a directive");
+    }
+    assert_non_null(parse("a: 5%\nb: \"\xe2\x80\xaa%\"\n"));
+    assert_int_equal(report.count, 0);
 }
 
 static char *nested(char *out, size_t depth)
@@ -235,7 +244,7 @@ static void nesting_has_a_limit(void **state)
 static void bytes_and_values_have_a_limit(void **state)
 {
     (void)state;
-    size_t len = SL_TREE_BYTES_MAX;
+    size_t len = SL_RULES_FILE_MAX_BYTES;
     char *text = malloc(len + 1);
     assert_non_null(text);
     memset(text, ' ', len + 1);
@@ -285,8 +294,23 @@ static void bad_syntax_says_where_and_what_to_do(void **state)
     assert_problem(3, 1, "close the quotes");
     assert_null(parse("é: é: 1\n"));
     assert_problem(1, 5, "mapping values are not allowed");
+    assert_null(parse("a: 1\rb:\r\t- b\r"));
+    assert_problem(3, 1, "indent with spaces, not tabs");
     assert_null(parse("a: [1\nb: 2\n"));
     assert_problem(2, 2, "(while parsing a flow sequence from line 1 on)");
+}
+
+static void a_text_that_ends_in_a_colon_is_told_to_be_quoted(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "store: memory:\n", "store: memory: # private\n",
+                                         "store: memory:\t\r\nb: c\r\n", "store: memory:" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_null(parse(texts[i]));
+        assert_problem(1, 14, "a text that ends in a colon in quotes: `store: \"memory:\"`");
+    }
+    assert_null(parse("store: memory: private\n"));
+    assert_problem(1, 14, "quote a text that holds a colon and a space");
 }
 
 static void bytes_that_are_no_text_are_refused_where_they_stand(void **state)
@@ -323,6 +347,7 @@ int main(void)
         cmocka_unit_test(bytes_and_values_have_a_limit),
         cmocka_unit_test(a_map_of_many_keys_is_no_square),
         cmocka_unit_test(bad_syntax_says_where_and_what_to_do),
+        cmocka_unit_test(a_text_that_ends_in_a_colon_is_told_to_be_quoted),
         cmocka_unit_test(bytes_that_are_no_text_are_refused_where_they_stand),
     };
     return cmocka_run_group_tests(tests, NULL, release);

@@ -1,0 +1,37 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+#include "unit/base/unit.h"
+
+static void a_clock_tells_wall_time_and_never_steps_back(void **unused)
+{
+    (void)unused;
+    struct sl_clock clock;
+    int64_t before_s = (int64_t)time(NULL);
+    sl_clock_open(&clock);
+    int64_t last_us = sl_clock_now_us(&clock);
+    /* Within a minute: time() may be stepped while the test runs. */
+    assert_in_range(last_us, (before_s - 60) * 1000000, (before_s + 60) * 1000000);
+    for (int i = 0; i < 10000; i++) {
+        int64_t now_us = sl_clock_now_us(&clock);
+        assert_true(now_us >= last_us);
+        last_us = now_us;
+    }
+}
+
+static void monotonic_time_goes_on(void **unused)
+{
+    (void)unused;
+    int64_t first_ns = sl_monotonic_ns();
+    assert_true(sl_monotonic_ns() >= first_ns);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(a_clock_tells_wall_time_and_never_steps_back),
+        CLAIM(monotonic_time_goes_on),
+    };
+    return RUN(tests);
+}

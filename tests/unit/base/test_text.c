@@ -1,0 +1,36 @@
+#include "unit/base/unit.h"
+
+static void texts_are_equal_by_their_bytes_alone(void **unused)
+{
+    (void)unused;
+    struct sluice_text with_null = { "a\0b", 3 };
+    struct sluice_text other_null = { "a\0c", 3 };
+    assert_true(sl_text_equal(SL_TEXT("abc"), (struct sluice_text){ "abcd", 3 }));
+    assert_false(sl_text_equal(SL_TEXT("abc"), SL_TEXT("abd")));
+    assert_false(sl_text_equal(SL_TEXT("abc"), SL_TEXT("ab")));
+    assert_false(sl_text_equal(SL_TEXT("abc"), SL_TEXT("ABC")));
+    assert_true(sl_text_equal(with_null, SL_TEXT("a\0b")));
+    assert_false(sl_text_equal(with_null, other_null));
+    assert_false(sl_text_is(with_null, "a"));
+}
+
+static void not_given_and_empty_are_alike(void **unused)
+{
+    (void)unused;
+    struct sluice_text none = { 0 };
+    assert_true(sl_text_missing(none));
+    assert_true(sl_text_missing(SL_TEXT("")));
+    assert_false(sl_text_missing(SL_TEXT(" ")));
+    assert_true(sl_text_equal(none, SL_TEXT("")));
+    assert_true(sl_text_equal(sl_text(NULL), none));
+    assert_null(sl_text(NULL).at);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(texts_are_equal_by_their_bytes_alone),
+        CLAIM(not_given_and_empty_are_alike),
+    };
+    return RUN(tests);
+}

@@ -1,0 +1,410 @@
+#include "limiter/limiter.h"
+
+#include "unit/limiter/rules.h"
+
+#define S INT64_C(1000000)
+
+static struct sl_store *store;
+static struct sl_ruleset *rules;
+static struct sl_limiter *limiter;
+
+static void forget(void)
+{
+    sl_limiter_free(limiter);
+    sl_ruleset_free(rules);
+    limiter = NULL;
+    rules = NULL;
+}
+
+/* Other rules on the same store: what was counted stays. */
+static void edit(const char *yaml)
+{
+    forget();
+    rules = rules_of(yaml);
+    limiter = sl_limiter_new(rules, store);
+    assert_non_null(limiter);
+}
+
+static void use(const char *yaml)
+{
+    sl_store_close(store);
+    store = sl_memory_open();
+    assert_non_null(store);
+    edit(yaml);
+}
+
+static int release(void **unused)
+{
+    (void)unused;
+    forget();
+    sl_store_close(store);
+    store = NULL;
+    return 0;
+}
+
+/* At 5 s, by user u from 192.0.2.1, unless it says otherwise: a later
+ * initialiser wins. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#pragma GCC diagnostic ignored "-Woverride-init-side-effects"
+#define ASK(...)                                                                                   \
+    decide(&(struct sluice_request){ .at_us = 5 * S,                                               \
+                                     .cost = 1,                                                    \
+                                     .trust_thousandths = SLUICE_NO_TRUST,                         \
+                                     .user = SL_TEXT("u"),                                         \
+                                     .ip = SL_TEXT("192.0.2.1"),                                   \
+                                     __VA_ARGS__ })
+
+static struct sluice_decision decide(const struct sluice_request *request)
+{
+    struct sluice_decision decision;
+    assert_int_equal(sl_limiter_decide(limiter, request, &decision), SLUICE_OK);
+    return decision;
+}
+
+static void assert_nobody_decided(const struct sluice_decision *decision, enum sluice_reason reason)
+{
+    assert_true(decision->allowed);
+    assert_int_equal(decision->reason, reason);
+    assert_null(decision->rule);
+    assert_null(decision->algorithm);
+    assert_int_equal(decision->limit, SLUICE_NONE);
+    assert_int_equal(decision->remaining, SLUICE_NONE);
+    assert_int_equal(decision->reset_at_us, SLUICE_NONE);
+    assert_int_equal(decision->retry_after_us, 0);
+    assert_int_equal(decision->delay_us, 0);
+}
+
+#define FIXED "algorithm: fixed_window, "
+
+static void where_no_rule_matches_all_is_allowed(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: a, resource: /a, per: user, limit: 1/s }]\n");
+    for (int i = 0; i < 3; i++) {
+        struct sluice_decision decision = ASK(.resource = SL_TEXT("/b"));
+        assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+    }
+    const struct sluice_explained *rows;
+    assert_int_equal(sl_limiter_explain(limiter, &rows), 0);
+    use("tiers: {}\n");
+    struct sluice_decision decision = ASK(.resource = SL_TEXT("/a"));
+    assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+}
+
+static void the_exempt_are_not_counted(void **unused)
+{
+    (void)unused;
+    use("exempt: { users: [root] }\n"
+        "rules: [{ name: all, " FIXED "per: global, limit: 2/s }]\n");
+    for (int i = 0; i < 5; i++) {
+        struct sluice_decision decision = ASK(.user = SL_TEXT("root"));
+        assert_nobody_decided(&decision, SLUICE_REASON_EXEMPT);
+    }
+    assert_int_equal(ASK().remaining, 1);
+}
+
+static void an_unlimited_tier_takes_the_rule_away(void **unused)
+{
+    (void)unused;
+    use("tiers: { admin: { unlimited: true }, pro: { scale: 3 } }\n"
+        "rules: [{ name: a, " FIXED "per: user, limit: 1/s },\n"
+        "        { name: b, " FIXED
+        "per: user, limit: 9/s, tiers: { pro: { unlimited: true } } }]\n");
+    struct sluice_decision decision = ASK(.tier = SL_TEXT("admin"));
+    assert_nobody_decided(&decision, SLUICE_REASON_EXEMPT);
+    decision = ASK(.tier = SL_TEXT("pro")); /* one rule is left */
+    assert_string_equal(decision.rule, "a");
+    assert_int_equal(decision.limit, 3);
+    assert_int_equal(decision.remaining, 2);
+    decision = ASK(.tier = SL_TEXT("unheard of"));
+    assert_int_equal(decision.limit, 1);
+    assert_false(decision.allowed); /* what was counted under another tier counts */
+}
+
+static void a_denial_names_the_rule_with_the_longest_wait(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: second, " FIXED "per: user, limit: 1/s },\n"
+        "        { name: minute, " FIXED "per: user, limit: 1/m },\n"
+        "        { name: also, " FIXED "per: user, limit: 1/m },\n"
+        "        { name: wide, " FIXED "per: user, limit: 100/h }]\n");
+    assert_true(ASK().allowed);
+    struct sluice_decision decision = ASK();
+    assert_false(decision.allowed);
+    assert_int_equal(decision.reason, SLUICE_REASON_LIMITED);
+    assert_string_equal(decision.rule, "minute"); /* a tie: the first in the file */
+    assert_string_equal(decision.algorithm, "fixed_window");
+    assert_int_equal(decision.limit, 1);
+    assert_int_equal(decision.remaining, 0);
+    assert_int_equal(decision.retry_after_us, 55 * S);
+    assert_int_equal(decision.reset_at_us, 60 * S);
+}
+
+static void never_outranks_every_wait(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: year, " FIXED "per: user, limit: 5/365d },\n"
+        "        { name: small, " FIXED "per: user, limit: 2/s },\n"
+        "        { name: smaller, " FIXED "per: user, limit: 1/s }]\n");
+    ASK(.cost = 0);
+    struct sluice_decision decision = ASK(.cost = 3);
+    assert_string_equal(decision.rule, "small");
+    assert_int_equal(decision.reason, SLUICE_REASON_COST);
+    assert_int_equal(decision.retry_after_us, SLUICE_NEVER);
+    assert_int_equal(decision.remaining, 2); /* it would still take two ones */
+    assert_int_equal(decision.reset_at_us, 5 * S);
+}
+
+static void an_allowance_names_the_rule_with_the_least_left(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: ten, " FIXED "per: ip, limit: 10/s },\n"
+        "        { name: five, " FIXED "per: user, limit: 5/m },\n"
+        "        { name: too, " FIXED "per: user, limit: 5/h }]\n");
+    struct sluice_decision decision = ASK();
+    assert_string_equal(decision.rule, "five");
+    assert_int_equal(decision.reason, SLUICE_REASON_OK);
+    assert_int_equal(decision.remaining, 4);
+    for (int i = 0; i < 8; i++)
+        ASK(.user = (struct sluice_text){ "abcdefgh" + i, 1 });
+    assert_string_equal(ASK().rule, "ten"); /* its tenth */
+}
+
+static void the_longest_delay_of_the_enforced_rules_counts(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: slow, algorithm: leaky_bucket, per: user, capacity: 9, refill_rate: 2 },\n"
+        "        { name: fast, algorithm: leaky_bucket, per: ip, capacity: 3, refill_rate: 10 },\n"
+        "        { name: s, algorithm: leaky_bucket, per: ip, capacity: 9, refill_rate: 1,"
+        "          shadow: true }]\n");
+    assert_int_equal(ASK().delay_us, 0);
+    struct sluice_decision decision = ASK();
+    assert_string_equal(decision.rule, "fast"); /* 1 left, against 7 */
+    assert_int_equal(decision.delay_us, S / 2);
+    assert_int_equal(ASK().delay_us, S);
+    decision = ASK();
+    assert_false(decision.allowed);
+    assert_int_equal(decision.delay_us, 0);
+}
+
+static void who_waits_is_denied_a_delay_above_the_most(void **unused)
+{
+    (void)unused;
+    use("max_wait: 1s\n"
+        "rules: [{ name: q, algorithm: leaky_bucket, per: user, capacity: 9, refill_rate: 2 }]\n");
+    for (int64_t i = 0; i < 3; i++)
+        assert_int_equal(ASK(.wait = true).delay_us, i * S / 2);
+    struct sluice_decision decision = ASK(.wait = true);
+    assert_false(decision.allowed);
+    assert_int_equal(decision.reason, SLUICE_REASON_LIMITED);
+    assert_int_equal(decision.retry_after_us, S / 2);
+    assert_int_equal(decision.remaining, 6);     /* uncharged */
+    assert_int_equal(ASK().delay_us, 3 * S / 2); /* who does not wait may queue */
+}
+
+static void a_shadow_shows_only_in_the_reason_and_the_explanation(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: tried, " FIXED "per: user, limit: 1/h, shadow: true },\n"
+        "        { name: real, " FIXED "per: user, limit: 3/s }]\n");
+    assert_int_equal(ASK().reason, SLUICE_REASON_OK);
+    struct sluice_decision decision = ASK();
+    assert_true(decision.allowed);
+    assert_int_equal(decision.reason, SLUICE_REASON_SHADOW);
+    assert_string_equal(decision.rule, "real");
+    assert_int_equal(decision.remaining, 1);
+    assert_int_equal(decision.retry_after_us, 0);
+    const struct sluice_explained *rows;
+    assert_int_equal(sl_limiter_explain(limiter, &rows), 2);
+    assert_true(rows[0].shadow && !rows[0].allowed);
+    assert_int_equal(rows[0].retry_after_us, 3595 * S);
+    assert_true(!rows[1].shadow && rows[1].allowed);
+    assert_int_equal(rows[1].remaining, 1);
+    ASK();
+    assert_int_equal(ASK().reason, SLUICE_REASON_LIMITED); /* a denial is no shadow's */
+}
+
+static void where_only_shadows_match_it_is_as_if_none_did(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: tried, " FIXED "per: user, limit: 1/h, shadow: true }]\n");
+    struct sluice_decision decision = ASK();
+    assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+    decision = ASK();
+    assert_nobody_decided(&decision, SLUICE_REASON_SHADOW);
+}
+
+static void a_missing_identity_skips_the_rule_or_denies(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: u, " FIXED "per: user, limit: 1/s },\n"
+        "        { name: i, " FIXED "per: ip, limit: 100/s }]\n");
+    assert_string_equal(ASK(.user = SL_TEXT("")).rule, "i");
+
+    use("rules: [{ name: i, " FIXED "per: ip, limit: 9/s },\n"
+        "        { name: u, " FIXED "per: user, limit: 7/s, on_missing: deny },\n"
+        "        { name: c, " FIXED "per: client, limit: 1/s, on_missing: deny, shadow: true }]\n");
+    static const uint32_t costs[] = { 1, 0, 100 };
+    for (size_t i = 0; i < COUNT(costs); i++) {
+        struct sluice_decision decision = ASK(.user = SL_TEXT(""), .cost = costs[i]);
+        assert_false(decision.allowed);
+        /* A cost of 100 never passes `i` either, which comes first. */
+        assert_string_equal(decision.rule, costs[i] > 9 ? "i" : "u");
+        if (costs[i] > 9)
+            continue;
+        assert_int_equal(decision.reason, SLUICE_REASON_MISSING);
+        assert_int_equal(decision.limit, 7);
+        assert_int_equal(decision.remaining, 0);
+        assert_int_equal(decision.reset_at_us, SLUICE_NONE);
+        assert_int_equal(decision.retry_after_us, SLUICE_NEVER);
+    }
+    struct sluice_decision decision = ASK();
+    assert_string_equal(decision.rule, "u");
+    assert_int_equal(decision.remaining, 6);                 /* nothing was taken before */
+    assert_int_equal(decision.reason, SLUICE_REASON_SHADOW); /* the client is missing */
+}
+
+static void a_block_has_its_own_reason(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: g, " FIXED "per: user, limit: 100/s,\n"
+        "          burst_guard: { window: 10s, threshold: 2, penalty: 1m } }]\n");
+    for (int i = 0; i < 3; i++)
+        assert_true(ASK().allowed);
+    assert_true(ASK(.at_us = 10 * S, .cost = 1).allowed);
+    assert_true(ASK(.at_us = 10 * S).allowed);
+    struct sluice_decision decision = ASK(.at_us = 10 * S);
+    assert_false(decision.allowed);
+    assert_int_equal(decision.reason, SLUICE_REASON_BURST_BLOCKED);
+    assert_int_equal(decision.remaining, 0);
+    assert_int_equal(decision.retry_after_us, 120 * S);
+    assert_int_equal(decision.reset_at_us, 130 * S);
+    assert_int_equal(ASK(.at_us = 20 * S, .peek = true).reason, SLUICE_REASON_BURST_BLOCKED);
+    assert_true(ASK(.at_us = 20 * S, .user = SL_TEXT("v")).allowed);
+    assert_true(ASK(.at_us = 130 * S).allowed);
+}
+
+static void trust_counts_where_a_rule_is_adaptive(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: a, " FIXED "per: user, limit: 10/s, adaptive: true }]\n");
+    assert_int_equal(ASK(.cost = 0).limit, 10);
+    assert_int_equal(ASK(.cost = 0, .trust_thousandths = 0).limit, 10);
+    assert_int_equal(ASK(.cost = 0, .trust_thousandths = 550).limit, 15);
+    assert_int_equal(ASK(.cost = 0, .trust_thousandths = 1000).limit, 20);
+    use("rules: [{ name: a, " FIXED "per: user, limit: 10/s }]\n");
+    assert_int_equal(ASK(.cost = 0, .trust_thousandths = 1000).limit, 10);
+}
+
+static void an_edit_of_the_rules_keeps_what_was_counted(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: a, algorithm: token_bucket, per: user, capacity: 100, refill_rate: 100 "
+        "}]\n");
+    assert_int_equal(ASK(.cost = 100).remaining, 0);
+    edit("rules: [{ name: a, algorithm: token_bucket, per: user, capacity: 100, refill_rate: 10 "
+         "}]\n");
+    struct sluice_decision decision = ASK();
+    assert_false(decision.allowed); /* not ninety tokens out of nothing */
+    assert_int_equal(decision.retry_after_us, S / 10);
+    assert_int_equal(decision.reset_at_us, 15 * S);
+    edit("rules: [{ name: a, algorithm: token_bucket, per: user, capacity: 150, refill_rate: 10 "
+         "}]\n");
+    assert_int_equal(ASK().remaining, 49);
+    edit("rules: [{ name: a, algorithm: leaky_bucket, per: user, capacity: 150, refill_rate: 10 "
+         "}]\n");
+    assert_int_equal(ASK().remaining, 149); /* another algorithm starts afresh */
+}
+
+static void a_resource_of_any_length_is_matched(void **unused)
+{
+    (void)unused;
+    enum { LONG = 100000 };
+    use("rules: [{ name: a, " FIXED "per: resource, resource: /a/*, limit: 3/s }]\n");
+    char *path = malloc(LONG);
+    assert_non_null(path);
+    memset(path, 'x', LONG);
+    memcpy(path, "/a/", 3);
+    assert_int_equal(ASK(.resource = { path, LONG }).remaining, 2);
+    assert_int_equal(ASK(.resource = { path, LONG }).remaining, 1);
+    assert_int_equal(ASK(.resource = { path, LONG - 1 }).remaining, 2);
+    assert_int_equal(ASK(.resource = SL_TEXT("/a")).remaining, 2);
+    path[0] = 'x'; /* nothing of a request is kept */
+    struct sluice_decision decision = ASK(.resource = { path, LONG });
+    assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+    free(path);
+}
+
+/* ---- a store that fails ----------------------------------------------------------- */
+
+static int fail_to_decide(struct sl_store *self, struct sl_bundle *bundle)
+{
+    (void)self;
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        bundle->claims[i].allowed = false; /* void, whatever it says */
+    return SLUICE_STORE_DOWN;
+}
+
+static void a_failing_store_is_answered_by_the_rules_policy(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *yaml;
+        const char *denied_by; /* NULL: allowed */
+    } rows[] = {
+        { "rules: [{ name: a, per: user, limit: 1/s }]\n", NULL },
+        { "rules: [{ name: a, per: user, limit: 1/s, on_store_failure: deny }]\n", "a" },
+        { "on_store_failure: deny\nrules: [{ name: a, per: user, limit: 1/s }]\n", "a" },
+        { "on_store_failure: deny\n"
+          "rules: [{ name: a, per: user, limit: 1/s, on_store_failure: allow }]\n",
+          NULL },
+        { "rules: [{ name: a, per: user, limit: 1/s },\n"
+          "        { name: b, per: ip, limit: 1/s, on_store_failure: deny },\n"
+          "        { name: c, per: ip, limit: 1/s, on_store_failure: deny }]\n",
+          "b" },
+        { "rules: [{ name: a, per: user, limit: 1/s, on_store_failure: deny, shadow: true }]\n",
+          NULL },
+        { "rules: [{ name: a, resource: /x, per: user, limit: 1/s, on_store_failure: deny }]\n",
+          NULL },
+    };
+    static const struct sl_store_ops ops = { .decide = fail_to_decide };
+    struct sl_store broken = { .ops = &ops };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_ruleset *own = rules_of(rows[i].yaml);
+        struct sl_limiter *lone = sl_limiter_new(own, &broken);
+        struct sluice_request request = sluice_request();
+        struct sluice_decision decision;
+        request.user = SL_TEXT("u");
+        request.ip = SL_TEXT("192.0.2.1");
+        SAME(rows[i].yaml, sl_limiter_decide(lone, &request, &decision), SLUICE_STORE_DOWN);
+        SAME(rows[i].yaml, decision.allowed, rows[i].denied_by == NULL);
+        SAME(rows[i].yaml, decision.reason, SLUICE_REASON_STORE);
+        SAME(rows[i].yaml, decision.remaining, SLUICE_NONE);
+        SAME_TEXT(rows[i].yaml, sl_text(decision.rule), rows[i].denied_by);
+        sl_limiter_free(lone);
+        sl_ruleset_free(own);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(where_no_rule_matches_all_is_allowed),
+        CLAIM(the_exempt_are_not_counted),
+        CLAIM(an_unlimited_tier_takes_the_rule_away),
+        CLAIM(a_denial_names_the_rule_with_the_longest_wait),
+        CLAIM(never_outranks_every_wait),
+        CLAIM(an_allowance_names_the_rule_with_the_least_left),
+        CLAIM(the_longest_delay_of_the_enforced_rules_counts),
+        CLAIM(who_waits_is_denied_a_delay_above_the_most),
+        CLAIM(a_shadow_shows_only_in_the_reason_and_the_explanation),
+        CLAIM(where_only_shadows_match_it_is_as_if_none_did),
+        CLAIM(a_missing_identity_skips_the_rule_or_denies),
+        CLAIM(a_block_has_its_own_reason),
+        CLAIM(trust_counts_where_a_rule_is_adaptive),
+        CLAIM(an_edit_of_the_rules_keeps_what_was_counted),
+        CLAIM(a_resource_of_any_length_is_matched),
+        CLAIM(a_failing_store_is_answered_by_the_rules_policy),
+    };
+    return cmocka_run_group_tests(tests, NULL, release);
+}
