@@ -288,7 +288,7 @@ def test_a_redis_store_is_refused(rules, store):
     rules.write_text(f"store: {store}\n{RULES}")
     done = check(rules, *API)
     assert done.code == 2
-    assert "Redis" in done.err and "memory:" in done.err
+    assert "Redis" in done.err and "use `memory" in done.err
     assert "secret" not in done.err
     assert done.out == ""
 

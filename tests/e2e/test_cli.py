@@ -38,6 +38,11 @@ def test_a_commands_help_names_all_it_takes(command, words, flag):
     assert max(len(line) for line in done.out.splitlines()) <= 100
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_may_be_asked_for_first(command):
+    assert run("help", command).out == run(command, "--help").out
+
+
 def test_help_wins_over_what_is_missing():
     assert run("check", "--json", "--help", "--nonsense").code == 0
 
@@ -74,6 +79,13 @@ def test_what_is_no_command_is_refused(name):
     assert done.out == ""
     assert f"unknown command `{name}`" in done.err
     assert "try `sluice --help`" in done.err
+
+
+@pytest.mark.parametrize("name", ["serve", "bench"])
+def test_what_a_later_version_brings_is_not_taken_for_a_slip(name):
+    done = run(name)
+    assert done.code == 2
+    assert done.err == f"sluice: `{name}` is not in this version; try `sluice --help`\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

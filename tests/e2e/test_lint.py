@@ -75,6 +75,26 @@ def test_a_file_that_is_not_there_is_unreadable(tmp_path):
     assert lint(tmp_path / "missing.yaml").returncode == 2
 
 
+def test_a_file_without_end_is_told_how_large_it_may_be(tmp_path):
+    path = tmp_path / "large.yaml"
+    path.write_text("# " + "x" * (17 * 1024 * 1024))
+    for command in ([SLUICE, "lint", str(path)], [SLUICE, "check", "-c", str(path)]):
+        result = subprocess.run(command, capture_output=True, timeout=60, check=False, text=True)
+        assert result.returncode == 2
+        assert f"`{path}` is too large: it can have at most 16777216 bytes" in result.stderr
+
+
+def test_directives_behind_any_line_break_take_no_squares(tmp_path):
+    path = tmp_path / "tags.yaml"
+    for line_break in ("\n", "\r", "\u0085", "\u2028", "\u2029"):
+        lines = ["#", *(f"%TAG !{i}! tag:{i}:" for i in range(40000)), "---", "rules: []", ""]
+        path.write_bytes(line_break.join(lines).encode())
+        result = subprocess.run([SLUICE, "lint", str(path)], capture_output=True, timeout=5,
+                                check=False)
+        assert result.returncode == 1
+        assert [place for place, _ in problems(path, result.stdout)] == ["2:1"]
+
+
 def test_ten_thousand_rules_are_no_trouble(tmp_path):
     path = tmp_path / "many.yaml"
     rule = "  - {{ name: rule-{0}, resource: /api/{0}/*, per: user, limit: {0}/m }}\n"
@@ -82,6 +102,9 @@ def test_ten_thousand_rules_are_no_trouble(tmp_path):
     result = subprocess.run([SLUICE, "lint", str(path)], capture_output=True, timeout=20,
                             check=False)
     assert result.returncode == 0
+    lines = result.stdout.decode().splitlines()
+    assert len(lines) == 11  # ten that say it, and how many more would
+    assert lines[-1].startswith(f"{path}: warning: 9990 more warnings about ")
 
 
 def test_every_key_is_printed_with_its_default():
@@ -93,6 +116,7 @@ def test_every_key_is_printed_with_its_default():
     assert "sliding_window_counter" in keys["rules[].algorithm"]
     assert "required" in keys["rules[].name"]
     assert "109.5" in keys["trust.age_full_days"]
+    assert keys["store"].split()[1] == "memory"  # can be pasted as it is
 
 
 def keys_in(path):

@@ -115,12 +115,11 @@ static void a_guard_is_never_advised_a_threshold_that_it_cannot_have(void **unus
     (void)unused;
 #define FIXED(limit, guard) GUARDED("algorithm: fixed_window, limit: " limit, guard)
 #define SHORT               "window: 1s, threshold: 50, penalty: 1s"
-    /* (1 + 2) · (threshold + 2) is below 2^30 up to here */
-    warns(FIXED("357913938/s", SHORT), "; raise `threshold` to 357913938");
-    silent(FIXED("357913938/s", "window: 1s, threshold: 357913938, penalty: 1s"));
-    warns(FIXED("357913939/s", SHORT), "; no `threshold` can be so high: leave the guard out");
+    /* three windows, so threshold + 2 is at most 2^28 */
+    warns(FIXED("268435454/s", SHORT), "; raise `threshold` to 268435454");
+    silent(FIXED("268435454/s", "window: 1s, threshold: 268435454, penalty: 1s"));
+    warns(FIXED("268435455/s", SHORT), "; no `threshold` can be so high: leave the guard out");
     warns(FIXED("4294967295/s", SHORT), "; no `threshold` can be so high: leave the guard out");
-    /* 32 windows */
     warns(FIXED("33554429/s", "window: 10s, penalty: 5m"),
           "lets up to 335544290 requests pass in 10s, and its `burst_guard` warns, then blocks, "
           "above 50; no `threshold` can be so high beside this `window` and `penalty`: shorten "
