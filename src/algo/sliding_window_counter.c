@@ -8,7 +8,7 @@
  *
  *   estimate = ⌊p·(W − e)/W⌋ + n
  *
- * Two counters where the exact log keeps every admission: 16 bytes a key
+ * Two counters where the exact log keeps every admission: 84 bits a key
  * whatever the limit. The estimate assumes that the previous window's traffic
  * was even; `docs/algorithms.md` shows what that costs on real traffic.
  *

@@ -13,31 +13,19 @@
 
 #include "algo/bucket.h"
 
-enum { TRUST_MAX = 1000 };
-
 struct fraction {
     sl_u128 n;
     sl_u128 d;
     bool too_large;
 };
 
-static sl_u128 gcd(sl_u128 a, sl_u128 b)
-{
-    while (b) {
-        sl_u128 rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Headroom for the factor of trust and the rounding that follow. */
 static const sl_u128 part_max = (sl_u128)1 << 110;
 
 static void multiply(struct fraction *f, sl_u128 n, sl_u128 d)
 {
-    sl_u128 a = gcd(f->n, d);
-    sl_u128 b = gcd(n, f->d);
+    sl_u128 a = sl_gcd_u128(f->n, d);
+    sl_u128 b = sl_gcd_u128(n, f->d);
     if (__builtin_mul_overflow(f->n / a, n / b, &f->n) ||
         __builtin_mul_overflow(f->d / b, d / a, &f->d) || f->n > part_max || f->d > part_max)
         f->too_large = true;
@@ -93,14 +81,14 @@ void sl_numbers_limit(const struct sl_numbers *numbers, int32_t trust_thousandth
 
 int64_t sl_numbers_capacity_max(const struct sl_numbers *numbers, bool adaptive)
 {
-    return numbers->unlimited ? 0 : (int64_t)capacity_at(numbers, adaptive ? TRUST_MAX : 0);
+    return numbers->unlimited ? 0 : (int64_t)capacity_at(numbers, adaptive ? SL_TRUST_MAX : 0);
 }
 
 /* The span grows with trust, but for the rounding of the token time, which may
  * be a nanosecond more at a lower trust than at the highest. */
 static const char *wrong_bucket(const struct sl_numbers *numbers, bool adaptive)
 {
-    int32_t trust = adaptive ? TRUST_MAX : 0;
+    int32_t trust = adaptive ? SL_TRUST_MAX : 0;
     sl_u128 capacity = capacity_at(numbers, trust);
     sl_u128 token = token_at(numbers, trust) + adaptive;
     sl_u128 span;
@@ -113,7 +101,7 @@ static const char *wrong_bucket(const struct sl_numbers *numbers, bool adaptive)
 
 static const char *wrong_window(const struct sl_numbers *numbers, const struct sl_numbers_in *in)
 {
-    sl_u128 capacity = capacity_at(numbers, in->adaptive ? TRUST_MAX : 0);
+    sl_u128 capacity = capacity_at(numbers, in->adaptive ? SL_TRUST_MAX : 0);
     return capacity <= (sl_u128)in->algo->capacity_max(in->window_us) ? NULL : in->algo->too_large;
 }
 

@@ -3,17 +3,6 @@
  * decoded first and then folded as a dot segment, never the other way round. */
 #include "rules/pattern.h"
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* RFC 3986: these mean the same encoded or not. */
 static bool unreserved(int c)
 {
@@ -27,8 +16,8 @@ static size_t decode(char *at, size_t len)
     static const char digits[] = "0123456789ABCDEF";
     size_t out = 0;
     for (size_t in = 0; in < len; in++) {
-        int high = at[in] == '%' && len - in > 2 ? hex(at[in + 1]) : -1;
-        int low = high >= 0 ? hex(at[in + 2]) : -1;
+        int high = at[in] == '%' && len - in > 2 ? sl_hex_digit(at[in + 1]) : -1;
+        int low = high >= 0 ? sl_hex_digit(at[in + 2]) : -1;
         if (low < 0) {
             at[out++] = at[in];
         } else if (unreserved(high * 16 + low)) {

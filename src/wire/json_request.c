@@ -59,58 +59,49 @@ static bool fail(struct reader *reader, const char *format, struct sluice_text n
                  const char *more)
 {
     int shown = name.len > 64 ? 64 : (int)name.len;
-    while (name.len > 64 && shown && ((unsigned char)name.at[shown] & 0xc0) == 0x80)
+    while (name.len > 64 && shown && sl_utf8_continues(name.at[shown]))
         shown--; /* not in the middle of a character */
     snprintf(reader->room->error, sizeof reader->room->error, format, shown, name.at, more);
     return false;
 }
 
-/* The digits of a JSON number with their point moved by its exponent. */
+/* What stands behind the e of a JSON number. Beyond a million it is no matter
+ * how far: no line has so many digits to make up for it. */
+static long exponent_of(struct sluice_text text)
+{
+    bool negative = text.len && text.at[0] == '-';
+    long exponent = 0;
+    for (size_t i = 0; i < text.len && exponent < 1000000; i++)
+        if (text.at[i] >= '0' && text.at[i] <= '9')
+            exponent = exponent * 10 + (text.at[i] - '0');
+    return negative ? -exponent : exponent;
+}
+
 bool sl_json_read_trust(struct sluice_text number, int32_t *out_thousandths)
 {
-    long point = -1;
-    long digits = 0;
-    long exponent = 0;
-    size_t i = 0;
-    if (number.len && number.at[0] == '-')
-        return false;
-    for (; i < number.len && number.at[i] != 'e' && number.at[i] != 'E'; i++) {
-        if (number.at[i] == '.')
-            point = digits;
-        else
-            digits++;
-    }
-    size_t mantissa_len = i;
-    if (point < 0)
-        point = digits;
-    if (i < number.len) {
-        bool negative = number.at[++i] == '-';
-        i += number.at[i] == '-' || number.at[i] == '+';
-        for (; i < number.len && exponent < 1000000; i++)
-            exponent = exponent * 10 + (number.at[i] - '0');
-        exponent = negative ? -exponent : exponent;
-    }
-    long wanted_digits = point + exponent + 3; /* so many lead up to the thousandths */
+    static const int32_t worth[] = { 1000, 100, 10, 1 }; /* of 1, 0.1, 0.01 and 0.001 */
+    size_t end = 0, whole = 0;
+    while (end < number.len && number.at[end] != 'e' && number.at[end] != 'E')
+        end++;
+    while (whole < end && number.at[whole] != '.')
+        whole++;
+    long power = (long)whole - 1; /* of ten, that the first digit stands for */
+    if (end < number.len)
+        power += exponent_of((struct sluice_text){ number.at + end + 1, number.len - end - 1 });
     int32_t value = 0;
     bool more = false;
-    long seen = 0;
-    for (size_t k = 0; k < mantissa_len; k++) {
-        if (number.at[k] == '.')
+    for (size_t i = 0; i < end; i++) {
+        int digit = number.at[i] - '0';
+        if (number.at[i] == '.')
             continue;
-        int digit = number.at[k] - '0';
-        if (seen++ < wanted_digits)
-            value = value * 10 + digit;
-        else
-            more |= digit != 0;
-        if (value > 1000)
+        if (digit < 0 || (digit && power > 0)) /* a minus, or ten and more */
             return false;
+        if (digit && power >= -3)
+            value += digit * worth[-power];
+        more |= digit && power < -3;
+        power--;
     }
-    for (; value && seen < wanted_digits; seen++) {
-        value *= 10;
-        if (value > 1000)
-            return false;
-    }
-    if (value == 1000 && more)
+    if (value > 1000 || (value == 1000 && more))
         return false;
     *out_thousandths = value;
     return true;

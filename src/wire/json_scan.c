@@ -26,15 +26,9 @@ bool sl_json_take(struct sl_json_scan *scan, char c)
 static int hex4(const char *at)
 {
     int value = 0;
-    for (int i = 0; i < 4; i++) {
-        char c = at[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-        if (digit < 0)
-            return -1;
-        value = value * 16 + digit;
+    for (int i = 0; i < 4 && value >= 0; i++) {
+        int digit = sl_hex_digit(at[i]);
+        value = digit < 0 ? -1 : value * 16 + digit;
     }
     return value;
 }

@@ -13,7 +13,7 @@ static char *copy_of(struct sluice_text text)
 
 static struct sl_json_scan scan_of(char *text, size_t len)
 {
-    return (struct sl_json_scan){ .start = text, .at = text, .end = text + len };
+    return (struct sl_json_scan){ .at = text, .end = text + len };
 }
 
 struct string {
