@@ -101,7 +101,8 @@ static void play(struct player *player, struct sl_line *line)
 
 static bool flush(struct player *player)
 {
-    bool good = fwrite(player->out.at, 1, player->out.len, stdout) == player->out.len;
+    size_t len = player->out.len;
+    bool good = len == 0 || fwrite(player->out.at, 1, len, stdout) == len;
     sl_buffer_clear(&player->out);
     return good;
 }
@@ -129,9 +130,10 @@ static void summarise(const struct player *player, int64_t took_ns)
 {
     double seconds = (double)took_ns / 1e9;
     fprintf(stderr,
-            "%" PRIu64 " lines in %.2f s: %" PRIu64 " allowed, %" PRIu64 " denied, %" PRIu64
+            "%" PRIu64 " line%s in %.2f s: %" PRIu64 " allowed, %" PRIu64 " denied, %" PRIu64
             " malformed\n",
-            player->lines, seconds, player->all.allowed, player->all.denied, player->malformed);
+            player->lines, player->lines == 1 ? "" : "s", seconds, player->all.allowed,
+            player->all.denied, player->malformed);
     bool header = false;
     for (size_t i = 0; i < player->rules->rule_count; i++) {
         const struct tally *tally = &player->by_rule[i];
