@@ -174,17 +174,11 @@ def on_a_terminal(*arguments, **environment):
     """Standard output as a terminal would see it."""
     leader, follower = pty.openpty()
     env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM")}
-    with subprocess.Popen([SLUICE, *arguments], stdin=subprocess.DEVNULL, stdout=follower,
-                          stderr=subprocess.PIPE, env={**env, "TERM": "xterm", **environment}) as p:
-        os.close(follower)
-        seen = b""
-        while True:
-            try:
-                piece = os.read(leader, 65536)
-            except OSError:  # the other side is closed
-                break
-            seen += piece
-        p.wait(TIMEOUT_S)
+    subprocess.run([SLUICE, *arguments], stdin=subprocess.DEVNULL, stdout=follower,
+                   stderr=subprocess.PIPE, env={**env, "TERM": "xterm", **environment},
+                   timeout=TIMEOUT_S, check=False)
+    os.close(follower)
+    seen = os.read(leader, 65536)  # little enough for a terminal to hold
     os.close(leader)
     return seen.decode()
 

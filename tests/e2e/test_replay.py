@@ -271,9 +271,8 @@ def slow_replay(rules, trace, stderr):
     with subprocess.Popen([SLUICE, "replay", "-c", rules, trace], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=stderr) as process:
         time.sleep(1)
-        out = process.stdout.read()
+        assert len(process.stdout.read().splitlines()) == 3000
         assert process.wait(TIMEOUT_S) == 0
-        return out
 
 
 @pytest.fixture(name="long_trace")
@@ -284,7 +283,8 @@ def long_trace_file(tmp_path):
     return path
 
 
-def test_a_bar_shows_on_a_terminal_and_is_wiped(rules, long_trace):
+def on_a_terminal(work):
+    """What a terminal shows of the standard error that `work` is handed."""
     leader, follower = pty.openpty()
     seen = []
 
@@ -297,16 +297,21 @@ def test_a_bar_shows_on_a_terminal_and_is_wiped(rules, long_trace):
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    out = slow_replay(rules, long_trace, follower)
-    os.close(follower)
-    watcher.join(TIMEOUT_S)
-    os.close(leader)
-    shown = b"".join(seen).decode()
+    try:
+        work(follower)
+    finally:
+        os.close(follower)
+        watcher.join(TIMEOUT_S)
+        os.close(leader)
+    return b"".join(seen).decode()
+
+
+def test_a_bar_shows_on_a_terminal_and_is_wiped(rules, long_trace):
+    shown = on_a_terminal(lambda stderr: slow_replay(rules, long_trace, stderr))
     assert re.search(r"\r\[#+\.+\] +\d+%  \d+ lines", shown)
     bar, _, summary = shown.rpartition("\r\033[K")
     assert bar
     assert summary.startswith("3000 lines in ")
-    assert len(out.splitlines()) == 3000
 
 
 def test_no_bar_where_nobody_looks(rules, long_trace, tmp_path):
@@ -316,10 +321,7 @@ def test_no_bar_where_nobody_looks(rules, long_trace, tmp_path):
 
 
 def test_no_bar_for_short_work(rules, long_trace):
-    leader, follower = pty.openpty()
-    subprocess.run([SLUICE, "replay", "-c", rules, long_trace], stdout=subprocess.DEVNULL,
-                   stderr=follower, timeout=TIMEOUT_S, check=True)
-    os.close(follower)
-    shown = os.read(leader, 65536).decode()
-    os.close(leader)
+    shown = on_a_terminal(lambda stderr: subprocess.run(
+        [SLUICE, "replay", "-c", rules, long_trace], stdout=subprocess.DEVNULL, stderr=stderr,
+        timeout=TIMEOUT_S, check=True))
     assert shown.startswith("3000 lines in ")
