@@ -95,8 +95,9 @@ struct sl_algo {
     struct sl_figures (*figures)(const struct sl_limit *limit, const struct sl_state *state,
                                  int64_t now_us);
 
-    /* Takes back a charge of ask.cost made at charged_at_us, as far as it still
-     * counts at ask.now_us. False: nothing of it did. */
+    /* Takes back a charge of ask.cost made at charged_at_us under this limit, as
+     * far as it still counts at ask.now_us. False: nothing of it did, or there
+     * is no telling. */
     bool (*refund)(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                    int64_t charged_at_us);
 

@@ -99,6 +99,12 @@ static int64_t converted_ns(const struct sl_limit *limit, int64_t debt_ns, int64
     return converted < (sl_u128)span_ns(limit) ? (int64_t)converted : span_ns(limit);
 }
 
+/* The token time it was written under. */
+static uint32_t form_of(const struct sl_state *state)
+{
+    return (uint32_t)state->lo & ((1u << TOKEN_BITS) - 1);
+}
+
 int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *state,
                           int64_t now_us, bool *repair)
 {
@@ -107,7 +113,7 @@ int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *s
     *repair = false;
     if (debt_ns <= 0)
         return 0;
-    uint32_t form = (uint32_t)bits & ((1u << TOKEN_BITS) - 1);
+    uint32_t form = form_of(state);
     if (form != limit->token_form) {
         *repair = true;
         return converted_ns(limit, debt_ns, sl_token_value(form));
@@ -160,12 +166,15 @@ struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct s
 }
 
 /* Which part of the charge time has paid already is not recorded; that it
- * was paid first is the reading that gives back least. */
+ * was paid first is the reading that gives back least. Where the rate has
+ * changed since, not even how much was paid is known, and nothing comes back. */
 bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                       int64_t charged_at_us)
 {
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
+    if (form_of(state) != limit->token_form)
+        return false;
     int64_t paid_ns = sl_max_i64(ask.now_us - charged_at_us, 0) * 1000;
     int64_t charged_ns = sl_min_i64(ask.cost, limit->capacity) * limit->token_ns;
     int64_t back_ns = sl_min_i64(charged_ns - paid_ns, debt_ns);

@@ -79,7 +79,7 @@ static bool refund(const struct sl_limit *limit, struct sl_state *state, struct 
     struct window window = window_at(limit, state, ask.now_us);
     bool same =
         charged_at_us < window.until_us && charged_at_us >= window.until_us - limit->window_us;
-    if (!same || window.count == 0 || window.repaired)
+    if (!same || window.count == 0 || window.repaired || ask.cost == 0)
         return false;
     uint32_t back = ask.cost < window.count ? ask.cost : (uint32_t)window.count;
     sl_state_put_dated(state, window.until_us, (uint32_t)window.count - back);

@@ -179,7 +179,7 @@ static bool refund(const struct sl_limit *limit, struct sl_state *state, struct 
     int64_t *count = since_us == 0                  ? &windows.current
                      : since_us == limit->window_us ? &windows.previous
                                                     : NULL;
-    if (!count || *count == 0 || windows.repaired)
+    if (!count || *count == 0 || windows.repaired || ask.cost == 0)
         return false;
     uint32_t back = (uint32_t)sl_min_i64(ask.cost, *count);
     *count -= back;

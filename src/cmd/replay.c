@@ -116,8 +116,10 @@ static bool play_all(struct player *player, struct sl_lines *lines)
     sl_progress_start(&progress, lines->size);
     while (good && sl_lines_next(lines, &line)) {
         play(player, &line);
-        if (player->out.len >= FLUSH_BYTES) {
-            good = flush(player);
+        /* Nobody waits for a decision because the next request is not there yet. */
+        bool read_up = lines->start == lines->end;
+        if (player->out.len >= FLUSH_BYTES || read_up) {
+            good = flush(player) && (!read_up || fflush(stdout) == 0);
             sl_progress_step(&progress, lines->bytes, player->lines);
         }
     }

@@ -11,7 +11,7 @@ bool sl_screen_colour(FILE *out);
 
 enum { SL_DURATION_MAX = 32 };
 
-/* "98ms", "14.998s", "3h 25m", "never" for a negative one. Rounded up. */
+/* "98ms", "14.998s", "3h 25m", "never" for a negative one. */
 const char *sl_screen_duration(int64_t us, char out[SL_DURATION_MAX]);
 
 void sl_screen_header(FILE *out);

@@ -169,6 +169,7 @@ static void summarise(const struct sl_limiter *limiter, const struct sl_bundle *
         reason = nobody = SLUICE_REASON_SHADOW;
     if (best == limiter->claim_count) {
         nobody_decided(nobody, out);
+        out->decided_at_us = bundle->now_us;
         return;
     }
     const struct sl_claim *claim = &limiter->claims[best];

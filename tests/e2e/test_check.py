@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 
 import pytest
@@ -154,6 +155,13 @@ def test_an_untouched_key_needs_no_reset(rules):
     assert row[1:] == ["allowed", "api", "fixed_window", "3", "3", "-", "-", "ok"]
 
 
+def test_a_shadow_alone_is_explained_with_its_reset(rules):
+    rules.write_text("rules: [{ name: tried, per: user, algorithm: fixed_window, limit: 5/10s,\n"
+                     "          shadow: true }]\n")
+    shadow = check(rules, "--user", "u", "--explain").out.splitlines()[2]
+    assert re.search(r" \d+(\.\d+)?m?s  shadow$", shadow), shadow
+
+
 def test_what_no_rule_decides_has_dashes(rules):
     row = check(rules, "--resource", "/nowhere").out.splitlines()[1].split()
     assert row == ["1", "allowed", "-", "-", "-", "-", "-", "-", "no_rule"]
@@ -213,6 +221,7 @@ def test_colour_is_for_terminals_that_want_it(rules):
     (("--attr", "plan"), "is not NAME=VALUE"),
     (("--attr", "=gold"), "is not NAME=VALUE"),
     (tuple(f"--attr=a{i}=1" for i in range(65)), "at most 64 times"),
+    (("--attr", "a=1", "--attr", "a=2"), "`--attr a` is given twice"),
     (("--attr", "user=u"), "`user` is not an attribute for `--attr`"),
     (("--attr", "cost=1"), "`cost` is not an attribute for `--attr`"),
     (("--attr", "trust_score=1"), "`trust_score` is not an attribute for `--attr`"),

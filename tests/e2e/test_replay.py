@@ -93,7 +93,7 @@ def test_the_end_of_a_line_is_a_newline_or_the_end_of_the_file(rules, trace, cou
     done = replay(rules, trace)
     assert done.code == 0
     assert len(done.lines) == count
-    assert done.err.startswith(f"{count} lines in ")
+    assert done.err.startswith(f"{count} line{'' if count == 1 else 's'} in ")
 
 
 # ---- lines that are none ------------------------------------------------------------

@@ -254,6 +254,22 @@ static void a_late_refund_never_admits_more_than_the_bound(void **unused)
     }
 }
 
+/* 10 and 10 spent at 0 with a token a second; at 9 s, 11 are owed. With a token
+ * in 10 s since, the first ten are not worth 91 s. */
+static void a_refund_across_a_change_of_rate_gives_nothing(void **unused)
+{
+    (void)unused;
+    struct sl_limit fast = limit_of(100, INT64_C(1000) * NS_PER_MS);
+    struct sl_limit slow = limit_of(100, INT64_C(10000) * NS_PER_MS);
+    struct sl_state state = { 0 };
+    take(bucket, &fast, &state, 0, 10);
+    take(bucket, &fast, &state, 0, 10);
+    SAME("not yet converted", give_back(bucket, &slow, &state, 9 * S, 10, 0), false);
+    take(bucket, &slow, &state, 9 * S, 1);
+    SAME("converted", give_back(bucket, &fast, &state, 9 * S, 10, 0), false);
+    SAME("converted", reset_of(bucket, &slow, &state, 9 * S), 9 * S + 120 * S);
+}
+
 /* ---- extremes --------------------------------------------------------------- */
 
 static void the_largest_and_smallest_tokens_fit(void **unused)
@@ -372,6 +388,7 @@ int main(void)
         CLAIM(a_rate_that_goes_to_and_fro_adds_nothing),
         CLAIM(a_refund_gives_back_what_time_has_not_paid_yet),
         CLAIM(a_late_refund_never_admits_more_than_the_bound),
+        CLAIM(a_refund_across_a_change_of_rate_gives_nothing),
         CLAIM(the_largest_and_smallest_tokens_fit),
         CLAIM(a_state_nobody_wrote_is_an_empty_bucket),
         CLAIM(short_token_times_are_exact),

@@ -100,6 +100,16 @@ static void windows_further_ahead_are_replaced_by_full_ones_at_now(void **unused
     RUN_STEPS(counter, &ten_a_second, &state, asked);
 }
 
+static void full_windows_that_were_made_up_are_both_full(void **unused)
+{
+    (void)unused;
+    struct sl_state state = { 0 };
+    struct sl_limit wider = { .capacity = 30, .window_us = S };
+    take(counter, &ten_a_second, &state, 10 * S, 1);
+    decide_and_charge(counter, &ten_a_second, &state, 5 * S + 250000, 1);
+    assert_int_equal(left(counter, &wider, &state, 5 * S + 250000), 13); /* 7 + 10 of 30 */
+}
+
 static void what_was_counted_carries_over_to_another_limit(void **unused)
 {
     (void)unused;
@@ -257,6 +267,7 @@ int main(void)
         CLAIM(a_cost_above_the_limit_never_passes),
         CLAIM(windows_up_to_two_spans_ahead_are_believed_as_of_their_start),
         CLAIM(windows_further_ahead_are_replaced_by_full_ones_at_now),
+        CLAIM(full_windows_that_were_made_up_are_both_full),
         CLAIM(what_was_counted_carries_over_to_another_limit),
         CLAIM(a_refund_comes_back_in_the_window_it_was_counted_in),
         CLAIM(a_refund_from_full_windows_that_were_made_up_gives_nothing),

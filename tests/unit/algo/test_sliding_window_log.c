@@ -85,6 +85,17 @@ static void a_log_further_ahead_is_replaced_by_a_full_one_at_now(void **unused)
     RUN_STEPS(slog, &four_a_ms, &state, steps);
 }
 
+static void a_full_log_that_was_made_up_has_no_other_entries(void **unused)
+{
+    (void)unused;
+    struct sl_state state = fresh(6);
+    struct sl_limit six = { .capacity = 6, .window_us = MS };
+    take(slog, &six, &state, 5000, 6);
+    decide_and_charge(slog, &four_a_ms, &state, 100, 1);
+    assert_int_equal(left(slog, &four_a_ms, &state, 100), 0);
+    assert_int_equal(left(slog, &six, &state, 100), 2);
+}
+
 static void what_was_counted_carries_over_to_another_limit(void **unused)
 {
     (void)unused;
@@ -285,6 +296,7 @@ int main(void)
         CLAIM(an_untouched_log_needs_no_ring),
         CLAIM(a_log_up_to_one_span_ahead_is_believed_as_of_its_newest_entry),
         CLAIM(a_log_further_ahead_is_replaced_by_a_full_one_at_now),
+        CLAIM(a_full_log_that_was_made_up_has_no_other_entries),
         CLAIM(what_was_counted_carries_over_to_another_limit),
         CLAIM(a_limit_of_zero_in_a_used_ring_lets_nothing_pass),
         CLAIM(a_refund_takes_its_entries_out_and_closes_ranks),

@@ -192,6 +192,21 @@ static void products_are_divided_without_overflow(void **unused)
     assert_true(sl_mul_div_ceil(0, 3, 2) == 0);
 }
 
+static void a_common_divisor_is_the_greatest(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint64_t a, b, gcd;
+    } rows[] = {
+        { 0, 7, 7 },   { 7, 0, 7 },    { 1, 9, 1 },           { 12, 18, 6 },
+        { 18, 12, 6 }, { 17, 17, 17 }, { 1000000000, 83, 1 }, { UINT64_MAX, UINT64_MAX - 1, 1 },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_true(sl_gcd_u128(rows[i].a, rows[i].b) == rows[i].gcd);
+    sl_u128 wide = (sl_u128)1 << 100;
+    assert_true(sl_gcd_u128(wide * 9, wide * 6) == wide * 3);
+}
+
 static void division_rounds_up(void **unused)
 {
     (void)unused;
@@ -217,6 +232,7 @@ int main(void)
         CLAIM(only_the_span_is_read),
         CLAIM(powers_of_ten),
         CLAIM(products_are_divided_without_overflow),
+        CLAIM(a_common_divisor_is_the_greatest),
         CLAIM(division_rounds_up),
     };
     return RUN(tests);

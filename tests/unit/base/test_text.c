@@ -26,11 +26,30 @@ static void not_given_and_empty_are_alike(void **unused)
     assert_null(sl_text(NULL).at);
 }
 
+static void a_hex_digit_is_worth_its_value(void **unused)
+{
+    (void)unused;
+    for (int c = 0; c < 256; c++) {
+        const char *known = c ? strchr("0123456789abcdef", c | (c > '@' ? 0x20 : 0)) : NULL;
+        int worth = known && c < 0x80 ? (int)(known - "0123456789abcdef") : -1;
+        SAME("a byte", sl_hex_digit((char)c), worth);
+    }
+}
+
+static void a_byte_inside_a_character_is_known(void **unused)
+{
+    (void)unused;
+    for (int c = 0; c < 256; c++)
+        SAME("a byte", sl_utf8_continues((char)c), c >= 0x80 && c < 0xc0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM(texts_are_equal_by_their_bytes_alone),
         CLAIM(not_given_and_empty_are_alike),
+        CLAIM(a_hex_digit_is_worth_its_value),
+        CLAIM(a_byte_inside_a_character_is_known),
     };
     return RUN(tests);
 }

@@ -73,6 +73,37 @@ static void a_file_is_cut_at_its_newlines(void **unused)
     }
 }
 
+static void a_mark_at_the_start_of_the_file_is_no_part_of_it(void **unused)
+{
+    (void)unused;
+    static const struct {
+        struct sluice_text file;
+        const char *lines[3];
+    } rows[] = {
+        { SL_TEXT("\xef\xbb\xbf"), { NULL } },
+        { SL_TEXT("\xef\xbb\xbf\n"), { "" } },
+        { SL_TEXT("\xef\xbb\xbf\nb"), { "", "b" } },
+        { SL_TEXT("\xef\xbb\xbfz\n\xef\xbb\xbfz"), { "z", "\xef\xbb\xbfz" } }, /* once */
+        { SL_TEXT("\xef\xbb\xbf\xef\xbb\xbfz"), { "\xef\xbb\xbfz" } },
+        { SL_TEXT("\n\xef\xbb\xbfz"), { "", "\xef\xbb\xbfz" } },
+        { SL_TEXT("\xef\xbb"), { "\xef\xbb" } },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char row[32];
+        struct sl_lines lines;
+        struct sl_line line;
+        snprintf(row, sizeof row, "row %zu", i);
+        write_file(rows[i].file);
+        assert_true(sl_lines_open(&lines, path));
+        for (size_t k = 0; rows[i].lines[k]; k++) {
+            SAME(row, sl_lines_next(&lines, &line), true);
+            SAME_TEXT(row, ((struct sluice_text){ line.at, line.len }), rows[i].lines[k]);
+        }
+        SAME(row, sl_lines_next(&lines, &line), false);
+        sl_lines_close(&lines);
+    }
+}
+
 static void a_line_may_be_64_kib_long_and_no_longer(void **unused)
 {
     (void)unused;
@@ -149,6 +180,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM(a_file_is_cut_at_its_newlines),
+        CLAIM(a_mark_at_the_start_of_the_file_is_no_part_of_it),
         CLAIM(a_line_may_be_64_kib_long_and_no_longer),
         CLAIM(lines_of_any_length_come_whole_and_in_order),
         CLAIM(what_is_no_file_is_refused),

@@ -159,17 +159,18 @@ static void identifiers_of_many_long_parts_are_told_apart(void **unused)
 {
     (void)unused;
     enum { PARTS = 8, LEN = 128 }; /* beyond the room that a key is made in */
-    static char values[PARTS][LEN];
+    static char values[PARTS][LEN], other[LEN];
     struct sluice_attribute others[PARTS], changed[PARTS];
     use(RULE("per: [p0, p1, p2, p3, p4, p5, p6, p7]"));
     memset(values, 'v', sizeof values);
+    memset(other, 'v', LEN - 1);
     for (size_t i = 0; i < PARTS; i++)
         others[i] = (struct sluice_attribute){ rules->rules[0].per[i].name, { values[i], LEN } };
     struct sluice_request request = { .others = others, .other_count = PARTS };
     assert_true(same_key(request, request));
     for (size_t i = 0; i < PARTS; i++) {
         memcpy(changed, others, sizeof others);
-        changed[i].value = SL_TEXT("else");
+        changed[i].value.at = other; /* as long, and ends otherwise */
         assert_false(same_key(request, REQUEST(.others = changed, .other_count = PARTS)));
     }
     memcpy(changed, others, sizeof others);

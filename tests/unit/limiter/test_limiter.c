@@ -121,6 +121,15 @@ static void an_unlimited_tier_takes_the_rule_away(void **unused)
     assert_false(decision.allowed); /* what was counted under another tier counts */
 }
 
+static void an_unlimited_tier_of_a_shadow_exempts_nobody(void **unused)
+{
+    (void)unused;
+    use("tiers: { admin: { unlimited: true } }\n"
+        "rules: [{ name: a, " FIXED "per: user, limit: 1/s, shadow: true }]\n");
+    struct sluice_decision decision = ASK(.tier = SL_TEXT("admin"));
+    assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+}
+
 static void a_denial_names_the_rule_with_the_longest_wait(void **unused)
 {
     (void)unused;
@@ -137,22 +146,32 @@ static void a_denial_names_the_rule_with_the_longest_wait(void **unused)
     assert_int_equal(decision.limit, 1);
     assert_int_equal(decision.remaining, 0);
     assert_int_equal(decision.retry_after_us, 55 * S);
+    assert_int_equal(decision.decided_at_us, 5 * S);
     assert_int_equal(decision.reset_at_us, 60 * S);
 }
 
 static void never_outranks_every_wait(void **unused)
 {
     (void)unused;
-    use("rules: [{ name: year, " FIXED "per: user, limit: 5/365d },\n"
+    static const char *const orders[] = {
+        "rules: [{ name: year, " FIXED "per: user, limit: 5/365d },\n"
         "        { name: small, " FIXED "per: user, limit: 2/s },\n"
-        "        { name: smaller, " FIXED "per: user, limit: 1/s }]\n");
-    ASK(.cost = 0);
-    struct sluice_decision decision = ASK(.cost = 3);
-    assert_string_equal(decision.rule, "small");
-    assert_int_equal(decision.reason, SLUICE_REASON_COST);
-    assert_int_equal(decision.retry_after_us, SLUICE_NEVER);
-    assert_int_equal(decision.remaining, 2); /* it would still take two ones */
-    assert_int_equal(decision.reset_at_us, 5 * S);
+        "        { name: also, " FIXED "per: user, limit: 2/s }]\n",
+        "rules: [{ name: small, " FIXED "per: user, limit: 2/s },\n"
+        "        { name: also, " FIXED "per: user, limit: 2/s },\n"
+        "        { name: year, " FIXED "per: user, limit: 5/365d }]\n",
+    };
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        use(orders[i]);
+        assert_true(ASK(.at_us = 1 * S, .cost = 2).allowed);
+        assert_true(ASK(.at_us = 2 * S, .cost = 2).allowed);
+        struct sluice_decision decision = ASK(.cost = 3); /* one is left of the year's five */
+        assert_string_equal(decision.rule, "small");
+        assert_int_equal(decision.reason, SLUICE_REASON_COST);
+        assert_int_equal(decision.retry_after_us, SLUICE_NEVER);
+        assert_int_equal(decision.remaining, 2); /* it would still take two ones */
+        assert_int_equal(decision.reset_at_us, 5 * S);
+    }
 }
 
 static void an_allowance_names_the_rule_with_the_least_left(void **unused)
@@ -335,63 +354,13 @@ static void a_resource_of_any_length_is_matched(void **unused)
     free(path);
 }
 
-/* ---- a store that fails ----------------------------------------------------------- */
-
-static int fail_to_decide(struct sl_store *self, struct sl_bundle *bundle)
-{
-    (void)self;
-    for (size_t i = 0; i < bundle->claim_count; i++)
-        bundle->claims[i].allowed = false; /* void, whatever it says */
-    return SLUICE_STORE_DOWN;
-}
-
-static void a_failing_store_is_answered_by_the_rules_policy(void **unused)
-{
-    (void)unused;
-    static const struct {
-        const char *yaml;
-        const char *denied_by; /* NULL: allowed */
-    } rows[] = {
-        { "rules: [{ name: a, per: user, limit: 1/s }]\n", NULL },
-        { "rules: [{ name: a, per: user, limit: 1/s, on_store_failure: deny }]\n", "a" },
-        { "on_store_failure: deny\nrules: [{ name: a, per: user, limit: 1/s }]\n", "a" },
-        { "on_store_failure: deny\n"
-          "rules: [{ name: a, per: user, limit: 1/s, on_store_failure: allow }]\n",
-          NULL },
-        { "rules: [{ name: a, per: user, limit: 1/s },\n"
-          "        { name: b, per: ip, limit: 1/s, on_store_failure: deny },\n"
-          "        { name: c, per: ip, limit: 1/s, on_store_failure: deny }]\n",
-          "b" },
-        { "rules: [{ name: a, per: user, limit: 1/s, on_store_failure: deny, shadow: true }]\n",
-          NULL },
-        { "rules: [{ name: a, resource: /x, per: user, limit: 1/s, on_store_failure: deny }]\n",
-          NULL },
-    };
-    static const struct sl_store_ops ops = { .decide = fail_to_decide };
-    struct sl_store broken = { .ops = &ops };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct sl_ruleset *own = rules_of(rows[i].yaml);
-        struct sl_limiter *lone = sl_limiter_new(own, &broken);
-        struct sluice_request request = sluice_request();
-        struct sluice_decision decision;
-        request.user = SL_TEXT("u");
-        request.ip = SL_TEXT("192.0.2.1");
-        SAME(rows[i].yaml, sl_limiter_decide(lone, &request, &decision), SLUICE_STORE_DOWN);
-        SAME(rows[i].yaml, decision.allowed, rows[i].denied_by == NULL);
-        SAME(rows[i].yaml, decision.reason, SLUICE_REASON_STORE);
-        SAME(rows[i].yaml, decision.remaining, SLUICE_NONE);
-        SAME_TEXT(rows[i].yaml, sl_text(decision.rule), rows[i].denied_by);
-        sl_limiter_free(lone);
-        sl_ruleset_free(own);
-    }
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM(where_no_rule_matches_all_is_allowed),
         CLAIM(the_exempt_are_not_counted),
         CLAIM(an_unlimited_tier_takes_the_rule_away),
+        CLAIM(an_unlimited_tier_of_a_shadow_exempts_nobody),
         CLAIM(a_denial_names_the_rule_with_the_longest_wait),
         CLAIM(never_outranks_every_wait),
         CLAIM(an_allowance_names_the_rule_with_the_least_left),
@@ -404,7 +373,6 @@ int main(void)
         CLAIM(trust_counts_where_a_rule_is_adaptive),
         CLAIM(an_edit_of_the_rules_keeps_what_was_counted),
         CLAIM(a_resource_of_any_length_is_matched),
-        CLAIM(a_failing_store_is_answered_by_the_rules_policy),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }

@@ -136,6 +136,9 @@ static const struct {
     /* (1 + s) / (1 + s/2) is 4/3 at full trust */
     { { TOKEN, 67, .rate = "0.00001", .adaptive = false }, true },
     { { TOKEN, 67, .rate = "0.00001", .adaptive = true }, false },
+    /* 1.4 ns a token are 2, at a trust of 0.8 and more 1: in between it is longest */
+    { { TOKEN, 1900000000000000, .rate = "714285714.285714285", .adaptive = true }, true },
+    { { TOKEN, 3888000000000000, .rate = "714285714.285714285", .adaptive = true }, false },
     /* what the states hold */
     { { FIXED, UINT32_MAX, S }, true },
     { { FIXED, (uint64_t)UINT32_MAX + 1, S }, false },

@@ -188,6 +188,10 @@ static void a_pattern_matches_segment_by_segment(void **unused)
         { "api.*", "api", true },
         { "api.*", "api.payment.create", true },
         { "api.*.create", "api.payment.create", true },
+        { "api.*", "api.", true },
+        { "api.payment", "api.payment.", false }, /* an empty segment is one */
+        { "api.payment.", "api.payment", false },
+        { "api.payment.", "api.payment.", true },
         { "api.*", "/api/x", false },
         { "/api/*", "api", false },
         { "*", "/", true },

@@ -77,6 +77,10 @@ static void a_key_of_all_zeros_is_a_key(void **unused)
     zero.key = (struct sl_hash128){ 0 };
     assert_true(decide(&zero, 1, 5 * S, 2));
     assert_false(decide(&zero, 1, 5 * S, 1));
+    for (uint64_t key = 2; key < 5000; key++) { /* the table moves house */
+        struct sl_claim other = fixed_on(key, 2);
+        decide(&other, 1, 5 * S, 1);
+    }
     assert_int_equal(left(zero, 5 * S), 0);
 }
 

@@ -248,6 +248,24 @@ static void a_long_name_is_cut_in_an_error(void **unused)
     assert_true(strlen(room.error) < SL_JSON_ERROR_MAX - 1);
 }
 
+static void a_name_is_not_cut_inside_a_character(void **unused)
+{
+    (void)unused;
+    static const char *const letters[] = { "é", "€", "😀" };
+    for (size_t i = 0; i < COUNT(letters); i++)
+        for (size_t before = 0; before < 4; before++) {
+            char json[512], wanted[512];
+            char *end = json + sprintf(json, "{\"%.*s", (int)before, "abcd");
+            for (int k = 0; k < 40; k++)
+                end = stpcpy(end, letters[i]);
+            strcpy(end, "\":[]}");
+            size_t len = strlen(letters[i]);
+            size_t shown = before + (64 - before) / len * len;
+            snprintf(wanted, sizeof wanted, "`%.*s`" TEXT_WANTED, (int)shown, json + 2);
+            assert_refused(json, wanted);
+        }
+}
+
 static void escapes_count_in_names_and_values(void **unused)
 {
     (void)unused;
@@ -334,6 +352,7 @@ int main(void)
         CLAIM(a_member_given_twice_is_refused),
         CLAIM(sixty_four_attributes_have_room),
         CLAIM(a_long_name_is_cut_in_an_error),
+        CLAIM(a_name_is_not_cut_inside_a_character),
         CLAIM(escapes_count_in_names_and_values),
         CLAIM(trust_is_read_exactly_and_rounded_down),
     };
