@@ -13,11 +13,12 @@
  *
  * What was counted is tokens, so when a rule's rate changes the debt must keep
  * its worth in tokens, not in time: the state remembers the token time it was
- * written under, in 22 bits. The debt is then converted by the ratio of the two
- * short forms, not of a short form and an exact time. A caller whose rate goes
- * to and fro (two tiers, a trust score that wavers) comes back to the debt it
- * had; a rounding that always went one way would add up with every request,
- * denied ones included.
+ * written under, in 22 bits. Round times are kept exactly, and a denial that
+ * finds another rate saves the converted debt, because the wait it names runs
+ * at the new one. Other times are kept rounded down, which makes a converted
+ * debt a little larger, never smaller; that is not for a denial to save: denied
+ * again and again at wavering rates, the roundings would add up to a debt that
+ * nobody ran up.
  *
  *   83                       22 21       0
  *   [ full_at, ns: 62 bits     | token: 22 ]
@@ -31,50 +32,33 @@
 
 enum { TOKEN_BITS = 22, DECIMAL_BITS = 17, BINARY_BITS = 16 };
 
-/* Two ways to shorten a number, the top bit says which:
+/* Two ways to write a number in 22 bits, the top bit says which:
  *
- *   0 kkkk m…   m·10^k    17 bits of m     round rates: 10/s is 10^8 ns
- *   1 eeeeee m… m·2^e     15 bits of m below its leading one
- *
- * The larger of the two, both rounded down, is the closer. */
-static uint32_t shorten_decimal(int64_t value, int64_t *rounded)
+ *   0 kkkk m…   m·10^k    17 bits of m     exact: 10 a second is 10^8 ns
+ *   1 eeeeee m… m·2^e     15 bits of m below its leading one, the rest cut off
+ */
+static bool is_exact(uint32_t form)
 {
-    uint32_t k = 0;
-    int64_t m = value;
-    int64_t unit = 1;
-    while (m >> DECIMAL_BITS) {
-        m /= 10;
-        unit *= 10;
-        k++;
-    }
-    *rounded = m * unit;
-    return k << DECIMAL_BITS | (uint32_t)m;
-}
-
-static uint32_t shorten_binary(int64_t value, int64_t *rounded)
-{
-    uint32_t e = 0;
-    int64_t m = value;
-    while (m >> BINARY_BITS) {
-        m >>= 1;
-        e++;
-    }
-    *rounded = m << e;
-    uint32_t below_leading_one = (uint32_t)m & ((1u << (BINARY_BITS - 1)) - 1);
-    return 1u << (TOKEN_BITS - 1) | e << (BINARY_BITS - 1) | below_leading_one;
+    return !(form >> (TOKEN_BITS - 1));
 }
 
 uint32_t sl_token_short(int64_t token_ns)
 {
-    int64_t decimal_ns, binary_ns;
-    uint32_t decimal = shorten_decimal(token_ns, &decimal_ns);
-    uint32_t binary = shorten_binary(token_ns, &binary_ns);
-    return decimal_ns >= binary_ns ? decimal : binary;
+    uint32_t k = 0, e = 0;
+    int64_t m = token_ns;
+    for (; m >> DECIMAL_BITS && m % 10 == 0; m /= 10)
+        k++;
+    if (!(m >> DECIMAL_BITS))
+        return k << DECIMAL_BITS | (uint32_t)m;
+    for (m = token_ns; m >> BINARY_BITS; m >>= 1)
+        e++;
+    uint32_t below_leading_one = (uint32_t)m & ((1u << (BINARY_BITS - 1)) - 1);
+    return 1u << (TOKEN_BITS - 1) | e << (BINARY_BITS - 1) | below_leading_one;
 }
 
 int64_t sl_token_value(uint32_t form)
 {
-    if (form >> (TOKEN_BITS - 1)) {
+    if (!is_exact(form)) {
         uint32_t e = form >> (BINARY_BITS - 1) & 63;
         int64_t m = (form & ((1u << (BINARY_BITS - 1)) - 1)) | 1u << (BINARY_BITS - 1);
         return e < 47 ? m << e : 0;
@@ -94,9 +78,9 @@ static int64_t span_ns(const struct sl_limit *limit)
 static int64_t converted_ns(const struct sl_limit *limit, int64_t debt_ns, int64_t written_ns)
 {
     if (written_ns == 0)
-        return span_ns(limit); /* no legal state says so */
-    sl_u128 converted = sl_mul_div_ceil(debt_ns, sl_token_value(limit->token_form), written_ns);
-    return converted < (sl_u128)span_ns(limit) ? (int64_t)converted : span_ns(limit);
+        return INT64_MAX; /* no legal state says so */
+    sl_u128 converted = sl_mul_div_ceil(debt_ns, limit->token_ns, written_ns);
+    return converted < INT64_MAX ? (int64_t)converted : INT64_MAX;
 }
 
 /* The token time it was written under. */
@@ -115,12 +99,12 @@ int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *s
         return 0;
     uint32_t form = form_of(state);
     if (form != limit->token_form) {
-        *repair = true;
-        return converted_ns(limit, debt_ns, sl_token_value(form));
+        debt_ns = converted_ns(limit, debt_ns, sl_token_value(form));
+        *repair = is_exact(form);
     }
     /* Above span: no legal state of this limit reaches so far. A clamp that is
      * forgotten denies for as long as the clock had leapt, hence a repair. */
-    *repair = debt_ns > span_ns(limit);
+    *repair |= debt_ns > span_ns(limit);
     return sl_min_i64(debt_ns, span_ns(limit));
 }
 

@@ -17,9 +17,9 @@ struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct s
 bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                       int64_t charged_at_us);
 
-/* A token time in 22 bits, rounded down, and back. Exact for every m·10^k with
- * m below 2^17, which is what people write; else at most 2^-15 short. Equal
- * times have equal forms. */
+/* A token time in 22 bits, and back. Exact for every m·10^k with m below 2^17,
+ * which is what people write; else rounded down by less than 2^-15. Equal times
+ * have equal forms. */
 uint32_t sl_token_short(int64_t token_ns);
 int64_t sl_token_value(uint32_t form);
 

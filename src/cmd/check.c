@@ -109,7 +109,7 @@ static int decide_all(const struct check *check, struct sl_limiter *limiter)
     int code = 0;
     if (!check->json)
         sl_screen_header(stdout);
-    for (uint64_t i = 1; i <= check->times; i++) {
+    for (uint64_t i = 1; i <= check->times && !ferror(stdout); i++) {
         struct sluice_request request = request_of(check);
         struct sluice_decision decision;
         int status = sl_limiter_decide(limiter, &request, &decision);
@@ -140,6 +140,8 @@ static int run(const struct sl_command *command, int argc, char **argv)
         limiter = sl_limiter_new(rules, store);
     if (limiter)
         code = decide_all(&check, limiter);
+    else if (store)
+        fprintf(stderr, "sluice: out of memory\n");
     sl_limiter_free(limiter);
     sl_store_close(store);
     sl_ruleset_free(rules);

@@ -27,6 +27,8 @@ bool sl_lines_open(struct sl_lines *lines, const char *path)
         lines->size = S_ISREG(file.st_mode) ? (uint64_t)file.st_size : 0;
     }
     lines->buffer = malloc(BUFFER_BYTES);
+    if (!lines->buffer)
+        sl_lines_close(lines);
     return lines->buffer != NULL;
 }
 
@@ -87,7 +89,7 @@ static void skip_mark(struct sl_lines *lines)
 {
     static const char mark[] = "\xef\xbb\xbf";
     if (lines->end >= 3 && memcmp(lines->buffer, mark, 3) == 0)
-        lines->start = 3;
+        lines->start = lines->bytes = 3;
 }
 
 bool sl_lines_next(struct sl_lines *lines, struct sl_line *line)

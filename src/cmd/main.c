@@ -47,7 +47,7 @@ static int unknown(const char *name)
     const char *meant = sl_did_you_mean(sl_text(name), names);
     fprintf(stderr, "sluice: unknown command `%s`", name);
     if (meant)
-        fprintf(stderr, ", did you mean `%s`?", meant);
+        fprintf(stderr, " (did you mean `%s`?)", meant);
     fprintf(stderr, "; try `sluice --help`\n");
     return 2;
 }

@@ -101,8 +101,8 @@ static int unknown(const struct sl_command *command, struct sluice_text name)
         names[count++] = option->name;
     const char *meant = sl_did_you_mean(name, names);
     if (meant)
-        return sl_command_wrong(command, "unknown option `%.*s`, did you mean `%s`?", (int)name.len,
-                                name.at, meant);
+        return sl_command_wrong(command, "unknown option `%.*s` (did you mean `%s`?)",
+                                (int)name.len, name.at, meant);
     return sl_command_wrong(command, "unknown option `%.*s`", (int)name.len, name.at);
 }
 

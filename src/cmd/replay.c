@@ -102,7 +102,7 @@ static void play(struct player *player, struct sl_line *line)
 static bool flush(struct player *player)
 {
     size_t len = player->out.len;
-    bool good = len == 0 || fwrite(player->out.at, 1, len, stdout) == len;
+    bool good = !player->out.failed && (len == 0 || fwrite(player->out.at, 1, len, stdout) == len);
     sl_buffer_clear(&player->out);
     return good;
 }
@@ -183,7 +183,8 @@ static struct sl_store *open_store(const char *url, struct sl_ruleset *rules)
     const char *wrong =
         url ? sl_store_url_parse(&rules->arena, sl_text(url), SL_TEXT(""), &parsed) : NULL;
     if (wrong) {
-        fprintf(stderr, "sluice: `--store %s`: %s\n", url, wrong);
+        /* Not the URL itself: it may hold a password. */
+        fprintf(stderr, "sluice: `--store`: %s\n", wrong);
         return NULL;
     }
     return sl_load_store(&parsed);
@@ -211,6 +212,8 @@ static int run(const struct sl_command *command, int argc, char **argv)
     }
     if (player.limiter && player.by_rule)
         code = replay_with(&player, replay.trace);
+    else if (store)
+        fprintf(stderr, "sluice: out of memory\n");
     free(player.by_rule);
     sl_limiter_free(player.limiter);
     sl_store_close(store);

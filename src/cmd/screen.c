@@ -116,7 +116,9 @@ static void draw(const struct sl_progress *progress, uint64_t done, uint64_t lin
         fprintf(stderr, "\r%llu lines", (unsigned long long)lines);
         return;
     }
-    uint64_t filled = done >= progress->total ? WIDTH : done * WIDTH / progress->total;
+    if (done > progress->total)
+        done = progress->total; /* the file has grown meanwhile */
+    uint64_t filled = done * WIDTH / progress->total;
     memset(bar, '.', WIDTH);
     memset(bar, '#', filled);
     bar[WIDTH] = 0;

@@ -187,10 +187,13 @@ static void summarise(const struct sl_limiter *limiter, const struct sl_bundle *
     };
 }
 
-/* The store failed. A rule that says deny outweighs those that allow. */
+/* The store failed. A rule that says deny outweighs those that allow; where it is
+ * not even known which rules match, the file's own policy speaks. */
 static void answer_failure(const struct sl_limiter *limiter, struct sluice_decision *out)
 {
     nobody_decided(SLUICE_REASON_STORE, out);
+    if (limiter->claim_count == 0)
+        out->allowed = limiter->rules->settings.on_store_failure != SL_FAIL_DENY;
     for (size_t i = 0; i < limiter->claim_count; i++) {
         const struct sl_rule *rule = limiter->matched[i];
         if (rule->shadow || rule->on_store_failure != SL_FAIL_DENY)
@@ -224,10 +227,12 @@ int sl_limiter_decide(struct sl_limiter *limiter, const struct sluice_request *r
         .claim_count = limiter->claim_count,
     };
     int status = sl_store_decide(limiter->store, &bundle);
-    if (status == SLUICE_OK)
+    if (status == SLUICE_OK) {
         summarise(limiter, &bundle, out);
-    else
+    } else {
         answer_failure(limiter, out);
+        limiter->claim_count = 0; /* there is nothing to explain */
+    }
     return status;
 }
 

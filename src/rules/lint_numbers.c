@@ -185,3 +185,35 @@ void sl_lint_huge_log(struct sl_lint *lint, const struct sl_rule *rule)
                      "which keeps 84 bits of state",
                      rule->name, sl_lint_memory(lint, most), sl_lint_tier(lint, most_slot), most);
 }
+
+/* Does the identifier say of itself which tier it has? Users, clients and
+ * tenants have one; an address does not. */
+static bool tells_tiers_apart(const struct sl_rule *rule)
+{
+    for (size_t i = 0; i < rule->per_count; i++) {
+        enum sl_attribute attribute = rule->per[i].attribute;
+        if (attribute != SL_ATTR_GLOBAL && attribute != SL_ATTR_IP &&
+            attribute != SL_ATTR_RESOURCE && attribute != SL_ATTR_METHOD)
+            return true;
+    }
+    return false;
+}
+
+/* A bucket's debt is cut to the capacity it is decided under. */
+void sl_lint_shared_bucket(struct sl_lint *lint, const struct sl_rule *rule)
+{
+    const struct sl_numbers *first = sl_lint_numbers(lint, rule);
+    if (!rule->algo->is_bucket || !first || tells_tiers_apart(rule))
+        return;
+    for (size_t slot = 1; slot <= lint->rules->tier_count; slot++) {
+        if (!sl_lint_reaches(lint, rule, slot) ||
+            rule->numbers[slot].limit.capacity == first->limit.capacity)
+            continue;
+        sl_lint_warn(lint, rule,
+                     "`%s` counts callers of several tiers in one bucket: a request of a smaller "
+                     "tier, denied or not, cuts the debt to its own capacity, and the larger tier "
+                     "gets the rest again; count per `tier` too, or use a window",
+                     rule->name);
+        return;
+    }
+}

@@ -68,7 +68,7 @@ def test_without_a_command_it_asks_which(arguments):
 def test_a_slip_of_the_fingers_is_recognised(name, meant):
     done = run(name)
     assert done.code == 2
-    assert done.err == (f"sluice: unknown command `{name}`, did you mean `{meant}`?; "
+    assert done.err == (f"sluice: unknown command `{name}` (did you mean `{meant}`?); "
                         "try `sluice --help`\n")
 
 

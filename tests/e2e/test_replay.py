@@ -224,13 +224,19 @@ def test_the_store_of_the_rules_is_not_touched(rules):
 
 
 @pytest.mark.parametrize("store, error", [
-    ("redis://localhost", "Redis"), ("sqlite:x", "`--store sqlite:x`"), ("", "`--store `"),
+    ("redis://localhost", "Redis"), ("sqlite:x", "`--store`: "), ("", "`--store`: "),
 ])
 def test_a_store_that_is_none_is_refused(rules, store, error):
     done = replay(rules, line(5), "--store", store)
     assert done.code == 2
     assert error in done.err
     assert done.out == ""
+
+
+def test_a_password_is_not_repeated(rules):
+    done = replay(rules, line(5), "--store", "redis://u:secret@host:99999/0")
+    assert done.code == 2
+    assert "secret" not in done.err
 
 
 @pytest.mark.parametrize("arguments, error", [

@@ -1,6 +1,38 @@
-/* The bounds of algorithms.md, held against every admission so far. Only for
- * scenarios with one limit and a clock that does not go back. */
+/* The bounds of the algorithms, held against every admission so far, for a clock
+ * that does not go back. Where the limit changes under the key it is the bound
+ * of the most generous: largest capacity, fastest rate. (Buckets are left out
+ * where the capacity itself changes: a smaller one cuts the debt, as
+ * docs/algorithms.md says.) */
 #include "props/scenario.h"
+
+static uint64_t largest_capacity(const struct scenario *scenario)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < scenario->limit_count; i++)
+        if (scenario->limits[i].in.capacity > largest)
+            largest = scenario->limits[i].in.capacity;
+    return largest;
+}
+
+static bool one_capacity(const struct scenario *scenario)
+{
+    for (size_t i = 1; i < scenario->limit_count; i++)
+        if (scenario->limits[i].in.capacity != scenario->limits[0].in.capacity)
+            return false;
+    return true;
+}
+
+/* Tokens per 10^15 seconds: every decimal of a scenario has at most 9 places. */
+static sl_u128 fastest_rate(const struct scenario *scenario)
+{
+    sl_u128 fastest = 0;
+    for (size_t i = 0; i < scenario->limit_count; i++) {
+        struct sl_decimal rate = scenario->limits[i].in.rate;
+        sl_u128 scaled = (sl_u128)rate.digits * sl_power_of_ten(15 - rate.places);
+        fastest = scaled > fastest ? scaled : fastest;
+    }
+    return fastest;
+}
 
 /* Units admitted from entry `first` to the newest. */
 static uint64_t units_since(const struct world *world, size_t first)
@@ -15,7 +47,7 @@ static const char *check_interval(const struct scenario *scenario, int64_t elaps
                                   uint64_t units, bool same_window)
 {
     const struct sl_limit *limit = &scenario->limits[0].limit;
-    uint64_t capacity = (uint64_t)limit->capacity;
+    uint64_t capacity = largest_capacity(scenario);
     bool in_window = elapsed_us < limit->window_us;
     if (scenario->algo == &sl_sliding_window_log)
         return in_window && units > capacity ? "P4: more than the limit in a window" : NULL;
@@ -26,11 +58,10 @@ static const char *check_interval(const struct scenario *scenario, int64_t elaps
                                                  : NULL;
     }
     /* P6 too: capacity + elapsed · rate, the rate as written, not as rounded. */
-    if (units <= capacity)
+    if (units <= capacity || !one_capacity(scenario))
         return NULL;
-    struct sl_decimal rate = scenario->limits[0].in.rate;
-    sl_u128 refilled = (sl_u128)(uint64_t)elapsed_us * rate.digits;
-    sl_u128 unit = (sl_u128)1000000 * sl_power_of_ten(rate.places);
+    sl_u128 refilled = (sl_u128)(uint64_t)elapsed_us * fastest_rate(scenario);
+    sl_u128 unit = (sl_u128)1000000 * sl_power_of_ten(15);
     return (units - capacity) * unit > refilled ? "P4: more than capacity and refill" : NULL;
 }
 

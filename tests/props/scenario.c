@@ -43,14 +43,15 @@ static struct sl_decimal random_rate(void)
     return (struct sl_decimal){ 1 + random_below(1000000), (uint32_t)random_below(6) };
 }
 
-/* Composed as the rules file would; draws again what it would refuse. */
+/* Composed as the rules file would; draws again what it would refuse. A
+ * capacity of 0 is drawn too. */
 static void random_limit(struct scenario_limit *out, const struct sl_algo *algo, int64_t window_us,
-                         bool first_request)
+                         bool first_request, uint64_t capacity)
 {
     do {
         out->in = (struct sl_numbers_in){
             .algo = algo,
-            .capacity = random_capacity(algo, window_us),
+            .capacity = capacity ? capacity : random_capacity(algo, window_us),
             .capacity_scale = one,
             .rate_scale = one,
             .burst = one,
@@ -68,8 +69,10 @@ void scenario_init(struct scenario *scenario, const struct sl_algo *algo, bool f
     int64_t window_us = random_window_us();
     *scenario = (struct scenario){ .algo = algo, .steady_clock = random_below(2) };
     scenario->limit_count = random_below(3) ? 1 : LIMITS_MAX;
+    bool same_capacity = random_below(2);
     for (size_t i = 0; i < scenario->limit_count; i++)
-        random_limit(&scenario->limits[i], algo, window_us, first_request);
+        random_limit(&scenario->limits[i], algo, window_us, first_request,
+                     same_capacity && i ? scenario->limits[0].in.capacity : 0);
     scenario->start_us = random_below(4) ? INT64_C(1700000000000000) : 0;
     if (random_below(4) == 0)
         scenario->start_us -= scenario->start_us % window_us;

@@ -43,6 +43,8 @@ struct world {
     int64_t now_us;
     int64_t retry_us; /* of the last answer, 0 if none */
     int64_t reset_us;
+    bool written;        /* there is a state, */
+    uint32_t token_form; /* and this is the token time it was written under */
     struct admitted ledger[OPS_MAX];
     size_t ledger_count;
 };

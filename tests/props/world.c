@@ -108,13 +108,16 @@ static const char *check_free(const struct sl_figures *before, const struct sl_c
     return NULL;
 }
 
-/* P5: nobody waits longer than one span for the stored time to come, and then
- * as long as its state lasts. */
+/* P5: nobody waits longer than one span for a stored time to come, and then as
+ * long as its state lasts, which is one span more. A bucket's debt is all there
+ * is of it. */
 static const char *check_lockout(const struct scenario *scenario, const struct sl_claim *claim)
 {
     int64_t span_us = limit_span_us(scenario->algo, &claim->limit);
     int64_t most_us = scenario->algo->is_bucket ? span_us + 1 : 2 * span_us;
-    return claim->answer.retry_after_us > most_us ? "P5: locked out for longer than a span" : NULL;
+    return claim->answer.retry_after_us > most_us
+               ? "P5: locked out by a stored time for longer than it may"
+               : NULL;
 }
 
 /* P5 for a single step back: what is left may not grow by it. Buckets and a
@@ -159,13 +162,15 @@ static const char *check_all(struct world *world, const struct scenario *scenari
     if (!broken)
         broken = check_carry(world, scenario, op, claim);
     /* A peek saves no repair, so what it says of later holds only if somebody
-     * else's request does. */
-    bool settled = !op.peek || !claim->answer.repair;
+     * else's request does. Nor does a denial save a debt carried over from a
+     * token time that is only known roughly. */
+    bool settled = (!op.peek || !claim->answer.repair) &&
+                   (!world->written || world->token_form == claim->limit.token_form);
     if (!broken && settled)
         broken = check_retry(world, scenario, op, claim);
     if (!broken && settled && claim->limit.capacity)
         broken = check_reset(world, scenario, op, claim);
-    if (!broken && scenario->steady_clock && scenario->limit_count == 1)
+    if (!broken && scenario->steady_clock)
         broken = ledger_check(world, scenario);
     return broken;
 }
@@ -182,6 +187,10 @@ const char *world_step(struct world *world, const struct scenario *scenario, str
         return broken;
     if (claim.allowed && op.cost && !op.peek)
         world->ledger[world->ledger_count++] = (struct admitted){ op.at_us, op.cost };
+    if (!op.peek && ((claim.allowed && op.cost) || claim.answer.repair)) {
+        world->written = true;
+        world->token_form = claim.limit.token_form;
+    }
     world->now_us = op.at_us;
     world->retry_us = claim.answer.retry_after_us > 0 ? claim.answer.retry_after_us : 0;
     world->reset_us = claim.figures.reset_at_us;

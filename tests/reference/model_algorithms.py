@@ -13,13 +13,15 @@ for what the specification itself rounds.
 
 `how` tells how a stored state was read: PLAIN, BELIEVED (it lies ahead of now
 by at most one span), REPAIRED (farther: the fullest legal state takes its
-place) or CONVERTED (a bucket's debt was carried to another token time).  The
-last two are saved even by a denial.
+place), CONVERTED (a bucket's debt was carried to another token time, from one
+that is known exactly) or CARRIED (from one that is known roughly).  REPAIRED
+and CONVERTED are saved even by a denial.
 """
 
 from collections import namedtuple
 
-PLAIN, BELIEVED, REPAIRED, CONVERTED = "plain", "believed", "repaired", "converted"
+PLAIN, BELIEVED, REPAIRED = "plain", "believed", "repaired"
+CONVERTED, CARRIED = "converted", "carried"
 
 Limit = namedtuple("Limit", "units token_ns")
 """The effective limit: L or C, and for buckets the time T of one token."""
@@ -172,16 +174,18 @@ class SlidingWindowCounter:
 
 
 def short_token_time(token_ns):
-    """The rounded token time that a bucket's state remembers.
+    """What a bucket's state remembers of a token time: (value, is it exact?).
 
-    The better of two roundings, both downwards, so that a conversion rounds
-    against the caller: 17 bits of decimal mantissa, or the 16 highest bits.
+    Exact if m·10^k says it with m in 17 bits; else its 16 highest bits, rounded
+    down, so that a conversion rounds against the caller.
     """
-    power = 1
-    while token_ns // power >= 1 << 17:
-        power *= 10
-    cut = max(0, token_ns.bit_length() - 16)
-    return max(token_ns // power * power, token_ns >> cut << cut)
+    mantissa = token_ns
+    while mantissa >= 1 << 17 and mantissa % 10 == 0:
+        mantissa //= 10
+    if mantissa < 1 << 17:
+        return token_ns, True
+    cut = token_ns.bit_length() - 16
+    return token_ns >> cut << cut, False
 
 
 class Bucket:
@@ -198,13 +202,11 @@ class Bucket:
             return 0, PLAIN
         full_at, written_under = state
         debt, how = full_at - now * 1000, PLAIN
-        token = short_token_time(limit.token_ns)
-        if token != written_under:
-            debt, how = ceil_div(debt * token, written_under), CONVERTED
+        if short_token_time(limit.token_ns) != written_under:
+            token, exact = written_under
+            debt, how = ceil_div(debt * limit.token_ns, token), CONVERTED if exact else CARRIED
         fullest = limit.units * limit.token_ns
-        if debt > fullest:
-            return fullest, how if how is CONVERTED else REPAIRED
-        return debt, how
+        return (fullest, REPAIRED) if debt > fullest else (debt, how)
 
     def wait(self, view, now, limit, cost):
         missing = view + (cost - limit.units) * limit.token_ns

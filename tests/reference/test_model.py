@@ -135,11 +135,12 @@ def test_trust_is_floored_to_thousandths():
 
 
 def test_short_token_times():
-    assert short_token_time(10**8) == 10**8
-    assert short_token_time(65537) == 65537
-    assert short_token_time(131072) == 131072
-    assert short_token_time(131079) == 131076
-    assert short_token_time(12048192772) == 45960 << 18
+    assert short_token_time(10**8) == (10**8, True)
+    assert short_token_time(65537) == (65537, True)
+    assert short_token_time(131071) == (131071, True)
+    assert short_token_time(131072) == (131072, False)
+    assert short_token_time(131079) == (131076, False)
+    assert short_token_time(12048192772) == (45960 << 18, False)
 
 
 def test_a_rate_cut_to_a_tenth_hands_out_nothing():

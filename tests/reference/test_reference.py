@@ -32,7 +32,7 @@ MUST_BE_SEEN = (
     + [f"cost_exceeds_limit {kind}" for kind in KINDS]
     + [f"repaired {kind}" for kind in KINDS]
     + [f"believed {kind}" for kind in KINDS if kind not in BUCKETS]
-    + [f"converted {kind}" for kind in BUCKETS]
+    + [f"{how} {kind}" for kind in BUCKETS for how in ("converted", "carried")]
     + [f"reason {reason}" for reason in (
         "ok", "exempt", "no_rule", "rate_limit_exceeded", "burst_blocked",
         "cost_exceeds_limit", "missing_identity", "shadow")]

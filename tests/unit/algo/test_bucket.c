@@ -179,12 +179,11 @@ static void a_rate_that_goes_to_and_fro_adds_nothing(void **unused)
     struct sl_state state = { 0 };
     take(bucket, &three, &state, 0, 50);
     int64_t reset_us = reset_of(bucket, &three, &state, 0);
-    for (int i = 0; i < 1000; i++) { /* a denial each time, which saves what it carries */
-        assert_true(decide_and_charge(bucket, &seven, &state, 0, 60).repair);
-        assert_true(decide_and_charge(bucket, &three, &state, 0, 60).repair);
+    for (int i = 0; i < 1000; i++) { /* denied each time; nothing that is rough is saved */
+        assert_false(decide_and_charge(bucket, &seven, &state, 0, 60).repair);
+        assert_false(decide_and_charge(bucket, &three, &state, 0, 60).repair);
     }
-    /* Each way rounds up to a whole nanosecond, and no more. */
-    assert_in_range(reset_of(bucket, &three, &state, 0), reset_us, reset_us + 4);
+    assert_int_equal(reset_of(bucket, &three, &state, 0), reset_us);
 }
 
 /* ---- refunds ---------------------------------------------------------------- */
@@ -320,7 +319,6 @@ static void check_short(int64_t token_ns)
     int64_t value_ns = sl_token_value(form);
     SAME(row, value_ns <= token_ns, true);
     SAME(row, (token_ns - value_ns) << 15 <= token_ns, true);
-    SAME(row, sl_token_short(value_ns), form);
 }
 
 static void short_token_times_are_exact(void **unused)
@@ -356,17 +354,6 @@ static void other_token_times_are_at_most_a_2_15th_short(void **unused)
         check_short(1 + unit_up_to(&seed, (INT64_C(1) << unit_up_to(&seed, 52)) - 1));
 }
 
-static void a_larger_token_time_never_has_a_smaller_form(void **unused)
-{
-    (void)unused;
-    uint64_t seed = 6;
-    for (int i = 0; i < 100000; i++) {
-        int64_t token_ns = 1 + unit_up_to(&seed, (INT64_C(1) << unit_up_to(&seed, 52)) - 1);
-        assert_true(sl_token_value(sl_token_short(token_ns)) <=
-                    sl_token_value(sl_token_short(token_ns + 1)));
-    }
-}
-
 static void any_22_bits_are_read_without_overflow(void **unused)
 {
     (void)unused;
@@ -394,7 +381,6 @@ int main(void)
         CLAIM(short_token_times_are_exact),
         CLAIM(token_times_of_round_rates_are_exact),
         CLAIM(other_token_times_are_at_most_a_2_15th_short),
-        CLAIM(a_larger_token_time_never_has_a_smaller_form),
         CLAIM(any_22_bits_are_read_without_overflow),
     };
     return RUN(tests);

@@ -38,7 +38,7 @@ static void an_ordinary_file_is_left_in_peace(void **unused)
            " limit: 10000/d }\n"
            "  - { name: token, resource: /oauth/token, per: client, algorithm: token_bucket,"
            " capacity: 5, refill_rate: 0.083, window: 60 }\n"
-           "  - { name: device, resource: /oauth/device, per: ip, algorithm: token_bucket,"
+           "  - { name: device, resource: /oauth/device, per: [ip, tier], algorithm: token_bucket,"
            " capacity: 10, refill_rate: 0.033, window: 60, burst_allowance: 1 }\n"
            "  - { name: login, resource: /login, per: [ip, user], algorithm: sliding_window_log,"
            " limit: 5/15m }\n"

@@ -20,8 +20,8 @@ static void a_fast_bucket_is_slowed_by_rounding(void **unused)
 {
     (void)unused;
 #define RATE(rate)                                                                                 \
-    "rules:\n  - { name: a, per: ip, algorithm: token_bucket, capacity: 100, refill_rate: " rate   \
-    " }\n"
+    RULES "  - { name: a, per: user, algorithm: token_bucket, capacity: 100, refill_rate: " rate   \
+          " }\n"
     warns(RATE("3000000"), "`a` refills up to 0.2 % slower than asked: a token takes whole "
                            "nanoseconds, here 334, which makes 2994011 a second");
     warns("tiers: { pro: { scale: 100 } }\n" RATE("30000"), "slower than asked for tier `pro`");
@@ -140,6 +140,26 @@ static void a_log_of_a_huge_limit_is_large(void **unused)
     silent("tiers: { big: { unlimited: true } }\n" LOG("user", "1000/h"));
 }
 
+static void a_bucket_that_tiers_share_is_cut_by_the_smallest(void **unused)
+{
+    (void)unused;
+#define SHARED(per)                                                                                \
+    "tiers: { pro: { scale: 10 } }\n" RULES "  - { name: a, per: " per                             \
+    ", algorithm: token_bucket, limit: 60/m, on_missing: deny }\n"
+    warns(SHARED("ip"), "`a` counts callers of several tiers in one bucket");
+    warns(SHARED("[resource, ip]"), "count per `tier` too, or use a window");
+    silent(SHARED("[ip, tier]"));
+    silent(SHARED("user"));
+    silent(SHARED("tenant"));
+    silent("tiers: { pro: { scale: 10 } }\n" RULES
+           "  - { name: a, per: ip, limit: 60/m, algorithm: fixed_window }\n");
+    silent("tiers: { pro: { scale: 1 } }\n" RULES
+           "  - { name: a, per: ip, limit: 60/m, algorithm: leaky_bucket }\n");
+    silent("tiers: { pro: { scale: 10 } }\n" RULES
+           "  - { name: a, per: ip, limit: 60/m, algorithm: leaky_bucket,"
+           " when: { tier: pro } }\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +171,7 @@ int main(void)
         cmocka_unit_test(a_guard_allows_for_full_trust),
         cmocka_unit_test(a_guard_is_never_advised_a_threshold_that_it_cannot_have),
         cmocka_unit_test(a_log_of_a_huge_limit_is_large),
+        cmocka_unit_test(a_bucket_that_tiers_share_is_cut_by_the_smallest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,6 +249,23 @@ static void many_claims_at_once_find_room(void **unused)
     assert_true(decide(NULL, 0, 5 * S, 1)); /* nobody minds */
 }
 
+/* As many as make the first table exactly full if guards were not counted: a
+ * full table would be searched for ever. */
+static void guards_find_room_beside_their_claims(void **unused)
+{
+    (void)unused;
+    enum { CLAIMS = 512 };
+    static const struct sl_guard guard = { .window_us = S, .penalty_us = S, .threshold = 5 };
+    static struct sl_claim claims[CLAIMS];
+    for (uint64_t i = 0; i < CLAIMS; i++) {
+        claims[i] = fixed_on(2 * i + 1, 2);
+        claims[i].guard = &guard;
+        claims[i].guard_key = (struct sl_hash128){ 2 * i + 2, i };
+    }
+    assert_true(decide(claims, CLAIMS, 5 * S, 1));
+    assert_int_equal(left(fixed_on(UINT64_MAX, 2), 5 * S), 2);
+}
+
 static void without_a_time_the_stores_own_clock_decides(void **unused)
 {
     (void)unused;
@@ -291,6 +308,7 @@ int main(void)
         ON_A_STORE(a_denied_log_needs_no_ring),
         ON_A_STORE(nothing_is_forgotten_while_the_table_grows),
         ON_A_STORE(many_claims_at_once_find_room),
+        ON_A_STORE(guards_find_room_beside_their_claims),
         ON_A_STORE(without_a_time_the_stores_own_clock_decides),
         ON_A_STORE(every_store_has_a_secret_of_its_own),
     };
