@@ -92,7 +92,7 @@ static uint32_t form_of(const struct sl_state *state)
 int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *state,
                           int64_t now_us, bool *repair)
 {
-    sl_bits bits = sl_state_bits(state);
+    sl_u128 bits = sl_state_bits(state);
     int64_t debt_ns = (int64_t)(bits >> TOKEN_BITS) - now_us * 1000;
     *repair = false;
     if (debt_ns <= 0)
@@ -110,24 +110,26 @@ int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *s
 
 static void put(const struct sl_limit *limit, struct sl_state *state, int64_t full_at_ns)
 {
-    sl_state_put(state, (sl_bits)(uint64_t)full_at_ns << TOKEN_BITS | limit->token_form);
+    sl_state_put(state, (sl_u128)(uint64_t)full_at_ns << TOKEN_BITS | limit->token_form);
+}
+
+struct sl_answer sl_bucket_answer(const struct sl_limit *limit, int64_t debt_ns, uint32_t cost)
+{
+    if (cost > limit->capacity)
+        return (struct sl_answer){ .retry_after_us = SL_NEVER };
+    int64_t over_ns = debt_ns + cost * limit->token_ns - span_ns(limit);
+    if (over_ns > 0)
+        return (struct sl_answer){ .retry_after_us = sl_div_ceil(over_ns, 1000) };
+    return (struct sl_answer){ .allowed = true };
 }
 
 struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_state *state,
                                   struct sl_ask ask)
 {
-    struct sl_answer answer = { .allowed = true };
-    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &answer.repair);
-    if (ask.cost > limit->capacity) {
-        answer.allowed = false;
-        answer.retry_after_us = SL_NEVER;
-        return answer;
-    }
-    int64_t over_ns = debt_ns + ask.cost * limit->token_ns - span_ns(limit);
-    if (over_ns > 0) {
-        answer.allowed = false;
-        answer.retry_after_us = sl_div_ceil(over_ns, 1000);
-    }
+    bool repair;
+    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
+    struct sl_answer answer = sl_bucket_answer(limit, debt_ns, ask.cost);
+    answer.repair = repair;
     return answer;
 }
 

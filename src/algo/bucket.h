@@ -9,6 +9,9 @@
 int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *state,
                           int64_t now_us, bool *repair);
 
+/* May `cost` more be owed on top of this debt? `repair` is left to the caller. */
+struct sl_answer sl_bucket_answer(const struct sl_limit *limit, int64_t debt_ns, uint32_t cost);
+
 struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_state *state,
                                   struct sl_ask ask);
 void sl_bucket_charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);

@@ -9,9 +9,11 @@
 static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
                                struct sl_ask ask)
 {
-    struct sl_answer answer = sl_bucket_decide(limit, state, ask);
     bool repair;
-    answer.delay_us = sl_div_ceil(sl_bucket_debt_ns(limit, state, ask.now_us, &repair), 1000);
+    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
+    struct sl_answer answer = sl_bucket_answer(limit, debt_ns, ask.cost);
+    answer.repair = repair;
+    answer.delay_us = sl_div_ceil(debt_ns, 1000);
     return answer;
 }
 

@@ -68,7 +68,7 @@ static uint32_t pair_bits(const struct layout *layout)
 static struct windows unpack(const struct sl_limit *limit, const struct sl_state *state)
 {
     const struct layout *layout = layout_of(limit->window_us);
-    sl_bits bits = sl_state_bits(state);
+    sl_u128 bits = sl_state_bits(state);
     uint64_t radix = (UINT64_C(1) << layout->count_bits) + 1;
     uint64_t pair = (uint64_t)bits & ((UINT64_C(1) << pair_bits(layout)) - 1);
     /* The end was rounded up to a unit, and a unit is at most a window: the
@@ -87,7 +87,7 @@ static void pack(const struct sl_limit *limit, struct sl_state *state, struct wi
     uint64_t end_us = (uint64_t)(windows.start_us + 2 * limit->window_us);
     uint64_t unit = UINT64_C(1) << layout->unit_bits;
     uint64_t end = (end_us + unit - 1) >> layout->unit_bits;
-    sl_state_put(state, (sl_bits)end << pair_bits(layout) | pair);
+    sl_state_put(state, (sl_u128)end << pair_bits(layout) | pair);
 }
 
 static struct windows windows_at(const struct sl_limit *limit, const struct sl_state *state,

@@ -10,15 +10,14 @@
 #define SL_ALGO_STATE_H
 
 #include "algo/algo.h"
+#include "base/number.h"
 
-__extension__ typedef unsigned __int128 sl_bits;
-
-static inline sl_bits sl_state_bits(const struct sl_state *state)
+static inline sl_u128 sl_state_bits(const struct sl_state *state)
 {
-    return (sl_bits)state->hi << 64 | state->lo;
+    return (sl_u128)state->hi << 64 | state->lo;
 }
 
-static inline void sl_state_put(struct sl_state *state, sl_bits bits)
+static inline void sl_state_put(struct sl_state *state, sl_u128 bits)
 {
     state->lo = (uint64_t)bits;
     state->hi = (uint64_t)(bits >> 64);
@@ -27,7 +26,7 @@ static inline void sl_state_put(struct sl_state *state, sl_bits bits)
 /* until_us below 2^52, count below 2^32 */
 static inline void sl_state_put_dated(struct sl_state *state, int64_t until_us, uint32_t count)
 {
-    sl_state_put(state, (sl_bits)(uint64_t)until_us << 32 | count);
+    sl_state_put(state, (sl_u128)(uint64_t)until_us << 32 | count);
 }
 
 static inline int64_t sl_state_until_us(const struct sl_state *state)

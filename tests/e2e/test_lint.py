@@ -44,6 +44,11 @@ def problems(path, stdout):
     return found
 
 
+def test_the_corpus_is_there():
+    """An empty folder would make the tests below pass by doing nothing."""
+    assert len(names("bad")) >= 200 and len(names("good")) >= 20
+
+
 @pytest.mark.parametrize("name", names("bad"))
 def test_a_bad_file_is_refused_with_every_problem_in_its_place(name):
     path = RULES / "bad" / name
