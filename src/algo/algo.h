@@ -50,7 +50,11 @@ struct sl_limit {
 
 /* What a store keeps for one claim. Only the low 20 bits of `hi` are used.
  * The log also has a ring of admission times; `ring_len` is at least the
- * capacity of every limit that the state is used with. */
+ * capacity of every limit that the state is used with. Others may use the ring
+ * at the same time: `charge` then only writes into it what this state says
+ * already, whether or not the new state is saved; a decision is good if the
+ * state that was saved is still the same after it. What needs a ring of its
+ * own is said at `charge_most`. */
 struct sl_state {
     uint64_t lo;
     uint64_t hi;
@@ -77,12 +81,33 @@ struct sl_figures {
     int64_t reset_at_us;
 };
 
+/* What `take` finds out in one pass. */
+struct sl_taken {
+    struct sl_answer answer;
+    struct sl_figures figures; /* after the charge, if there was one */
+};
+
+/* How a state says by itself when it is as good as fresh. These are numbers of
+ * docs/table.md, hence permanent. */
+enum sl_dating {
+    SL_DATED_NOT,
+    SL_DATED_US, /* 52 bits, µs */
+    SL_DATED_FROM_1M,
+    SL_DATED_FROM_1S,
+    SL_DATED_FROM_1MS, /* the counter, by window */
+    SL_DATED_NS,       /* 62 bits, ns */
+    SL_DATED_FROZEN,   /* a ring that is being moved */
+    SL_DATED_RING      /* 52 bits, µs */
+};
+
 struct sl_algo {
     const char *name;
-    bool is_bucket;   /* numbers: capacity and refill rate; else capacity and window */
-    bool takes_burst; /* burst_allowance */
-    bool takes_align; /* align */
-    bool keeps_ring;  /* then `move_ring` is there too */
+    uint32_t number;       /* of docs/table.md, permanent */
+    enum sl_dating dating; /* the counter's: SL_DATED_FROM_1M, and its window says the rest */
+    bool is_bucket;        /* numbers: capacity and refill rate; else capacity and window */
+    bool takes_burst;      /* burst_allowance */
+    bool takes_align;      /* align */
+    bool keeps_ring;       /* then `charge_most` and `move_ring` are there too */
 
     /* Windows: the largest limit the state can hold for windows of this length,
      * and what to tell who wants more. A bucket's span is bounded instead. */
@@ -95,13 +120,30 @@ struct sl_algo {
     struct sl_figures (*figures)(const struct sl_limit *limit, const struct sl_state *state,
                                  int64_t now_us);
 
+    /* decide, charge if allowed, and figures in one pass, for the common case:
+     * a cost above 0, and a state that needs no repair. False: it does, and
+     * nothing was done. NULL: there is no shorter way than the three. */
+    bool (*take)(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                 struct sl_taken *out);
+
     /* Takes back a charge of ask.cost made at charged_at_us under this limit, as
      * far as it still counts at ask.now_us. False: nothing of it did, or there
      * is no telling. */
     bool (*refund)(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                    int64_t charged_at_us);
 
-    /* Goes on in a longer ring, all zero; the old one is the caller's again. */
+    /* Charges what has been used already, even past the limit: as far as one span
+     * of debt, so that nobody is locked out for longer. */
+    void (*overcharge)(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);
+
+    /* The largest cost that `charge` records without writing new entries into
+     * the ring. More than that, a repair, `refund` and `move_ring` write entries
+     * directly, so a store whose rings are shared calls those on a private copy
+     * of the ring, which `move_ring` makes. */
+    uint32_t (*charge_most)(uint32_t ring_len);
+
+    /* Goes on in another ring, all zero and not shorter; the old one is only
+     * read, and the caller's again. */
     void (*move_ring)(struct sl_state *state, uint64_t *ring, uint32_t ring_len);
 };
 

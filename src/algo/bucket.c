@@ -140,15 +140,45 @@ void sl_bucket_charge(const struct sl_limit *limit, struct sl_state *state, stru
     put(limit, state, ask.now_us * 1000 + debt_ns + ask.cost * limit->token_ns);
 }
 
+static struct sl_figures figures_of(const struct sl_limit *limit, int64_t debt_ns, int64_t now_us)
+{
+    return (struct sl_figures){
+        .remaining = (span_ns(limit) - debt_ns) / limit->token_ns,
+        .reset_at_us = now_us + sl_div_ceil(debt_ns, 1000),
+    };
+}
+
 struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct sl_state *state,
                                     int64_t now_us)
 {
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, now_us, &repair);
-    return (struct sl_figures){
-        .remaining = (span_ns(limit) - debt_ns) / limit->token_ns,
-        .reset_at_us = now_us + sl_div_ceil(debt_ns, 1000),
-    };
+    return figures_of(limit, debt_ns, now_us);
+}
+
+bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                    struct sl_taken *out)
+{
+    int64_t full_at_ns = (int64_t)(sl_state_bits(state) >> TOKEN_BITS);
+    int64_t debt_ns = sl_max_i64(full_at_ns - ask.now_us * 1000, 0);
+    if (debt_ns > 0 && (form_of(state) != limit->token_form || debt_ns > span_ns(limit)))
+        return false;
+    out->answer = sl_bucket_answer(limit, debt_ns, ask.cost);
+    if (out->answer.allowed) {
+        debt_ns += ask.cost * limit->token_ns;
+        put(limit, state, ask.now_us * 1000 + debt_ns);
+    }
+    out->figures = figures_of(limit, debt_ns, ask.now_us);
+    return true;
+}
+
+void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+{
+    bool repair;
+    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
+    int64_t cost = sl_min_i64(ask.cost, limit->capacity);
+    debt_ns = sl_min_i64(debt_ns + cost * limit->token_ns, span_ns(limit));
+    put(limit, state, ask.now_us * 1000 + debt_ns);
 }
 
 /* Which part of the charge time has paid already is not recorded; that it

@@ -19,6 +19,9 @@ struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct s
                                     int64_t now_us);
 bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                       int64_t charged_at_us);
+bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                    struct sl_taken *out);
+void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);
 
 /* A token time in 22 bits, and back. Exact for every m·10^k with m below 2^17,
  * which is what people write; else rounded down by less than 2^-15. Equal times

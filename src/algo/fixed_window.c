@@ -44,16 +44,22 @@ static struct window window_at(const struct sl_limit *limit, const struct sl_sta
     return (struct window){ until_us(limit, now_us), limit->capacity, true };
 }
 
+static struct sl_answer answer_in(const struct sl_limit *limit, const struct window *window,
+                                  struct sl_ask ask)
+{
+    struct sl_answer answer = { .allowed = true, .repair = window->repaired };
+    if (ask.cost == 0 || window->count + ask.cost <= limit->capacity)
+        return answer;
+    answer.allowed = false;
+    answer.retry_after_us = ask.cost > limit->capacity ? SL_NEVER : window->until_us - ask.now_us;
+    return answer;
+}
+
 static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
                                struct sl_ask ask)
 {
     struct window window = window_at(limit, state, ask.now_us);
-    struct sl_answer answer = { .allowed = true, .repair = window.repaired };
-    if (ask.cost == 0 || window.count + ask.cost <= limit->capacity)
-        return answer;
-    answer.allowed = false;
-    answer.retry_after_us = ask.cost > limit->capacity ? SL_NEVER : window.until_us - ask.now_us;
-    return answer;
+    return answer_in(limit, &window, ask);
 }
 
 static void charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
@@ -62,15 +68,35 @@ static void charge(const struct sl_limit *limit, struct sl_state *state, struct 
     sl_state_put_dated(state, window.until_us, (uint32_t)window.count + ask.cost);
 }
 
+static struct sl_figures figures_in(const struct sl_limit *limit, const struct window *window,
+                                    int64_t now_us)
+{
+    return (struct sl_figures){
+        .remaining = sl_max_i64(limit->capacity - window->count, 0),
+        .reset_at_us = window->count ? window->until_us : now_us,
+    };
+}
+
 static struct sl_figures figures(const struct sl_limit *limit, const struct sl_state *state,
                                  int64_t now_us)
 {
     struct window window = window_at(limit, state, now_us);
-    int64_t left = limit->capacity - window.count;
-    return (struct sl_figures){
-        .remaining = left > 0 ? left : 0,
-        .reset_at_us = window.count ? window.until_us : now_us,
-    };
+    return figures_in(limit, &window, now_us);
+}
+
+static bool take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                 struct sl_taken *out)
+{
+    struct window window = window_at(limit, state, ask.now_us);
+    if (window.repaired)
+        return false;
+    out->answer = answer_in(limit, &window, ask);
+    if (out->answer.allowed) {
+        window.count += ask.cost;
+        sl_state_put_dated(state, window.until_us, (uint32_t)window.count);
+    }
+    out->figures = figures_in(limit, &window, ask.now_us);
+    return true;
 }
 
 static bool refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
@@ -86,6 +112,13 @@ static bool refund(const struct sl_limit *limit, struct sl_state *state, struct 
     return true;
 }
 
+static void overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+{
+    struct window window = window_at(limit, state, ask.now_us);
+    int64_t count = sl_min_i64(window.count + ask.cost, UINT32_MAX);
+    sl_state_put_dated(state, window.until_us, (uint32_t)count);
+}
+
 static int64_t capacity_max(int64_t window_us)
 {
     (void)window_us;
@@ -94,11 +127,15 @@ static int64_t capacity_max(int64_t window_us)
 
 const struct sl_algo sl_fixed_window = {
     .name = "fixed_window",
+    .number = 1,
+    .dating = SL_DATED_US,
     .takes_align = true,
     .capacity_max = capacity_max,
     .too_large = "a fixed window counts to 4294967295 at the most; use a lower capacity",
     .decide = decide,
     .charge = charge,
     .figures = figures,
+    .take = take,
     .refund = refund,
+    .overcharge = overcharge,
 };

@@ -164,3 +164,8 @@ struct sl_guard_answer sl_guard_peek(const struct sl_guard *guard, const struct 
     struct view view = view_at(guard, state, now_us);
     return (struct sl_guard_answer){ .blocked_until_us = view.blocked_until_us };
 }
+
+bool sl_guard_is_loud(const struct sl_state *state)
+{
+    return (state->lo & 3) != QUIET;
+}

@@ -31,4 +31,7 @@ struct sl_guard_answer sl_guard_count(const struct sl_guard *guard, struct sl_st
 struct sl_guard_answer sl_guard_peek(const struct sl_guard *guard, const struct sl_state *state,
                                      int64_t now_us);
 
+/* Has it warned or blocked somebody? Such a state is not given up for want of room. */
+bool sl_guard_is_loud(const struct sl_state *state);
+
 #endif

@@ -17,11 +17,26 @@ static struct sl_answer decide(const struct sl_limit *limit, const struct sl_sta
     return answer;
 }
 
+static bool take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                 struct sl_taken *out)
+{
+    bool repair;
+    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
+    if (repair || !sl_bucket_take(limit, state, ask, out))
+        return false;
+    out->answer.delay_us = sl_div_ceil(debt_ns, 1000);
+    return true;
+}
+
 const struct sl_algo sl_leaky_bucket = {
     .name = "leaky_bucket",
+    .number = 5,
+    .dating = SL_DATED_NS,
     .is_bucket = true,
     .decide = decide,
     .charge = sl_bucket_charge,
     .figures = sl_bucket_figures,
+    .take = take,
     .refund = sl_bucket_refund,
+    .overcharge = sl_bucket_overcharge,
 };

@@ -65,6 +65,20 @@ static uint32_t pair_bits(const struct layout *layout)
     return 2 * layout->count_bits + 1;
 }
 
+/* p of a pair. The divisor is written out because dividing by a constant is a
+ * multiplication. */
+static uint64_t previous_of(const struct layout *layout, uint64_t pair)
+{
+    switch (layout->count_bits) {
+    case 28:
+        return pair / ((UINT64_C(1) << 28) + 1);
+    case 25:
+        return pair / ((UINT64_C(1) << 25) + 1);
+    default:
+        return pair / ((UINT64_C(1) << 20) + 1);
+    }
+}
+
 static struct windows unpack(const struct sl_limit *limit, const struct sl_state *state)
 {
     const struct layout *layout = layout_of(limit->window_us);
@@ -75,8 +89,9 @@ static struct windows unpack(const struct sl_limit *limit, const struct sl_state
      * last window edge at or before the rounded end is the end itself. */
     int64_t end_us = (int64_t)(bits >> pair_bits(layout)) << layout->unit_bits;
     int64_t edge_us = sl_aligned_start_us(end_us, limit->window_us);
-    return (struct windows){ edge_us - 2 * limit->window_us, (int64_t)(pair / radix),
-                             (int64_t)(pair % radix), false };
+    uint64_t previous = previous_of(layout, pair);
+    return (struct windows){ edge_us - 2 * limit->window_us, (int64_t)previous,
+                             (int64_t)(pair - previous * radix), false };
 }
 
 static void pack(const struct sl_limit *limit, struct sl_state *state, struct windows windows)
@@ -94,12 +109,15 @@ static struct windows windows_at(const struct sl_limit *limit, const struct sl_s
                                  int64_t now_us)
 {
     struct windows stored = unpack(limit, state);
+    bool counts = stored.previous != 0 || stored.current != 0;
+    if (counts && stored.start_us <= now_us && now_us < stored.start_us + limit->window_us)
+        return stored; /* almost always, and without a division */
     int64_t start_us = sl_aligned_start_us(now_us, limit->window_us);
-    if (stored.previous == 0 && stored.current == 0)
+    if (!counts)
         return (struct windows){ .start_us = start_us };
     if (stored.start_us >= start_us) {
         if (stored.start_us - now_us <= 2 * limit->window_us)
-            return stored; /* this window, or the clock stepped back: as of its start */
+            return stored; /* the clock stepped back: as of its start */
         return (struct windows){ start_us, limit->capacity, limit->capacity, true };
     }
     bool adjacent = start_us - stored.start_us == limit->window_us;
@@ -109,6 +127,8 @@ static struct windows windows_at(const struct sl_limit *limit, const struct sl_s
 static int64_t estimate_at(const struct sl_limit *limit, const struct windows *windows,
                            int64_t now_us)
 {
+    if (windows->previous == 0)
+        return windows->current;
     int64_t elapsed_us = sl_max_i64(now_us - windows->start_us, 0);
     return windows->current +
            sl_mul_div_floor(windows->previous, limit->window_us - elapsed_us, limit->window_us);
@@ -132,18 +152,23 @@ static int64_t passes_at_us(const struct sl_limit *limit, const struct windows *
            elapsed_until_us(limit, windows->current, limit->capacity - cost);
 }
 
+static struct sl_answer answer_in(const struct sl_limit *limit, const struct windows *windows,
+                                  int64_t estimate, struct sl_ask ask)
+{
+    struct sl_answer answer = { .allowed = true, .repair = windows->repaired };
+    if (ask.cost == 0 || estimate + ask.cost <= limit->capacity)
+        return answer;
+    answer.allowed = false;
+    answer.retry_after_us =
+        ask.cost > limit->capacity ? SL_NEVER : passes_at_us(limit, windows, ask.cost) - ask.now_us;
+    return answer;
+}
+
 static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
                                struct sl_ask ask)
 {
     struct windows windows = windows_at(limit, state, ask.now_us);
-    struct sl_answer answer = { .allowed = true, .repair = windows.repaired };
-    if (ask.cost == 0 || estimate_at(limit, &windows, ask.now_us) + ask.cost <= limit->capacity)
-        return answer;
-    answer.allowed = false;
-    answer.retry_after_us = ask.cost > limit->capacity
-                                ? SL_NEVER
-                                : passes_at_us(limit, &windows, ask.cost) - ask.now_us;
-    return answer;
+    return answer_in(limit, &windows, estimate_at(limit, &windows, ask.now_us), ask);
 }
 
 static void charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
@@ -160,15 +185,37 @@ static int64_t reset_at_us(const struct sl_limit *limit, const struct windows *w
     return windows->start_us + elapsed_until_us(limit, windows->previous, 0);
 }
 
+static struct sl_figures figures_in(const struct sl_limit *limit, const struct windows *windows,
+                                    int64_t estimate, int64_t now_us)
+{
+    return (struct sl_figures){
+        .remaining = sl_max_i64(limit->capacity - estimate, 0),
+        .reset_at_us = estimate ? reset_at_us(limit, windows) : now_us,
+    };
+}
+
 static struct sl_figures figures(const struct sl_limit *limit, const struct sl_state *state,
                                  int64_t now_us)
 {
     struct windows windows = windows_at(limit, state, now_us);
-    int64_t estimate = estimate_at(limit, &windows, now_us);
-    return (struct sl_figures){
-        .remaining = sl_max_i64(limit->capacity - estimate, 0),
-        .reset_at_us = estimate ? reset_at_us(limit, &windows) : now_us,
-    };
+    return figures_in(limit, &windows, estimate_at(limit, &windows, now_us), now_us);
+}
+
+static bool take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                 struct sl_taken *out)
+{
+    struct windows windows = windows_at(limit, state, ask.now_us);
+    if (windows.repaired)
+        return false;
+    int64_t estimate = estimate_at(limit, &windows, ask.now_us);
+    out->answer = answer_in(limit, &windows, estimate, ask);
+    if (out->answer.allowed) {
+        windows.current += ask.cost;
+        estimate += ask.cost;
+        pack(limit, state, windows);
+    }
+    out->figures = figures_in(limit, &windows, estimate, ask.now_us);
+    return true;
 }
 
 static bool refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
@@ -192,13 +239,26 @@ static int64_t capacity_max(int64_t window_us)
     return INT64_C(1) << layout_of(window_us)->count_bits;
 }
 
+/* Twice the limit weighs down to the limit within the next window. */
+static void overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+{
+    struct windows windows = windows_at(limit, state, ask.now_us);
+    int64_t most = sl_min_i64(2 * limit->capacity, capacity_max(limit->window_us));
+    windows.current = sl_max_i64(windows.current, sl_min_i64(windows.current + ask.cost, most));
+    pack(limit, state, windows);
+}
+
 const struct sl_algo sl_sliding_window_counter = {
     .name = "sliding_window_counter",
+    .number = 3,
+    .dating = SL_DATED_FROM_1M,
     .capacity_max = capacity_max,
     .too_large = "the counter holds at most 1048576 in a window below 1s, 33554432 below 1m and "
                  "268435456 from 1m on; use a lower capacity, a longer window or `fixed_window`",
     .decide = decide,
     .charge = charge,
     .figures = figures,
+    .take = take,
     .refund = refund,
+    .overcharge = overcharge,
 };

@@ -2,8 +2,9 @@
  * on top, what is counted below.
  *
  *   83                    32 31            0
- *   [ until, µs: 52 bits    | count: 32 bits ]      window and log
- *   [ until, coarse | p and n in mixed radix ]      counter
+ *   [ until, µs: 52 bits    | count: 32 bits ]      window
+ *   [ until, µs: 52 bits | count and pending ]      log, in mixed radix
+ *   [ until, coarse | p and n                ]      counter, in mixed radix
  *   [ full_at, ns: 62 bits       | token: 22 ]      bucket
  */
 #ifndef SL_ALGO_STATE_H
@@ -37,6 +38,32 @@ static inline int64_t sl_state_until_us(const struct sl_state *state)
 static inline uint32_t sl_state_count(const struct sl_state *state)
 {
     return (uint32_t)state->lo;
+}
+
+/* How this limit's states are dated. */
+static inline enum sl_dating sl_dating_of(const struct sl_algo *algo, const struct sl_limit *limit)
+{
+    if (algo->dating != SL_DATED_FROM_1M || limit->window_us >= 60000000)
+        return algo->dating;
+    return limit->window_us >= 1000000 ? SL_DATED_FROM_1S : SL_DATED_FROM_1MS;
+}
+
+/* When a state of 84 bits is as good as fresh, whatever its limit: rounded up. */
+static inline int64_t sl_fresh_at_us(enum sl_dating dating, uint64_t lo, uint64_t hi)
+{
+    sl_u128 bits = (sl_u128)hi << 64 | lo;
+    switch (dating) {
+    case SL_DATED_FROM_1M:
+        return (int64_t)(bits >> 57) << 25;
+    case SL_DATED_FROM_1S:
+        return (int64_t)(bits >> 51) << 19;
+    case SL_DATED_FROM_1MS:
+        return (int64_t)(bits >> 41) << 9;
+    case SL_DATED_NS:
+        return ((int64_t)(bits >> 22) + 999) / 1000;
+    default:
+        return (int64_t)(bits >> 32);
+    }
 }
 
 static inline int64_t sl_aligned_start_us(int64_t now_us, int64_t window_us)

@@ -6,10 +6,14 @@
 
 const struct sl_algo sl_token_bucket = {
     .name = "token_bucket",
+    .number = 4,
+    .dating = SL_DATED_NS,
     .is_bucket = true,
     .takes_burst = true,
     .decide = sl_bucket_decide,
     .charge = sl_bucket_charge,
     .figures = sl_bucket_figures,
+    .take = sl_bucket_take,
     .refund = sl_bucket_refund,
+    .overcharge = sl_bucket_overcharge,
 };

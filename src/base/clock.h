@@ -1,7 +1,8 @@
-/* The one place that reads a clock. */
+/* The one place that reads a clock, and sleeps by it. */
 #ifndef SL_BASE_CLOCK_H
 #define SL_BASE_CLOCK_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 /* Wall time as of the moment it was opened, going on by a clock that nobody
@@ -13,7 +14,21 @@ struct sl_clock {
 void sl_clock_open(struct sl_clock *clock);
 int64_t sl_clock_now_us(const struct sl_clock *clock);
 
+/* Since the machine was started, also while it slept. Nobody can step it. */
+int64_t sl_boottime_us(void);
+
+/* What the wall clock says: for people, and to start a table's clock from. */
+int64_t sl_walltime_us(void);
+
 /* For measuring how long something took. */
 int64_t sl_monotonic_ns(void);
+
+/* Blocks this thread for at least so long by sl_boottime_us, whatever signals
+ * come. */
+void sl_sleep_us(int64_t us);
+
+/* Waits for `wake`, at most that long, whatever happens to the wall clock. */
+void sl_wait_init(pthread_cond_t *wake);
+void sl_wait_us(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t at_most_us);
 
 #endif

@@ -230,60 +230,115 @@ static void the_latest_time_and_the_longest_window_fit(void **unused)
     RUN_STEPS(slog, &limit, &state, steps);
 }
 
-/* ---- against a plain list -------------------------------------------------- */
-
-struct list {
-    int64_t at_us[4096]; /* of every unit, oldest first */
-    size_t count;
-};
-
-static int64_t list_live(const struct list *list, int64_t now_us)
+/* The log holds just these times, oldest first, all of them live at now_us. */
+static void holds(const char *row, const struct sl_state *state, int64_t now_us,
+                  const int64_t *at_us, uint32_t count)
 {
-    int64_t live = 0;
-    for (size_t i = 0; i < list->count; i++)
-        live += list->at_us[i] > now_us - MS;
-    return live;
+    struct sl_limit limit = { .capacity = state->ring_len, .window_us = MS };
+    uint32_t room = state->ring_len - count;
+    SAME(row, left(slog, &limit, state, now_us), room);
+    SAME(row, reset_of(slog, &limit, state, now_us), count ? at_us[count - 1] + MS : now_us);
+    for (uint32_t k = 0; k < count; k++)
+        SAME(row, ask(slog, &limit, state, now_us, room + k + 1).retry_after_us,
+             at_us[k] + MS - now_us);
+    FITS(row, state);
 }
 
-static void list_refund(struct list *list, int64_t charged_at_us, uint32_t cost)
+/* 5100 twice, 5200 and 5300 twice in a ring of 6 through which `before` others
+ * have gone. The newest are pending, or (as after a refund) nothing is. */
+static struct sl_state five(uint32_t before, bool pending)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->at_us[i] == charged_at_us && cost > 0)
-            cost--;
-        else
-            list->at_us[kept++] = list->at_us[i];
-    }
-    list->count = kept;
+    struct sl_limit six = { .capacity = 6, .window_us = MS };
+    struct sl_state state = fresh(6);
+    for (uint32_t i = 0; i < before; i++)
+        take(slog, &six, &state, 10 * i, 1);
+    take(slog, &six, &state, 5100, 2);
+    take(slog, &six, &state, 5200, 1);
+    take(slog, &six, &state, 5300, 2);
+    if (pending)
+        return state;
+    take(slog, &six, &state, 5350, 1);
+    assert_true(give_back(slog, &six, &state, 5350, 1, 5350));
+    return state;
 }
 
-static void charges_and_refunds_agree_with_a_plain_list(void **unused)
+static void a_refund_leaves_the_rest_wherever_the_head_stood(void **unused)
 {
     (void)unused;
-    uint64_t seed = 2;
-    for (int round = 0; round < 300; round++) {
-        struct list list = { 0 };
-        int64_t now_us = 0;
-        struct sl_limit limit = { .capacity = 1 + unit_up_to(&seed, 15), .window_us = MS };
-        struct sl_state state = fresh((uint32_t)limit.capacity);
-        for (int i = 0; i < 200; i++) {
-            now_us += unit_up_to(&seed, 300);
-            uint32_t cost = 1 + (uint32_t)unit_up_to(&seed, 5);
-            if (list.count && unit_up_to(&seed, 2) == 0) {
-                int64_t charged_us = list.at_us[unit_up_to(&seed, (int64_t)list.count - 1)];
-                bool counts = charged_us > now_us - MS;
-                assert_int_equal(give_back(slog, &limit, &state, now_us, cost, charged_us), counts);
-                if (counts)
-                    list_refund(&list, charged_us, cost);
-            } else {
-                bool fits = list_live(&list, now_us) + cost <= limit.capacity;
-                assert_int_equal(decide_and_charge(slog, &limit, &state, now_us, cost).allowed,
-                                 fits);
-                for (uint32_t k = 0; fits && k < cost; k++)
-                    list.at_us[list.count++] = now_us;
-            }
-            assert_int_equal(left(slog, &limit, &state, now_us),
-                             limit.capacity - list_live(&list, now_us));
+    static const struct {
+        int64_t charged_at_us;
+        uint32_t cost, kept;
+        int64_t at_us[6]; /* then one more is charged */
+    } rows[] = {
+        { 5300, 2, 3, { 5100, 5100, 5200, 5400 } },
+        { 5300, 1, 4, { 5100, 5100, 5200, 5300, 5400 } },
+        { 5200, 1, 4, { 5100, 5100, 5300, 5300, 5400 } },
+        { 5100, 2, 3, { 5200, 5300, 5300, 5400 } },
+        { 5100, 1, 4, { 5100, 5200, 5300, 5300, 5400 } },
+        { 5400, 1, 5, { 5100, 5100, 5200, 5300, 5300, 5400 } },
+    };
+    struct sl_limit six = { .capacity = 6, .window_us = MS };
+    for (uint32_t i = 0; i < 26 * COUNT(rows); i++) {
+        uint32_t at = i / 26;
+        struct sl_state state = five(i % 13, i / 13 % 2);
+        char row[64];
+        snprintf(row, sizeof row, "row %u, %u before, pending %u", at, i % 13, i / 13 % 2);
+        SAME(row, give_back(slog, &six, &state, 5400, rows[at].cost, rows[at].charged_at_us),
+             rows[at].kept < 5);
+        holds(row, &state, 5400, rows[at].at_us, rows[at].kept);
+        take(slog, &six, &state, 5400, 1);
+        holds(row, &state, 5400, rows[at].at_us, rows[at].kept + 1);
+    }
+}
+
+static void a_log_can_be_refunded_to_the_last_unit(void **unused)
+{
+    (void)unused;
+    struct sl_limit six = { .capacity = 6, .window_us = MS };
+    for (uint32_t i = 0; i < 26; i++) {
+        struct sl_state state = five(i % 13, i < 13);
+        assert_true(give_back(slog, &six, &state, 5400, 1, 5200));
+        assert_true(give_back(slog, &six, &state, 5400, 2, 5300));
+        assert_true(give_back(slog, &six, &state, 5400, 2, 5100));
+        assert_false(give_back(slog, &six, &state, 5400, 1, 5100));
+        holds("nothing left", &state, 5400, NULL, 0);
+        take(slog, &six, &state, 5000, 6); /* earlier than what was there */
+        holds("full", &state, 5000, (int64_t[]){ 5000, 5000, 5000, 5000, 5000, 5000 }, 6);
+    }
+}
+
+static void a_refund_of_what_is_not_there_touches_nothing(void **unused)
+{
+    (void)unused;
+    struct sl_limit six = { .capacity = 6, .window_us = MS };
+    struct sl_state state = five(3, true);
+    struct sl_state before = state;
+    uint64_t ring_before[16];
+    memcpy(ring_before, ring, sizeof ring);
+    assert_false(give_back(slog, &six, &state, 5400, 1, 5250));
+    assert_false(give_back(slog, &six, &state, 5400, 0, 5200));
+    assert_false(give_back(slog, &six, &state, 5400, 1, INT64_MAX));
+    assert_false(give_back(slog, &six, &state, 5400, 1, INT64_MIN));
+    assert_memory_equal(&state, &before, sizeof state);
+    assert_memory_equal(ring, ring_before, sizeof ring);
+}
+
+static void another_ring_takes_over_what_is_there(void **unused)
+{
+    (void)unused;
+    for (uint32_t i = 0; i < 26; i++) {
+        for (uint32_t ring_len = 6; ring_len <= 9; ring_len++) {
+            struct sl_limit limit = { .capacity = ring_len, .window_us = MS };
+            struct sl_state state = five(i % 13, i < 13);
+            uint64_t ring_before[16], other[9] = { 0 };
+            memcpy(ring_before, ring, sizeof ring);
+            slog->move_ring(&state, other, ring_len);
+            assert_memory_equal(ring, ring_before, sizeof ring);
+            assert_ptr_equal(state.ring, other);
+            memset(ring, 0xff, sizeof ring); /* the caller's again */
+            holds("moved", &state, 5400, (int64_t[]){ 5100, 5100, 5200, 5300, 5300 }, 5);
+            take(slog, &limit, &state, 5400, 1);
+            holds("used", &state, 5400, (int64_t[]){ 5100, 5100, 5200, 5300, 5300, 5400 }, 6);
         }
     }
 }
@@ -305,7 +360,10 @@ int main(void)
         CLAIM(a_longer_ring_keeps_the_entries_wherever_the_head_stood),
         CLAIM(a_ring_can_be_made_for_a_fresh_key),
         CLAIM(the_latest_time_and_the_longest_window_fit),
-        CLAIM(charges_and_refunds_agree_with_a_plain_list),
+        CLAIM(a_refund_leaves_the_rest_wherever_the_head_stood),
+        CLAIM(a_log_can_be_refunded_to_the_last_unit),
+        CLAIM(a_refund_of_what_is_not_there_touches_nothing),
+        CLAIM(another_ring_takes_over_what_is_there),
     };
     return RUN(tests);
 }
