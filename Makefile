@@ -2,6 +2,7 @@
 
 CC       ?= cc
 PREFIX   ?= /usr/local
+LIBDIR   ?= $(PREFIX)/lib
 BUILD    ?= build
 PYTHON   ?= /usr/bin/python3
 
@@ -15,8 +16,10 @@ WERROR   ?=
 V        ?=
 Q        := $(if $(V),,@)
 say       = $(if $(V),,@echo "  $(1) $(2)")
-override CFLAGS += -std=c17 -D_GNU_SOURCE -Iinclude -Isrc $(WARNINGS) $(SANITIZE) -MMD -MP
-LDLIBS   := -lyaml -lxxhash
+# Small structs are filled field by field and read whole, or the other way round:
+# joining such stores into wide ones makes the processor wait for them (hot key: 5 %).
+override CFLAGS += -fno-tree-slp-vectorize -std=c17 -D_GNU_SOURCE -Iinclude -Isrc $(WARNINGS) $(SANITIZE) -MMD -MP
+LDLIBS   := -lyaml -lxxhash -pthread
 TESTLIBS := -lcmocka -ljansson
 
 SOURCES  := $(sort $(wildcard src/*/*.c))
@@ -25,14 +28,15 @@ CORE     := $(filter-out $(BUILD)/obj/cmd/%,$(OBJECTS))
 UNITS    := $(sort $(wildcard tests/unit/*/test_*.c))
 UNITBINS := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 PROPS    := $(BUILD)/props
+STRESS   := $(BUILD)/stress
 FUZZ     := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CORPUS   := $(FUZZ:tests/fuzz/fuzz_%.c=$(BUILD)/corpus/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all deps run test soak asan fuzz lint format bench docs install uninstall clean help \
-        test-binaries FORCE
+.PHONY: all deps run test soak asan fuzz lint format bench bench-100m docs install uninstall \
+        clean help library test-binaries FORCE
 
-all: $(BUILD)/sluice          ## build/sluice (the default)
+all: $(BUILD)/sluice library  ## build/sluice and build/libsluice.* (the default)
 
 $(BUILD)/sluice: $(OBJECTS)
 	$(call say,LD,$@)
@@ -47,6 +51,47 @@ $(BUILD)/obj/%.o: src/%.c $(BUILD)/.flags | $(BUILD)/.deps
 $(BUILD)/.flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' > $@
+
+# ---- the library -----------------------------------------------------------
+
+# Of all names only sluice_* leave it, whichever way it is linked: the shared one
+# by its version script, the static one as a single object whose hidden names
+# were made local.
+
+VERSION := $(shell sed -n 's/^\#define SLUICE_VERSION "\(.*\)"/\1/p' include/sluice.h)
+SONAME  := libsluice.so.$(firstword $(subst ., ,$(VERSION)))
+SHARED  := $(BUILD)/libsluice.so.$(VERSION)
+PIC     := $(patsubst $(BUILD)/obj/%,$(BUILD)/pic/%,$(filter-out $(BUILD)/obj/server/%,$(CORE)))
+OBJCOPY ?= objcopy
+PC       = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
+           src/lib/sluice.pc.in
+
+library: $(SHARED) $(BUILD)/$(SONAME) $(BUILD)/libsluice.so $(BUILD)/libsluice.a $(BUILD)/sluice.pc
+
+$(BUILD)/pic/%.o: src/%.c $(BUILD)/.flags | $(BUILD)/.deps
+	@mkdir -p $(@D)
+	$(call say,CC,$< (pic))
+	$(Q)$(CC) $(CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
+
+$(SHARED): src/lib/libsluice.map $(PIC)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$< \
+	    $(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(PIC) $(LDLIBS)
+
+$(BUILD)/$(SONAME) $(BUILD)/libsluice.so: $(SHARED)
+	@ln -sf $(<F) $@
+
+$(BUILD)/libsluice.a: $(PIC)
+	$(call say,AR,$@)
+	$(Q)$(LD) -r -o $(BUILD)/pic/libsluice.o $(PIC)
+	$(Q)$(OBJCOPY) --localize-hidden $(BUILD)/pic/libsluice.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $(BUILD)/pic/libsluice.o
+
+$(BUILD)/sluice.pc: FORCE
+	@mkdir -p $(@D)
+	@$(PC) > $@
+
+# ---- what it needs ---------------------------------------------------------
 
 # Packages are looked at once per build folder; tools/deps itself is quick and
 # says nothing when nothing is missing. DEPS=no leaves the system alone.
@@ -79,6 +124,12 @@ $(PROPS): $(wildcard tests/props/*.c) $(CORE) | $(BUILD)/.deps-test
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
+# Its clock can be moved on: nothing waits for an expiry.
+$(STRESS): $(wildcard tests/stress/*.c) $(CORE) | $(BUILD)/.deps-test
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -pthread -Wl,--wrap=clock_gettime -o $@ \
+	    $(filter %.c %.o,$^) $(LDLIBS)
+
 # The fuzz targets with a plain main: every file of the corpus, once.
 $(BUILD)/corpus/%: tests/fuzz/fuzz_%.c tests/fuzz/corpus_main.c $(CORE) | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
@@ -88,12 +139,17 @@ $(BUILD)/corpus/%: tests/fuzz/fuzz_%.c tests/fuzz/corpus_main.c $(CORE) | $(BUIL
 ASAN := BUILD=$(BUILD)/asan CFLAGS="-O1 -g" WERROR=-Werror \
         SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
-test-binaries: $(BUILD)/sluice $(UNITBINS) $(PROPS) $(CORPUS)
+# ThreadSanitizer sees races within one process; only the stress test has any.
+TSAN := BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" WERROR=-Werror \
+        SANITIZE="-fsanitize=thread -mcx16 -fno-omit-frame-pointer"
+
+test-binaries: $(BUILD)/sluice $(UNITBINS) $(PROPS) $(STRESS) $(CORPUS)
 
 test:                         ## install, build and run everything; ends with N passed, N failed
 	@tools/deps build test
-	@$(MAKE) --no-print-directory test-binaries
+	@$(MAKE) --no-print-directory all test-binaries
 	@$(MAKE) --no-print-directory $(ASAN) test-binaries
+	@$(MAKE) --no-print-directory $(TSAN) $(BUILD)/tsan/stress
 	@BUILD=$(BUILD) $(PYTHON) tests/run
 
 asan:                         ## only the sanitized build and its tests
@@ -116,39 +172,63 @@ lint:                         ## layers, documents, layout
 format:                       ## let clang-format lay out the C
 	@tools/deps dev
 	@clang-format -i $(SOURCES) $(wildcard src/*/*.h include/*.h tests/*.[ch] tests/*/*.[ch] \
-	    tests/*/*/*.[ch])
+	    tests/*/*/*.[ch] examples/c/*.c)
 
 bench: all                    ## nanoseconds and instructions per decision, matching, as ratios
 	@tools/deps build test
-	@$(MAKE) --no-print-directory $(BUILD)/bench-core
+	@$(MAKE) --no-print-directory $(BUILD)/bench-core $(BUILD)/bench-table
 	@BUILD=$(BUILD) $(PYTHON) tools/bench
 
-$(BUILD)/bench-core: $(wildcard tests/bench/*.c) $(CORE)
+MILLION ?= 100
+bench-100m: $(BUILD)/bench-table ## a table for MILLION (100) million keys, and what happens past them
+	@$(BUILD)/bench-table million $(MILLION)
+
+$(BUILD)/bench-core: tests/bench/bench_core.c $(CORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+
+$(BUILD)/bench-table: $(filter-out tests/bench/bench_core.c,$(wildcard tests/bench/*.c)) \
+                      $(wildcard tests/bench/*.h) $(CORE)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
 docs: all                     ## regenerate the measured tables in docs/
 	@BUILD=$(BUILD) $(PYTHON) tools/traces-table --write
 
 # ---- installing ------------------------------------------------------------
 
+DOC := $(DESTDIR)$(PREFIX)/share/doc/sluice
+MAN := $(DESTDIR)$(PREFIX)/share/man
+LIB := $(DESTDIR)$(LIBDIR)
+
 install: all                  ## to PREFIX (/usr/local), below DESTDIR
 	install -D -m 755 $(BUILD)/sluice $(DESTDIR)$(PREFIX)/bin/sluice
-	install -D -m 644 docs/sluice.1 $(DESTDIR)$(PREFIX)/share/man/man1/sluice.1
-	install -d $(DESTDIR)$(PREFIX)/share/doc/sluice/docs $(DESTDIR)$(PREFIX)/share/doc/sluice/examples
-	install -m 644 README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE \
-	    $(DESTDIR)$(PREFIX)/share/doc/sluice
-	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/sluice/docs
-	install -m 644 examples/* $(DESTDIR)$(PREFIX)/share/doc/sluice/examples
+	install -D -m 644 include/sluice.h $(DESTDIR)$(PREFIX)/include/sluice.h
+	install -d $(LIB)/pkgconfig
+	install -m 755 $(SHARED) $(LIB)
+	ln -sf $(notdir $(SHARED)) $(LIB)/$(SONAME)
+	ln -sf $(notdir $(SHARED)) $(LIB)/libsluice.so
+	install -m 644 $(BUILD)/libsluice.a $(LIB)
+	$(PC) > $(LIB)/pkgconfig/sluice.pc
+	install -D -m 644 docs/sluice.1 $(MAN)/man1/sluice.1
+	install -D -m 644 docs/libsluice.3 $(MAN)/man3/libsluice.3
+	install -d $(DOC)/docs $(DOC)/examples/c
+	install -m 644 README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE $(DOC)
+	install -m 644 docs/*.md $(DOC)/docs
+	install -m 644 examples/*.* $(DOC)/examples
+	install -m 644 examples/c/* $(DOC)/examples/c
+	$(if $(DESTDIR),,-ldconfig)
 
 uninstall:                    ## what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/sluice $(DESTDIR)$(PREFIX)/share/man/man1/sluice.1
-	rm -rf $(DESTDIR)$(PREFIX)/share/doc/sluice
+	rm -f $(DESTDIR)$(PREFIX)/bin/sluice $(DESTDIR)$(PREFIX)/include/sluice.h
+	rm -f $(LIB)/$(notdir $(SHARED)) $(LIB)/$(SONAME) $(LIB)/libsluice.so $(LIB)/libsluice.a
+	rm -f $(LIB)/pkgconfig/sluice.pc $(MAN)/man1/sluice.1 $(MAN)/man3/libsluice.3
+	rm -rf $(DOC)
 
 clean:                        ## remove build/
 	rm -rf $(BUILD)
 
 help:                         ## this list
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,8 +1,20 @@
 /* Sluice: may this request pass?
  *
- * The values that go in and come out of every decision, whoever asks: the
- * command line, and later the server and programs that link the library.
- * Plain open structs; nothing here allocates, blocks or keeps a pointer.
+ * First the values that go in and come out of every decision, whoever asks:
+ * plain open structs. Then libsluice:
+ *
+ *   store    where counts live; threads and processes share it
+ *   limit    one limit, asked on any key:      sluice_limit_decide
+ *   limiter  a whole rules file, asked with a request:  sluice_decide
+ *
+ * Every function may be called from any thread at any time, except that a
+ * handle is closed once, when nobody uses it any more. Handles stay good across
+ * fork(): parent and children go on counting together. No decision takes a
+ * lock, and on a memory store none makes a system call.
+ *
+ * Functions return SLUICE_OK or a negative status. A denial is no error: it is
+ * SLUICE_OK with `allowed` false. Wrong arguments are answered with
+ * SLUICE_INVALID, never by stopping the program.
  *
  * C17 and C++. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SLUICE_H
@@ -102,6 +114,10 @@ struct sluice_decision {
     int64_t retry_after_us; /* denied: when exactly this would pass; 0 if allowed */
     int64_t delay_us;       /* leaky bucket: hold the request this long */
     int64_t decided_at_us;  /* now, as the store's clock had it; SLUICE_NONE: it was not asked */
+
+    /* For a refund; nothing to read here. */
+    int64_t charged_at_us; /* by the store's own clock; SLUICE_NONE: nothing was charged */
+    uint64_t charged;      /* which of the rules that matched were */
 };
 
 /* One rule's part in a decision, for `explain`: after the charge if there was one. */
@@ -120,13 +136,184 @@ struct sluice_explained {
 #define SLUICE_STATUSES(X)                                                                         \
     X(SLUICE_OK, 0, "ok")                                                                          \
     X(SLUICE_NO_MEMORY, -1, "out of memory")                                                       \
-    X(SLUICE_STORE_DOWN, -2, "the store does not answer")
+    X(SLUICE_STORE_DOWN, -2, "the store does not answer")                                          \
+    X(SLUICE_STORE_FULL, -3, "the store has no room left that it may take")                        \
+    X(SLUICE_INVALID, -4, "an argument is wrong")                                                  \
+    X(SLUICE_BAD_STORE, -5, "the store cannot be opened")                                          \
+    X(SLUICE_BAD_RULES, -6, "the rules cannot be used")                                            \
+    X(SLUICE_NO_RESERVATION, -7, "there is no such reservation: it was settled, or it expired")    \
+    X(SLUICE_UNSUPPORTED, -8, "this store cannot do that")
 
 enum sluice_status {
 #define SLUICE_STATUS_ROW(constant, number, text) constant = number,
     SLUICE_STATUSES(SLUICE_STATUS_ROW)
 #undef SLUICE_STATUS_ROW
 };
+
+/* ---- libsluice ----------------------------------------------------------- */
+
+/* What went wrong, in a sentence for people. Functions that take one accept
+ * NULL. After SLUICE_OK it holds a note worth showing, or is empty. */
+struct sluice_error {
+    char text[1024];
+};
+
+const char *sluice_version(void);
+const char *sluice_status_text(int status);
+const char *sluice_reason_name(enum sluice_reason reason);
+
+/* A span over a terminated string; NULL is "not given". */
+static inline struct sluice_text sluice_text(const char *terminated)
+{
+    struct sluice_text text;
+    text.at = terminated;
+    text.len = terminated ? strlen(terminated) : 0;
+    return text;
+}
+
+/* ---- a store ---- */
+
+struct sluice_store;
+
+/* `url` is what a rules file says behind `store:`:
+ *
+ *   memory:                    private to this process and its children
+ *   memory:FILE?size=64M       a table in a file, shared by all who open it
+ *       size=64M               chosen when the file is created (64M)
+ *       log=16M                how much of it the sliding window log may use (1/20)
+ *       sync=off|close|1s      when it is written to disk (off: when the kernel does)
+ */
+int sluice_open(const char *url, struct sluice_store **out, struct sluice_error *error);
+void sluice_close(struct sluice_store *store);
+
+/* Writes a table's file to disk now. */
+int sluice_sync(struct sluice_store *store);
+
+struct sluice_stats {
+    uint64_t size_bytes;
+    uint64_t slots;          /* intended for half as many keys */
+    uint64_t live;           /* keys with a state that still matters (counted now, slot by slot) */
+    uint64_t limiting;       /* of these, those that denied somebody */
+    uint64_t insertions;     /* since the table was created: */
+    uint64_t evictions;      /* live states given up for want of room */
+    uint64_t full;           /* answers that failed because only limiting states were left */
+    uint64_t log_bytes;      /* the log area, */
+    uint64_t log_used_bytes; /* and how much of it belongs to some ring length */
+    uint64_t log_live;       /* keys with a log */
+    uint64_t reservations;   /* held now */
+};
+
+int sluice_store_stats(struct sluice_store *store, struct sluice_stats *out);
+
+/* ---- one limit on any key ---- */
+
+/* The numbers of a rule. Texts are copied. Zero or NULL: not given. */
+struct sluice_limit_config {
+    const char *name;            /* counts are kept under it: required */
+    const char *algorithm;       /* "token_bucket", …; NULL: sliding_window_counter */
+    int64_t capacity;            /* at least 1 */
+    int64_t window_us;           /* windows need it; a bucket's rate is else capacity / window */
+    const char *refill_rate;     /* buckets: tokens per second, exact: "0.083" */
+    const char *burst_allowance; /* token bucket: "1.5" */
+    bool first_request;          /* fixed window: starts at a key's first charge */
+};
+
+struct sluice_limit;
+
+/* Two limits of the same name, algorithm and window on one store share their
+ * counts. Keeps the store, which must be closed after it. */
+int sluice_limit_new(struct sluice_store *store, const struct sluice_limit_config *config,
+                     struct sluice_limit **out, struct sluice_error *error);
+void sluice_limit_free(struct sluice_limit *limit);
+
+/* May `cost` pass for this key? Charged if so. `out` is untouched on an error. */
+int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                        struct sluice_decision *out);
+
+/* The same without charging. */
+int sluice_limit_peek(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                      struct sluice_decision *out);
+
+/* Many keys with one reading of the clock: several times as fast where they
+ * are cold. Each is decided alone. The first bad status, after trying all; a
+ * decision that failed has reason SLUICE_REASON_STORE. */
+int sluice_limit_decide_batch(struct sluice_limit *limit, const struct sluice_text *keys,
+                              size_t count, uint32_t cost, struct sluice_decision *out);
+
+/* Gives back `cost` of what `decision` charged, as far as it still counts. */
+int sluice_limit_refund(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                        const struct sluice_decision *decision);
+
+/* Forgets the key's count. */
+int sluice_limit_reset(struct sluice_limit *limit, struct sluice_text key);
+
+/* Waits until it may pass: sleeps a leaky bucket's delay, or until a denial's
+ * retry_after, as long as that is within timeout_us. Else denied, uncharged. */
+int sluice_limit_acquire(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                         int64_t timeout_us, struct sluice_decision *out);
+
+/* ---- a rules file ---- */
+
+struct sluice_limiter;
+
+/* `store` NULL: the one that the rules name, closed with the limiter. */
+int sluice_limiter_open(struct sluice_store *store, const char *rules_file,
+                        struct sluice_limiter **out, struct sluice_error *error);
+
+/* The same from text; `name` stands for the file in messages. */
+int sluice_limiter_parse(struct sluice_store *store, const char *name, struct sluice_text rules,
+                         struct sluice_limiter **out, struct sluice_error *error);
+void sluice_limiter_close(struct sluice_limiter *limiter);
+
+/* Always answers: where the store fails, by the rules' policy, with the
+ * reason SLUICE_REASON_STORE; the failure is returned as well. */
+int sluice_decide(struct sluice_limiter *limiter, const struct sluice_request *request,
+                  struct sluice_decision *out);
+
+/* Besides, every rule that matched: at most `room` rows; *count says how many
+ * there are. */
+int sluice_decide_explained(struct sluice_limiter *limiter, const struct sluice_request *request,
+                            struct sluice_decision *out, struct sluice_explained *rows, size_t room,
+                            size_t *count);
+
+/* Each decided alone, with one reading of the clock. The first bad status,
+ * after answering all. */
+int sluice_decide_batch(struct sluice_limiter *limiter, const struct sluice_request *requests,
+                        size_t count, struct sluice_decision *out);
+
+/* Gives back what `decision` charged for this request, as far as it still
+ * counts, in every rule. */
+int sluice_refund(struct sluice_limiter *limiter, const struct sluice_request *request,
+                  const struct sluice_decision *decision);
+
+/* Forgets the counts and burst blocks of this request's identifiers in the
+ * rule of that name, or (NULL) in every rule that matches. */
+int sluice_reset(struct sluice_limiter *limiter, const struct sluice_request *request,
+                 const char *rule);
+
+/* As sluice_limit_acquire. */
+int sluice_acquire(struct sluice_limiter *limiter, const struct sluice_request *request,
+                   int64_t timeout_us, struct sluice_decision *out);
+
+/* ---- costs known only afterwards ---- */
+
+/* A charge with an id and an expiry, kept in the store: any process that has
+ * the store open may settle it, and if nobody does, it is given back when it
+ * expires (1 µs to 24 h from now). *id is 0 where nothing was charged. */
+int sluice_limit_reserve(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                         int64_t expiry_us, struct sluice_decision *out, uint64_t *id);
+int sluice_reserve(struct sluice_limiter *limiter, const struct sluice_request *request,
+                   int64_t expiry_us, struct sluice_decision *out, uint64_t *id);
+
+/* The real cost: the rest comes back, or the excess is charged, even past the
+ * limit (up to one span of debt). */
+int sluice_commit(struct sluice_store *store, uint64_t id, uint32_t cost);
+
+/* All of it comes back. */
+int sluice_cancel(struct sluice_store *store, uint64_t id);
+
+/* The store a limiter uses, for the three above. */
+struct sluice_store *sluice_limiter_store(struct sluice_limiter *limiter);
 
 #ifdef __cplusplus
 }

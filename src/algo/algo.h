@@ -81,7 +81,7 @@ struct sl_figures {
     int64_t reset_at_us;
 };
 
-/* What `take` finds out in one pass. */
+/* What `take` finds out. */
 struct sl_taken {
     struct sl_answer answer;
     struct sl_figures figures; /* after the charge, if there was one */
@@ -120,9 +120,9 @@ struct sl_algo {
     struct sl_figures (*figures)(const struct sl_limit *limit, const struct sl_state *state,
                                  int64_t now_us);
 
-    /* decide, charge if allowed, and figures in one pass, for the common case:
-     * a cost above 0, and a state that needs no repair. False: it does, and
-     * nothing was done. NULL: there is no shorter way than the three. */
+    /* decide, charge if allowed, and figures in one pass, for the common case: a cost
+     * above 0, and a state that needs no repair. False: it does, and nothing was
+     * done. */
     bool (*take)(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                  struct sl_taken *out);
 

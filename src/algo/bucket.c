@@ -113,16 +113,6 @@ static void put(const struct sl_limit *limit, struct sl_state *state, int64_t fu
     sl_state_put(state, (sl_u128)(uint64_t)full_at_ns << TOKEN_BITS | limit->token_form);
 }
 
-struct sl_answer sl_bucket_answer(const struct sl_limit *limit, int64_t debt_ns, uint32_t cost)
-{
-    if (cost > limit->capacity)
-        return (struct sl_answer){ .retry_after_us = SL_NEVER };
-    int64_t over_ns = debt_ns + cost * limit->token_ns - span_ns(limit);
-    if (over_ns > 0)
-        return (struct sl_answer){ .retry_after_us = sl_div_ceil(over_ns, 1000) };
-    return (struct sl_answer){ .allowed = true };
-}
-
 struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_state *state,
                                   struct sl_ask ask)
 {

@@ -3,6 +3,7 @@
 #define SL_ALGO_BUCKET_H
 
 #include "algo/algo.h"
+#include "base/number.h"
 
 /* The debt at `now_us` under this limit, 0 to capacity · token_ns. *repair
  * says whether that is not what the state says by itself. */
@@ -10,7 +11,16 @@ int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *s
                           int64_t now_us, bool *repair);
 
 /* May `cost` more be owed on top of this debt? `repair` is left to the caller. */
-struct sl_answer sl_bucket_answer(const struct sl_limit *limit, int64_t debt_ns, uint32_t cost);
+static inline struct sl_answer sl_bucket_answer(const struct sl_limit *limit, int64_t debt_ns,
+                                                uint32_t cost)
+{
+    if (cost > limit->capacity)
+        return (struct sl_answer){ .retry_after_us = SL_NEVER };
+    int64_t over_ns = debt_ns + (cost - limit->capacity) * limit->token_ns;
+    if (over_ns > 0)
+        return (struct sl_answer){ .retry_after_us = sl_div_ceil(over_ns, 1000) };
+    return (struct sl_answer){ .allowed = true };
+}
 
 struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_state *state,
                                   struct sl_ask ask);

@@ -166,12 +166,10 @@ static int64_t passes_at_us(const struct sl_limit *limit, const struct log *log,
     return leaves_at_us(limit, log, limit->capacity - cost + 1);
 }
 
-static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
-                               struct sl_ask ask)
+static struct sl_answer answer_in(const struct sl_limit *limit, const struct log *log,
+                                  const struct view *view, struct sl_ask ask)
 {
-    struct log log = unpack(state);
-    struct view view = view_at(limit, &log, ask.now_us);
-    struct sl_answer answer = { .allowed = true, .repair = view.repaired };
+    struct sl_answer answer = { .allowed = true, .repair = view->repaired };
     if (ask.cost == 0)
         return answer;
     if (ask.cost > limit->capacity) {
@@ -179,12 +177,32 @@ static struct sl_answer decide(const struct sl_limit *limit, const struct sl_sta
         answer.retry_after_us = SL_NEVER;
         return answer;
     }
-    int64_t passes_us = passes_at_us(limit, &log, &view, ask.cost);
-    if (passes_us > view.as_of_us) {
+    int64_t passes_us = passes_at_us(limit, log, view, ask.cost);
+    if (passes_us > view->as_of_us) {
         answer.allowed = false;
         answer.retry_after_us = passes_us - ask.now_us;
     }
     return answer;
+}
+
+static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
+                               struct sl_ask ask)
+{
+    struct log log = unpack(state);
+    struct view view = view_at(limit, &log, ask.now_us);
+    return answer_in(limit, &log, &view, ask);
+}
+
+static struct sl_figures figures_in(const struct sl_limit *limit, const struct log *log,
+                                    const struct view *view, int64_t now_us)
+{
+    if (view->repaired)
+        return (struct sl_figures){ 0, limit->capacity ? now_us + limit->window_us : now_us };
+    int64_t live = live_count(limit, log, view->as_of_us);
+    return (struct sl_figures){
+        .remaining = sl_max_i64(limit->capacity - live, 0),
+        .reset_at_us = live ? log->until_us : now_us,
+    };
 }
 
 static struct sl_figures figures(const struct sl_limit *limit, const struct sl_state *state,
@@ -192,13 +210,7 @@ static struct sl_figures figures(const struct sl_limit *limit, const struct sl_s
 {
     struct log log = unpack(state);
     struct view view = view_at(limit, &log, now_us);
-    if (view.repaired)
-        return (struct sl_figures){ 0, limit->capacity ? now_us + limit->window_us : now_us };
-    int64_t live = live_count(limit, &log, view.as_of_us);
-    return (struct sl_figures){
-        .remaining = sl_max_i64(limit->capacity - live, 0),
-        .reset_at_us = live ? log.until_us : now_us,
-    };
+    return figures_in(limit, &log, &view, now_us);
 }
 
 /* ---- writing --------------------------------------------------------------- */
@@ -276,6 +288,23 @@ static void overcharge(const struct sl_limit *limit, struct sl_state *state, str
     settle(limit, &log);
     add(limit, &log, view.as_of_us, ask.cost);
     pack(state, &log);
+}
+
+static bool take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                 struct sl_taken *out)
+{
+    struct log log = unpack(state);
+    struct view view = view_at(limit, &log, ask.now_us);
+    if (view.repaired)
+        return false;
+    out->answer = answer_in(limit, &log, &view, ask);
+    if (out->answer.allowed) {
+        settle(limit, &log);
+        add(limit, &log, view.as_of_us, ask.cost);
+        pack(state, &log);
+    }
+    out->figures = figures_in(limit, &log, &view, ask.now_us);
+    return true;
 }
 
 static bool holds(const struct sl_limit *limit, const struct log *log, int64_t leaves_us)
@@ -383,6 +412,7 @@ const struct sl_algo sl_sliding_window_log = {
     .decide = decide,
     .charge = charge,
     .figures = figures,
+    .take = take,
     .refund = refund,
     .overcharge = overcharge,
     .charge_most = charge_most,

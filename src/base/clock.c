@@ -10,9 +10,12 @@ static int64_t read_ns(clockid_t id)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Read by every decision: by parts, which spares a long division. */
 int64_t sl_boottime_us(void)
 {
-    return read_ns(CLOCK_BOOTTIME) / 1000;
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + (uint32_t)now.tv_nsec / 1000;
 }
 
 int64_t sl_walltime_us(void)

@@ -104,15 +104,19 @@ static int exit_after(int so_far, int status, const struct sluice_decision *deci
     return decision->allowed || so_far == 2 ? so_far : 1;
 }
 
-static int decide_all(const struct check *check, struct sl_limiter *limiter)
+static int decide_all(const struct check *check, struct sl_limiter *limiter,
+                      const struct sl_store_url *url)
 {
     int code = 0;
+    uint64_t failed = 0;
     if (!check->json)
         sl_screen_header(stdout);
     for (uint64_t i = 1; i <= check->times && !ferror(stdout); i++) {
         struct sluice_request request = request_of(check);
         struct sluice_decision decision;
         int status = sl_limiter_decide(limiter, &request, &decision);
+        if (status != SLUICE_OK && failed++ == 0)
+            sl_say_store_failed(url, status);
         code = exit_after(code, status, &decision);
         show(check, limiter, i, &decision);
     }
@@ -135,11 +139,11 @@ static int run(const struct sl_command *command, int argc, char **argv)
     struct sl_limiter *limiter = NULL;
     struct sl_ruleset *rules = sl_load_rules(check.rules);
     if (rules)
-        store = sl_load_store(&rules->settings.store);
+        store = sl_load_store(&rules->settings.store, rules);
     if (store)
         limiter = sl_limiter_new(rules, store);
     if (limiter)
-        code = decide_all(&check, limiter);
+        code = decide_all(&check, limiter, &rules->settings.store);
     else if (store)
         fprintf(stderr, "sluice: out of memory\n");
     sl_limiter_free(limiter);
@@ -152,8 +156,11 @@ const struct sl_command sl_command_check = {
     .name = "check",
     .summary = "Decides a request against the rules.",
     .usage = "-c FILE [options]",
-    .more = "Exit: 0 all allowed, 1 any denied, 2 error.\n\n"
-            "  sluice check -c examples/gateway.yaml --resource /api/videos --user u1 --times 3\n",
+    .more =
+        "Counts are those of the rules' store: with `memory:FILE` they are shared by all who use\n"
+        "the file, and last; with `memory`, the default, every run starts afresh.\n\n"
+        "Exit: 0 all allowed, 1 any denied, 2 error (a store failure under `deny` too).\n\n"
+        "  sluice check -c examples/gateway.yaml --resource /api/videos --user u1 --times 3\n",
     .options = options,
     .run = run,
 };

@@ -1,25 +1,9 @@
 #include "cmd/load.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
-static bool read_all(int fd, struct sl_buffer *out)
-{
-    char chunk[64 * 1024];
-    for (;;) {
-        ssize_t got = read(fd, chunk, sizeof chunk);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got == 0;
-        sl_buffer_add(out, (struct sluice_text){ chunk, (size_t)got });
-        if (out->failed) {
-            errno = EFBIG;
-            return false;
-        }
-    }
-}
+#include "base/file.h"
 
 static bool say_unreadable(const char *path, int error)
 {
@@ -34,13 +18,9 @@ static bool say_unreadable(const char *path, int error)
 
 bool sl_load_file(const char *path, struct sl_buffer *out)
 {
-    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return say_unreadable(path, errno);
-    bool good = read_all(fd, out);
-    int error = errno;
-    close(fd);
-    return good || say_unreadable(path, error);
+    bool from_input = strcmp(path, "-") == 0;
+    int wrong = from_input ? sl_file_read_fd(STDIN_FILENO, out) : sl_file_read(path, out);
+    return wrong == 0 || say_unreadable(path, wrong);
 }
 
 /* Keys that change decisions, and that a later version will heed. */
@@ -70,7 +50,30 @@ struct sl_ruleset *sl_load_rules(const char *path)
     return rules;
 }
 
-struct sl_store *sl_load_store(const struct sl_store_url *url)
+/* What the URL leaves out is left out there too. */
+_Static_assert(SL_STORE_SIZE_BYTES == SL_MEMORY_SIZE_BYTES, "one standard size");
+_Static_assert(SL_STORE_LOG_DEFAULT == SL_LOG_DEFAULT, "one word for the standard share");
+_Static_assert(SL_STORE_SYNC_OFF == SL_SYNC_OFF && SL_STORE_SYNC_CLOSE == SL_SYNC_CLOSE,
+               "one way to write when");
+
+static bool keeps_logs(const struct sl_ruleset *rules)
+{
+    size_t i = 0;
+    while (i < rules->rule_count && !rules->rules[i].algo->keeps_ring)
+        i++;
+    return i < rules->rule_count;
+}
+
+struct sl_store *sl_load_table(const struct sl_memory_config *config)
+{
+    struct sluice_error error = { 0 };
+    struct sl_store *store = sl_memory_open(config, &error);
+    if (!store || *error.text)
+        fprintf(stderr, "sluice: %s%s\n", store ? "note: " : "", error.text);
+    return store;
+}
+
+struct sl_store *sl_load_store(const struct sl_store_url *url, const struct sl_ruleset *rules)
 {
     if (url->kind != SL_STORE_MEMORY) {
         /* Not its text: that may hold a password. */
@@ -78,13 +81,21 @@ struct sl_store *sl_load_store(const struct sl_store_url *url)
                         "use `memory`\n");
         return NULL;
     }
-    if (url->path)
-        fprintf(stderr,
-                "sluice: note: this version keeps counts in the process alone; `%s` is neither "
-                "read nor written\n",
-                url->text);
-    struct sl_store *store = sl_memory_open();
-    if (!store)
-        fprintf(stderr, "sluice: out of memory\n");
-    return store;
+    return sl_load_table(&(struct sl_memory_config){
+        .path = url->path,
+        .size_bytes = url->size_bytes,
+        .log_bytes = url->log_bytes,
+        .logs_wanted = keeps_logs(rules),
+        .sync_us = url->sync_us,
+    });
+}
+
+void sl_say_store_failed(const struct sl_store_url *url, int status)
+{
+    fprintf(stderr, "sluice: %s", sluice_status_text(status));
+    if (status == SLUICE_STORE_FULL && url->path)
+        fprintf(stderr, "; see `sluice table %s`", url->path);
+    else if (status == SLUICE_STORE_FULL)
+        fprintf(stderr, "; give it more, as in `memory:?size=1G`");
+    fputc('\n', stderr);
 }

@@ -4,14 +4,12 @@
 #include "rules/report.h"
 
 static const struct sl_command *const commands[] = {
-    &sl_command_check,
-    &sl_command_replay,
-    &sl_command_lint,
-    NULL,
+    &sl_command_check, &sl_command_replay, &sl_command_lint,
+    &sl_command_table, &sl_command_bench,  NULL,
 };
 
 /* What the documents speak of and a later version brings. */
-static const char *const later[] = { "serve", "bench", NULL };
+static const char *const later[] = { "serve", NULL };
 
 /* A report that could not be written is not a report. */
 static int flushed(int code)

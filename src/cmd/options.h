@@ -53,5 +53,7 @@ __attribute__((format(printf, 2, 3))) int sl_command_wrong(const struct sl_comma
 extern const struct sl_command sl_command_check;
 extern const struct sl_command sl_command_replay;
 extern const struct sl_command sl_command_lint;
+extern const struct sl_command sl_command_table;
+extern const struct sl_command sl_command_bench;
 
 #endif

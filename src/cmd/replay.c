@@ -42,6 +42,7 @@ struct tally {
 
 struct player {
     const struct sl_ruleset *rules;
+    struct sl_store_url url; /* of the store; zero: private */
     struct sl_limiter *limiter;
     struct sl_buffer out;
     struct sl_json_room room;
@@ -92,7 +93,9 @@ static void play(struct player *player, struct sl_line *line)
     }
     struct sluice_decision decision;
     const struct sluice_explained *rows = NULL;
-    player->failed += sl_limiter_decide(player->limiter, &request, &decision) != SLUICE_OK;
+    int status = sl_limiter_decide(player->limiter, &request, &decision);
+    if (status != SLUICE_OK && player->failed++ == 0)
+        sl_say_store_failed(&player->url, status);
     size_t row_count = sl_limiter_explain(player->limiter, &rows);
     count(player, &decision, rows, row_count);
     sl_json_print_decision(&player->out, &decision, request.explain ? rows : NULL, row_count);
@@ -176,18 +179,23 @@ static int replay_with(struct player *player, const char *trace)
     return player->malformed || player->failed ? 2 : 0;
 }
 
-/* A private memory store unless another is asked for by name. */
-static struct sl_store *open_store(const char *url, struct sl_ruleset *rules)
+/* A private store unless another is asked for by name. */
+static struct sl_store *open_store(const char *url, struct sl_ruleset *rules,
+                                   struct sl_store_url *out)
 {
-    struct sl_store_url parsed = { .text = "memory:", .kind = SL_STORE_MEMORY };
-    const char *wrong =
-        url ? sl_store_url_parse(&rules->arena, sl_text(url), SL_TEXT(""), &parsed) : NULL;
+    if (!url) {
+        struct sl_store *store = sl_heap_open();
+        if (!store)
+            fprintf(stderr, "sluice: out of memory\n");
+        return store;
+    }
+    const char *wrong = sl_store_url_parse(&rules->arena, sl_text(url), SL_TEXT(""), out);
     if (wrong) {
         /* Not the URL itself: it may hold a password. */
         fprintf(stderr, "sluice: `--store`: %s\n", wrong);
         return NULL;
     }
-    return sl_load_store(&parsed);
+    return sl_load_store(out, rules);
 }
 
 static int run(const struct sl_command *command, int argc, char **argv)
@@ -204,7 +212,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
     struct sl_store *store = NULL;
     struct sl_ruleset *rules = sl_load_rules(replay.rules);
     if (rules)
-        store = open_store(replay.store, rules);
+        store = open_store(replay.store, rules, &player.url);
     if (store) {
         player.rules = rules;
         player.limiter = sl_limiter_new(rules, store);

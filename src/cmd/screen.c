@@ -105,15 +105,20 @@ static const int64_t redraw_ns = INT64_C(100000000);
 void sl_progress_start(struct sl_progress *progress, uint64_t total)
 {
     int64_t now_ns = sl_monotonic_ns();
-    *progress = (struct sl_progress){ isatty(STDERR_FILENO), now_ns, 0, total };
+    *progress = (struct sl_progress){
+        .shown = isatty(STDERR_FILENO),
+        .started_ns = now_ns,
+        .total = total,
+    };
 }
 
-static void draw(const struct sl_progress *progress, uint64_t done, uint64_t lines)
+static void draw(const struct sl_progress *progress, uint64_t done, uint64_t count)
 {
+    const char *unit = progress->unit ? progress->unit : "lines";
     enum { WIDTH = 40 };
     char bar[WIDTH + 1];
     if (!progress->total) {
-        fprintf(stderr, "\r%llu lines", (unsigned long long)lines);
+        fprintf(stderr, "\r%llu %s", (unsigned long long)count, unit);
         return;
     }
     if (done > progress->total)
@@ -122,11 +127,11 @@ static void draw(const struct sl_progress *progress, uint64_t done, uint64_t lin
     memset(bar, '.', WIDTH);
     memset(bar, '#', filled);
     bar[WIDTH] = 0;
-    fprintf(stderr, "\r[%s] %3d%%  %llu lines", bar, (int)(done * 100 / progress->total),
-            (unsigned long long)lines);
+    fprintf(stderr, "\r[%s] %3d%%  %llu %s", bar, (int)(done * 100 / progress->total),
+            (unsigned long long)count, unit);
 }
 
-void sl_progress_step(struct sl_progress *progress, uint64_t done, uint64_t lines)
+void sl_progress_step(struct sl_progress *progress, uint64_t done, uint64_t count)
 {
     if (!progress->shown)
         return;
@@ -134,7 +139,7 @@ void sl_progress_step(struct sl_progress *progress, uint64_t done, uint64_t line
     if (now_ns - progress->started_ns < patience_ns || now_ns - progress->drawn_ns < redraw_ns)
         return;
     progress->drawn_ns = now_ns;
-    draw(progress, done, lines);
+    draw(progress, done, count);
 }
 
 void sl_progress_end(struct sl_progress *progress)

@@ -25,11 +25,13 @@ struct sl_progress {
     bool shown; /* standard error is a terminal */
     int64_t started_ns;
     int64_t drawn_ns;
-    uint64_t total; /* 0: unknown */
+    uint64_t total;   /* 0: unknown */
+    const char *unit; /* of what is counted beside the bar; NULL: lines */
 };
 
 void sl_progress_start(struct sl_progress *progress, uint64_t total);
-void sl_progress_step(struct sl_progress *progress, uint64_t done, uint64_t lines);
+/* `done` of the total; `count` is what stands beside it. */
+void sl_progress_step(struct sl_progress *progress, uint64_t done, uint64_t count);
 void sl_progress_end(struct sl_progress *progress);
 
 #endif

@@ -1,44 +1,64 @@
-/* From the answers of many claims to one decision.
+/* Requests become bundles of claims, the store decides them, decision.c says
+ * what came of it.
  *
- * Every enforced rule must allow. Denied, the decision shows the rule that
- * keeps the caller waiting longest, because that is when it pays to come back;
- * allowed, the rule with the least left, because that is the one to mind.
- * Shadow rules are decided and charged like the others and show in `reason`
- * and `explain` alone. */
+ *   matched  | r1 r4 | r1 | r1 r2 r9 | …         rules, side by side with
+ *   claims   | c  c  | c  | c  c  c  | …         the claims they made
+ *   bundles    [0]     [1]  [2]                  one per request, with
+ *   asks       [0]     [1]  [2]                  where its answer goes
+ *
+ * One request is a batch of one. A batch is cut where BUNDLES_MAX requests or
+ * CLAIMS_FREE claims are reached: behind those there is still room for a
+ * request that matches every rule. */
 #include "limiter/limiter.h"
 
 #include <stdlib.h>
 
+#include "limiter/decision.h"
 #include "limiter/identity.h"
 #include "rules/index.h"
+
+enum { BUNDLES_MAX = 64, CLAIMS_FREE = 256 };
+
+enum { BY_THE_RULES = -1 }; /* max_delay_us: as the request and the rules say */
+
+/* A request on its way; its bundle is the one of the same number. */
+struct ask {
+    const struct sl_rule **rules; /* rules[i] made the bundle's claim i */
+    enum sluice_reason nobody;    /* the reason where none of them is enforced */
+    struct sluice_decision *out;
+};
 
 struct sl_limiter {
     const struct sl_ruleset *rules;
     struct sl_store *store;
-    struct sl_asker asker;
-    /* One entry per rule of the ruleset, by its index: */
-    struct sl_rule_seeds *seeds;
-    /* Room for as many as the ruleset has rules, the first claim_count in use: */
-    const struct sl_rule **matched; /* matched[i] made claims[i] */
+    struct sl_asker asker;       /* who made the claims that were made last */
+    struct sl_rule_seeds *seeds; /* by the rule's index */
+
+    /* Room for CLAIMS_FREE and as many as there are rules: */
+    const struct sl_rule **matched;
     struct sl_claim *claims;
-    struct sluice_explained *explained;
     size_t claim_count;
-    bool unlimited; /* a rule fell away because the tier has no limit */
+
+    struct sl_bundle bundles[BUNDLES_MAX];
+    struct ask asks[BUNDLES_MAX];
+    size_t bundle_count;
+
+    struct sluice_explained *explained; /* room for all rules */
 };
 
 struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_store *store)
 {
-    size_t count = rules->rule_count + 1;
+    size_t room = rules->rule_count + CLAIMS_FREE;
     struct sl_limiter *limiter = calloc(1, sizeof *limiter);
     if (!limiter)
         return NULL;
     limiter->rules = rules;
     limiter->store = store;
-    limiter->seeds = calloc(count, sizeof *limiter->seeds);
-    limiter->matched = calloc(count, sizeof *limiter->matched);
-    limiter->claims = calloc(count, sizeof *limiter->claims);
-    limiter->explained = calloc(count, sizeof *limiter->explained);
-    if (!limiter->seeds || !limiter->matched || !limiter->claims || !limiter->explained) {
+    limiter->seeds = calloc(rules->rule_count + 1, sizeof *limiter->seeds);
+    limiter->explained = calloc(rules->rule_count + 1, sizeof *limiter->explained);
+    limiter->matched = calloc(room, sizeof *limiter->matched);
+    limiter->claims = calloc(room, sizeof *limiter->claims);
+    if (!limiter->seeds || !limiter->explained || !limiter->matched || !limiter->claims) {
         sl_limiter_free(limiter);
         return NULL;
     }
@@ -53,188 +73,260 @@ void sl_limiter_free(struct sl_limiter *limiter)
         return;
     sl_asker_release(&limiter->asker);
     free(limiter->seeds);
+    free(limiter->explained);
     free(limiter->matched);
     free(limiter->claims);
-    free(limiter->explained);
     free(limiter);
 }
 
-/* False: the rule does not apply to this asker after all. */
-static bool make_claim(struct sl_limiter *limiter, const struct sl_rule *rule,
+/* ---- claims ---- */
+
+/* A claim of the asker's, but for its limit. False: its identity is missing. */
+static bool make_claim(const struct sl_limiter *limiter, const struct sl_rule *rule,
                        struct sl_claim *claim)
 {
-    const struct sl_asker *asker = &limiter->asker;
     *claim =
         (struct sl_claim){ .algo = rule->algo, .ring_len = rule->ring_len, .shadow = rule->shadow };
-    if (!sl_rule_limit(rule, asker->tier, asker->request.trust_thousandths, &claim->limit)) {
-        limiter->unlimited |= !rule->shadow;
-        return false;
-    }
-    if (!sl_asker_keys(asker, rule, &limiter->seeds[rule->index], &claim->key, &claim->guard_key)) {
-        claim->no_key = true;
-        claim->answer.retry_after_us = SL_NEVER;
-        claim->figures = (struct sl_figures){ 0, SLUICE_NONE };
-        return rule->deny_missing;
-    }
     if (rule->guard.window_us)
         claim->guard = &rule->guard;
-    return true;
+    return sl_asker_keys(&limiter->asker, rule, &limiter->seeds[rule->index], &claim->key,
+                         &claim->guard_key);
 }
 
-static void make_claims(struct sl_limiter *limiter)
+/* Denied without a state to look at. */
+static void leave_keyless(struct sl_claim *claim)
 {
-    size_t matched = sl_index_match(limiter->rules, &limiter->asker.request, limiter->matched);
-    limiter->unlimited = false;
+    claim->no_key = true;
+    claim->guard = NULL;
+    claim->answer.retry_after_us = SL_NEVER;
+    claim->figures = (struct sl_figures){ 0, SLUICE_NONE };
+}
+
+enum applies { APPLIES, MISSING, UNLIMITED };
+
+static enum applies apply(const struct sl_limiter *limiter, const struct sl_rule *rule,
+                          struct sl_claim *claim)
+{
+    const struct sl_asker *asker = &limiter->asker;
+    struct sl_limit limit;
+    if (!sl_rule_limit(rule, asker->tier, asker->request.trust_thousandths, &limit))
+        return UNLIMITED;
+    bool found = make_claim(limiter, rule, claim);
+    claim->limit = limit;
+    if (found)
+        return APPLIES;
+    leave_keyless(claim);
+    return rule->deny_missing ? APPLIES : MISSING;
+}
+
+/* The asker's claims, behind those that are there; the reason where none of
+ * them is enforced. */
+static enum sluice_reason make_claims(struct sl_limiter *limiter)
+{
+    enum sluice_reason nobody = SLUICE_REASON_NO_RULE;
+    const struct sl_rule **rules = limiter->matched + limiter->claim_count;
+    size_t matched = sl_index_match(limiter->rules, &limiter->asker.request, rules);
     for (size_t i = 0; i < matched; i++) {
-        const struct sl_rule *rule = limiter->matched[i];
-        if (make_claim(limiter, rule, &limiter->claims[limiter->claim_count]))
+        const struct sl_rule *rule = rules[i];
+        enum applies applies = apply(limiter, rule, &limiter->claims[limiter->claim_count]);
+        if (applies == APPLIES)
             limiter->matched[limiter->claim_count++] = rule;
+        else if (applies == UNLIMITED && !rule->shadow)
+            nobody = SLUICE_REASON_EXEMPT;
     }
+    return nobody;
 }
 
-static bool longer_wait(int64_t a_us, int64_t b_us)
+static void forget(struct sl_limiter *limiter)
 {
-    if (a_us == SL_NEVER || b_us == SL_NEVER)
-        return b_us != SL_NEVER;
-    return a_us > b_us;
+    limiter->claim_count = limiter->bundle_count = 0;
 }
 
-/* Does `a` say more than `b`? Ties go to the first in the file. */
-static bool outranks(const struct sl_claim *a, const struct sl_claim *b, bool allowed)
+/* ---- deciding ---- */
+
+static enum sl_failure_policy file_policy(const struct sl_limiter *limiter)
 {
-    if (allowed)
-        return a->figures.remaining < b->figures.remaining;
-    return longer_wait(a->answer.retry_after_us, b->answer.retry_after_us);
+    return limiter->rules->settings.on_store_failure;
 }
 
-/* The claim that the decision shows, or claim_count: there is none. */
-static size_t spokesman(const struct sl_limiter *limiter, bool allowed)
+/* A bundle for the request; or its answer, where that needs no store. */
+static int take(struct sl_limiter *limiter, const struct sluice_request *request,
+                int64_t max_delay_us, struct sluice_decision *out)
 {
-    size_t best = limiter->claim_count;
-    for (size_t i = 0; i < limiter->claim_count; i++) {
-        const struct sl_claim *claim = &limiter->claims[i];
-        if (claim->shadow || claim->allowed != allowed)
-            continue;
-        if (best == limiter->claim_count || outranks(claim, &limiter->claims[best], allowed))
-            best = i;
+    if (!sl_asker_init(&limiter->asker, limiter->rules, request)) {
+        sl_decision_fail(file_policy(limiter), NULL, 0, out);
+        return SLUICE_NO_MEMORY;
     }
-    return best;
-}
-
-static enum sluice_reason denial_reason(const struct sl_claim *claim, uint32_t cost)
-{
-    if (claim->no_key)
-        return SLUICE_REASON_MISSING;
-    if (claim->guard_answer.blocked_until_us)
-        return SLUICE_REASON_BURST_BLOCKED;
-    return cost > claim->limit.capacity ? SLUICE_REASON_COST : SLUICE_REASON_LIMITED;
-}
-
-static bool shadow_denied(const struct sl_limiter *limiter)
-{
-    for (size_t i = 0; i < limiter->claim_count; i++)
-        if (limiter->claims[i].shadow && !limiter->claims[i].allowed)
-            return true;
-    return false;
-}
-
-static int64_t longest_delay_us(const struct sl_limiter *limiter)
-{
-    int64_t delay_us = 0;
-    for (size_t i = 0; i < limiter->claim_count; i++)
-        if (!limiter->claims[i].shadow)
-            delay_us = sl_max_i64(delay_us, limiter->claims[i].answer.delay_us);
-    return delay_us;
-}
-
-static void nobody_decided(enum sluice_reason reason, struct sluice_decision *out)
-{
-    *out = (struct sluice_decision){
-        .allowed = true,
-        .reason = reason,
-        .limit = SLUICE_NONE,
-        .remaining = SLUICE_NONE,
-        .reset_at_us = SLUICE_NONE,
-        .decided_at_us = SLUICE_NONE,
+    if (sl_asker_exempt(&limiter->asker, limiter->rules->whitelist)) {
+        sl_decision_nobody(SLUICE_REASON_EXEMPT, out);
+        return SLUICE_OK;
+    }
+    if (max_delay_us == BY_THE_RULES && request->wait)
+        max_delay_us = limiter->rules->settings.max_wait_us;
+    size_t first = limiter->claim_count;
+    enum sluice_reason nobody = make_claims(limiter);
+    limiter->asks[limiter->bundle_count] = (struct ask){ limiter->matched + first, nobody, out };
+    limiter->bundles[limiter->bundle_count++] = (struct sl_bundle){
+        .now_us = request->at_us,
+        .cost = request->cost,
+        .peek = request->peek,
+        .max_delay_us = max_delay_us,
+        .claims = limiter->claims + first,
+        .claim_count = limiter->claim_count - first,
     };
+    return SLUICE_OK;
 }
 
-static void summarise(const struct sl_limiter *limiter, const struct sl_bundle *bundle,
-                      struct sluice_decision *out)
+static bool is_full(const struct sl_limiter *limiter)
 {
-    enum sluice_reason nobody = limiter->unlimited ? SLUICE_REASON_EXEMPT : SLUICE_REASON_NO_RULE;
-    enum sluice_reason reason = SLUICE_REASON_OK;
-    size_t best = spokesman(limiter, bundle->allowed);
-    if (bundle->allowed && shadow_denied(limiter))
-        reason = nobody = SLUICE_REASON_SHADOW;
-    if (best == limiter->claim_count) {
-        nobody_decided(nobody, out);
-        out->decided_at_us = bundle->now_us;
-        return;
-    }
-    const struct sl_claim *claim = &limiter->claims[best];
-    *out = (struct sluice_decision){
-        .allowed = bundle->allowed,
-        .reason = bundle->allowed ? reason : denial_reason(claim, bundle->cost),
-        .rule = limiter->matched[best]->name,
-        .algorithm = claim->algo->name,
-        .limit = claim->limit.capacity,
-        .remaining = claim->figures.remaining,
-        .reset_at_us = claim->figures.reset_at_us,
-        .retry_after_us = claim->answer.retry_after_us,
-        .delay_us = bundle->allowed ? longest_delay_us(limiter) : 0,
-        .decided_at_us = bundle->now_us,
-    };
+    return limiter->bundle_count == BUNDLES_MAX || limiter->claim_count > CLAIMS_FREE;
 }
 
-/* The store failed. A rule that says deny outweighs those that allow; where it is
- * not even known which rules match, the file's own policy speaks. */
-static void answer_failure(const struct sl_limiter *limiter, struct sluice_decision *out)
+/* Answers every bundle. The first bad status. */
+static int decide_taken(struct sl_limiter *limiter)
 {
-    nobody_decided(SLUICE_REASON_STORE, out);
-    if (limiter->claim_count == 0)
-        out->allowed = limiter->rules->settings.on_store_failure != SL_FAIL_DENY;
-    for (size_t i = 0; i < limiter->claim_count; i++) {
-        const struct sl_rule *rule = limiter->matched[i];
-        if (rule->shadow || rule->on_store_failure != SL_FAIL_DENY)
-            continue;
-        out->allowed = false;
-        out->rule = rule->name;
-        out->algorithm = rule->algo->name;
-        return;
+    int first_bad = SLUICE_OK;
+    limiter->store->ops->decide(limiter->store, limiter->bundles, limiter->bundle_count);
+    for (size_t i = 0; i < limiter->bundle_count; i++) {
+        const struct sl_bundle *bundle = &limiter->bundles[i];
+        const struct ask *ask = &limiter->asks[i];
+        if (bundle->status == SLUICE_OK)
+            sl_decision_summarise(bundle, ask->rules, ask->nobody, ask->out);
+        else
+            sl_decision_fail(file_policy(limiter), ask->rules, bundle->claim_count, ask->out);
+        first_bad = first_bad ? first_bad : bundle->status;
     }
+    return first_bad;
+}
+
+static int decide(struct sl_limiter *limiter, const struct sluice_request *request,
+                  int64_t max_delay_us, struct sluice_decision *out)
+{
+    forget(limiter);
+    int status = take(limiter, request, max_delay_us, out);
+    if (limiter->bundle_count)
+        status = decide_taken(limiter);
+    if (status != SLUICE_OK)
+        forget(limiter); /* there is nothing to explain */
+    return status;
 }
 
 int sl_limiter_decide(struct sl_limiter *limiter, const struct sluice_request *request,
                       struct sluice_decision *out)
 {
-    limiter->claim_count = 0;
-    if (!sl_asker_init(&limiter->asker, limiter->rules, request)) {
-        answer_failure(limiter, out);
-        return SLUICE_NO_MEMORY;
+    return decide(limiter, request, BY_THE_RULES, out);
+}
+
+int sl_limiter_decide_within(struct sl_limiter *limiter, const struct sluice_request *request,
+                             int64_t max_delay_us, struct sluice_decision *out)
+{
+    return decide(limiter, request, max_delay_us, out);
+}
+
+int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_request *requests,
+                            size_t count, struct sluice_decision *out)
+{
+    int first_bad = SLUICE_OK;
+    for (size_t i = 0; i < count;) {
+        forget(limiter);
+        for (; i < count && !is_full(limiter); i++) {
+            int status = take(limiter, &requests[i], BY_THE_RULES, &out[i]);
+            first_bad = first_bad ? first_bad : status;
+        }
+        int status = limiter->bundle_count ? decide_taken(limiter) : SLUICE_OK;
+        first_bad = first_bad ? first_bad : status;
     }
-    if (sl_asker_exempt(&limiter->asker, limiter->rules->whitelist)) {
-        nobody_decided(SLUICE_REASON_EXEMPT, out);
-        return SLUICE_OK;
-    }
-    make_claims(limiter);
-    struct sl_bundle bundle = {
-        .now_us = request->at_us,
-        .cost = request->cost,
-        .peek = request->peek,
-        .max_delay_us = request->wait ? limiter->rules->settings.max_wait_us : -1,
-        .claims = limiter->claims,
-        .claim_count = limiter->claim_count,
-    };
-    int status = sl_store_decide(limiter->store, &bundle);
-    if (status == SLUICE_OK) {
-        summarise(limiter, &bundle, out);
-    } else {
-        answer_failure(limiter, out);
-        limiter->claim_count = 0; /* there is nothing to explain */
+    forget(limiter);
+    return first_bad;
+}
+
+int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *request,
+                       int64_t expiry_us, struct sluice_decision *out, uint64_t *id)
+{
+    const struct sl_store_ops *ops = limiter->store->ops;
+    if (!ops->hold)
+        return SLUICE_UNSUPPORTED;
+    *id = 0;
+    int status = sl_limiter_decide(limiter, request, out);
+    if (status != SLUICE_OK || !out->charged)
+        return status;
+    status = ops->hold(limiter->store, &limiter->bundles[0], expiry_us, id);
+    if (status != SLUICE_OK) {
+        sl_decision_fail(file_policy(limiter), limiter->matched, limiter->claim_count, out);
+        forget(limiter);
     }
     return status;
 }
+
+/* ---- giving back ---- */
+
+int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *request,
+                      const struct sluice_decision *decision)
+{
+    const struct sl_store_ops *ops = limiter->store->ops;
+    struct sl_charge charge = { request->cost, decision->charged_at_us };
+    int first_bad = SLUICE_OK;
+    if (!decision->charged || charge.cost == 0)
+        return SLUICE_OK;
+    if (!ops->refund)
+        return SLUICE_UNSUPPORTED;
+    forget(limiter);
+    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+        return SLUICE_NO_MEMORY;
+    make_claims(limiter);
+    for (size_t i = 0; i < limiter->claim_count; i++) {
+        if (!sl_decision_charged(decision, &limiter->claims[i], i))
+            continue;
+        int status = ops->refund(limiter->store, &limiter->claims[i], charge);
+        first_bad = first_bad ? first_bad : status;
+    }
+    forget(limiter);
+    return first_bad;
+}
+
+/* The key is the same for every tier, so any limit of the rule will do. */
+static int reset_rule(struct sl_limiter *limiter, const struct sl_rule *rule)
+{
+    struct sl_claim claim;
+    if (!make_claim(limiter, rule, &claim))
+        return SLUICE_INVALID;
+    claim.limit = rule->numbers[0].limit;
+    return limiter->store->ops->reset(limiter->store, &claim);
+}
+
+static int reset_named(struct sl_limiter *limiter, const char *name)
+{
+    for (size_t i = 0; i < limiter->rules->rule_count; i++)
+        if (strcmp(limiter->rules->rules[i].name, name) == 0)
+            return reset_rule(limiter, &limiter->rules->rules[i]);
+    return SLUICE_INVALID;
+}
+
+/* A rule that does not apply for want of an identity has nothing to forget. */
+static int reset_matching(struct sl_limiter *limiter)
+{
+    int first_bad = SLUICE_OK;
+    size_t count = sl_index_match(limiter->rules, &limiter->asker.request, limiter->matched);
+    for (size_t i = 0; i < count; i++) {
+        int status = reset_rule(limiter, limiter->matched[i]);
+        if (status != SLUICE_INVALID)
+            first_bad = first_bad ? first_bad : status;
+    }
+    return first_bad;
+}
+
+int sl_limiter_reset(struct sl_limiter *limiter, const struct sluice_request *request,
+                     const char *rule)
+{
+    if (!limiter->store->ops->reset)
+        return SLUICE_UNSUPPORTED;
+    forget(limiter);
+    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+        return SLUICE_NO_MEMORY;
+    return rule ? reset_named(limiter, rule) : reset_matching(limiter);
+}
+
+/* ---- telling ---- */
 
 size_t sl_limiter_matched(const struct sl_limiter *limiter, const struct sl_rule *const **rules)
 {
@@ -242,21 +334,16 @@ size_t sl_limiter_matched(const struct sl_limiter *limiter, const struct sl_rule
     return limiter->claim_count;
 }
 
+int64_t sl_limiter_queue_us(const struct sl_limiter *limiter)
+{
+    return limiter->claim_count ? sl_longest_delay_us(&limiter->bundles[0]) : 0;
+}
+
 size_t sl_limiter_explain(struct sl_limiter *limiter, const struct sluice_explained **rows)
 {
-    for (size_t i = 0; i < limiter->claim_count; i++) {
-        const struct sl_claim *claim = &limiter->claims[i];
-        limiter->explained[i] = (struct sluice_explained){
-            .rule = limiter->matched[i]->name,
-            .algorithm = claim->algo->name,
-            .shadow = claim->shadow,
-            .allowed = claim->allowed,
-            .limit = claim->limit.capacity,
-            .remaining = claim->figures.remaining,
-            .reset_at_us = claim->figures.reset_at_us,
-            .retry_after_us = claim->answer.retry_after_us,
-        };
-    }
+    for (size_t i = 0; i < limiter->claim_count; i++)
+        sl_decision_explain(&limiter->bundles[0], &limiter->claims[i], limiter->matched[i],
+                            &limiter->explained[i]);
     *rows = limiter->explained;
     return limiter->claim_count;
 }

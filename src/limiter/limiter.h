@@ -22,8 +22,41 @@ void sl_limiter_free(struct sl_limiter *limiter);
 int sl_limiter_decide(struct sl_limiter *limiter, const struct sluice_request *request,
                       struct sluice_decision *out);
 
+/* The same for a caller who will hold the request for at most this long,
+ * whatever the request's `wait` and the rules' `max_wait` say: a longer delay is
+ * a denial. */
+int sl_limiter_decide_within(struct sl_limiter *limiter, const struct sluice_request *request,
+                             int64_t max_delay_us, struct sluice_decision *out);
+
+/* How long the request of the last decision would be queued, allowed or not. */
+int64_t sl_limiter_queue_us(const struct sl_limiter *limiter);
+
+/* Each decided alone, in their order, many at a time: the store reads its clock
+ * once for them and fetches their states side by side. Answers all; the first
+ * bad status. */
+int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_request *requests,
+                            size_t count, struct sluice_decision *out);
+
+/* Decides, and makes what was charged a reservation: *id, or 0 where nothing
+ * was. SLUICE_UNSUPPORTED, and no answer, from a store that keeps none. */
+int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *request,
+                       int64_t expiry_us, struct sluice_decision *out, uint64_t *id);
+
+/* Gives back what `decision` charged for this very request. The first bad
+ * status, after trying every rule. */
+int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *request,
+                      const struct sluice_decision *decision);
+
+/* Forgets the counts and blocks of the request's identifiers, in every rule
+ * that matches it or (not NULL) in the rule of that name, matching or not.
+ * SLUICE_INVALID: no rule has the name, or the request lacks a part of its
+ * identifier. */
+int sl_limiter_reset(struct sl_limiter *limiter, const struct sluice_request *request,
+                     const char *rule);
+
 /* The rules that matched the last request, in the order of the file. Good
- * until the next decision. Returns how many. */
+ * until the next call; after a batch, a refund or a reset there are none.
+ * Returns how many. */
 size_t sl_limiter_explain(struct sl_limiter *limiter, const struct sluice_explained **rows);
 
 /* The same rules, row by row. */

@@ -51,6 +51,7 @@ static const struct check {
     { .rule = sl_lint_rounding, .about = "rates that rounding slows" },
     { .rule = sl_lint_guard, .about = "burst guards that the limit itself sets off" },
     { .rule = sl_lint_huge_log, .about = "huge logs" },
+    { .rule = sl_lint_log_room, .about = "logs without room" },
     { .rule = sl_lint_shared_bucket, .about = "buckets that tiers share" },
     { .rule = sl_lint_login_window, .about = "fixed windows on login paths" },
     { .rule = sl_lint_login_burst, .about = "burst allowances on login paths" },

@@ -186,6 +186,28 @@ void sl_lint_huge_log(struct sl_lint *lint, const struct sl_rule *rule)
                      rule->name, sl_lint_memory(lint, most), sl_lint_tier(lint, most_slot), most);
 }
 
+/* Without a share of its own the log has half of the table. */
+static uint64_t log_room_bytes(const struct sl_store_url *url)
+{
+    uint64_t size_bytes = url->size_bytes ? url->size_bytes : SL_STORE_SIZE_BYTES;
+    return url->log_bytes == SL_STORE_LOG_DEFAULT ? size_bytes / 2 : url->log_bytes;
+}
+
+void sl_lint_log_room(struct sl_lint *lint, const struct sl_rule *rule)
+{
+    const struct sl_store_url *url = &lint->rules->settings.store;
+    if (url->kind != SL_STORE_MEMORY || !rule->algo->keeps_ring || rule->ring_len == 0)
+        return;
+    uint64_t room_bytes = log_room_bytes(url);
+    if (rule->ring_len >= room_bytes / 8)
+        sl_lint_warn(lint, rule,
+                     "`%s` has no room in the store: one identifier takes up to %s, and the store "
+                     "has %s for all logs, so that `on_store_failure` decides; write a larger "
+                     "`size=` and `log=` in its URL",
+                     rule->name, sl_lint_memory(lint, rule->ring_len),
+                     sl_lint_memory(lint, (int64_t)(room_bytes / 8)));
+}
+
 /* Does the identifier say of itself which tier it has? Users, clients and
  * tenants have one; an address does not. */
 static bool tells_tiers_apart(const struct sl_rule *rule)

@@ -120,12 +120,19 @@ enum sl_store_kind {
     SL_STORE_REDIS_SENTINEL,
 };
 
+#define SL_STORE_SIZE_BYTES  (UINT64_C(64) << 20) /* of a table whose URL gives no size */
+#define SL_STORE_LOG_DEFAULT UINT64_MAX
+#define SL_STORE_SYNC_OFF    INT64_C(-1)
+#define SL_STORE_SYNC_CLOSE  INT64_C(0)
+
 struct sl_store_url {
     const char *text; /* as written */
     enum sl_store_kind kind;
     bool tls;
     const char *path;    /* memory: file or NULL; redis+unix: the socket */
-    uint64_t size_bytes; /* memory:FILE */
+    uint64_t size_bytes; /* memory: 0 if not given */
+    uint64_t log_bytes;  /* of these for sliding window logs, or SL_STORE_LOG_DEFAULT */
+    int64_t sync_us;     /* how often the file is written to disk, or SL_STORE_SYNC_… */
     const char *user;
     const char *password;
     const char *hosts; /* "a:6379,b:6379", ports filled in */

@@ -1,7 +1,7 @@
 /* Reading a store's URL.
  *
  *   memory                                              and memory:
- *   memory:FILE[?size=64M]
+ *   memory:FILE[?size=64M&log=16M&sync=1s]
  *   redis://[user:password@]host[:port][/database]      and rediss:// with TLS
  *   redis+unix://PATH
  *   redis-cluster://[user:password@]host[:port],…
@@ -19,6 +19,8 @@
 
 #define SIZE_MIN_BYTES (UINT64_C(1) << 20)
 #define SIZE_MAX_BYTES (UINT64_C(1) << 40)
+#define SYNC_MIN_US    (INT64_C(10) * 1000)
+#define SYNC_MAX_US    (INT64_C(24) * 3600 * 1000000)
 
 enum { PORT_REDIS = 6379, PORT_SENTINEL = 26379, DATABASE_MAX = 65535 };
 
@@ -51,10 +53,10 @@ static struct sluice_text take_part(struct sluice_text *rest, char mark)
     return part;
 }
 
-static const char *read_size(struct sluice_text text, uint64_t *out)
+/* Bytes, with K, M, G or T behind them for powers of 1024; not more than 1T. */
+static bool parse_bytes(struct sluice_text text, uint64_t *out)
 {
     static const char suffixes[] = "KMGT";
-    const char *right = "`size` in the store's URL is from 1M to 1T; write it like 64M or 2G";
     uint32_t shift = 0;
     uint64_t number;
     const char *suffix = text.len ? memchr(suffixes, text.at[text.len - 1], 4) : NULL;
@@ -63,33 +65,104 @@ static const char *read_size(struct sluice_text text, uint64_t *out)
         text.len--;
     }
     if (!sl_parse_u64(text, &number) || number > SIZE_MAX_BYTES >> shift)
-        return right;
-    if (number << shift < SIZE_MIN_BYTES)
-        return right;
+        return false;
     *out = number << shift;
+    return true;
+}
+
+static const char *read_size(struct sluice_text value, struct sl_store_url *url)
+{
+    uint64_t bytes;
+    if (!parse_bytes(value, &bytes) || bytes < SIZE_MIN_BYTES)
+        return "`size` in the store's URL is from 1M to 1T; write it like 64M or 2G";
+    url->size_bytes = bytes;
     return NULL;
+}
+
+static const char log_is_part[] =
+    "`log` in the store's URL is a part of `size`, which is 64M if not given; write less than "
+    "that, like 16M, or 0 for none";
+
+static const char *read_log(struct sluice_text value, struct sl_store_url *url)
+{
+    uint64_t bytes;
+    if (!parse_bytes(value, &bytes))
+        return log_is_part;
+    url->log_bytes = bytes;
+    return NULL;
+}
+
+static const char *read_sync(struct sluice_text value, struct sl_store_url *url)
+{
+    int64_t every_us;
+    if (!url->path)
+        return "`sync` in the store's URL needs a file to write; write `memory:FILE?sync=1s`, or "
+               "leave it out";
+    if (sl_text_is(value, "off"))
+        every_us = SL_STORE_SYNC_OFF;
+    else if (sl_text_is(value, "close"))
+        every_us = SL_STORE_SYNC_CLOSE;
+    else if (!sl_parse_duration_us(value, &every_us) || every_us < SYNC_MIN_US ||
+             every_us > SYNC_MAX_US)
+        return "`sync` in the store's URL is when its file is written to disk; write `off`, "
+               "`close`, or how often, from 10ms to 24h, like 1s";
+    url->sync_us = every_us;
+    return NULL;
+}
+
+static const struct parameter {
+    const char *name;
+    const char *(*read)(struct sluice_text value, struct sl_store_url *url);
+} parameters[] = {
+    { "size", read_size },
+    { "log", read_log },
+    { "sync", read_sync },
+};
+
+enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
+
+/* One "name=value". `seen` has a bit for each that was there already. */
+static const char *read_parameter(struct sl_arena *arena, struct sluice_text value,
+                                  struct sl_store_url *url, uint32_t *seen)
+{
+    struct sluice_text name = take_part(&value, '=');
+    size_t i = 0;
+    while (i < PARAMETER_COUNT && !sl_text_is(name, parameters[i].name))
+        i++;
+    if (name.len == 0)
+        return "a parameter is missing behind `?` or `&` in the store's URL; write one, as in "
+               "`memory:limits.slu?size=64M`, or leave out the sign";
+    if (i == PARAMETER_COUNT)
+        return sl_arena_print(arena,
+                              "`%.*s` is not a parameter of a memory store; it has `size`, `log` "
+                              "and `sync`, as in `memory:limits.slu?size=64M&sync=1s`",
+                              (int)name.len, name.at);
+    if (*seen & 1u << i)
+        return sl_arena_print(arena, "`%s` is twice in the store's URL; write it once",
+                              parameters[i].name);
+    *seen |= 1u << i;
+    return parameters[i].read(value, url);
 }
 
 static const char *read_memory(struct cut *cut, struct sl_store_url *url)
 {
-    struct sluice_text path = take_part(&cut->rest, '?');
-    while (cut->rest.len) {
-        struct sluice_text value = take_part(&cut->rest, '&');
-        struct sluice_text name = take_part(&value, '=');
-        if (!sl_text_is(name, "size"))
-            return sl_arena_print(cut->arena,
-                                  "`%.*s` is not a parameter of a memory store; it has `size`, as "
-                                  "in `memory:limits.slu?size=64M`",
-                                  (int)name.len, name.at);
-        const char *wrong = read_size(value, &url->size_bytes);
-        if (wrong)
-            return wrong;
-    }
+    struct sluice_text path = cut->rest;
+    uint32_t seen = 0;
+    bool more = take_before(&cut->rest, '?', &path);
     if (path.len >= 2 && path.at[0] == '/' && path.at[1] == '/')
         return "a memory store has no `//`; write `memory:FILE`";
     if (path.len)
         url->path = sl_path_join(cut->arena, cut->folder, path);
-    return NULL;
+    while (more) {
+        struct sluice_text parameter = cut->rest;
+        more = take_before(&cut->rest, '&', &parameter);
+        const char *wrong = read_parameter(cut->arena, parameter, url, &seen);
+        if (wrong)
+            return wrong;
+    }
+    uint64_t size_bytes = url->size_bytes ? url->size_bytes : SL_STORE_SIZE_BYTES;
+    bool log_fits = url->log_bytes == SL_STORE_LOG_DEFAULT || url->log_bytes < size_bytes;
+    return log_fits ? NULL : log_is_part;
 }
 
 /* NULL: not a text with %XX in it, or a byte in it is zero. */
@@ -257,9 +330,12 @@ const char *sl_store_url_parse(struct sl_arena *arena, struct sluice_text url,
         if (whole.len < len || memcmp(whole.at, scheme->prefix, len) != 0)
             continue;
         struct cut cut = { arena, folder, { whole.at + len, whole.len - len } };
-        struct sl_store_url read = { .kind = scheme->kind, .tls = scheme->tls };
-        if (scheme->kind == SL_STORE_MEMORY)
-            read.size_bytes = UINT64_C(64) << 20;
+        struct sl_store_url read = {
+            .kind = scheme->kind,
+            .tls = scheme->tls,
+            .log_bytes = SL_STORE_LOG_DEFAULT,
+            .sync_us = SL_STORE_SYNC_OFF,
+        };
         const char *wrong = scheme->read(&cut, &read);
         if (wrong)
             return wrong;

@@ -1,174 +1,226 @@
-/* Counts private to one process and one thread: an open-addressed table on the
- * heap, keyed by 128-bit hashes under a random seed.
- *
- *   slot:  key (16 bytes) | state (16 bytes) | ring, ring_len
- *
- * An all-zero slot is free: a key that hashes to zero is stored as one. The
- * table doubles at half full and forgets nothing: a replay may turn its clock
- * back to any state it ever wrote, and two keys' 128 bits do not meet. So its
- * size follows the number of distinct identifiers asked about.
- *
- * A bundle needs room for at most two new slots per claim, made before the
- * first look-up. Slots are looked up anew at each step: two new keys of one
- * bundle may see the same free slot until the first of them takes it. */
+/* The embedded store: the seam's functions on the shared table. Decisions are
+ * turn.c's, refunds and resets change.c's; here is what happens now and then:
+ * reservations that expire, the clock's mark, writing back. */
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "store/claim.h"
+#include "store/change.h"
+#include "store/once.h"
+#include "store/reservation.h"
+#include "store/table_file.h"
+#include "store/table_sync.h"
+#include "store/turn.h"
 
-struct slot {
-    struct sl_hash128 key;
-    struct sl_state state;
-};
+#define ATTENTION_US INT64_C(1000000)
 
 struct memory {
     struct sl_store store;
-    struct sl_clock clock;
-    struct slot *slots;
-    size_t mask;
-    size_t count;
+    struct sl_table table;
+    struct sl_syncer *syncer;
+    bool sync_on_close;
 };
 
-static bool is_free(const struct slot *slot)
-{
-    return (slot->key.low | slot->key.high) == 0;
-}
+/* ---- reservations ------------------------------------------------------------- */
 
-/* The key's slot, or the free one where it would go. */
-static struct slot *find(const struct memory *memory, struct sl_hash128 key)
-{
-    key.low += (key.low | key.high) == 0;
-    for (size_t at = key.low & memory->mask;; at = (at + 1) & memory->mask) {
-        struct slot *slot = &memory->slots[at];
-        if (is_free(slot) || (slot->key.low == key.low && slot->key.high == key.high))
-            return slot;
-    }
-}
+struct settling {
+    struct sl_table *table;
+    uint32_t cost; /* what it cost in the end */
+    int status;
+};
 
-static int make_room(struct memory *memory, size_t more)
+static void settle_held(void *about, const struct sl_held *held)
 {
-    size_t room = memory->slots ? memory->mask + 1 : 1024;
-    if (memory->slots && memory->count + more <= room / 2)
-        return SLUICE_OK;
-    while (memory->count + more > room / 2)
-        room *= 2;
-    struct memory larger = { .slots = calloc(room, sizeof *larger.slots), .mask = room - 1 };
-    if (!larger.slots)
-        return SLUICE_NO_MEMORY;
-    for (size_t i = 0; memory->slots && i <= memory->mask; i++)
-        if (!is_free(&memory->slots[i]))
-            *find(&larger, memory->slots[i].key) = memory->slots[i];
-    free(memory->slots);
-    memory->slots = larger.slots;
-    memory->mask = larger.mask;
-    return SLUICE_OK;
-}
-
-static void take_slot(struct memory *memory, struct slot *slot, struct sl_hash128 key)
-{
-    if (!is_free(slot))
-        return;
-    key.low += (key.low | key.high) == 0;
-    slot->key = key;
-    memory->count++;
-}
-
-/* The log's ring, long enough for the rule's largest limit. */
-static int make_ring(const struct sl_claim *claim, struct sl_state *state)
-{
-    if (!claim->algo->keeps_ring || state->ring_len >= claim->ring_len)
-        return SLUICE_OK;
-    uint64_t *ring = calloc(claim->ring_len, sizeof *ring);
-    if (!ring)
-        return SLUICE_NO_MEMORY;
-    uint64_t *old = state->ring;
-    claim->algo->move_ring(state, ring, claim->ring_len);
-    free(old);
-    return SLUICE_OK;
-}
-
-static void decide_claim(struct memory *memory, struct sl_bundle *bundle, struct sl_claim *claim)
-{
-    if (claim->guard) {
-        struct slot *guard = find(memory, claim->guard_key);
-        struct sl_state state = guard->state;
-        sl_claim_guard(claim, bundle, &state);
-        if (!bundle->peek && bundle->cost > 0) {
-            take_slot(memory, guard, claim->guard_key);
-            guard->state = state;
-        }
-    }
-    sl_claim_decide(claim, bundle, &find(memory, claim->key)->state);
-}
-
-/* What may fail comes before the first charge. */
-static int prepare(struct memory *memory, struct sl_bundle *bundle)
-{
+    struct settling *settling = about;
+    struct sl_table *table = settling->table;
+    struct sl_charge rest = held->charge;
+    int64_t now_us = sl_table_now_us(table);
     int status = SLUICE_OK;
-    for (size_t i = 0; i < bundle->claim_count && status == SLUICE_OK; i++) {
-        struct sl_claim *claim = &bundle->claims[i];
-        if (claim->no_key || sl_claim_write(claim, bundle) == SL_WRITE_NOTHING)
-            continue;
-        struct slot *slot = find(memory, claim->key);
-        take_slot(memory, slot, claim->key);
-        status = make_ring(claim, &slot->state);
+    if (settling->cost > rest.cost)
+        status = sl_change_overcharge(table, &held->claim, settling->cost - rest.cost, now_us);
+    rest.cost -= settling->cost < rest.cost ? settling->cost : rest.cost;
+    if (rest.cost > 0)
+        status = sl_change_refund(table, &held->claim, rest, now_us);
+    if (status != SLUICE_OK)
+        settling->status = status;
+}
+
+/* ---- now and then ---------------------------------------------------------------------- */
+
+/* Moves a time of the header up. */
+static void raise(int64_t *at_us, int64_t to_us)
+{
+    int64_t seen_us = __atomic_load_n(at_us, __ATOMIC_RELAXED);
+    while ((seen_us < to_us || seen_us > SL_TIME_MAX_US) &&
+           !__atomic_compare_exchange_n(at_us, &seen_us, to_us, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+        ;
+}
+
+/* Once a second, or when a reservation expires: remembers how far the clock has
+ * come (T10) and gives back what has expired. One of those who come does it. */
+static void see_to(struct memory *memory, int64_t now_us, int64_t seen_us)
+{
+    struct sl_header *header = memory->table.header;
+    if (!__atomic_compare_exchange_n(&header->attention_us, &seen_us, now_us + ATTENTION_US, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    raise(&header->latest_us, now_us);
+    if (__atomic_load_n(&header->held, __ATOMIC_ACQUIRE) == 0)
+        return;
+    struct settling settling = { &memory->table, 0, SLUICE_OK };
+    int64_t next_us = sl_reservation_expire(&memory->table, now_us, settle_held, &settling);
+    sl_table_call_attention(&memory->table, next_us);
+}
+
+static inline void tend(struct memory *memory, int64_t now_us)
+{
+    int64_t seen_us = __atomic_load_n(&memory->table.header->attention_us, __ATOMIC_RELAXED);
+    if (now_us >= seen_us || seen_us - now_us > ATTENTION_US)
+        see_to(memory, now_us, seen_us);
+}
+
+/* ---- the seam ------------------------------------------------------------------- */
+
+static void prefetch(struct sl_table *table, const struct sl_bundle *bundle)
+{
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        struct sl_probe probe = sl_probe(table, claim->key, SL_DATED_US);
+        if (!claim->no_key && !claim->algo->keeps_ring)
+            sl_probe_prefetch(&probe);
+        probe.spread = claim->guard_key.low;
+        if (claim->guard)
+            sl_probe_prefetch(&probe);
+    }
+}
+
+static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t count)
+{
+    struct memory *memory = (struct memory *)store;
+    struct sl_table *table = &memory->table;
+    for (size_t i = 0; i < count; i++)
+        prefetch(table, &bundles[i]); /* the clock is read while memory answers */
+    int64_t now_us = -1;              /* one reading for all */
+    for (size_t i = 0; i < count; i++) {
+        bool own_clock = bundles[i].now_us < 0;
+        if (own_clock && now_us < 0) {
+            now_us = sl_table_now_us(table);
+            tend(memory, now_us);
+        }
+        if (own_clock)
+            bundles[i].now_us = now_us;
+        sl_turn_decide(table, &bundles[i], own_clock);
+        if (own_clock) /* it may have been read again, and does not go back within a batch */
+            now_us = sl_max_i64(now_us, bundles[i].now_us);
+    }
+}
+
+static void once(struct sl_store *store, struct sl_once *asks, size_t count)
+{
+    struct memory *memory = (struct memory *)store;
+    struct sl_table *table = &memory->table;
+    for (size_t i = 0; i < count; i++) {
+        struct sl_probe probe = sl_probe(table, asks[i].key, SL_DATED_US);
+        sl_probe_prefetch(&probe); /* the clock is read while memory answers */
+    }
+    int64_t now_us = sl_table_now_us(table);
+    tend(memory, now_us);
+    int64_t wall_shift_us = sl_table_wall_shift_us(table, now_us);
+    for (size_t i = 0; i < count; i++) {
+        asks[i].now_us = now_us;
+        asks[i].wall_shift_us = wall_shift_us;
+        asks[i].done = sl_table_once(table, &asks[i]);
+    }
+}
+
+static int refund(struct sl_store *store, const struct sl_claim *claim, struct sl_charge charge)
+{
+    struct sl_table *table = &((struct memory *)store)->table;
+    return sl_change_refund(table, claim, charge, sl_table_now_us(table));
+}
+
+static int reset(struct sl_store *store, const struct sl_claim *claim)
+{
+    sl_change_forget(&((struct memory *)store)->table, claim);
+    return SLUICE_OK;
+}
+
+static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
+                uint64_t *id)
+{
+    struct sl_table *table = &((struct memory *)store)->table;
+    int status = sl_reservation_hold(table, bundle, bundle->now_us + expiry_us, id);
+    for (size_t i = 0; i < bundle->claim_count && status != SLUICE_OK; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        if (claim->charged)
+            refund(store, claim, (struct sl_charge){ bundle->cost, bundle->now_us });
     }
     return status;
 }
 
-static void finish_claim(struct memory *memory, struct sl_bundle *bundle, struct sl_claim *claim)
-{
-    struct sl_state *state = &find(memory, claim->key)->state;
-    enum sl_write write = sl_claim_write(claim, bundle);
-    if (write != SL_WRITE_NOTHING) {
-        uint32_t cost = write == SL_WRITE_CHARGE ? bundle->cost : 0;
-        claim->algo->charge(&claim->limit, state, (struct sl_ask){ bundle->now_us, cost });
-    }
-    sl_claim_measure(claim, bundle, state);
-}
-
-static int decide(struct sl_store *store, struct sl_bundle *bundle)
+static int settle(struct sl_store *store, uint64_t id, uint32_t cost)
 {
     struct memory *memory = (struct memory *)store;
-    if (bundle->now_us < 0)
-        bundle->now_us = sl_clock_now_us(&memory->clock);
-    int status = make_room(memory, 2 * bundle->claim_count);
-    if (status != SLUICE_OK)
-        return status;
-    for (size_t i = 0; i < bundle->claim_count; i++)
-        if (!bundle->claims[i].no_key)
-            decide_claim(memory, bundle, &bundle->claims[i]);
-    sl_bundle_judge(bundle);
-    status = prepare(memory, bundle);
-    if (status != SLUICE_OK)
-        return status;
-    for (size_t i = 0; i < bundle->claim_count; i++)
-        if (!bundle->claims[i].no_key)
-            finish_claim(memory, bundle, &bundle->claims[i]);
-    return SLUICE_OK;
+    tend(memory, sl_table_now_us(&memory->table)); /* what has expired is no more */
+    struct settling settling = { &memory->table, cost, SLUICE_OK };
+    int status = sl_reservation_take(&memory->table, id, settle_held, &settling);
+    return status == SLUICE_OK ? settling.status : status;
+}
+
+static int sync_now(struct sl_store *store)
+{
+    return sl_table_sync(&((struct memory *)store)->table) == 0 ? SLUICE_OK : SLUICE_STORE_DOWN;
+}
+
+static void measure(struct sl_store *store, struct sluice_stats *out)
+{
+    struct sl_table *table = &((struct memory *)store)->table;
+    *out = (struct sluice_stats){ .size_bytes = table->size_bytes };
+    sl_table_measure(table, sl_table_now_us(table), out);
+    out->reservations = sl_reservation_count(table);
 }
 
 static void close_memory(struct sl_store *store)
 {
     struct memory *memory = (struct memory *)store;
-    for (size_t i = 0; memory->slots && i <= memory->mask; i++)
-        free(memory->slots[i].state.ring);
-    free(memory->slots);
+    sl_syncer_stop(memory->syncer);
+    if (memory->sync_on_close)
+        sl_table_sync(&memory->table);
+    sl_table_close(&memory->table);
     free(memory);
 }
 
 static const struct sl_store_ops memory_ops = {
     .decide = decide,
+    .once = once,
+    .refund = refund,
+    .reset = reset,
+    .hold = hold,
+    .settle = settle,
+    .sync = sync_now,
+    .measure = measure,
     .close = close_memory,
 };
 
-struct sl_store *sl_memory_open(void)
+struct sl_store *sl_memory_open(const struct sl_memory_config *config, struct sluice_error *error)
 {
     struct memory *memory = calloc(1, sizeof *memory);
-    if (!memory)
+    if (!memory || !sl_table_open(config, &memory->table, error)) {
+        if (!memory)
+            snprintf(error->text, sizeof error->text, "out of memory");
+        free(memory);
         return NULL;
+    }
     memory->store.ops = &memory_ops;
-    memory->store.secret = sl_random64();
-    sl_clock_open(&memory->clock);
+    memory->store.secret = memory->table.secret;
+    memory->sync_on_close = config->path && config->sync_us >= 0;
+    if (config->path && config->sync_us > 0) {
+        memory->syncer = sl_syncer_start(&memory->table, config->sync_us);
+        if (!memory->syncer) {
+            snprintf(error->text, sizeof error->text, "cannot start the thread that `sync` needs");
+            close_memory(&memory->store);
+            return NULL;
+        }
+    }
     return &memory->store;
 }

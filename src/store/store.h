@@ -1,9 +1,9 @@
 /* The store seam: where states live.
  *
- * A store is handed a bundle: the claims of one request. It decides all of
- * them on its states, charges all or none, and writes the answers back into
- * the bundle. It knows keys, limits and algorithms; nothing of tenants, rules
- * files or protocols. */
+ * A store is handed bundles: the claims of one request each. It decides all of
+ * a bundle's claims on its states, charges all or none, and writes the answers
+ * back into the bundle. It knows keys, limits and algorithms; nothing of
+ * tenants, rules files or protocols. */
 #ifndef SL_STORE_STORE_H
 #define SL_STORE_STORE_H
 
@@ -24,9 +24,12 @@ struct sl_claim {
 
     /* Filled in by the store: */
     bool allowed;
-    struct sl_answer answer;
+    bool charged;
     struct sl_guard_answer guard_answer;
+    struct sl_answer answer;
     struct sl_figures figures; /* after the charge, if there was one */
+
+    _Alignas(16) uint64_t own[9]; /* the store's, while it decides */
 };
 
 struct sl_bundle {
@@ -36,14 +39,61 @@ struct sl_bundle {
     int64_t max_delay_us; /* a longer delay is a denial; -1: none is */
     struct sl_claim *claims;
     size_t claim_count;
-    bool allowed; /* filled in: by every claim that is not shadow */
+
+    /* Filled in by the store: */
+    int status;            /* 0, or negative: then the answers are void */
+    bool allowed;          /* by every claim that is not shadow */
+    int64_t wall_shift_us; /* wall time − now_us, for what people read */
+};
+
+/* What was charged, for giving it back. */
+struct sl_charge {
+    uint32_t cost;
+    int64_t at_us; /* by the store's clock */
+};
+
+/* The common case of a decision, without a bundle around it: one limit, charged
+ * to one key now. What a store cannot do in one pass is not done, and is asked
+ * again as a bundle. */
+struct sl_once {
+    const struct sl_algo *algo;
+    const struct sl_limit *limit;
+    struct sl_hash128 key;
+    uint32_t cost;
+
+    /* Filled in by the store: */
+    bool done; /* else nothing was written, and the rest is void */
+    int64_t now_us;
+    int64_t wall_shift_us;
+    struct sl_taken taken;
 };
 
 struct sl_store;
 
+/* Statuses are 0 or negative. What a store cannot do is NULL. */
 struct sl_store_ops {
-    /* 0, or a negative status; the bundle's answers are then void. */
-    int (*decide)(struct sl_store *store, struct sl_bundle *bundle);
+    /* Each bundle alone, one reading of the clock for all that ask for it. */
+    void (*decide)(struct sl_store *store, struct sl_bundle *bundles, size_t count);
+
+    /* The short way, for as many as can go it. */
+    void (*once)(struct sl_store *store, struct sl_once *asks, size_t count);
+
+    /* Gives back as much of the charge as still counts. */
+    int (*refund)(struct sl_store *store, const struct sl_claim *claim, struct sl_charge charge);
+
+    /* Forgets the states of the claim and of its guard. */
+    int (*reset)(struct sl_store *store, const struct sl_claim *claim);
+
+    /* Turns what the bundle has just charged into a reservation. If there is
+     * no room for it, the charge is refunded. */
+    int (*hold)(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
+                uint64_t *id);
+
+    /* Settles it at its real cost; 0 gives all of it back. */
+    int (*settle)(struct sl_store *store, uint64_t id, uint32_t cost);
+
+    int (*sync)(struct sl_store *store);
+    void (*measure)(struct sl_store *store, struct sluice_stats *out);
     void (*close)(struct sl_store *store);
 };
 
@@ -52,12 +102,32 @@ struct sl_store {
     uint64_t secret; /* seeds every key: nobody outside can aim at one */
 };
 
-/* Counts private to this process. NULL: no memory. */
-struct sl_store *sl_memory_open(void);
+/* Counts on the heap of one thread, where time may go anywhere: for replays.
+ * NULL: no memory. */
+struct sl_store *sl_heap_open(void);
+
+#define SL_SYNC_OFF   INT64_C(-1)
+#define SL_SYNC_CLOSE INT64_C(0)
+
+#define SL_MEMORY_SIZE_BYTES (UINT64_C(64) << 20)
+#define SL_LOG_DEFAULT       UINT64_MAX
+
+struct sl_memory_config {
+    const char *path;    /* NULL: anonymous, for this process and its children */
+    uint64_t size_bytes; /* 0: SL_MEMORY_SIZE_BYTES, or what the file has */
+    uint64_t log_bytes;  /* of these for logs, or SL_LOG_DEFAULT */
+    bool logs_wanted;    /* SL_LOG_DEFAULT is then half of it, else a twentieth */
+    int64_t sync_us;     /* SL_SYNC_OFF, SL_SYNC_CLOSE, or how often */
+};
+
+/* The table of docs/table.md. NULL: error->text says why not; else it is a note
+ * or empty. */
+struct sl_store *sl_memory_open(const struct sl_memory_config *config, struct sluice_error *error);
 
 static inline int sl_store_decide(struct sl_store *store, struct sl_bundle *bundle)
 {
-    return store->ops->decide(store, bundle);
+    store->ops->decide(store, bundle, 1);
+    return bundle->status;
 }
 
 static inline void sl_store_close(struct sl_store *store)

@@ -158,7 +158,7 @@ static int64_t time_check(unsigned rule_count, uint64_t rounds, unsigned hot)
 {
     struct sl_ruleset *rules = many_rules(rule_count);
     char(*paths)[64] = make_paths(rule_count, hot);
-    struct sl_store *store = sl_memory_open();
+    struct sl_store *store = sl_heap_open();
     struct sl_limiter *limiter = sl_limiter_new(rules, store);
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;

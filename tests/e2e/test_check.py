@@ -300,14 +300,6 @@ def test_a_redis_store_is_refused(rules, store):
     assert done.out == ""
 
 
-def test_a_shared_store_says_that_it_is_not_used(rules):
-    rules.write_text(f"store: memory:limits.slu?size=64M\n{RULES}")
-    done = check(rules, *API, "--json")
-    assert done.code == 0
-    assert "this version keeps counts in the process alone" in done.err
-    assert not (rules.parent / "limits.slu").exists()
-
-
 def test_output_that_cannot_be_written_is_an_error(rules):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([SLUICE, "check", "-c", rules, *API], stdout=full,

@@ -7,7 +7,7 @@ import pytest
 
 from program import ROOT, SLUICE, TIMEOUT_S, run
 
-COMMANDS = ("check", "replay", "lint")
+COMMANDS = ("check", "replay", "lint", "table", "bench")
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("help",)])
@@ -26,6 +26,7 @@ def test_help_names_every_command(arguments):
                "--times N", "--peek", "--explain", "--json", "Exit: 0"]),
     ("replay", ["-c FILE", "--store URL", "TRACE", "at_us", "standard error", "Exit: 0"]),
     ("lint", ["FILE", "Exit: 0"]),
+    ("table", ["FILE", "--json", "Exit: 0"]),
 ])
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_a_commands_help_names_all_it_takes(command, words, flag):
@@ -81,7 +82,7 @@ def test_what_is_no_command_is_refused(name):
     assert "try `sluice --help`" in done.err
 
 
-@pytest.mark.parametrize("name", ["serve", "bench"])
+@pytest.mark.parametrize("name", ["serve"])
 def test_what_a_later_version_brings_is_not_taken_for_a_slip(name):
     done = run(name)
     assert done.code == 2

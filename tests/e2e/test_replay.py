@@ -221,6 +221,9 @@ def test_the_store_of_the_rules_is_not_touched(rules):
     """A replay never counts on a live store by accident: not even the file's own."""
     rules.write_text("store: redis://localhost\n" + RULES)
     assert replay(rules, line(5)).code == 0
+    rules.write_text("store: memory:limits.slu\n" + RULES)
+    assert replay(rules, line(5)).code == 0
+    assert not (rules.parent / "limits.slu").exists()
 
 
 @pytest.mark.parametrize("store, error", [

@@ -1,4 +1,4 @@
-"""Every folder of tests/traces, decided by `sluice replay`.
+"""Every folder of tests/traces, decided by `sluice replay` on each store.
 
     rules.yaml      the rules
     trace.jsonl     requests, one a line
@@ -9,14 +9,12 @@ with its request.
 """
 
 import json
-import os
-import subprocess
-from pathlib import Path
+import tempfile
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-SLUICE = os.environ.get("SLUICE", str(ROOT / "build" / "sluice"))
+from program import ROOT, run
+
 TRACES = ROOT / "tests" / "traces"
 
 
@@ -24,24 +22,38 @@ def names():
     return sorted(path.parent.name for path in TRACES.glob("*/rules.yaml"))
 
 
-def replay(folder):
-    return subprocess.run([SLUICE, "replay", "-c", folder / "rules.yaml", folder / "trace.jsonl"],
-                          capture_output=True, text=True, timeout=60, check=False)
+def private(rules, requests):
+    """On the replay's own store."""
+    return [run("replay", "-c", rules, stdin="".join(requests))]
 
 
+def on_a_table(rules, *parts):
+    """On a new table, one process after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = f"memory:{folder}/limits.slu?size=16M"
+        return [run("replay", "-c", rules, "--store", store, stdin="".join(part))
+                for part in parts]
+
+
+def shared(rules, requests):
+    """On a table that two processes use, one for each half of the trace."""
+    half = len(requests) // 2
+    return on_a_table(rules, requests[:half], requests[half:])
+
+
+@pytest.mark.parametrize("store", [private, on_a_table, shared])
 @pytest.mark.parametrize("name", names())
-def test_a_trace_is_decided_as_expected(name):
+def test_a_trace_is_decided_as_expected(name, store):
     folder = TRACES / name
-    requests = (folder / "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    requests = (folder / "trace.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     expected = (folder / "expected.jsonl").read_text(encoding="utf-8").splitlines()
-    done = replay(folder)
-    actual = done.stdout.splitlines()
+    runs = store(folder / "rules.yaml", requests)
+    actual = [line for done in runs for line in done.lines]
     for number, (request, wanted, got) in enumerate(zip(requests, expected, actual), 1):
-        wanted, got = json.loads(wanted), json.loads(got)
-        assert got == wanted, f"{name}, line {number}: {request}"
+        assert got == json.loads(wanted), f"{name}, line {number}: {request}"
         assert isinstance(got["allowed"], bool)
     assert len(requests) == len(expected) == len(actual)
-    assert done.returncode == 0, done.stderr
+    assert [done.code for done in runs] == [0] * len(runs), runs[-1].err
 
 
 def test_there_are_traces():

@@ -45,7 +45,7 @@ def test_there_are_examples():
 
 
 def test_files_come_in_threes():
-    found = {path.name for path in EXAMPLES.iterdir()} - {"README.md"}
+    found = {path.name for path in EXAMPLES.iterdir() if path.is_file()} - {"README.md"}
     wanted = {f"{name}.{kind}" for name in NAMES
               for kind in ("yaml", "trace.jsonl", "expected.jsonl")}
     assert found == wanted

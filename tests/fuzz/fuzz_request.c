@@ -205,7 +205,7 @@ static void refresh_limiter(void)
     }
     sl_limiter_free(limiter);
     sl_store_close(store);
-    store = sl_memory_open();
+    store = sl_heap_open();
     limiter = sl_limiter_new(rules, store);
     SL_CHECK(store && limiter);
 }

@@ -156,11 +156,45 @@ static bool try_scenario(struct scenario *scenario, struct sl_store *store, uint
     return true;
 }
 
+/* ---- the stores -------------------------------------------------------------- */
+
+/* With room enough: what is evicted breaks P4. */
+static struct sl_store *open_table(void)
+{
+    struct sl_memory_config config = { .size_bytes = UINT64_C(8) << 20,
+                                       .log_bytes = UINT64_C(4) << 20,
+                                       .sync_us = SL_SYNC_OFF };
+    struct sluice_error error;
+    struct sl_store *store = sl_memory_open(&config, &error);
+    if (!store)
+        fprintf(stderr, "%s\n", error.text);
+    return store;
+}
+
+static const struct kind {
+    const char *name;
+    struct sl_store *(*open)(void);
+} kinds[] = { { "heap", sl_heap_open }, { "table", open_table } };
+
+static const struct kind *kind = kinds;
+
+static bool choose_kind(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(name, kinds[i].name) != 0)
+            continue;
+        kind = &kinds[i];
+        return true;
+    }
+    fprintf(stderr, "--store heap or table, not `%s`\n", name);
+    return false;
+}
+
 /* `decisions` random decisions on one algorithm. */
 static bool test_algo(const struct sl_algo *algo, bool first_request, uint64_t decisions)
 {
     uint64_t done = 0, scenarios = 0;
-    struct sl_store *store = sl_memory_open();
+    struct sl_store *store = kind->open();
     bool good = store != NULL;
     while (good && done < decisions) {
         struct scenario scenario;
@@ -168,7 +202,8 @@ static bool test_algo(const struct sl_algo *algo, bool first_request, uint64_t d
         good = try_scenario(&scenario, store, &done);
         if (++scenarios % 1000 == 0) { /* keeps the store small */
             sl_store_close(store);
-            store = sl_memory_open();
+            store = kind->open();
+            good &= store != NULL;
         }
     }
     sl_store_close(store);
@@ -186,8 +221,11 @@ int main(int argc, char **argv)
             decisions = strtoull(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--seed") == 0)
             seed = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--store") == 0 && !choose_kind(argv[i + 1]))
+            return 2;
     }
-    printf("props: seed %" PRIu64 ", %" PRIu64 " decisions an algorithm\n", seed, decisions);
+    printf("props: seed %" PRIu64 ", %" PRIu64 " decisions an algorithm on the %s\n", seed,
+           decisions, kind->name);
     int passed = 0, failed = 0;
     for (size_t i = 0; sl_algos[i]; i++) {
         for (int first = 0; first <= sl_algos[i]->takes_align; first++) {

@@ -1,5 +1,5 @@
 /* Fixed window: 10 per second, aligned to the epoch unless a test says else. */
-#include "unit/algo/steps.h"
+#include "unit/algo/shortcuts.h"
 
 enum { S = 1000000 };
 
@@ -181,6 +181,27 @@ static void the_largest_numbers_fit(void **unused)
     }
 }
 
+/* ---- take and overcharge --------------------------------------------------- */
+
+static struct sl_limit any_limit(uint64_t *seed, uint64_t key)
+{
+    return (struct sl_limit){ .capacity = unit_up_to(seed, SHORTCUT_RING),
+                              .window_us = SL_WINDOW_MIN_US << key % 30,
+                              .first_request = key >> 40 & 1 };
+}
+
+static int64_t window_of(const struct sl_limit *limit)
+{
+    return limit->window_us;
+}
+
+static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
+{
+    (void)unused;
+    static const struct shortcut shortcut = { &sl_fixed_window, any_limit, window_of };
+    check_shortcuts(&shortcut);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -194,6 +215,7 @@ int main(void)
         CLAIM(a_refund_from_a_full_window_that_was_made_up_gives_nothing),
         CLAIM(a_window_refunded_to_nothing_is_fresh),
         CLAIM(the_largest_numbers_fit),
+        CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
     };
     return RUN(tests);
 }

@@ -1,7 +1,7 @@
 /* Leaky bucket: what the queue adds to the bucket, which has its own tests. */
 #include "algo/bucket.h"
 
-#include "unit/algo/steps.h"
+#include "unit/algo/shortcuts.h"
 
 enum { MS = 1000, S = 1000000 }; /* in µs */
 enum { NS_PER_MS = 1000000 };    /* a token's time is in ns */
@@ -80,6 +80,37 @@ static void a_clock_that_stepped_back_lengthens_the_delay_by_its_step(void **unu
     RUN_STEPS(leaky, &limit, &state, steps);
 }
 
+/* ---- take and overcharge --------------------------------------------------- */
+
+/* Mostly the key's own rate; else a round one, or one that 22 bits cut short. */
+static struct sl_limit any_limit(uint64_t *seed, uint64_t key)
+{
+    static const int64_t others_ns[] = { 1000, NS_PER_MS, 12048192772 };
+    int64_t token_ns = INT64_C(12345) << key % 20;
+    if (unit_up_to(seed, 9) == 0)
+        token_ns = others_ns[unit_up_to(seed, COUNT(others_ns) - 1)];
+    return limit_of(unit_up_to(seed, SHORTCUT_RING), token_ns);
+}
+
+static int64_t span_of(const struct sl_limit *limit)
+{
+    return limit->capacity * limit->token_ns / 1000 + 1;
+}
+
+static bool has_another_rate(const struct sl_limit *limit, const struct sl_state *state)
+{
+    return (state->lo & 0x3fffff) != limit->token_form;
+}
+
+static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
+{
+    (void)unused;
+    static const struct shortcut token = { &sl_token_bucket, any_limit, span_of, has_another_rate };
+    static const struct shortcut queue = { &sl_leaky_bucket, any_limit, span_of, has_another_rate };
+    check_shortcuts(&token);
+    check_shortcuts(&queue);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -87,6 +118,7 @@ int main(void)
         CLAIM(sent_on_after_their_delays_requests_are_evenly_spaced),
         CLAIM(a_delay_is_rounded_up_to_whole_microseconds),
         CLAIM(a_clock_that_stepped_back_lengthens_the_delay_by_its_step),
+        CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
     };
     return RUN(tests);
 }

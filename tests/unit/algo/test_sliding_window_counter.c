@@ -2,7 +2,7 @@
  *
  * A count of 10 in the previous window weighs 10 at the window's start, 9 from
  * 1 µs on, 8 from 100 001 µs on, …, 0 from 900 001 µs on. */
-#include "unit/algo/steps.h"
+#include "unit/algo/shortcuts.h"
 
 enum { S = 1000000 };
 
@@ -259,6 +259,26 @@ static void the_largest_numbers_are_decided_exactly(void **unused)
     RUN_STEPS(counter, &limit, &state, steps);
 }
 
+/* ---- take and overcharge --------------------------------------------------- */
+
+static struct sl_limit any_limit(uint64_t *seed, uint64_t key)
+{
+    return (struct sl_limit){ .capacity = unit_up_to(seed, SHORTCUT_RING),
+                              .window_us = SL_WINDOW_MIN_US << key % 30 };
+}
+
+static int64_t window_of(const struct sl_limit *limit)
+{
+    return limit->window_us;
+}
+
+static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
+{
+    (void)unused;
+    static const struct shortcut shortcut = { &sl_sliding_window_counter, any_limit, window_of };
+    check_shortcuts(&shortcut);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -275,6 +295,7 @@ int main(void)
         CLAIM(both_counts_survive_packing_at_every_edge),
         CLAIM(both_counts_survive_packing_at_any_time),
         CLAIM(the_largest_numbers_are_decided_exactly),
+        CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
     };
     return RUN(tests);
 }

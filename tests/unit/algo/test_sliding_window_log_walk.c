@@ -1,7 +1,7 @@
 /* Sliding window log: random walks of charges, refunds, moves, clocks that step
  * back and writers that come late or are killed, held against a plain list of
  * times. */
-#include "unit/algo/steps.h"
+#include "unit/algo/shortcuts.h"
 
 enum { MS = 1000, LONGEST = 24, STALE = 8 };
 
@@ -234,10 +234,31 @@ static void any_walk_agrees_with_a_plain_list(void **unused)
     }
 }
 
+/* ---- take and overcharge --------------------------------------------------- */
+
+static struct sl_limit any_limit(uint64_t *seed, uint64_t key)
+{
+    return (struct sl_limit){ .capacity = unit_up_to(seed, SHORTCUT_RING),
+                              .window_us = SL_WINDOW_MIN_US << key % 30 };
+}
+
+static int64_t window_of(const struct sl_limit *limit)
+{
+    return limit->window_us;
+}
+
+static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
+{
+    (void)unused;
+    static const struct shortcut shortcut = { &sl_sliding_window_log, any_limit, window_of };
+    check_shortcuts(&shortcut);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM(any_walk_agrees_with_a_plain_list),
+        CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
     };
     return RUN(tests);
 }

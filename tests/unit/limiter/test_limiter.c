@@ -28,7 +28,7 @@ static void edit(const char *yaml)
 static void use(const char *yaml)
 {
     sl_store_close(store);
-    store = sl_memory_open();
+    store = sl_heap_open();
     assert_non_null(store);
     edit(yaml);
 }

@@ -3,12 +3,11 @@
 
 #include "unit/limiter/rules.h"
 
-static int fail_to_decide(struct sl_store *self, struct sl_bundle *bundle)
+static void fail_to_decide(struct sl_store *self, struct sl_bundle *bundles, size_t count)
 {
     (void)self;
-    for (size_t i = 0; i < bundle->claim_count; i++)
-        bundle->claims[i].allowed = false; /* void, whatever it says */
-    return SLUICE_STORE_DOWN;
+    for (size_t i = 0; i < count; i++)
+        bundles[i].status = SLUICE_STORE_DOWN;
 }
 
 static void a_failing_store_is_answered_by_the_rules_policy(void **unused)

@@ -140,6 +140,19 @@ static void a_log_of_a_huge_limit_is_large(void **unused)
     silent("tiers: { big: { unlimited: true } }\n" LOG("user", "1000/h"));
 }
 
+static void a_log_needs_room_in_the_store(void **unused)
+{
+    (void)unused;
+    warns("store: memory:t?log=0\n" LOG("user", "5/m"),
+          "`a` has no room in the store: one identifier takes up to 40 bytes, and the store has 0 "
+          "bytes for all logs, so that `on_store_failure` decides");
+    warns("store: memory:t?size=1M&log=1K\n" LOG("user", "128/m"), "write a larger `size=`");
+    silent("store: memory:t?size=1M&log=1K\n" LOG("user", "127/m"));
+    silent("store: memory:t?size=1M\n" LOG("user", "10000/m"));
+    silent("store: memory:t?log=0\n" RULES);
+    silent("store: redis://cache\n" LOG("user", "10000/m"));
+}
+
 static void a_bucket_that_tiers_share_is_cut_by_the_smallest(void **unused)
 {
     (void)unused;
@@ -171,6 +184,7 @@ int main(void)
         cmocka_unit_test(a_guard_allows_for_full_trust),
         cmocka_unit_test(a_guard_is_never_advised_a_threshold_that_it_cannot_have),
         cmocka_unit_test(a_log_of_a_huge_limit_is_large),
+        cmocka_unit_test(a_log_needs_room_in_the_store),
         cmocka_unit_test(a_bucket_that_tiers_share_is_cut_by_the_smallest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,9 @@ static void memory_alone_is_private(void **state)
         struct sl_store_url url = parse(spellings[i]);
         assert_int_equal(url.kind, SL_STORE_MEMORY);
         assert_null(url.path);
-        assert_int_equal(url.size_bytes, 64 << 20);
+        assert_int_equal(url.size_bytes, 0);
+        assert_true(url.log_bytes == SL_STORE_LOG_DEFAULT);
+        assert_int_equal(url.sync_us, SL_STORE_SYNC_OFF);
     }
 }
 
@@ -56,6 +58,8 @@ static void memory_has_a_file_and_a_size(void **state)
     assert_string_equal(url.path, "etc/limits.slu");
     assert_int_equal(url.size_bytes, INT64_C(2) << 30);
     assert_string_equal(parse("memory:/var/x").path, "/var/x");
+    assert_int_equal(parse("memory:/var/x").size_bytes, 0); /* what the file has */
+    assert_int_equal(parse("memory:?size=2M").size_bytes, 2 << 20);
     assert_int_equal(parse("memory:x?size=1M").size_bytes, 1 << 20);
     assert_int_equal(parse("memory:x?size=1024K").size_bytes, 1 << 20);
     assert_int_equal(parse("memory:x?size=1048576").size_bytes, 1 << 20);
@@ -74,8 +78,68 @@ static void a_size_out_of_range_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_wrong(wrong[i], "from 1M to 1T");
-    assert_wrong("memory:x?sync=none", "`sync` is not a parameter");
+}
+
+static void a_log_is_part_of_the_size(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "memory:x?log=",           "memory:x?log",
+        "memory:x?log=-1",         "memory:x?log=1.5M",
+        "memory:x?log=64M", /* the size that is not given */
+        "memory:x?log=1T",         "memory:x?log=18446744073709551615",
+        "memory:x?size=2M&log=2M", "memory:x?log=2M&size=2M",
+        "memory:x?log=3M&size=2M",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_wrong(wrong[i], "`log` in the store's URL is a part of `size`, which is 64M if not");
+    assert_int_equal(parse("memory:x?log=0").log_bytes, 0);
+    assert_int_equal(parse("memory:x?log=1").log_bytes, 1);
+    assert_int_equal(parse("memory:?log=67108863").log_bytes, (64 << 20) - 1);
+    assert_int_equal(parse("memory:x?size=2M&log=2047K").log_bytes, 2047 << 10);
+    assert_int_equal(parse("memory:x?log=64M&size=65M").log_bytes, 64 << 20);
+    assert_true(parse("memory:x?size=1G").log_bytes == SL_STORE_LOG_DEFAULT);
+}
+
+static void a_file_is_written_to_disk_never_at_the_close_or_every_so_often(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "memory:x?sync=",    "memory:x?sync",         "memory:x?sync=0",   "memory:x?sync=always",
+        "memory:x?sync=Off", "memory:x?sync=9.999ms", "memory:x?sync=-1s", "memory:x?sync=24.1h",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_wrong(wrong[i], "write `off`, `close`, or how often, from 10ms to 24h, like 1s");
+    assert_int_equal(parse("memory:x").sync_us, SL_STORE_SYNC_OFF);
+    assert_int_equal(parse("memory:x?sync=off").sync_us, SL_STORE_SYNC_OFF);
+    assert_int_equal(parse("memory:x?sync=close").sync_us, SL_STORE_SYNC_CLOSE);
+    assert_int_equal(parse("memory:x?sync=10ms").sync_us, 10000);
+    assert_int_equal(parse("memory:x?sync=1s").sync_us, 1000000);
+    assert_int_equal(parse("memory:x?sync=2").sync_us, 2000000);
+    assert_int_equal(parse("memory:x?sync=24h").sync_us, INT64_C(86400) * 1000000);
+    assert_wrong("memory:?sync=1s", "needs a file to write; write `memory:FILE?sync=1s`");
+    assert_wrong("memory:?sync=off", "needs a file to write");
+}
+
+static void parameters_are_known_and_there_once(void **state)
+{
+    (void)state;
+    struct sl_store_url url = parse("memory:x?sync=5m&log=1M&size=8M");
+    assert_int_equal(url.size_bytes, 8 << 20);
+    assert_int_equal(url.log_bytes, 1 << 20);
+    assert_int_equal(url.sync_us, INT64_C(300) * 1000000);
+    assert_wrong("memory:x?sise=1M", "`sise` is not a parameter of a memory store; it has `size`, "
+                                     "`log` and `sync`");
     assert_wrong("memory:x?size=1M&size2=1M", "`size2` is not a parameter");
+    assert_wrong("memory:x?Size=1M", "`Size` is not a parameter");
+    assert_wrong("memory:x?size=1M&size=1M", "`size` is twice");
+    assert_wrong("memory:x?log=0&size=1M&log=0", "`log` is twice");
+    assert_wrong("memory:x?sync=off&sync=1s", "`sync` is twice");
+    static const char *const empty[] = { "memory:x?",         "memory:?",
+                                         "memory:x?size=1M&", "memory:x?&size=1M",
+                                         "memory:x?=1M",      "memory:x?size=1M&&log=0" };
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
+        assert_wrong(empty[i], "a parameter is missing behind `?` or `&`");
     assert_wrong("memory://x", "no `//`");
 }
 
@@ -182,6 +246,9 @@ int main(void)
         cmocka_unit_test(memory_alone_is_private),
         cmocka_unit_test(memory_has_a_file_and_a_size),
         cmocka_unit_test(a_size_out_of_range_is_refused),
+        cmocka_unit_test(a_log_is_part_of_the_size),
+        cmocka_unit_test(a_file_is_written_to_disk_never_at_the_close_or_every_so_often),
+        cmocka_unit_test(parameters_are_known_and_there_once),
         cmocka_unit_test(redis_has_standard_parts),
         cmocka_unit_test(redis_has_a_login_a_port_and_a_database),
         cmocka_unit_test(a_socket_has_a_path),

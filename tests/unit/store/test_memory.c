@@ -1,316 +1,322 @@
-#include "store/store.h"
+/* The embedded store: against the heap's, which is as plain as it can be, and
+ * what it sees to now and then. */
+#include <fcntl.h>
+#include <sys/mman.h>
 
-#include <time.h>
-
-#include "unit/base/unit.h"
+#include "algo/bucket.h"
+#include "store/table_file.h"
+#include "unit/store/folder.h"
+#include "unit/store/hand_clock.h"
 
 #define S INT64_C(1000000)
 
 static struct sl_store *store;
+static struct sl_table table; /* the same file, looked at from beside */
+
+static int sync_count;
+
+int msync(void *at, size_t bytes, int flags)
+{
+    sync_count += at && bytes && flags == MS_SYNC;
+    return 0;
+}
+
+static struct sl_memory_config config_of(uint64_t size_bytes)
+{
+    return (struct sl_memory_config){
+        .path = path, .size_bytes = size_bytes, .log_bytes = 16 << 10, .sync_us = SL_SYNC_OFF
+    };
+}
 
 static int open_store(void **unused)
 {
-    (void)unused;
-    store = sl_memory_open();
-    return store ? 0 : -1;
+    struct sluice_error error;
+    struct sl_memory_config config = config_of(64 << 10);
+    if (open_folder(unused) != 0)
+        return -1;
+    store = sl_memory_open(&config, &error);
+    return store && sl_table_open(&config, &table, &error) ? 0 : -1;
 }
 
 static int close_store(void **unused)
 {
-    (void)unused;
     sl_store_close(store);
-    return 0;
-}
-
-static struct sl_claim claim_on(const struct sl_algo *algo, uint64_t key, int64_t capacity)
-{
-    return (struct sl_claim){ .algo = algo,
-                              .limit = { .capacity = capacity, .window_us = S },
-                              .ring_len = algo->keeps_ring ? (uint32_t)capacity : 0,
-                              .key = { key, ~key } };
-}
-
-static struct sl_claim fixed_on(uint64_t key, int64_t capacity)
-{
-    return claim_on(&sl_fixed_window, key, capacity);
-}
-
-static bool decide(struct sl_claim *claims, size_t count, int64_t now_us, uint32_t cost)
-{
-    struct sl_bundle bundle = {
-        .now_us = now_us, .cost = cost, .max_delay_us = -1, .claims = claims, .claim_count = count
-    };
-    assert_int_equal(sl_store_decide(store, &bundle), SLUICE_OK);
-    return bundle.allowed;
-}
-
-/* How much is left under a key, without taking anything. */
-static int64_t left(struct sl_claim claim, int64_t now_us)
-{
-    struct sl_bundle bundle = { .now_us = now_us,
-                                .cost = 1,
-                                .peek = true,
-                                .max_delay_us = -1,
-                                .claims = &claim,
-                                .claim_count = 1 };
-    assert_int_equal(sl_store_decide(store, &bundle), SLUICE_OK);
-    return claim.figures.remaining;
-}
-
-static void each_key_has_its_own_count(void **unused)
-{
-    (void)unused;
-    struct sl_claim one = fixed_on(1, 2), two = fixed_on(2, 2);
-    assert_true(decide(&one, 1, 5 * S, 1));
-    assert_int_equal(one.figures.remaining, 1);
-    assert_int_equal(one.figures.reset_at_us, 6 * S);
-    assert_true(decide(&one, 1, 5 * S, 1));
-    assert_false(decide(&one, 1, 5 * S, 1));
-    assert_int_equal(one.answer.retry_after_us, S);
-    assert_true(decide(&two, 1, 5 * S, 2));
-}
-
-static void a_key_of_all_zeros_is_a_key(void **unused)
-{
-    (void)unused;
-    struct sl_claim zero = fixed_on(0, 2);
-    zero.key = (struct sl_hash128){ 0 };
-    assert_true(decide(&zero, 1, 5 * S, 2));
-    assert_false(decide(&zero, 1, 5 * S, 1));
-    for (uint64_t key = 2; key < 5000; key++) { /* the table moves house */
-        struct sl_claim other = fixed_on(key, 2);
-        decide(&other, 1, 5 * S, 1);
-    }
-    assert_int_equal(left(zero, 5 * S), 0);
-}
-
-static void keys_that_share_half_their_bits_are_told_apart(void **unused)
-{
-    (void)unused;
-    struct sl_claim a = fixed_on(7, 2), b = fixed_on(7, 2), c = fixed_on(7, 2);
-    b.key.high = 1;
-    c.key.low += 1024; /* the same place in a small table */
-    assert_true(decide(&a, 1, 5 * S, 2));
-    assert_int_equal(left(b, 5 * S), 2);
-    assert_int_equal(left(c, 5 * S), 2);
-    assert_true(decide(&b, 1, 5 * S, 1));
-    assert_true(decide(&c, 1, 5 * S, 2));
-    assert_int_equal(left(a, 5 * S), 0);
-    assert_int_equal(left(b, 5 * S), 1);
-    assert_int_equal(left(c, 5 * S), 0);
-}
-
-static void all_are_charged_or_none(void **unused)
-{
-    (void)unused;
-    struct sl_claim claims[] = { fixed_on(1, 10), fixed_on(2, 10), fixed_on(3, 1) };
-    assert_true(decide(claims, 3, 5 * S, 1));
-    assert_false(decide(claims, 3, 5 * S, 1));
-    assert_true(claims[0].allowed && claims[1].allowed && !claims[2].allowed);
-    for (uint64_t key = 1; key <= 2; key++)
-        assert_int_equal(left(fixed_on(key, 10), 5 * S), 9);
-    assert_int_equal(claims[0].figures.remaining, 9); /* as of after the denial */
-}
-
-static void a_shadow_is_charged_with_the_others_and_denies_nobody(void **unused)
-{
-    (void)unused;
-    struct sl_claim claims[] = { fixed_on(1, 2), fixed_on(2, 1), fixed_on(3, 10) };
-    claims[1].shadow = claims[2].shadow = true;
-    assert_true(decide(claims, 3, 5 * S, 1));
-    assert_true(decide(claims, 3, 5 * S, 1));
-    assert_false(claims[1].allowed);
-    assert_int_equal(left(fixed_on(2, 1), 5 * S), 0); /* charged once: it allowed once */
-    assert_int_equal(left(fixed_on(3, 10), 5 * S), 8);
-    assert_false(decide(claims, 3, 5 * S, 1)); /* the enforced one: no shadow is charged */
-    assert_int_equal(left(fixed_on(3, 10), 5 * S), 8);
-}
-
-static void a_peek_and_a_cost_of_zero_take_nothing(void **unused)
-{
-    (void)unused;
-    struct sl_claim claim = fixed_on(1, 5);
-    for (int i = 0; i < 10; i++) {
-        assert_int_equal(left(claim, 5 * S), 5);
-        assert_true(decide(&claim, 1, 5 * S, 0));
-    }
-    assert_true(decide(&claim, 1, 5 * S, 5));
-    assert_true(decide(&claim, 1, 5 * S, 0));
-    assert_false(decide(&claim, 1, 5 * S, 1));
-}
-
-static void a_missing_identity_denies_and_leaves_the_others_alone(void **unused)
-{
-    (void)unused;
-    struct sl_claim claims[] = { fixed_on(1, 10), { .no_key = true } };
-    assert_false(decide(claims, 2, 5 * S, 1));
-    assert_int_equal(left(fixed_on(1, 10), 5 * S), 10);
-    claims[1].shadow = true;
-    assert_true(decide(claims, 2, 5 * S, 1));
-    assert_int_equal(left(fixed_on(1, 10), 5 * S), 9);
-}
-
-static void a_repair_is_saved_with_the_denial(void **unused)
-{
-    (void)unused;
-    struct sl_claim claim = fixed_on(1, 5);
-    decide(&claim, 1, 50 * S, 1);
-    int64_t now_us = 5 * S + 1;
-    assert_int_equal(left(claim, now_us), 0); /* a peek sees it, and saves nothing */
-    assert_int_equal(left(claim, 50 * S), 4);
-    assert_false(decide(&claim, 1, now_us, 1));
-    assert_int_equal(left(claim, 6 * S), 5);
-    assert_int_equal(left(claim, 50 * S), 5);
-}
-
-static void the_guard_counts_denied_requests_too(void **unused)
-{
-    (void)unused;
-    static const struct sl_guard guard = { 10 * S, 60 * S, 3 };
-    struct sl_claim claims[] = { fixed_on(1, 100), fixed_on(2, 1) };
-    claims[0].guard = &guard;
-    claims[0].guard_key = (struct sl_hash128){ 11, 11 };
-    for (int i = 0; i < 3; i++) {
-        decide(claims, 2, 5 * S, 1); /* the second one denies all but one of them */
-        assert_int_equal(claims[0].guard_answer.event, SL_GUARD_QUIET);
-        decide(claims, 2, 5 * S, 0);
-        left(claims[0], 5 * S);
-    }
-    decide(claims, 2, 5 * S, 1);
-    assert_int_equal(claims[0].guard_answer.event, SL_GUARD_WARNED);
-    assert_int_equal(left(fixed_on(1, 100), 5 * S), 99);
-}
-
-static void a_block_is_seen_by_peeks_and_costs_of_zero(void **unused)
-{
-    (void)unused;
-    static const struct sl_guard guard = { 10 * S, 60 * S, 1 };
-    struct sl_claim claim = fixed_on(1, 100);
-    claim.guard = &guard;
-    claim.guard_key = (struct sl_hash128){ 11, 11 };
-    for (int i = 0; i < 2; i++)
-        assert_true(decide(&claim, 1, 5 * S, 1));
-    assert_true(decide(&claim, 1, 15 * S, 1));
-    assert_false(decide(&claim, 1, 15 * S, 1));
-    assert_int_equal(claim.guard_answer.event, SL_GUARD_BLOCKED);
-    assert_false(decide(&claim, 1, 16 * S, 0));
-    assert_int_equal(claim.answer.retry_after_us, 119 * S);
-    assert_int_equal(left(claim, 16 * S), 0);
-    assert_true(decide(&claim, 1, 135 * S, 1));
-}
-
-static void a_log_gets_a_longer_ring_when_its_limit_grows(void **unused)
-{
-    (void)unused;
-    struct sl_claim claim = claim_on(&sl_sliding_window_log, 1, 3);
-    for (int64_t i = 0; i < 5; i++)
-        decide(&claim, 1, 5 * S + i * 400000, 1); /* wraps around: 3 live at the most */
-    struct sl_claim larger = claim_on(&sl_sliding_window_log, 1, 6);
-    int64_t now_us = 5 * S + 4 * 400000;
-    assert_int_equal(left(larger, now_us), 3); /* 5.8, 6.2 and 6.6 s */
-    assert_true(decide(&larger, 1, now_us, 3));
-    assert_false(decide(&larger, 1, now_us, 1));
-    assert_int_equal(larger.answer.retry_after_us, 200000);
-    assert_int_equal(left(claim, now_us), 0); /* and may shrink again */
-}
-
-static void a_denied_log_needs_no_ring(void **unused)
-{
-    (void)unused;
-    struct sl_claim claims[] = { claim_on(&sl_sliding_window_log, 1, 1 << 24), fixed_on(2, 0) };
-    assert_false(decide(claims, 2, 5 * S, 1));
-    assert_int_equal(left(claims[0], 5 * S), 1 << 24);
-}
-
-static void nothing_is_forgotten_while_the_table_grows(void **unused)
-{
-    (void)unused;
-    enum { KEYS = 50000 };
-    for (uint64_t i = 0; i < KEYS; i++) {
-        struct sl_claim claim = fixed_on(sl_hash64((struct sluice_text){ (char *)&i, 8 }, 0), 100);
-        decide(&claim, 1, 5 * S, (uint32_t)(i % 100));
-    }
-    for (uint64_t i = 0; i < KEYS; i++) {
-        struct sl_claim claim = fixed_on(sl_hash64((struct sluice_text){ (char *)&i, 8 }, 0), 100);
-        assert_int_equal(left(claim, 5 * S), 100 - i % 100);
-    }
-}
-
-static void many_claims_at_once_find_room(void **unused)
-{
-    (void)unused;
-    enum { CLAIMS = 3000 };
-    static struct sl_claim claims[CLAIMS];
-    for (uint64_t i = 0; i < CLAIMS; i++)
-        claims[i] = fixed_on(i * 12345, 2);
-    assert_true(decide(claims, CLAIMS, 5 * S, 1));
-    assert_true(decide(claims, CLAIMS, 5 * S, 1));
-    assert_false(decide(claims, CLAIMS, 5 * S, 1));
-    assert_true(decide(NULL, 0, 5 * S, 1)); /* nobody minds */
-}
-
-/* As many as make the first table exactly full if guards were not counted: a
- * full table would be searched for ever. */
-static void guards_find_room_beside_their_claims(void **unused)
-{
-    (void)unused;
-    enum { CLAIMS = 512 };
-    static const struct sl_guard guard = { .window_us = S, .penalty_us = S, .threshold = 5 };
-    static struct sl_claim claims[CLAIMS];
-    for (uint64_t i = 0; i < CLAIMS; i++) {
-        claims[i] = fixed_on(2 * i + 1, 2);
-        claims[i].guard = &guard;
-        claims[i].guard_key = (struct sl_hash128){ 2 * i + 2, i };
-    }
-    assert_true(decide(claims, CLAIMS, 5 * S, 1));
-    assert_int_equal(left(fixed_on(UINT64_MAX, 2), 5 * S), 2);
-}
-
-static void without_a_time_the_stores_own_clock_decides(void **unused)
-{
-    (void)unused;
-    struct sl_claim claim = fixed_on(1, 5);
-    struct sl_bundle bundle = {
-        .now_us = SLUICE_NOW, .cost = 1, .max_delay_us = -1, .claims = &claim, .claim_count = 1
-    };
-    assert_int_equal(sl_store_decide(store, &bundle), SLUICE_OK);
-    int64_t now_s = (int64_t)time(NULL);
-    assert_in_range(bundle.now_us / S, now_s - 60, now_s + 60);
-    assert_int_equal(claim.figures.reset_at_us, bundle.now_us - bundle.now_us % S + S);
-}
-
-static void every_store_has_a_secret_of_its_own(void **unused)
-{
-    (void)unused;
-    struct sl_store *other = sl_memory_open();
-    assert_non_null(other);
-    assert_true(other->secret != store->secret);
-    sl_store_close(other);
-    sl_store_close(NULL);
+    sl_table_close(&table);
+    return close_folder(unused);
 }
 
 #define ON_A_STORE(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
 
+static struct sl_claim claim_on(const struct sl_algo *algo, uint64_t key, int64_t capacity)
+{
+    struct sl_claim claim = { .algo = algo,
+                              .key = { key * UINT64_C(0x9e3779b97f4a7c15), key << 40 },
+                              .limit = { .capacity = capacity } };
+    if (algo->is_bucket) {
+        claim.limit.token_ns = 10 * S * 1000 / capacity;
+        claim.limit.token_form = sl_token_short(claim.limit.token_ns);
+    } else {
+        claim.limit.window_us = 10 * S;
+    }
+    claim.ring_len = algo->keeps_ring ? (uint32_t)capacity : 0;
+    return claim;
+}
+
+static struct sl_bundle bundle_of(struct sl_claim *claims, size_t count, uint32_t cost)
+{
+    return (struct sl_bundle){ .now_us = SLUICE_NOW,
+                               .cost = cost,
+                               .max_delay_us = -1,
+                               .claims = claims,
+                               .claim_count = count };
+}
+
+/* By the store's clock. */
+static struct sl_bundle decide(struct sl_claim *claims, size_t count, uint32_t cost)
+{
+    struct sl_bundle bundle = bundle_of(claims, count, cost);
+    assert_int_equal(sl_store_decide(store, &bundle), SLUICE_OK);
+    return bundle;
+}
+
+static int64_t left(struct sl_claim claim)
+{
+    decide(&claim, 1, 0);
+    return claim.figures.remaining;
+}
+
+/* ---- times -------------------------------------------------------------------------- */
+
+static void times_are_the_tables_and_the_shift_makes_them_wall_time(void **unused)
+{
+    (void)unused;
+    int64_t start_us = wall_us - wall_us % (10 * S); /* the table's clock is at wall_us too */
+    struct sl_claim claim = claim_on(&sl_fixed_window, 1, 10);
+    struct sl_bundle bundle = decide(&claim, 1, 1);
+    assert_int_equal(bundle.now_us, wall_us);
+    assert_int_equal(bundle.wall_shift_us, 0);
+    assert_int_equal(claim.figures.reset_at_us, start_us + 10 * S);
+    wall_us += 3600 * S; /* somebody sets the clock */
+    pass_us(S);
+    bundle = decide(&claim, 1, 1);
+    assert_int_equal(bundle.wall_shift_us, 3600 * S);
+    assert_int_equal(bundle.now_us + bundle.wall_shift_us, wall_us);
+    assert_int_equal(claim.figures.remaining, 8); /* the window is the same one */
+    bundle = bundle_of(&claim, 1, 1);
+    bundle.now_us = start_us; /* the caller's clock needs no shift */
+    assert_int_equal(sl_store_decide(store, &bundle), SLUICE_OK);
+    assert_int_equal(bundle.wall_shift_us, 0);
+    wall_us -= 3600 * S;
+    pass_us(60 * S);
+}
+
+static void once_a_second_the_clock_is_remembered(void **unused)
+{
+    (void)unused;
+    struct sl_claim claim = claim_on(&sl_fixed_window, 1, 10);
+    int64_t first_us = decide(&claim, 1, 1).now_us;
+    assert_int_equal(table.header->latest_us, first_us);
+    assert_int_equal(table.header->attention_us, first_us + S);
+    pass_us(S - 1);
+    decide(&claim, 1, 1);
+    assert_int_equal(table.header->latest_us, first_us);
+    pass_us(1);
+    decide(&claim, 1, 1);
+    assert_int_equal(table.header->latest_us, first_us + S);
+    assert_int_equal(table.header->attention_us, first_us + 2 * S);
+    static const int64_t damaged_us[] = { INT64_MIN, -1, INT64_MAX };
+    for (size_t i = 0; i < COUNT(damaged_us); i++) {
+        table.header->attention_us = table.header->latest_us = damaged_us[i];
+        int64_t now_us = decide(&claim, 1, 1).now_us;
+        assert_int_equal(table.header->latest_us, now_us);
+        assert_int_equal(table.header->attention_us, now_us + S);
+    }
+}
+
+/* ---- refunds, resets, reservations ------------------------------------------------------ */
+
+static void a_refund_and_a_reset_reach_the_table(void **unused)
+{
+    (void)unused;
+    for (uint64_t i = 0; sl_algos[i]; i++) {
+        struct sl_claim claim = claim_on(sl_algos[i], i, 10);
+        struct sl_charge charge = { 3, decide(&claim, 1, 5).now_us };
+        assert_int_equal(store->ops->refund(store, &claim, charge), SLUICE_OK);
+        SAME(sl_algos[i]->name, left(claim), 8);
+        assert_int_equal(store->ops->reset(store, &claim), SLUICE_OK);
+        SAME(sl_algos[i]->name, left(claim), 10);
+    }
+}
+
+static uint64_t reserve(struct sl_claim *claims, size_t count, uint32_t cost)
+{
+    struct sl_bundle bundle = decide(claims, count, cost);
+    uint64_t id;
+    assert_true(bundle.allowed);
+    assert_int_equal(store->ops->hold(store, &bundle, 2 * S, &id), SLUICE_OK);
+    return id;
+}
+
+static void a_reservation_is_settled_at_its_real_cost(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint32_t cost;
+        int64_t left;
+    } rows[] = { { 0, 10 }, { 3, 7 }, { 5, 5 }, { 8, 2 }, { 10, 0 }, { 99, 0 } };
+    for (uint64_t i = 0; i < 5 * COUNT(rows); i++) {
+        const struct sl_algo *algo = sl_algos[i % 5];
+        struct sl_claim claims[] = { claim_on(algo, 2 * i, 10), claim_on(algo, 2 * i + 1, 10) };
+        uint64_t id = reserve(claims, 2, 5);
+        assert_int_equal(store->ops->settle(store, id, rows[i / 5].cost), SLUICE_OK);
+        SAME(algo->name, left(claims[0]), rows[i / 5].left);
+        SAME(algo->name, left(claims[1]), rows[i / 5].left);
+        assert_int_equal(store->ops->settle(store, id, 0), SLUICE_NO_RESERVATION);
+        SAME(algo->name, left(claims[0]), rows[i / 5].left);
+        pass_us(30 * S); /* the log area is small */
+    }
+}
+
+static void one_that_expires_is_given_back_by_the_next_who_comes(void **unused)
+{
+    (void)unused;
+    for (uint64_t i = 0; sl_algos[i]; i++) {
+        struct sl_claim claim = claim_on(sl_algos[i], i, 10), other = claim_on(sl_algos[i], 99, 10);
+        pass_us(10 * S - wall_us % (10 * S)); /* not over a window's end */
+        uint64_t id = reserve(&claim, 1, 10);
+        struct sluice_stats stats;
+        store->ops->measure(store, &stats);
+        assert_int_equal(stats.reservations, 1);
+        pass_us(2 * S - 1);
+        decide(&other, 1, 1);
+        SAME(sl_algos[i]->name, left(claim), sl_algos[i]->is_bucket ? 1 : 0);
+        pass_us(1);
+        if (i % 2)
+            assert_int_equal(store->ops->settle(store, id, 9), SLUICE_NO_RESERVATION);
+        decide(&other, 1, 1); /* whatever it asks */
+        SAME(sl_algos[i]->name, left(claim), 10);
+        store->ops->measure(store, &stats);
+        assert_int_equal(stats.reservations, 0);
+        pass_us(30 * S);
+    }
+}
+
+static void what_cannot_be_held_is_given_back_at_once(void **unused)
+{
+    (void)unused;
+    struct sl_claim claims[5];
+    for (uint64_t i = 0; i < COUNT(claims); i++)
+        claims[i] = claim_on(&sl_fixed_window, i, 10); /* five, and there are four records */
+    struct sl_bundle bundle = decide(claims, COUNT(claims), 3);
+    uint64_t id;
+    assert_int_equal(store->ops->hold(store, &bundle, S, &id), SLUICE_STORE_FULL);
+    for (uint64_t i = 0; i < COUNT(claims); i++)
+        assert_int_equal(left(claims[i]), 10);
+}
+
+/* ---- opening, closing, counting ------------------------------------------------------- */
+
+static void it_is_written_back_when_that_was_asked_for(void **unused)
+{
+    (void)unused;
+    struct sluice_error error;
+    static const struct {
+        int64_t sync_us;
+        int syncs;
+    } rows[] = { { SL_SYNC_OFF, 0 }, { SL_SYNC_CLOSE, 1 }, { 3600 * S, 1 } };
+    assert_int_equal(store->ops->sync(store), SLUICE_OK);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_memory_config config = config_of(0);
+        config.sync_us = rows[i].sync_us;
+        struct sl_store *other = sl_memory_open(&config, &error);
+        assert_non_null(other);
+        assert_true(other->secret == store->secret);
+        sync_count = 0;
+        sl_store_close(other);
+        assert_int_equal(sync_count, rows[i].syncs);
+    }
+    struct sl_memory_config bad = { .path = "/nowhere/at/all" };
+    assert_null(sl_memory_open(&bad, &error));
+    assert_non_null(strstr(error.text, "/nowhere/at/all"));
+}
+
+static void two_who_open_it_count_together(void **unused)
+{
+    (void)unused;
+    struct sluice_error error;
+    struct sl_memory_config config = config_of(0);
+    struct sl_store *first = store;
+    struct sl_store *other = sl_memory_open(&config, &error);
+    for (uint64_t i = 0; sl_algos[i]; i++) {
+        struct sl_claim claim = claim_on(sl_algos[i], i, 10);
+        decide(&claim, 1, 4);
+        store = other;
+        SAME(sl_algos[i]->name, left(claim), 6);
+        decide(&claim, 1, 4);
+        store = first;
+        SAME(sl_algos[i]->name, left(claim), 2);
+    }
+    sl_store_close(other);
+}
+
+static void the_figures_of_the_store_are_the_tables(void **unused)
+{
+    (void)unused;
+    struct sl_claim claims[] = { claim_on(&sl_fixed_window, 1, 3),
+                                 claim_on(&sl_sliding_window_log, 2, 3) };
+    decide(claims, 2, 3);
+    decide(claims, 2, 3);
+    struct sluice_stats stats;
+    store->ops->measure(store, &stats);
+    assert_int_equal(stats.size_bytes, 64 << 10);
+    assert_int_equal(stats.live, 1);
+    assert_int_equal(stats.log_live, 1);
+    assert_int_equal(stats.limiting, 2);
+    assert_int_equal(stats.insertions, 2);
+    assert_int_equal(stats.log_bytes, 16 << 10);
+}
+
+static void a_batch_is_each_of_its_bundles_alone_at_one_time(void **unused)
+{
+    (void)unused;
+    enum { BUNDLES = 40 };
+    static struct sl_claim claims[BUNDLES];
+    static struct sl_bundle bundles[BUNDLES];
+    for (uint64_t i = 0; i < BUNDLES; i++) { /* each key eight times, of cost 1, 2… */
+        claims[i] = claim_on(sl_algos[i % 5], i % 5, 6);
+        bundles[i] = bundle_of(&claims[i], 1, 1 + (uint32_t)(i / 5) % 3);
+        if (i == 7)
+            bundles[i].now_us = 5 * S; /* the caller's */
+    }
+    store->ops->decide(store, bundles, BUNDLES);
+    int64_t left_of[] = { 6, 6, 6, 6, 6 };
+    for (size_t i = 0; i < BUNDLES; i++) {
+        assert_int_equal(bundles[i].status, SLUICE_OK);
+        if (i % 5 == 7 % 5)
+            continue;
+        bool fits = left_of[i % 5] >= bundles[i].cost;
+        left_of[i % 5] -= fits ? bundles[i].cost : 0;
+        assert_int_equal(bundles[i].now_us, bundles[0].now_us);
+        assert_int_equal(bundles[i].allowed, fits);
+        assert_int_equal(claims[i].figures.remaining, left_of[i % 5]);
+    }
+    assert_int_equal(bundles[7].now_us, 5 * S);
+    store->ops->decide(store, NULL, 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        ON_A_STORE(each_key_has_its_own_count),
-        ON_A_STORE(a_key_of_all_zeros_is_a_key),
-        ON_A_STORE(keys_that_share_half_their_bits_are_told_apart),
-        ON_A_STORE(all_are_charged_or_none),
-        ON_A_STORE(a_shadow_is_charged_with_the_others_and_denies_nobody),
-        ON_A_STORE(a_peek_and_a_cost_of_zero_take_nothing),
-        ON_A_STORE(a_missing_identity_denies_and_leaves_the_others_alone),
-        ON_A_STORE(a_repair_is_saved_with_the_denial),
-        ON_A_STORE(the_guard_counts_denied_requests_too),
-        ON_A_STORE(a_block_is_seen_by_peeks_and_costs_of_zero),
-        ON_A_STORE(a_log_gets_a_longer_ring_when_its_limit_grows),
-        ON_A_STORE(a_denied_log_needs_no_ring),
-        ON_A_STORE(nothing_is_forgotten_while_the_table_grows),
-        ON_A_STORE(many_claims_at_once_find_room),
-        ON_A_STORE(guards_find_room_beside_their_claims),
-        ON_A_STORE(without_a_time_the_stores_own_clock_decides),
-        ON_A_STORE(every_store_has_a_secret_of_its_own),
+        ON_A_STORE(times_are_the_tables_and_the_shift_makes_them_wall_time),
+        ON_A_STORE(once_a_second_the_clock_is_remembered),
+        ON_A_STORE(a_refund_and_a_reset_reach_the_table),
+        ON_A_STORE(a_reservation_is_settled_at_its_real_cost),
+        ON_A_STORE(one_that_expires_is_given_back_by_the_next_who_comes),
+        ON_A_STORE(what_cannot_be_held_is_given_back_at_once),
+        ON_A_STORE(it_is_written_back_when_that_was_asked_for),
+        ON_A_STORE(two_who_open_it_count_together),
+        ON_A_STORE(the_figures_of_the_store_are_the_tables),
+        ON_A_STORE(a_batch_is_each_of_its_bundles_alone_at_one_time),
     };
     return RUN(tests);
 }

@@ -1,0 +1,104 @@
+/* Waiting until it may pass.
+ *
+ *   ask, willing to be held for as long as there is time left
+ *     allowed                  → sleep the delay, done
+ *     denied, wait ≤ time left → sleep the wait, ask again
+ *     denied otherwise         → that is the answer
+ *
+ * A queue that is longer than the time left stays so while both pass: then there
+ * is nothing to wait for.
+ *
+ * A wait is exact, but somebody else may have come first: then there is another
+ * wait, and less time. So this ends, whatever others do. Time is that of the
+ * stores' clocks, which counts while the machine sleeps. */
+#include "lib/handles.h"
+
+#include "base/clock.h"
+
+/* One attempt on something: `self` knows what. */
+struct attempt {
+    int (*decide)(struct attempt *self, int64_t max_delay_us, struct sluice_decision *out);
+    int64_t queue_us; /* filled in: how long it would be queued, allowed or not */
+};
+
+static int acquire(struct attempt *attempt, int64_t timeout_us, struct sluice_decision *out)
+{
+    int64_t start_us = sl_boottime_us(), passed_us = 0;
+    for (;;) {
+        int64_t left_us = passed_us < timeout_us ? timeout_us - passed_us : 0;
+        int status = attempt->decide(attempt, left_us, out);
+        if (status != SLUICE_OK)
+            return status;
+        int64_t wait_us = out->allowed ? out->delay_us : out->retry_after_us;
+        if (!out->allowed && (wait_us == SLUICE_NEVER || wait_us > left_us || left_us == 0 ||
+                              attempt->queue_us > left_us))
+            return SLUICE_OK;
+        sl_sleep_us(wait_us);
+        if (out->allowed)
+            return SLUICE_OK;
+        passed_us = sl_boottime_us() - start_us;
+    }
+}
+
+struct limit_attempt {
+    struct attempt attempt;
+    const struct sluice_limit *limit;
+    struct sluice_text key;
+    uint32_t cost;
+};
+
+static int decide_limit(struct attempt *self, int64_t max_delay_us, struct sluice_decision *out)
+{
+    const struct limit_attempt *own = (const struct limit_attempt *)self;
+    struct sl_bundle bundle;
+    struct sl_claim claim;
+    sl_limit_claim(own->limit, sl_limit_key(own->limit, own->key), &bundle, &claim);
+    bundle.cost = own->cost;
+    bundle.max_delay_us = max_delay_us;
+    int status = sl_limit_decide(own->limit, &bundle, out);
+    self->queue_us = claim.answer.delay_us;
+    return status;
+}
+
+int sluice_limit_acquire(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                         int64_t timeout_us, struct sluice_decision *out)
+{
+    if (!limit || !sl_key_is_good(key) || timeout_us < 0 || !out)
+        return SLUICE_INVALID;
+    struct limit_attempt own = { { decide_limit, 0 }, limit, key, cost };
+    struct sluice_decision decision;
+    int status = acquire(&own.attempt, timeout_us, &decision);
+    if (status == SLUICE_OK)
+        *out = decision;
+    return status;
+}
+
+struct request_attempt {
+    struct attempt attempt;
+    struct sluice_limiter *limiter;
+    const struct sluice_request *request;
+};
+
+/* Scratch is not kept while it sleeps. */
+static int decide_request(struct attempt *self, int64_t max_delay_us, struct sluice_decision *out)
+{
+    const struct request_attempt *own = (const struct request_attempt *)self;
+    struct sl_limiter *scratch = sl_pool_take(&own->limiter->pool);
+    if (!scratch)
+        return sl_answer_no_memory(own->limiter, out);
+    int status = sl_limiter_decide_within(scratch, own->request, max_delay_us, out);
+    self->queue_us = sl_limiter_queue_us(scratch);
+    sl_pool_put(&own->limiter->pool, scratch);
+    return status;
+}
+
+/* At a time of the caller's own, waiting would change nothing. */
+int sluice_acquire(struct sluice_limiter *limiter, const struct sluice_request *request,
+                   int64_t timeout_us, struct sluice_decision *out)
+{
+    if (!limiter || !sl_request_is_good(request) || request->at_us != SLUICE_NOW ||
+        timeout_us < 0 || !out)
+        return SLUICE_INVALID;
+    struct request_attempt own = { { decide_request, 0 }, limiter, request };
+    return acquire(&own.attempt, timeout_us, out);
+}

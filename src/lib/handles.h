@@ -1,0 +1,105 @@
+/* What stands behind the handles of sluice.h.
+ *
+ * Included first by every file of the library: everything else is compiled
+ * with hidden names, and what sluice.h declares is what a program may see. */
+#ifndef SL_LIB_HANDLES_H
+#define SL_LIB_HANDLES_H
+
+#pragma GCC visibility push(default)
+#include "sluice.h"
+#pragma GCC visibility pop
+
+#include "lib/pool.h"
+#include "limiter/decision.h"
+#include "limiter/limiter.h"
+
+struct sluice_store {
+    struct sl_store *store;
+};
+
+struct sluice_limit {
+    /* Read by every decision: */
+    struct sl_store *store;
+    uint64_t seed; /* of the keys */
+    const struct sl_algo *algo;
+    struct sl_limit numbers;
+    uint32_t ring_len;
+    const char *name;
+
+    struct sl_arena arena; /* for the name and whatever else the rule was read into */
+};
+
+struct sluice_limiter {
+    struct sl_pool pool;
+    struct sl_ruleset *rules;
+    struct sluice_store *store;
+    bool owns_store;
+};
+
+/* ---- a store ---- */
+
+/* Opens what a rules file's `store` names. `logs_wanted`: for rules with a
+ * sliding window log. */
+int sl_store_open(const struct sl_store_url *url, bool logs_wanted, struct sluice_store **out,
+                  struct sluice_error *error);
+
+/* ---- a limit ---- */
+
+static inline bool sl_key_is_good(struct sluice_text key)
+{
+    return key.at != NULL;
+}
+
+static inline struct sl_hash128 sl_limit_key(const struct sluice_limit *limit,
+                                             struct sluice_text key)
+{
+    return sl_hash128(key, limit->seed);
+}
+
+/* The one claim of a limit on a key, and the bundle around it: what a store
+ * decides. Both stay where they are until it has. Field by field: most of a
+ * claim is for the store to fill in. */
+static inline void sl_limit_claim(const struct sluice_limit *limit, struct sl_hash128 key,
+                                  struct sl_bundle *bundle, struct sl_claim *claim)
+{
+    claim->algo = limit->algo;
+    claim->limit = limit->numbers;
+    claim->ring_len = limit->ring_len;
+    claim->shadow = claim->no_key = claim->charged = false;
+    claim->key = key;
+    claim->guard = NULL;
+    claim->guard_answer = (struct sl_guard_answer){ 0 };
+    *bundle = (struct sl_bundle){
+        .now_us = SLUICE_NOW,
+        .max_delay_us = -1,
+        .claims = claim,
+        .claim_count = 1,
+    };
+}
+
+/* Decides it; `out` is untouched on an error. */
+static inline int sl_limit_decide(const struct sluice_limit *limit, struct sl_bundle *bundle,
+                                  struct sluice_decision *out)
+{
+    int status = sl_store_decide(limit->store, bundle);
+    if (status == SLUICE_OK)
+        sl_decision_show(bundle, bundle->claims, limit->name, out);
+    return status;
+}
+
+/* What a refund can be made of; nothing charged is fine too. */
+static inline bool sl_charge_is_good(const struct sluice_decision *decision)
+{
+    return decision && (!decision->charged || (decision->charged_at_us >= 0 &&
+                                               decision->charged_at_us <= SL_TIME_MAX_US));
+}
+
+/* ---- a limiter ---- */
+
+/* Every text has bytes, every number is in its range. NULL is not good. */
+bool sl_request_is_good(const struct sluice_request *request);
+
+/* No memory even for asking: by the policy of the file. Returns the status. */
+int sl_answer_no_memory(const struct sluice_limiter *limiter, struct sluice_decision *out);
+
+#endif

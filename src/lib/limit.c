@@ -1,0 +1,200 @@
+/* One limit on any key, without a rules file.
+ *
+ *   key → hash → a bundle of one claim, on the stack → store → decision
+ *
+ * Everything about the limit is worked out when it is made; a decision hashes
+ * and asks. It allocates nothing and locks nothing. */
+#include "lib/handles.h"
+
+#include <stdlib.h>
+
+#include "lib/error.h"
+#include "limiter/identity.h"
+#include "rules/rule_config.h"
+
+enum { BATCH_MAX = 32 }; /* at a time, 14 KiB of stack */
+
+static void init(struct sluice_limit *limit, const struct sl_rule *rule, struct sl_store *store)
+{
+    limit->store = store;
+    limit->seed = sl_rule_seeds(rule, store->secret).limit;
+    limit->algo = rule->algo;
+    limit->numbers = rule->numbers[0].limit;
+    limit->ring_len = rule->ring_len;
+    limit->name = rule->name;
+}
+
+int sluice_limit_new(struct sluice_store *store, const struct sluice_limit_config *config,
+                     struct sluice_limit **out, struct sluice_error *error)
+{
+    struct sluice_error own;
+    error = sl_error_start(error, &own);
+    if (!store || !config || !out)
+        return sl_error_add(error, SLUICE_INVALID, "`%s` is NULL",
+                            !store    ? "store"
+                            : !config ? "config"
+                                      : "out");
+    struct sluice_limit *limit = calloc(1, sizeof *limit);
+    if (!limit)
+        return sl_error_add(error, SLUICE_NO_MEMORY, "out of memory");
+    struct sl_report report = { .file = "limit" };
+    struct sl_rule rule;
+    int status = SLUICE_OK;
+    if (sl_rule_of_config(&limit->arena, config, &report, &rule)) {
+        init(limit, &rule, store->store);
+        *out = limit;
+    } else {
+        status = sl_error_report(error, SLUICE_INVALID, &report);
+        sluice_limit_free(limit);
+    }
+    sl_report_release(&report);
+    return status;
+}
+
+void sluice_limit_free(struct sluice_limit *limit)
+{
+    if (!limit)
+        return;
+    sl_arena_release(&limit->arena);
+    free(limit);
+}
+
+/* In place: what is copied as a whole right after its parts were written is
+ * waited for. */
+static inline void ask_once(const struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                            struct sl_once *ask)
+{
+    struct sl_hash128 hash = sl_limit_key(limit, key);
+    ask->algo = limit->algo;
+    ask->limit = &limit->numbers;
+    ask->key.low = hash.low;
+    ask->key.high = hash.high;
+    ask->cost = cost;
+    ask->done = false;
+}
+
+int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                        struct sluice_decision *out)
+{
+    if (!limit || !sl_key_is_good(key) || !out)
+        return SLUICE_INVALID;
+    struct sl_once ask;
+    ask_once(limit, key, cost, &ask);
+    if (limit->store->ops->once && !limit->algo->keeps_ring)
+        limit->store->ops->once(limit->store, &ask, 1);
+    if (ask.done) {
+        sl_decision_once(&ask, limit->name, out);
+        return SLUICE_OK;
+    }
+    struct sl_bundle bundle;
+    struct sl_claim claim;
+    sl_limit_claim(limit, ask.key, &bundle, &claim);
+    bundle.cost = cost;
+    return sl_limit_decide(limit, &bundle, out);
+}
+
+int sluice_limit_peek(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                      struct sluice_decision *out)
+{
+    struct sl_bundle bundle;
+    struct sl_claim claim;
+    if (!limit || !sl_key_is_good(key) || !out)
+        return SLUICE_INVALID;
+    sl_limit_claim(limit, sl_limit_key(limit, key), &bundle, &claim);
+    bundle.cost = cost;
+    bundle.peek = true;
+    return sl_limit_decide(limit, &bundle, out);
+}
+
+/* There is no policy here to say what a failure means: it
+ * looks like nobody's decision, as under the policy that rules have unless
+ * they say otherwise. */
+static int decide_rest(const struct sluice_limit *limit, const struct sl_once *asks, size_t count,
+                       struct sluice_decision *out)
+{
+    struct sl_bundle bundles[BATCH_MAX];
+    struct sl_claim claims[BATCH_MAX];
+    size_t which[BATCH_MAX], left = 0;
+    int first_bad = SLUICE_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (asks[i].done)
+            continue;
+        sl_limit_claim(limit, asks[i].key, &bundles[left], &claims[left]);
+        bundles[left].cost = asks[i].cost;
+        which[left++] = i;
+    }
+    if (left)
+        limit->store->ops->decide(limit->store, bundles, left);
+    for (size_t i = 0; i < left; i++) {
+        if (bundles[i].status == SLUICE_OK)
+            sl_decision_show(&bundles[i], &claims[i], limit->name, &out[which[i]]);
+        else
+            sl_decision_nobody(SLUICE_REASON_STORE, &out[which[i]]);
+        first_bad = first_bad ? first_bad : bundles[i].status;
+    }
+    return first_bad;
+}
+
+/* At most BATCH_MAX. */
+static int decide_some(const struct sluice_limit *limit, const struct sluice_text *keys,
+                       size_t count, uint32_t cost, struct sluice_decision *out)
+{
+    struct sl_once asks[BATCH_MAX];
+    size_t done = 0;
+    for (size_t i = 0; i < count; i++)
+        ask_once(limit, keys[i], cost, &asks[i]);
+    if (limit->store->ops->once && !limit->algo->keeps_ring)
+        limit->store->ops->once(limit->store, asks, count);
+    for (size_t i = 0; i < count; i++) {
+        if (asks[i].done)
+            sl_decision_once(&asks[i], limit->name, &out[i]);
+        done += asks[i].done;
+    }
+    return done == count ? SLUICE_OK : decide_rest(limit, asks, count, out);
+}
+
+int sluice_limit_decide_batch(struct sluice_limit *limit, const struct sluice_text *keys,
+                              size_t count, uint32_t cost, struct sluice_decision *out)
+{
+    if (!limit || (count && (!keys || !out)))
+        return SLUICE_INVALID;
+    for (size_t i = 0; i < count; i++)
+        if (!sl_key_is_good(keys[i]))
+            return SLUICE_INVALID;
+    int first_bad = SLUICE_OK;
+    for (size_t done = 0; done < count; done += BATCH_MAX) {
+        size_t some = count - done < BATCH_MAX ? count - done : BATCH_MAX;
+        int status = decide_some(limit, keys + done, some, cost, out + done);
+        first_bad = first_bad ? first_bad : status;
+    }
+    return first_bad;
+}
+
+int sluice_limit_refund(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
+                        const struct sluice_decision *decision)
+{
+    struct sl_bundle bundle;
+    struct sl_claim claim;
+    if (!limit || !sl_key_is_good(key) || !sl_charge_is_good(decision))
+        return SLUICE_INVALID;
+    const struct sl_store_ops *ops = limit->store->ops;
+    if (!decision->charged || cost == 0)
+        return SLUICE_OK;
+    if (!ops->refund)
+        return SLUICE_UNSUPPORTED;
+    sl_limit_claim(limit, sl_limit_key(limit, key), &bundle, &claim);
+    return ops->refund(limit->store, &claim, (struct sl_charge){ cost, decision->charged_at_us });
+}
+
+int sluice_limit_reset(struct sluice_limit *limit, struct sluice_text key)
+{
+    struct sl_bundle bundle;
+    struct sl_claim claim;
+    if (!limit || !sl_key_is_good(key))
+        return SLUICE_INVALID;
+    const struct sl_store_ops *ops = limit->store->ops;
+    if (!ops->reset)
+        return SLUICE_UNSUPPORTED;
+    sl_limit_claim(limit, sl_limit_key(limit, key), &bundle, &claim);
+    return ops->reset(limit->store, &claim);
+}

@@ -1,0 +1,149 @@
+/* From the answers of many claims to one decision.
+ *
+ * Every enforced rule must allow. Denied, the decision shows the rule that
+ * keeps the caller waiting longest, because that is when it pays to come back;
+ * allowed, the rule with the least left, because that is the one to mind.
+ * Shadow rules are decided and charged like the others and show in `reason`
+ * and `explain` alone. */
+#include "limiter/decision.h"
+
+#include "base/number.h"
+
+/* A decision has a bit for each of this many claims, and one for all that
+ * follow. */
+enum { BITS_OWN = 63 };
+
+void sl_decision_nobody(enum sluice_reason reason, struct sluice_decision *out)
+{
+    *out = (struct sluice_decision){
+        .allowed = true,
+        .reason = reason,
+        .limit = SLUICE_NONE,
+        .remaining = SLUICE_NONE,
+        .reset_at_us = SLUICE_NONE,
+        .decided_at_us = SLUICE_NONE,
+        .charged_at_us = SLUICE_NONE,
+    };
+}
+
+static bool longer_wait(int64_t a_us, int64_t b_us)
+{
+    if (a_us == SL_NEVER || b_us == SL_NEVER)
+        return b_us != SL_NEVER;
+    return a_us > b_us;
+}
+
+/* Does `a` say more than `b`? Ties go to the first in the file. */
+static bool outranks(const struct sl_claim *a, const struct sl_claim *b, bool allowed)
+{
+    if (allowed)
+        return a->figures.remaining < b->figures.remaining;
+    return longer_wait(a->answer.retry_after_us, b->answer.retry_after_us);
+}
+
+/* The claim that the decision shows, or claim_count: there is none. */
+static size_t spokesman(const struct sl_bundle *bundle)
+{
+    size_t best = bundle->claim_count;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        if (claim->shadow || claim->allowed != bundle->allowed)
+            continue;
+        if (best == bundle->claim_count || outranks(claim, &bundle->claims[best], bundle->allowed))
+            best = i;
+    }
+    return best;
+}
+
+static bool shadow_denied(const struct sl_bundle *bundle)
+{
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        if (bundle->claims[i].shadow && !bundle->claims[i].allowed)
+            return true;
+    return false;
+}
+
+int64_t sl_longest_delay_us(const struct sl_bundle *bundle)
+{
+    int64_t delay_us = 0;
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        if (!bundle->claims[i].shadow)
+            delay_us = sl_max_i64(delay_us, bundle->claims[i].answer.delay_us);
+    return delay_us;
+}
+
+static uint64_t charged_bit(size_t number)
+{
+    return UINT64_C(1) << (number < BITS_OWN ? number : BITS_OWN);
+}
+
+static uint64_t charged_bits(const struct sl_bundle *bundle)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        if (bundle->claims[i].charged)
+            bits |= charged_bit(i);
+    return bits;
+}
+
+/* Behind the last bit of one claim: the enforced ones were charged all or none,
+ * while a shadow may have been left out. Not giving back only admits less. */
+bool sl_decision_charged(const struct sluice_decision *decision, const struct sl_claim *claim,
+                         size_t number)
+{
+    if (!(decision->charged & charged_bit(number)) || claim->no_key)
+        return false;
+    return number < BITS_OWN || !claim->shadow;
+}
+
+void sl_decision_summarise(const struct sl_bundle *bundle, const struct sl_rule *const *rules,
+                           enum sluice_reason nobody, struct sluice_decision *out)
+{
+    size_t best = spokesman(bundle);
+    bool shadow = bundle->allowed && shadow_denied(bundle);
+    if (best == bundle->claim_count) {
+        sl_decision_nobody(shadow ? SLUICE_REASON_SHADOW : nobody, out);
+        out->allowed = bundle->allowed; /* a store's no stands, even if no claim says it */
+        out->decided_at_us = bundle->now_us + bundle->wall_shift_us;
+    } else {
+        sl_decision_show(bundle, &bundle->claims[best], rules[best]->name, out);
+        if (shadow)
+            out->reason = SLUICE_REASON_SHADOW;
+        if (bundle->allowed)
+            out->delay_us = sl_longest_delay_us(bundle);
+    }
+    out->charged = charged_bits(bundle);
+    out->charged_at_us = out->charged ? bundle->now_us : SLUICE_NONE;
+}
+
+/* A rule that says deny outweighs those that allow. */
+void sl_decision_fail(enum sl_failure_policy file_policy, const struct sl_rule *const *rules,
+                      size_t count, struct sluice_decision *out)
+{
+    sl_decision_nobody(SLUICE_REASON_STORE, out);
+    if (count == 0)
+        out->allowed = file_policy != SL_FAIL_DENY;
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i]->shadow || rules[i]->on_store_failure != SL_FAIL_DENY)
+            continue;
+        out->allowed = false;
+        out->rule = rules[i]->name;
+        out->algorithm = rules[i]->algo->name;
+        return;
+    }
+}
+
+void sl_decision_explain(const struct sl_bundle *bundle, const struct sl_claim *claim,
+                         const struct sl_rule *rule, struct sluice_explained *out)
+{
+    *out = (struct sluice_explained){
+        .rule = rule->name,
+        .algorithm = claim->algo->name,
+        .shadow = claim->shadow,
+        .allowed = claim->allowed,
+        .limit = claim->limit.capacity,
+        .remaining = claim->figures.remaining,
+        .reset_at_us = sl_reset_at_us(bundle, claim),
+        .retry_after_us = claim->answer.retry_after_us,
+    };
+}

@@ -1,0 +1,85 @@
+/* Changing one state that is there, by swaps until one succeeds; a log's by moving
+ * its ring. What is not there counts nothing: there is nothing to give back. */
+#include "store/change.h"
+
+/* A change of one state that is not a decision. */
+struct change {
+    const struct sl_claim *claim;
+    struct sl_charge charge;
+    int64_t now_us;
+    bool over; /* an overcharge; else a refund */
+};
+
+static bool make_change(void *about, struct sl_state *state)
+{
+    const struct change *change = about;
+    const struct sl_claim *claim = change->claim;
+    struct sl_ask ask = { change->now_us, change->charge.cost };
+    if (!change->over)
+        return claim->algo->refund(&claim->limit, state, ask, change->charge.at_us);
+    claim->algo->overcharge(&claim->limit, state, ask);
+    return true;
+}
+
+/* Rings are changed by moving them; false: try again. */
+static bool change_ring(struct sl_probe *probe, struct change *change, const struct sl_place *place,
+                        int *status)
+{
+    if (probe->ring_len < place->ring_len)
+        probe->ring_len = place->ring_len;
+    struct sl_move move = { .probe = probe,
+                            .algo = change->claim->algo,
+                            .from = *place,
+                            .now_us = change->now_us,
+                            .change = make_change,
+                            .about = change };
+    enum sl_moved moved = sl_log_move_patiently(&move);
+    if (moved == SL_MOVED_FULL)
+        *status = SLUICE_STORE_FULL;
+    if (moved == SL_MOVED_NO_MEMORY)
+        *status = SLUICE_NO_MEMORY;
+    return moved != SL_MOVED_LOST;
+}
+
+static int make_changes(struct sl_table *table, struct change *change)
+{
+    struct sl_probe probe = sl_claim_probe(table, change->claim);
+    struct sl_place place;
+    int status = SLUICE_OK;
+    while (sl_table_find(&probe, &place)) {
+        if (probe.ring_len) {
+            if (change_ring(&probe, change, &place, &status))
+                return status;
+            continue;
+        }
+        struct sl_state state = sl_slot_state(place.word);
+        if (!make_change(change, &state) ||
+            sl_word_swap(place.slot, &place.word, sl_slot_with(place.word, &state)))
+            return status;
+    }
+    return status; /* nothing is counted any more: nothing to give back */
+}
+
+int sl_change_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
+                     int64_t now_us)
+{
+    struct change change = { claim, charge, now_us, false };
+    return make_changes(table, &change);
+}
+
+int sl_change_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,
+                         int64_t now_us)
+{
+    struct change change = { claim, { cost, now_us }, now_us, true };
+    return make_changes(table, &change);
+}
+
+void sl_change_forget(struct sl_table *table, const struct sl_claim *claim)
+{
+    struct sl_probe probe = sl_claim_probe(table, claim);
+    sl_table_forget(&probe);
+    if (claim->guard) {
+        struct sl_probe guard = sl_probe(table, claim->guard_key, SL_DATED_US);
+        sl_table_forget(&guard);
+    }
+}

@@ -1,0 +1,86 @@
+#include "limiter/decision.h"
+
+#include "unit/limiter/decisions.h"
+
+#define S INT64_C(1000000)
+
+static const struct sl_rule rule = { .name = "r" };
+static const struct sl_rule *const rules[] = { &rule, &rule };
+
+static void a_bundle_of_one_is_summarised_as_its_claim_shows(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 8; i++) {
+        bool allowed = i & 1, charged = i & 2, has_reset = i & 4;
+        struct sl_claim claim = {
+            .algo = &sl_leaky_bucket,
+            .limit = { .capacity = 9 },
+            .allowed = allowed,
+            .charged = charged,
+            .answer = { .allowed = allowed, .retry_after_us = allowed ? 0 : 3, .delay_us = 4 },
+            .figures = { 5, has_reset ? 70 * S : SLUICE_NONE },
+        };
+        struct sl_bundle bundle = { .now_us = 60 * S,
+                                    .cost = 1,
+                                    .claims = &claim,
+                                    .claim_count = 1,
+                                    .allowed = allowed,
+                                    .wall_shift_us = -2 * S };
+        struct sluice_decision shown, summarised;
+        sl_decision_show(&bundle, &claim, "r", &shown);
+        sl_decision_summarise(&bundle, rules, SLUICE_REASON_NO_RULE, &summarised);
+        assert_int_equal(shown.reason, allowed ? SLUICE_REASON_OK : SLUICE_REASON_LIMITED);
+        assert_int_equal(shown.decided_at_us, 58 * S);
+        assert_int_equal(shown.reset_at_us, has_reset ? 68 * S : SLUICE_NONE);
+        assert_int_equal(shown.charged_at_us, charged ? 60 * S : SLUICE_NONE);
+        assert_int_equal(shown.delay_us, allowed ? 4 : 0);
+        assert_same_decision("one", &shown, &summarised);
+    }
+}
+
+static void a_stores_no_stands(void **unused)
+{
+    (void)unused;
+    struct sl_claim claim = { .algo = &sl_fixed_window, .allowed = true };
+    struct sl_bundle bundle = { .claims = &claim, .claim_count = 1, .allowed = false };
+    struct sluice_decision decision;
+    sl_decision_summarise(&bundle, rules, SLUICE_REASON_NO_RULE, &decision);
+    assert_false(decision.allowed);
+    assert_int_equal(decision.charged, 0);
+}
+
+static void who_was_charged_is_told_by_a_bit(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name;
+        uint64_t bits;
+        size_t number;
+        bool shadow, no_key, charged;
+    } rows[] = {
+        { "the first", 1, 0, false, false, true },
+        { "not the second", 1, 1, false, false, false },
+        { "a shadow", 2, 1, true, false, true },
+        { "nobody's", 1, 0, false, true, false },
+        { "the last with a bit of its own", UINT64_C(1) << 62, 62, true, false, true },
+        { "the first without", UINT64_C(1) << 63, 63, false, false, true },
+        { "a shadow without", UINT64_C(1) << 63, 63, true, false, false },
+        { "far behind", UINT64_C(1) << 63, 1000, false, false, true },
+        { "none behind", UINT64_MAX >> 1, 1000, false, false, false },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_claim claim = { .shadow = rows[i].shadow, .no_key = rows[i].no_key };
+        struct sluice_decision decision = { .charged = rows[i].bits };
+        SAME(rows[i].name, sl_decision_charged(&decision, &claim, rows[i].number), rows[i].charged);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(a_bundle_of_one_is_summarised_as_its_claim_shows),
+        CLAIM(a_stores_no_stands),
+        CLAIM(who_was_charged_is_told_by_a_bit),
+    };
+    return RUN(tests);
+}
