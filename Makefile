@@ -19,7 +19,7 @@ say       = $(if $(V),,@echo "  $(1) $(2)")
 # Small structs are filled field by field and read whole, or the other way round:
 # joining such stores into wide ones makes the processor wait for them (hot key: 5 %).
 override CFLAGS += -fno-tree-slp-vectorize -std=c17 -D_GNU_SOURCE -Iinclude -Isrc $(WARNINGS) $(SANITIZE) -MMD -MP
-LDLIBS   := -lyaml -lxxhash -pthread
+LDLIBS   := -lyaml -pthread
 TESTLIBS := -lcmocka -ljansson
 
 SOURCES  := $(sort $(wildcard src/*/*.c))

@@ -45,6 +45,7 @@ struct sl_limit {
     int64_t window_us;   /* windows: their length. Buckets: 0 */
     int64_t token_ns;    /* buckets: the time of one token. Windows: 0 */
     uint32_t token_form; /* buckets: sl_token_short(token_ns), kept at hand */
+    uint64_t token_part; /* buckets: sl_token_part(token_ns), or 0: not worked out */
     bool first_request;  /* fixed window: starts at a key's first charge */
 };
 
@@ -72,6 +73,7 @@ struct sl_answer {
     bool repair;            /* the state must be saved, even on a denial */
     int64_t retry_after_us; /* 0 allowed, SL_NEVER */
     int64_t delay_us;       /* how long it would be queued, denied or not */
+    int64_t as_of_us; /* when a charge counts from: now, or the state's time if that is ahead */
 };
 
 #define SL_NEVER INT64_C(-1)
@@ -121,8 +123,8 @@ struct sl_algo {
                                  int64_t now_us);
 
     /* decide, charge if allowed, and figures in one pass, for the common case: a cost
-     * above 0, and a state that needs no repair. False: it does, and nothing was
-     * done. */
+     * above 0, and a state written under the same rate that needs no repair. False:
+     * it is not, and nothing was done. */
     bool (*take)(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                  struct sl_taken *out);
 
@@ -133,7 +135,8 @@ struct sl_algo {
                    int64_t charged_at_us);
 
     /* Charges what has been used already, even past the limit: as far as one span
-     * of debt, so that nobody is locked out for longer. */
+     * of debt, so that nobody is locked out for longer. A state that needs repair is
+     * left to the next decision, which takes it for full. */
     void (*overcharge)(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);
 
     /* The largest cost that `charge` records without writing new entries into

@@ -118,7 +118,7 @@ struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_
 {
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
-    struct sl_answer answer = sl_bucket_answer(limit, debt_ns, ask.cost);
+    struct sl_answer answer = sl_bucket_answer(limit, debt_ns, ask);
     answer.repair = repair;
     return answer;
 }
@@ -130,10 +130,26 @@ void sl_bucket_charge(const struct sl_limit *limit, struct sl_state *state, stru
     put(limit, state, ask.now_us * 1000 + debt_ns + ask.cost * limit->token_ns);
 }
 
+uint64_t sl_token_part(int64_t token_ns)
+{
+    uint64_t token = (uint64_t)token_ns;
+    return UINT64_MAX / token + (token > 1 && UINT64_MAX % token == token - 1);
+}
+
+/* How many whole tokens that is. A span is below 2^53, so the product of the part
+ * misses the quotient by less than two, downwards. */
+static int64_t tokens_in(const struct sl_limit *limit, int64_t ns)
+{
+    if (limit->token_part == 0)
+        return ns / limit->token_ns;
+    int64_t tokens = (int64_t)((sl_u128)(uint64_t)ns * limit->token_part >> 64);
+    return tokens + (ns - tokens * limit->token_ns >= limit->token_ns);
+}
+
 static struct sl_figures figures_of(const struct sl_limit *limit, int64_t debt_ns, int64_t now_us)
 {
     return (struct sl_figures){
-        .remaining = (span_ns(limit) - debt_ns) / limit->token_ns,
+        .remaining = tokens_in(limit, span_ns(limit) - debt_ns),
         .reset_at_us = now_us + sl_div_ceil(debt_ns, 1000),
     };
 }
@@ -153,7 +169,7 @@ bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct
     int64_t debt_ns = sl_max_i64(full_at_ns - ask.now_us * 1000, 0);
     if (debt_ns > 0 && (form_of(state) != limit->token_form || debt_ns > span_ns(limit)))
         return false;
-    out->answer = sl_bucket_answer(limit, debt_ns, ask.cost);
+    out->answer = sl_bucket_answer(limit, debt_ns, ask);
     if (out->answer.allowed) {
         debt_ns += ask.cost * limit->token_ns;
         put(limit, state, ask.now_us * 1000 + debt_ns);
@@ -167,6 +183,8 @@ void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, 
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
     int64_t cost = sl_min_i64(ask.cost, limit->capacity);
+    if (repair && form_of(state) == limit->token_form)
+        return;
     debt_ns = sl_min_i64(debt_ns + cost * limit->token_ns, span_ns(limit));
     put(limit, state, ask.now_us * 1000 + debt_ns);
 }
@@ -179,7 +197,7 @@ bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, stru
 {
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
-    if (form_of(state) != limit->token_form)
+    if (repair || form_of(state) != limit->token_form)
         return false;
     int64_t paid_ns = sl_max_i64(ask.now_us - charged_at_us, 0) * 1000;
     int64_t charged_ns = sl_min_i64(ask.cost, limit->capacity) * limit->token_ns;

@@ -10,16 +10,20 @@
 int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *state,
                           int64_t now_us, bool *repair);
 
-/* May `cost` more be owed on top of this debt? `repair` is left to the caller. */
+/* May the cost be owed on top of this debt? `repair` is left to the caller. */
 static inline struct sl_answer sl_bucket_answer(const struct sl_limit *limit, int64_t debt_ns,
-                                                uint32_t cost)
+                                                struct sl_ask ask)
 {
-    if (cost > limit->capacity)
-        return (struct sl_answer){ .retry_after_us = SL_NEVER };
-    int64_t over_ns = debt_ns + (cost - limit->capacity) * limit->token_ns;
+    struct sl_answer answer = { .as_of_us = ask.now_us };
+    if (ask.cost > limit->capacity) {
+        answer.retry_after_us = SL_NEVER;
+        return answer;
+    }
+    int64_t over_ns = debt_ns + (ask.cost - limit->capacity) * limit->token_ns;
+    answer.allowed = over_ns <= 0;
     if (over_ns > 0)
-        return (struct sl_answer){ .retry_after_us = sl_div_ceil(over_ns, 1000) };
-    return (struct sl_answer){ .allowed = true };
+        answer.retry_after_us = sl_div_ceil(over_ns, 1000);
+    return answer;
 }
 
 struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_state *state,
@@ -32,6 +36,10 @@ bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, stru
 bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                     struct sl_taken *out);
 void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);
+
+/* 2^64 / token_ns, rounded down: with it, dividing by the token time is a
+ * multiplication, and as exact. */
+uint64_t sl_token_part(int64_t token_ns);
 
 /* A token time in 22 bits, and back. Exact for every m·10^k with m below 2^17,
  * which is what people write; else rounded down by less than 2^-15. Equal times

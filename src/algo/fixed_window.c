@@ -47,7 +47,10 @@ static struct window window_at(const struct sl_limit *limit, const struct sl_sta
 static struct sl_answer answer_in(const struct sl_limit *limit, const struct window *window,
                                   struct sl_ask ask)
 {
-    struct sl_answer answer = { .allowed = true, .repair = window->repaired };
+    int64_t start_us = window->until_us - limit->window_us;
+    struct sl_answer answer = { .allowed = true,
+                                .repair = window->repaired,
+                                .as_of_us = sl_max_i64(ask.now_us, start_us) };
     if (ask.cost == 0 || window->count + ask.cost <= limit->capacity)
         return answer;
     answer.allowed = false;
@@ -116,7 +119,8 @@ static void overcharge(const struct sl_limit *limit, struct sl_state *state, str
 {
     struct window window = window_at(limit, state, ask.now_us);
     int64_t count = sl_min_i64(window.count + ask.cost, UINT32_MAX);
-    sl_state_put_dated(state, window.until_us, (uint32_t)count);
+    if (!window.repaired)
+        sl_state_put_dated(state, window.until_us, (uint32_t)count);
 }
 
 static int64_t capacity_max(int64_t window_us)

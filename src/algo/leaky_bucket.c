@@ -11,7 +11,7 @@ static struct sl_answer decide(const struct sl_limit *limit, const struct sl_sta
 {
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
-    struct sl_answer answer = sl_bucket_answer(limit, debt_ns, ask.cost);
+    struct sl_answer answer = sl_bucket_answer(limit, debt_ns, ask);
     answer.repair = repair;
     answer.delay_us = sl_div_ceil(debt_ns, 1000);
     return answer;

@@ -155,7 +155,9 @@ static int64_t passes_at_us(const struct sl_limit *limit, const struct windows *
 static struct sl_answer answer_in(const struct sl_limit *limit, const struct windows *windows,
                                   int64_t estimate, struct sl_ask ask)
 {
-    struct sl_answer answer = { .allowed = true, .repair = windows->repaired };
+    struct sl_answer answer = { .allowed = true,
+                                .repair = windows->repaired,
+                                .as_of_us = sl_max_i64(ask.now_us, windows->start_us) };
     if (ask.cost == 0 || estimate + ask.cost <= limit->capacity)
         return answer;
     answer.allowed = false;
@@ -245,7 +247,8 @@ static void overcharge(const struct sl_limit *limit, struct sl_state *state, str
     struct windows windows = windows_at(limit, state, ask.now_us);
     int64_t most = sl_min_i64(2 * limit->capacity, capacity_max(limit->window_us));
     windows.current = sl_max_i64(windows.current, sl_min_i64(windows.current + ask.cost, most));
-    pack(limit, state, windows);
+    if (!windows.repaired)
+        pack(limit, state, windows);
 }
 
 const struct sl_algo sl_sliding_window_counter = {

@@ -169,7 +169,9 @@ static int64_t passes_at_us(const struct sl_limit *limit, const struct log *log,
 static struct sl_answer answer_in(const struct sl_limit *limit, const struct log *log,
                                   const struct view *view, struct sl_ask ask)
 {
-    struct sl_answer answer = { .allowed = true, .repair = view->repaired };
+    struct sl_answer answer = { .allowed = true,
+                                .repair = view->repaired,
+                                .as_of_us = view->as_of_us };
     if (ask.cost == 0)
         return answer;
     if (ask.cost > limit->capacity) {

@@ -73,6 +73,18 @@ static inline void ask_once(const struct sluice_limit *limit, struct sluice_text
     ask->done = false;
 }
 
+/* Not inline: the short way needs none of its room. */
+__attribute__((noinline)) static int decide_alone(const struct sluice_limit *limit,
+                                                  const struct sl_once *ask,
+                                                  struct sluice_decision *out)
+{
+    struct sl_bundle bundle;
+    struct sl_claim claim;
+    sl_limit_claim(limit, ask->key, &bundle, &claim);
+    bundle.cost = ask->cost;
+    return sl_limit_decide(limit, &bundle, out);
+}
+
 int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
                         struct sluice_decision *out)
 {
@@ -82,15 +94,10 @@ int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint
     ask_once(limit, key, cost, &ask);
     if (limit->store->ops->once && !limit->algo->keeps_ring)
         limit->store->ops->once(limit->store, &ask, 1);
-    if (ask.done) {
-        sl_decision_once(&ask, limit->name, out);
-        return SLUICE_OK;
-    }
-    struct sl_bundle bundle;
-    struct sl_claim claim;
-    sl_limit_claim(limit, ask.key, &bundle, &claim);
-    bundle.cost = cost;
-    return sl_limit_decide(limit, &bundle, out);
+    if (!ask.done)
+        return decide_alone(limit, &ask, out);
+    sl_decision_once(&ask, limit->name, out);
+    return SLUICE_OK;
 }
 
 int sluice_limit_peek(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,

@@ -86,6 +86,17 @@ static uint64_t charged_bits(const struct sl_bundle *bundle)
     return bits;
 }
 
+/* There is one time for all. In a race they may differ by a little; the earliest
+ * then, with which a refund gives back less rather than more. */
+static int64_t charged_at_us(const struct sl_bundle *bundle)
+{
+    int64_t at_us = INT64_MAX;
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        if (bundle->claims[i].charged)
+            at_us = sl_min_i64(at_us, bundle->claims[i].answer.as_of_us);
+    return at_us;
+}
+
 /* Behind the last bit of one claim: the enforced ones were charged all or none,
  * while a shadow may have been left out. Not giving back only admits less. */
 bool sl_decision_charged(const struct sluice_decision *decision, const struct sl_claim *claim,
@@ -113,7 +124,7 @@ void sl_decision_summarise(const struct sl_bundle *bundle, const struct sl_rule 
             out->delay_us = sl_longest_delay_us(bundle);
     }
     out->charged = charged_bits(bundle);
-    out->charged_at_us = out->charged ? bundle->now_us : SLUICE_NONE;
+    out->charged_at_us = out->charged ? charged_at_us(bundle) : SLUICE_NONE;
 }
 
 /* A rule that says deny outweighs those that allow. */

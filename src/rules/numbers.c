@@ -76,6 +76,7 @@ void sl_numbers_limit(const struct sl_numbers *numbers, int32_t trust_thousandth
     if (out->token_ns) {
         out->token_ns = (int64_t)token_at(numbers, trust_thousandths);
         out->token_form = sl_token_short(out->token_ns);
+        out->token_part = sl_token_part(out->token_ns);
     }
 }
 
@@ -135,6 +136,7 @@ const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers
     if (in->algo->is_bucket) {
         numbers.limit.token_ns = (int64_t)token_at(&numbers, 0);
         numbers.limit.token_form = sl_token_short(numbers.limit.token_ns);
+        numbers.limit.token_part = sl_token_part(numbers.limit.token_ns);
     } else {
         numbers.limit.window_us = in->window_us;
     }

@@ -1,6 +1,8 @@
-/* Changing one state that is there, by swaps until one succeeds; a log's by moving
- * its ring. What is not there counts nothing: there is nothing to give back. */
+/* Changing one state, by swaps until one succeeds; a log's by moving its ring.
+ * What is not there counts nothing: there is nothing to give back. */
 #include "store/change.h"
+
+enum { AGAIN = 1 }; /* no status: lost a race */
 
 /* A change of one state that is not a decision. */
 struct change {
@@ -41,23 +43,51 @@ static bool change_ring(struct sl_probe *probe, struct change *change, const str
     return moved != SL_MOVED_LOST;
 }
 
+/* What was used is charged, also where the state was forgotten meanwhile. One who
+ * was faster has charged to a state that is there: again. */
+static int insert(const struct sl_probe *probe, struct change *change)
+{
+    struct sl_place place;
+    switch (sl_table_prepare(probe, change->now_us, &place)) {
+    case SL_FULL:
+        return SLUICE_STORE_FULL;
+    case SL_PREPARED:
+        break;
+    default:
+        return AGAIN;
+    }
+    struct sl_state state = { .ring = place.ring, .ring_len = place.ring_len };
+    make_change(change, &state);
+    struct sl_word live = sl_table_live(place.word, &state);
+    return sl_word_swap(place.slot, &place.word, live) ? SLUICE_OK : AGAIN;
+}
+
+static int change_there(struct sl_probe *probe, struct change *change, struct sl_place *place)
+{
+    int status = SLUICE_OK;
+    if (probe->ring_len)
+        return change_ring(probe, change, place, &status) ? status : AGAIN;
+    struct sl_state state = sl_slot_state(place->word);
+    if (!make_change(change, &state))
+        return SLUICE_OK;
+    struct sl_word to = sl_slot_with(place->word, &state);
+    return sl_word_swap(place->slot, &place->word, to) ? SLUICE_OK : AGAIN;
+}
+
 static int make_changes(struct sl_table *table, struct change *change)
 {
     struct sl_probe probe = sl_claim_probe(table, change->claim);
     struct sl_place place;
-    int status = SLUICE_OK;
-    while (sl_table_find(&probe, &place)) {
-        if (probe.ring_len) {
-            if (change_ring(&probe, change, &place, &status))
-                return status;
-            continue;
-        }
-        struct sl_state state = sl_slot_state(place.word);
-        if (!make_change(change, &state) ||
-            sl_word_swap(place.slot, &place.word, sl_slot_with(place.word, &state)))
-            return status;
+    int status = AGAIN;
+    while (status == AGAIN) {
+        if (sl_table_find(&probe, &place))
+            status = change_there(&probe, change, &place);
+        else if (change->over)
+            status = insert(&probe, change);
+        else
+            status = SLUICE_OK; /* nothing is counted any more: nothing to give back */
     }
-    return status; /* nothing is counted any more: nothing to give back */
+    return status;
 }
 
 int sl_change_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,

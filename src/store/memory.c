@@ -58,7 +58,7 @@ static void raise(int64_t *at_us, int64_t to_us)
 
 /* Once a second, or when a reservation expires: remembers how far the clock has
  * come (T10) and gives back what has expired. One of those who come does it. */
-static void see_to(struct memory *memory, int64_t now_us, int64_t seen_us)
+__attribute__((noinline)) static void see_to(struct memory *memory, int64_t now_us, int64_t seen_us)
 {
     struct sl_header *header = memory->table.header;
     if (!__atomic_compare_exchange_n(&header->attention_us, &seen_us, now_us + ATTENTION_US, false,
@@ -153,7 +153,7 @@ static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t 
     for (size_t i = 0; i < bundle->claim_count && status != SLUICE_OK; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
         if (claim->charged)
-            refund(store, claim, (struct sl_charge){ bundle->cost, bundle->now_us });
+            refund(store, claim, (struct sl_charge){ bundle->cost, claim->answer.as_of_us });
     }
     return status;
 }

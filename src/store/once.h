@@ -45,4 +45,8 @@ static inline bool sl_table_once(struct sl_table *table, struct sl_once *once)
     return sl_word_swap(slot, &word, to);
 }
 
+/* A whole bundle, if it is one claim that can go this way; bundle->now_us is filled
+ * in. False: nothing was written, take the long way. */
+bool sl_bundle_once(struct sl_table *table, struct sl_bundle *bundle);
+
 #endif

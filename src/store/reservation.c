@@ -109,7 +109,7 @@ static void fill(struct sl_reservation *record, const struct sl_claim *claim,
 {
     const struct sl_limit *limit = &claim->limit;
     record->key = claim->key;
-    record->charged_at_us = bundle->now_us;
+    record->charged_at_us = claim->answer.as_of_us;
     record->span = claim->algo->is_bucket ? limit->token_ns : limit->window_us;
     record->capacity = limit->capacity;
     record->cost = bundle->cost;

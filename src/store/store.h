@@ -49,7 +49,7 @@ struct sl_bundle {
 /* What was charged, for giving it back. */
 struct sl_charge {
     uint32_t cost;
-    int64_t at_us; /* by the store's clock */
+    int64_t at_us; /* the answer's as_of_us */
 };
 
 /* The common case of a decision, without a bundle around it: one limit, charged

@@ -69,6 +69,11 @@ struct sl_place {
     uint64_t *ring;
 };
 
+static inline bool sl_place_unchanged(const struct sl_place *place)
+{
+    return sl_word_equal(sl_word_load(place->slot), place->word);
+}
+
 /* One key's search. */
 struct sl_probe {
     struct sl_table *table;

@@ -18,7 +18,7 @@ int sl_table_sync(struct sl_table *table);
 static inline int64_t sl_table_now_us(const struct sl_table *table)
 {
     uint64_t offset_us = __atomic_load_n(&table->header->clock.hi, __ATOMIC_RELAXED);
-    int64_t now_us = sl_boottime_us() + (int64_t)offset_us;
+    int64_t now_us = (int64_t)((uint64_t)sl_boottime_us() + offset_us);
     /* What a damaged header says must not leave the range of times. */
     return (uint64_t)now_us <= (uint64_t)SL_TIME_MAX_US ? now_us : SL_TIME_MAX_US;
 }

@@ -25,7 +25,6 @@ enum { ROUNDS_MAX = 16 };
 /* A claim's own words while it is decided. */
 struct seat {
     struct sl_place place;
-    int64_t charged_at_us;
     bool found;
     bool prepared; /* not found, and place->word is tentative */
     bool measured; /* the figures are there, and good (T11) */
@@ -118,11 +117,6 @@ static bool ring_serves(const struct sl_claim *claim, const struct seat *seat)
            seat->place.ring_len >= claim->limit.capacity;
 }
 
-static bool unchanged(const struct sl_place *place)
-{
-    return sl_word_equal(sl_word_load(place->slot), place->word);
-}
-
 /* Is it, unless another claim of the bundle denies? */
 static bool is_charged(const struct sl_claim *claim, const struct sl_bundle *bundle)
 {
@@ -149,7 +143,7 @@ static void look(struct turn *turn, struct sl_claim *claim)
         if (!seat->measured)
             return; /* the swap will tell */
         sl_claim_measure(claim, turn->bundle, &state);
-        if (unchanged(&seat->place)) /* T11 */
+        if (sl_place_unchanged(&seat->place)) /* T11 */
             return;
     }
 }
@@ -359,7 +353,6 @@ static enum step finish_claim(struct turn *turn, struct sl_claim *claim)
             leave_as_is(turn, claim);
             return STEP_DONE;
         }
-        seat_of(claim)->charged_at_us = bundle->now_us;
         enum step step = write_claim(&writing);
         seat_of(claim)->prepared = false;
         if (step == STEP_DONE)
@@ -388,7 +381,7 @@ static void undo(struct turn *turn)
         if (claim->no_key)
             continue;
         leave_seat(claim);
-        struct sl_charge charge = { bundle->cost, seat_of(claim)->charged_at_us };
+        struct sl_charge charge = { bundle->cost, claim->answer.as_of_us };
         if (claim->charged)
             sl_change_refund(turn->table, claim, charge, bundle->now_us);
         claim->charged = false;
@@ -454,75 +447,11 @@ static void begin(struct turn *turn)
     }
 }
 
-/* A ring's slot, if it can be charged in place. */
-static bool find_ring(const struct sl_probe *probe, const struct sl_bundle *bundle,
-                      struct sl_place *place)
-{
-    const struct sl_claim *claim = bundle->claims;
-    return sl_table_find(probe, place) && sl_slot_kind(place->word.hi) == SL_DATED_RING &&
-           place->ring_len >= claim->limit.capacity &&
-           bundle->cost <= claim->algo->charge_most(place->ring_len);
-}
-
-/* What once.h is for the others: a log in one pass. */
-static bool take_ring(struct sl_table *table, struct sl_bundle *bundle)
-{
-    struct sl_claim *claim = bundle->claims;
-    struct sl_probe probe = sl_claim_probe(table, claim);
-    struct sl_place place;
-    if (bundle->cost == 0 || !find_ring(&probe, bundle, &place))
-        return false;
-    struct sl_state state = sl_slot_state(place.word);
-    state.ring = place.ring;
-    state.ring_len = place.ring_len;
-    struct sl_ask ask = { bundle->now_us, bundle->cost };
-    struct sl_taken taken;
-    if (!claim->algo->take(&claim->limit, &state, ask, &taken))
-        return false;
-    claim->answer = taken.answer;
-    claim->figures = taken.figures;
-    struct sl_word to = sl_word_taken(place.word, &state, &claim->answer, bundle->now_us);
-    if (sl_word_equal(to, place.word))
-        return unchanged(&place); /* T11 */
-    return sl_word_swap(place.slot, &place.word, to);
-}
-
-static bool take_slot(struct sl_table *table, struct sl_bundle *bundle)
-{
-    struct sl_claim *claim = bundle->claims;
-    struct sl_once once = { .algo = claim->algo,
-                            .limit = &claim->limit,
-                            .key = claim->key,
-                            .cost = bundle->cost,
-                            .now_us = bundle->now_us };
-    if (!sl_table_once(table, &once))
-        return false;
-    claim->answer = once.taken.answer;
-    claim->figures = once.taken.figures;
-    return true;
-}
-
-/* False: nothing was written, take the long way. */
-static bool decide_at_once(struct sl_table *table, struct sl_bundle *bundle)
-{
-    struct sl_claim *claim = bundle->claims;
-    if (bundle->claim_count != 1 || claim->guard || claim->no_key || claim->shadow ||
-        bundle->peek || bundle->max_delay_us >= 0)
-        return false;
-    bool taken = claim->algo->keeps_ring ? take_ring(table, bundle) : take_slot(table, bundle);
-    if (!taken)
-        return false;
-    claim->guard_answer.blocked_until_us = 0;
-    claim->allowed = claim->charged = bundle->allowed = claim->answer.allowed;
-    bundle->status = SLUICE_OK;
-    return true;
-}
-
 void sl_turn_decide(struct sl_table *table, struct sl_bundle *bundle, bool own_clock)
 {
     struct turn turn = { table, bundle, own_clock };
     bundle->wall_shift_us = own_clock ? sl_table_wall_shift_us(table, bundle->now_us) : 0;
-    if (decide_at_once(table, bundle))
+    if (sl_bundle_once(table, bundle))
         return;
     begin(&turn);
     if (bundle->status == SLUICE_OK)

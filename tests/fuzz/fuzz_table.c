@@ -26,6 +26,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
+#ifdef SL_LIBFUZZER
+#define LIBFUZZER true
+#else
+#define LIBFUZZER false
+#endif
+
 enum {
     SIZE_BYTES = 96 << 10,
     LOG_BYTES = 32 << 10,
@@ -300,6 +306,16 @@ static void on_alarm(int signal)
     abort();
 }
 
+/* libFuzzer has an alarm and a way to keep its inputs. */
+static void prepare_to_fail(void)
+{
+    if (LIBFUZZER)
+        return;
+    signal(SIGALRM, on_alarm);
+    if (__sanitizer_set_death_callback)
+        __sanitizer_set_death_callback(say_which);
+}
+
 static void expect(bool good, const char *what, const struct sl_bundle *bundle,
                    const struct sl_claim *claim)
 {
@@ -424,7 +440,7 @@ static void try_table(struct input *input, uint8_t flags)
         SL_CHECK(error.text[0]);
         return;
     }
-    SL_CHECK((flags & 3) != 1); /* the size is wrong: that must be seen */
+    SL_CHECK((flags & 7) != 1); /* the size is wrong: that must be seen */
     if (flags & 8)              /* more of it while it is open */
         for (int i = 0; i < EDITS_MAX && input->len > 0; i++) {
             damage(input);
@@ -437,6 +453,8 @@ static void try_table(struct input *input, uint8_t flags)
 
 static void try_input(struct input input)
 {
+    if (!LIBFUZZER)
+        alarm(PATIENCE_S);
     memcpy(memory, pristine, SIZE_BYTES);
     uint8_t flags = take_byte(&input), edits = take_byte(&input);
     for (int i = 0; i < edits % EDITS_MAX; i++)
@@ -467,7 +485,6 @@ static bool try_random(const uint8_t *bytes, size_t len)
             state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
             input[i] = (uint8_t)(state >> 56);
         }
-        alarm(PATIENCE_S);
         try_input((struct input){ input, state % sizeof input });
     }
     random_input = 0;
@@ -478,17 +495,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     if (fd < 0) {
         make_pristine();
-        signal(SIGALRM, on_alarm);
-        if (__sanitizer_set_death_callback)
-            __sanitizer_set_death_callback(say_which);
+        prepare_to_fail();
     }
-#ifndef SL_LIBFUZZER
-    if (try_random(bytes, len))
+    if (!LIBFUZZER && try_random(bytes, len))
         return 0;
-    alarm(PATIENCE_S);
-#else
-    (void)try_random;
-#endif
     try_input((struct input){ bytes, len });
     return 0;
 }

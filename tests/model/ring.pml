@@ -1,54 +1,81 @@
+/* The rings of the log (docs/table.md, T11 and T12), for spin: charges that
+ * settle what the one before left pending, refunds and other moves of a ring
+ * into another slot's block, and writers who come too late.
+ *
+ *   Operation   a process that charges, refunds or moves the key; who[]
+ *   Others      take tentative slots, reset, evict, or find the state fresh
+ *   Clock       goes on whenever it likes
+ *
+ * Two slots, each with a block of two entries, and a limit of two. Where the key
+ * is found, and that it is in one place, is table.pml's subject: here that is one
+ * step. A d_step is one instruction on shared memory. Nothing bounds the number of
+ * operations; a process may be killed anywhere.
+ *
+ * The ledger holds the times of the last two admissions. State and ring together
+ * must never say that one of them was earlier than it was, or was not at all: that
+ * is what would admit too much. Later than it was is allowed, and happens: one
+ * who was overtaken between two instructions may raise or mark an entry of a ring
+ * that has come into his block since.
+ *
+ * What makes the space small: as in table.pml, whether the word that one has read
+ * is still there is one bit, and so it is with marks; what a process will not use
+ * any more is forgotten at once; processes are sorted, and so are the two slots.
+ *
+ * Three processes are too many for that. With SLEEPERS there are three, of which
+ * only one at a time is awake in the middle of its work; the others fell asleep
+ * before a write to a ring and wake up when it is too late. There are no refunds
+ * then, and nothing is lost.
+ */
+#ifdef SLEEPERS
+#define PROCS 3
+#endif
 #ifndef PROCS
 #define PROCS 2
 #endif
 #ifndef LAST
-#define LAST 3 /* the clock goes from 1 to this */
+#define LAST 2 /* the clock goes from 1 to this */
 #endif
-#ifndef WINDOW
 #define WINDOW 1
-#endif
-#define SLOTS 2
-#define LENGTH 2 /* of a ring, and the limit */
 
-/* words */
-#define FREE 0
+/* ---- words ------------------------------------------------------------------- */
+
+#define FREE      0 /* dead, or a stranger's */
 #define TENTATIVE 1
 #define STATE(newest, count, pending) (64 + 8 * (newest) + 2 * (count) + (pending))
-#define FROZEN 128
-#define live(w) ((w) >= 64 && (w) < 128)
-#define frozen(w) ((w) >= 128)
-#define committed(w) ((w) >= 64)
-#define newest_of(w) (((w) % 64) / 8)
-#define count_of(w) (((w) % 8) / 2)
-#define pending_of(w) ((w) % 2)
-#define held(w) (count_of(w) > 2 -> 2 : count_of(w))
-#define index_of(w, n) ((count_of(w) + 2 - (n)) % 2)
+#define FROZEN    128 /* added to a state */
 
-/* entries: 0 to LAST, or */
+#define live(word)       ((word) >= 64 && (word) < FROZEN)
+#define frozen(word)     ((word) >= FROZEN)
+#define committed(word)  ((word) >= 64)
+#define newest_of(word)  (((word) % 64) / 8)
+#define count_of(word)   (((word) % 8) / 2)
+#define pending_of(word) ((word) % 2)
+#define held(word)       (count_of(word) == 3 -> 2 : count_of(word))
+#define next_count(word) (count_of(word) == 3 -> 2 : count_of(word) + 1)
+#define index_of(word, n) ((count_of(word) + 2 - (n)) % 2)
+
+/* An entry is a time, 0 for none, or the mark of one who writes the block. Marks
+ * hold a nonce: GONE is what one remembers of a mark that is not there any more. */
 #define MARK 9
-#define STALE 10 /* what one remembers of a mark that is gone */
+#define GONE 10
 
-byte slot[SLOTS];
-byte ring[4];
+byte slot[2];
+byte ring[4]; /* entries 2 s and 2 s + 1 are slot s's */
 byte clock = 1;
-byte ledger[2]; /* newest, second newest */
+byte ledger[2];
 
-mtype:step = { FIND, LOAD, SETTLE, RAISE, SWAP, COPY, VERIFY, PREPARE, WRITE, LOWER, CHECK, FILL, FREEZE, CONFIRM, COMMIT, BURY };
+/* ---- for test_model.py: what may be broken, one thing at a time; what happened ------ */
 
-typedef Process {
-    mtype:step step;
-    byte at;     /* slot */
-    byte word;
-    byte gone;
-    byte value;  /* what was read of the second newest */
-    byte entry;  /* what was read of an entry that is to be written */
-    byte own;    /* the tentative slot, plus one */
-    byte index;
-    byte next;
-    byte copy[2]
-};
-Process who[PROCS];
-#define me who[k]
+#define NO_SETTLE   1
+#define RAISE_ONCE  2
+#define BLIND_RAISE 3
+#define BLIND_SWAP  4
+#define NO_FREEZE   5
+#define FREEZE_ANY  6
+#define UNOWNED     7
+#define UNMARKED    8
+#define TRUSTS_MARK 9
+
 #ifdef STORY
 #define hidden
 #define EVENT(name)
@@ -60,7 +87,8 @@ Process who[PROCS];
 #define EVENT(name) c_code { happened[name] = #name; };
 #define broken(what) c_expr { breakage == what }
 c_decl {
-    enum { INEXACT, MOVED, REFUNDED, SETTLED, RAISE_LOST, LATE_RAISE, LATE_WRITE, MARKED, LATE_FILL, EVENTS };
+    enum { DENIED, SETTLED, RAISE_LOST, LATE_RAISE, FOUND_FROZEN, MARKED, LATE_MARK, FILLED,
+           LATE_FILL, MOVED, REFUNDED, RESURRECTED, LATER_THAN_IT_WAS, EVENTS };
     static const char *happened[EVENTS];
     static int breakage;
     static void __attribute__((constructor)) choose(void)
@@ -76,21 +104,109 @@ c_decl {
     }
 };
 #endif
-#define UNMARKED 1
-#define SAME_STATE 2
-#define NO_SETTLE 3
-#define RAISE_ONCE 4
-#define BLIND_RAISE 5
-#define NO_FREEZE 6
-#define NO_VERIFY 7
-#define UNOWNED 8
-#define EARLY 9
+
+/* ---- a process ----------------------------------------------------------------- */
+
+#define FIND    0
+#define LOAD    1
+#define SETTLE  2
+#define RAISE   3
+#define SWAP    4
+#define COPY    5
+#define VERIFY  6
+#define PREPARE 7
+#define WRITE   8
+#define LOWER   9
+#define CHECK   10
+#define FILL    11
+#define FREEZE  12
+#define CONFIRM 13
+#define COMMIT  14
+#define BURY    15
+
+typedef Process {
+    byte step;
+    byte at;    /* the key's slot */
+    byte gone;  /* and what was read there is not there any more */
+    byte word;  /* what was read there; later, what is to be committed */
+    byte value; /* the second newest entry, as read */
+    byte index; /* an entry that is to be written */
+    byte entry; /* and what stood there */
+#ifdef SLEEPERS
+    byte asleep;
+#endif
+    byte own;   /* the other slot is tentative, by him */
+    byte takes; /* a refund takes the n-th newest out */
+    byte copy[2]
+};
+Process who[PROCS];
+
+#define me who[k]
+#define at_step(name) (who[k].step == name)
+
+#ifdef SLEEPERS
+#define raises    (at_step(SETTLE) || at_step(RAISE))
+#define writes    (at_step(LOWER) || at_step(FILL))
+#define may_go    (!me.asleep || (raises && me.gone) || (writes && !me.own) || !(raises || writes))
+#define rests(j)  (who[j].step == FIND || who[j].asleep)
+#define may_begin (rests(0) && rests(1) && rests(2))
+#else
+#define may_go    true
+#define may_begin true
+#endif
+#define STEP(name) (at_step(name) && may_go)
+
+#define entry_at   (2 * me.at + me.index)       /* of the key's block */
+#define own_at     (2 * (1 - me.at) + me.index) /* of his */
+
 hidden byte i, j, place, n, w, v;
 
+inline end(k) {
+    me.step = FIND;
+    me.at = 0; me.gone = 0; me.word = 0; me.value = 0; me.index = 0; me.entry = 0; me.own = 0;
+    me.takes = 0; me.copy[0] = 0; me.copy[1] = 0;
+#ifdef SLEEPERS
+    me.asleep = 0;
+#endif
+    skip
+}
+
+/* Who will fail and touches nothing before is as good as at the start. */
+#define hopeless \
+    ((me.gone && (at_step(COPY) || at_step(VERIFY) || at_step(CONFIRM) || at_step(BURY))) || \
+     (me.gone && at_step(LOAD) && !pending_of(me.word)) || \
+     (me.gone && at_step(SWAP) && !broken(BLIND_SWAP)) || \
+     (me.gone && at_step(FREEZE) && !(broken(FREEZE_ANY) && committed(slot[me.at]))) || \
+     (!me.own && !broken(UNOWNED) && (at_step(WRITE) || at_step(CHECK))) || \
+     (!me.own && (at_step(CONFIRM) || at_step(COMMIT))))
+
+inline give_up(k) { if :: hopeless -> end(k) :: else fi }
+
+/* After every step. Processes are alike, and so are slots: both are sorted. */
 inline tidy() {
+    i = 0;
+    do
+    :: i < PROCS ->
+        give_up(i);
+        i++
+    :: else -> break
+    od;
     i = 0; j = 0; place = 0; n = 0; w = 0; v = 0;
 #ifndef STORY
     c_code {
+        if (now.slot[0] < now.slot[1] ||
+            (now.slot[0] == now.slot[1] && memcmp(&now.ring[0], &now.ring[2], 2) < 0)) {
+            unsigned char other = now.slot[0];
+            now.slot[0] = now.slot[1];
+            now.slot[1] = other;
+            for (int e = 0; e < 2; e++) {
+                other = now.ring[e];
+                now.ring[e] = now.ring[2 + e];
+                now.ring[2 + e] = other;
+            }
+            for (int k = 0; k < PROCS; k++)
+                now.who[k].at ^= now.who[k].step != FIND;
+        }
         struct Process spare;
         for (int a = 1; a < PROCS; a++)
             for (int b = a; b > 0 && memcmp(&now.who[b - 1], &now.who[b], sizeof spare) > 0; b--) {
@@ -102,32 +218,29 @@ inline tidy() {
 #endif
 }
 
+/* After every change of a slot or an entry: what the state and the ring say. */
 inline check() {
-    if :: live(slot[0]) -> place = 0
-    :: live(slot[1]) -> place = 1
-    :: !live(slot[0]) && !live(slot[1]) && frozen(slot[0]) -> place = 0
-    :: !live(slot[0]) && !live(slot[1]) && frozen(slot[1]) -> place = 1
-    :: else -> place = 2 fi;
     assert(!(live(slot[0]) && live(slot[1])));
     if
-    :: place < 2 ->
+    :: live(slot[0]) || (frozen(slot[0]) && !live(slot[1])) -> place = 0
+    :: live(slot[1]) || (frozen(slot[1]) && !committed(slot[0])) -> place = 1
+    :: else -> place = 2; assert(ledger[0] == 0)
+    fi;
+    n = 1;
+    do
+    :: place < 2 && n <= 2 ->
         w = slot[place];
-        n = 1;
-        do
-        :: n <= 2 ->
-            if
-            :: n > held(w) -> v = 0
-            :: n <= held(w) && n <= pending_of(w) -> v = newest_of(w)
-            :: else -> v = ring[2 * place + index_of(w, n)];
-                if :: v > newest_of(w) -> v = newest_of(w) :: else fi
-            fi;
-            assert(v >= ledger[n - 1]);
-            if :: v > ledger[n - 1] -> EVENT(INEXACT) skip :: else fi;
-            n++
-        :: else -> break
-        od
-    :: else -> assert(ledger[0] == 0)
-    fi
+        if
+        :: n > held(w) -> v = 0
+        :: n <= pending_of(w) -> v = newest_of(w)
+        :: else -> v = ring[2 * place + index_of(w, n)]
+        fi;
+        if :: v > newest_of(w) -> v = newest_of(w) :: else fi;
+        assert(v >= ledger[n - 1]); /* not lost, not back-dated */
+        if :: ledger[n - 1] && v > ledger[n - 1] -> EVENT(LATER_THAN_IT_WAS) skip :: else fi;
+        n++
+    :: else -> break
+    od
 }
 
 inline put(where, what) {
@@ -135,20 +248,29 @@ inline put(where, what) {
     j = 0;
     do
     :: j < PROCS ->
-        if :: who[j].own == place + 1 -> who[j].own = 0 :: else fi;
-        if :: who[j].word && who[j].at == place && what != slot[place] + FROZEN && !broken(SAME_STATE) -> who[j].gone = 1 :: else fi;
+        if :: who[j].own && who[j].at == 1 - place -> who[j].own = 0 :: else fi;
+        if
+        :: who[j].step != FIND && who[j].at == place && what != slot[place] + FROZEN ->
+            who[j].gone = 1; who[j].value = 0; who[j].takes = 0
+        :: else
+        fi;
         j++
     :: else -> break
     od;
     slot[place] = what
 }
 
+#define remembers_mark(j, place) \
+    (who[j].entry == MARK && \
+     ((who[j].step == RAISE && 2 * who[j].at + who[j].index == place) || \
+      (who[j].step != RAISE && 2 * (1 - who[j].at) + who[j].index == place)))
+
 inline write(where, what) {
     place = where;
     j = 0;
     do
     :: j < PROCS ->
-        if :: who[j].entry == MARK && ((who[j].step == RAISE && 2 * who[j].at + who[j].index == place) || (who[j].step != RAISE && 2 * (1 - who[j].at) + who[j].index == place)) -> who[j].entry = STALE :: else fi;
+        if :: remembers_mark(j, place) -> who[j].entry = GONE :: else fi;
         j++
     :: else -> break
     od;
@@ -156,119 +278,116 @@ inline write(where, what) {
     check()
 }
 
-inline end(k) {
-    me.at = 0; me.word = 0; me.gone = 0; me.value = 0; me.entry = 0; me.own = 0; me.index = 0; me.next = 0; me.copy[0] = 0; me.copy[1] = 0;
-    me.step = FIND
-}
+/* ---- charging -------------------------------------------------------------------- */
 
 inline find(k) {
     if
     :: live(slot[0]) -> me.at = 0; me.word = slot[0]; me.step = LOAD
     :: live(slot[1]) -> me.at = 1; me.word = slot[1]; me.step = LOAD
-    :: !live(slot[0]) && !live(slot[1]) && frozen(slot[0]) -> me.at = 0; me.word = slot[0] - FROZEN; me.step = COPY
-    :: !live(slot[0]) && !live(slot[1]) && frozen(slot[1]) -> me.at = 1; me.word = slot[1] - FROZEN; me.step = COPY
+    :: frozen(slot[0]) && !live(slot[1]) -> EVENT(FOUND_FROZEN) me.at = 0; me.step = COPY
+    :: frozen(slot[1]) && !committed(slot[0]) -> EVENT(FOUND_FROZEN) me.at = 1; me.step = COPY
     fi
 }
 
 inline insert(k, where) {
     printf("%d: slot %d is live, charged at %d\n", k, where, clock);
-    put(where, STATE(clock, 1, 1));
     ledger[0] = clock;
+    put(where, STATE(clock, 1, 1));
     if :: slot[1 - where] == TENTATIVE -> put(1 - where, FREE) :: else fi;
     check()
 }
 
 inline load(k) {
     if
-    :: held(me.word) == 2 -> me.value = ring[2 * me.at + index_of(me.word, 2)]; if :: me.value > newest_of(me.word) -> me.value = newest_of(me.word) :: else fi
+    :: held(me.word) == 2 && !me.gone -> me.value = ring[2 * me.at + index_of(me.word, 2)]
     :: else
     fi;
+    if :: me.value > newest_of(me.word) -> me.value = newest_of(me.word) :: else fi;
     printf("%d: loads %d of slot %d\n", k, me.value, me.at);
-    me.index = index_of(me.word, 1);
     if
-    :: pending_of(me.word) && !broken(NO_SETTLE) -> me.step = SETTLE
-    :: else -> me.index = 0; me.step = SWAP
+    :: pending_of(me.word) && !broken(NO_SETTLE) ->
+        me.index = index_of(me.word, 1); me.word = newest_of(me.word); me.step = SETTLE
+    :: else -> me.word = 0; me.step = SWAP
     fi
 }
 
+inline settled(k) { me.word = 0; me.entry = 0; me.index = 0; me.step = SWAP }
+
+/* Over somebody's mark only if the state is still the one that was read, seen
+ * after the mark was: one who is late does not know what the mark stands for. */
 inline settle(k) {
-    me.entry = ring[2 * me.at + me.index];
-    printf("%d: reads %d of slot %d entry %d, to raise to %d\n", k, me.entry, me.at, me.index, newest_of(me.word));
+    me.entry = ring[entry_at];
+    printf("%d: reads %d in slot %d entry %d, to raise it to %d\n", k, me.entry, me.at, me.index, me.word);
     if
-    :: me.entry < newest_of(me.word) || me.entry == MARK -> me.step = RAISE
-    :: else -> me.entry = 0; me.index = 0; me.step = SWAP
+    :: me.entry == MARK && me.gone && !broken(TRUSTS_MARK) -> end(k)
+    :: me.entry < me.word || (me.entry == MARK && (!me.gone || broken(TRUSTS_MARK))) -> me.step = RAISE
+    :: else -> settled(k)
     fi
 }
 
 inline raise(k) {
-    printf("%d: raises slot %d entry %d to %d\n", k, me.at, me.index, newest_of(me.word));
+    printf("%d: raises slot %d entry %d from %d to %d\n", k, me.at, me.index, me.entry, me.word);
     if
-    :: ring[2 * me.at + me.index] == me.entry || broken(BLIND_RAISE) ->
+    :: ring[entry_at] == me.entry || broken(BLIND_RAISE) ->
         if :: me.gone -> EVENT(LATE_RAISE) skip :: else -> EVENT(SETTLED) skip fi;
-        i = 2 * me.at + me.index;
-        me.entry = 0; me.index = 0; me.step = SWAP;
-        write(i, newest_of(me.word))
-    :: ring[2 * me.at + me.index] != me.entry && broken(RAISE_ONCE) -> me.entry = 0; me.index = 0; me.step = SWAP
+        i = entry_at; w = me.word;
+        settled(k);
+        write(i, w)
+    :: ring[entry_at] != me.entry && broken(RAISE_ONCE) -> settled(k)
     :: else -> EVENT(RAISE_LOST) me.entry = 0; me.step = SETTLE
     fi
 }
 
+#define denied(as_of) (me.value && me.value + WINDOW > as_of)
+
 inline swap(k, as_of) {
-    printf("%d: charges slot %d at %d\n", k, me.at, as_of);
+    printf("%d: charges slot %d as of %d\n", k, me.at, as_of);
     if
-    :: me.gone || slot[me.at] != me.word -> end(k)
-    :: !(me.gone || slot[me.at] != me.word) && me.value && me.value + WINDOW > as_of -> end(k) /* denied */
+    :: !live(slot[me.at]) -> end(k)
+    :: live(slot[me.at]) && denied(as_of) -> EVENT(DENIED) end(k)
     :: else ->
-        assert(ledger[1] == 0 || ledger[1] + WINDOW <= as_of);
+        assert(ledger[1] == 0 || ledger[1] + WINDOW <= as_of); /* the limit */
         ledger[1] = ledger[0];
         ledger[0] = as_of;
-        put(me.at, STATE(as_of, (count_of(me.word) == 3 -> 2 : count_of(me.word) + 1), 1));
+        put(me.at, STATE(as_of, next_count(slot[me.at]), 1));
         end(k);
         check()
     fi
 }
 
-/* moving: first the second newest, then the newest */
+/* ---- moving ------------------------------------------------------------------------ */
+
+#define state_at (slot[me.at] % FROZEN)
+
+/* The second newest entry, then the newest unless it is pending. */
 inline copy_entry(k) {
+    w = state_at;
     if
-    :: held(me.word) == 2 && me.index == 0 ->
-        me.copy[0] = ring[2 * me.at + index_of(me.word, 2)];
-        if :: me.copy[0] > newest_of(me.word) -> me.copy[0] = newest_of(me.word) :: else fi;
-        printf("%d: copies %d\n", k, me.copy[0]);
-        if :: pending_of(me.word) -> me.index = 0; me.step = VERIFY :: else -> me.index = 1 fi
-    :: !(held(me.word) == 2 && me.index == 0) && !pending_of(me.word) ->
-        me.copy[1] = ring[2 * me.at + index_of(me.word, 1)];
-        if :: me.copy[1] > newest_of(me.word) -> me.copy[1] = newest_of(me.word) :: else fi;
-        printf("%d: copies %d\n", k, me.copy[1]);
-        me.index = 0; me.step = VERIFY
+    :: me.index == 0 && held(w) == 2 -> v = ring[2 * me.at + index_of(w, 2)]; n = 0
+    :: else -> v = (pending_of(w) -> newest_of(w) : ring[2 * me.at + index_of(w, 1)]); n = 1
+    fi;
+    if :: v > newest_of(w) -> v = newest_of(w) :: else fi;
+    printf("%d: copies %d from slot %d\n", k, v, me.at);
+    me.copy[n] = v;
+    if
+    :: n == 0 -> me.index = 1
     :: else -> me.index = 0; me.step = VERIFY
     fi
 }
 
-#define unchanged() (!me.gone && (slot[me.at] == me.word || slot[me.at] == me.word + FROZEN))
-
-/* takes: 0 nothing out, else the n-th newest */
-inline verify(k, takes) {
-    printf("%d: verifies, takes %d out\n", k, takes);
+/* What is to stand in entries 0 and 1, oldest first; 0: nothing has to. */
+inline verify(k, out) {
+    printf("%d: verifies the copy, and takes entry %d out\n", k, out);
+    w = state_at;
+    me.takes = out;
     if
-    :: !unchanged() && !broken(NO_VERIFY) -> end(k)
-    :: else ->
-        if
-        :: takes == 0 && held(me.word) == 2 -> me.next = STATE(newest_of(me.word), 2, pending_of(me.word)) /* copy[0] to entry 0, copy[1] to 1 */
-        :: takes == 0 && held(me.word) == 1 -> me.next = STATE(newest_of(me.word), 1, pending_of(me.word)); me.copy[0] = me.copy[1]; me.copy[1] = 0
-        :: takes == 1 -> me.next = STATE(me.copy[0], 1, 0); me.copy[1] = 0
-        :: takes == 2 -> me.next = STATE(newest_of(me.word), 1, 0); me.copy[0] = (pending_of(me.word) -> newest_of(me.word) : me.copy[1]); me.copy[1] = 0
-        fi;
-        me.step = PREPARE
-    fi
-}
-
-inline after_write(k) {
-    me.entry = 0;
-    if
-    :: me.index == 0 && me.copy[1] -> me.index = 1; me.step = WRITE
-    :: else -> me.index = 0; me.copy[1] = 0; me.step = FREEZE
-    fi
+    :: out == 0 && held(w) == 2 -> if :: pending_of(w) -> me.copy[1] = 0 :: else fi
+    :: out == 0 && held(w) == 1 -> me.copy[0] = (pending_of(w) -> 0 : me.copy[1]); me.copy[1] = 0
+    :: out == 1 -> me.copy[1] = 0
+    :: out == 2 -> me.copy[0] = me.copy[1]; me.copy[1] = 0
+    :: else
+    fi;
+    me.step = PREPARE
 }
 
 inline prepare(k) {
@@ -277,59 +396,52 @@ inline prepare(k) {
     :: committed(slot[1 - me.at]) -> end(k)
     :: else ->
         put(1 - me.at, TENTATIVE);
-        me.own = 2 - me.at;
+        me.own = 1;
         if :: me.copy[0] -> me.step = WRITE :: else -> me.step = FREEZE fi
     fi
 }
 
-#define own_entry (2 * (1 - me.at) + me.index)
-
-/* reads the entry, then checks that the slot is still his */
+/* Reads the entry, and after that sees that the slot is still his. */
 inline read_own(k) {
+    me.entry = ring[own_at];
+    printf("%d: reads %d in slot %d entry %d\n", k, me.entry, 1 - me.at, me.index);
     if
-    :: !me.own && !broken(UNOWNED) -> end(k)
-    :: else ->
-        me.entry = ring[own_entry];
-        printf("%d: reads %d of slot %d entry %d, to write %d\n", k, me.entry, 1 - me.at, me.index, me.copy[me.index]);
-        if
-        :: me.entry == me.copy[me.index] -> after_write(k)
-        :: else -> me.step = LOWER
-        fi
+    :: me.entry == me.copy[me.index] -> written(k)
+    :: else -> me.step = LOWER
     fi
 }
-inline lower(k) {
-    printf("%d: writes slot %d entry %d: %d becomes %d\n", k, 1 - me.at, me.index, me.entry, me.copy[me.index]);
+
+inline written(k) {
+    me.entry = 0;
     if
-    :: ring[own_entry] == me.entry && broken(UNMARKED) ->
-        if :: !me.own -> EVENT(LATE_WRITE) skip :: else fi;
-        i = own_entry;
-        v = me.copy[me.index];
-        after_write(k);
-        write(i, v)
-    :: ring[own_entry] == me.entry && !broken(UNMARKED) ->
-        if :: !me.own -> EVENT(LATE_WRITE) skip :: else -> EVENT(MARKED) skip fi;
-        i = own_entry;
-        write(i, MARK);
+    :: me.index == 0 && me.copy[1] -> me.copy[0] = 0; me.index = 1; me.step = WRITE
+    :: else ->
+        if :: me.takes == 1 :: else -> me.copy[0] = 0 fi;
+        me.copy[1] = 0; me.index = 0; me.step = FREEZE
+    fi
+}
+
+inline lower(k) {
+    printf("%d: marks slot %d entry %d, which was %d\n", k, 1 - me.at, me.index, me.entry);
+    if
+    :: ring[own_at] == me.entry && broken(UNMARKED) -> i = own_at; w = me.copy[me.index]; written(k); write(i, w)
+    :: ring[own_at] == me.entry && !broken(UNMARKED) ->
+        if :: me.own -> EVENT(MARKED) skip :: else -> EVENT(LATE_MARK) skip fi;
+        write(own_at, MARK);
         me.entry = MARK;
         me.step = CHECK
     :: else -> me.entry = 0; me.step = WRITE
     fi
 }
-inline check_own(k) {
-    if
-    :: me.own -> me.step = FILL
-    :: else -> end(k)
-    fi
-}
+
 inline fill(k) {
-    printf("%d: writes slot %d entry %d: mark becomes %d\n", k, 1 - me.at, me.index, me.copy[me.index]);
+    printf("%d: writes %d into slot %d entry %d\n", k, me.copy[me.index], 1 - me.at, me.index);
     if
-    :: ring[own_entry] == me.entry ->
-        if :: !me.own -> EVENT(LATE_FILL) skip :: else fi;
-        i = own_entry;
-        v = me.copy[me.index];
-        after_write(k);
-        write(i, v)
+    :: ring[own_at] == me.entry ->
+        if :: me.own -> EVENT(FILLED) skip :: else -> EVENT(LATE_FILL) skip fi;
+        i = own_at; w = me.copy[me.index];
+        written(k);
+        write(i, w)
     :: else -> me.entry = 0; me.step = WRITE
     fi
 }
@@ -337,87 +449,116 @@ inline fill(k) {
 inline freeze(k) {
     printf("%d: freezes slot %d\n", k, me.at);
     if
-    :: !me.gone && slot[me.at] == me.word -> if :: broken(NO_FREEZE) :: else -> put(me.at, me.word + FROZEN) fi; me.step = CONFIRM
-    :: !me.gone && slot[me.at] == me.word + FROZEN -> me.step = CONFIRM
-    :: else -> end(k)
-    fi
+    :: live(slot[me.at]) && !broken(NO_FREEZE) -> put(me.at, slot[me.at] + FROZEN)
+    :: else
+    fi;
+    me.gone = 0;
+    me.step = CONFIRM
 }
+
+/* The scan that finds nothing but the frozen slot. */
 inline confirm(k) {
+    w = state_at;
     if
-    :: !me.gone && (slot[me.at] == me.word + FROZEN || broken(NO_FREEZE)) -> me.step = COMMIT
-    :: else -> end(k)
-    fi
+    :: me.takes == 0 -> me.word = STATE(newest_of(w), held(w), pending_of(w))
+    :: me.takes == 1 -> me.word = STATE(me.copy[0], 1, 0); me.copy[0] = 0
+    :: else -> me.word = STATE(newest_of(w), 1, 0)
+    fi;
+    me.step = COMMIT
 }
+
 inline commit(k) {
     printf("%d: slot %d is live instead\n", k, 1 - me.at);
     if
-    :: me.own ->
-        put(1 - me.at, me.next);
-        if
-        :: count_of(me.next) < held(me.word) && newest_of(me.next) < newest_of(me.word) -> ledger[0] = ledger[1]; ledger[1] = 0
-        :: count_of(me.next) < held(me.word) && newest_of(me.next) == newest_of(me.word) -> ledger[1] = 0
-        :: else
-        fi;
-        me.next = 0; me.copy[0] = 0;
-        me.step = BURY;
-        check()
-    :: else -> end(k)
-    fi
-}
-inline bury(k) {
-    if
-    :: !me.gone && slot[me.at] == me.word + FROZEN -> put(me.at, FREE)
-    :: else
+    :: me.gone -> EVENT(RESURRECTED) skip
+    :: !me.gone && me.takes == 0 -> EVENT(MOVED) skip
+    :: !me.gone && me.takes == 1 -> EVENT(REFUNDED) ledger[0] = ledger[1]; ledger[1] = 0
+    :: !me.gone && me.takes == 2 -> EVENT(REFUNDED) ledger[1] = 0
     fi;
+    put(1 - me.at, me.word);
+    me.word = 0; me.takes = 0; me.step = BURY;
+    check()
+}
+
+inline bury(k) {
+    printf("%d: frozen slot %d is dead\n", k, me.at);
+    put(me.at, FREE);
     end(k);
     check()
 }
-#define STEP(name) who[k].step == name
+
+/* ---- everybody ------------------------------------------------------------------------ */
+
+#define nowhere (!committed(slot[0]) && !committed(slot[1]))
+
 proctype Operation(byte k) {
     do
-    :: d_step { STEP(FIND) && (committed(slot[0]) || committed(slot[1])) -> find(k); tidy() }
-    :: d_step { STEP(FIND) && !committed(slot[0]) && !committed(slot[1]) -> insert(k, 0); tidy() }
-    :: d_step { STEP(FIND) && !committed(slot[0]) && !committed(slot[1]) -> insert(k, 1); tidy() }
+    :: d_step { STEP(FIND) && may_begin && nowhere -> insert(k, 0); tidy() }
+    :: d_step { STEP(FIND) && may_begin && nowhere -> insert(k, 1); tidy() }
+    :: d_step { STEP(FIND) && may_begin && !nowhere -> find(k); tidy() }
     :: d_step { STEP(LOAD) -> load(k); tidy() }
-    :: d_step { STEP(LOAD) -> who[k].step = COPY; tidy() }
     :: d_step { STEP(SETTLE) -> settle(k); tidy() }
     :: d_step { STEP(RAISE) -> raise(k); tidy() }
     :: d_step { STEP(SWAP) -> swap(k, clock); tidy() }
-    :: d_step { STEP(SWAP) && newest_of(who[k].word) < clock -> swap(k, newest_of(who[k].word)); tidy() }
+    :: d_step { STEP(SWAP) && live(slot[who[k].at]) && newest_of(slot[who[k].at]) < clock ->
+        swap(k, newest_of(slot[who[k].at])); tidy() } /* at an old reading of the clock */
+    :: d_step { STEP(LOAD) && !who[k].gone -> who[k].word = 0; who[k].step = COPY; tidy() }
     :: d_step { STEP(COPY) -> copy_entry(k); tidy() }
     :: d_step { STEP(VERIFY) -> verify(k, 0); tidy() }
-    :: d_step { STEP(VERIFY) && held(who[k].word) == 2 -> verify(k, 1); tidy() }
-    :: d_step { STEP(VERIFY) && held(who[k].word) == 2 -> verify(k, 2); tidy() }
+#ifndef SLEEPERS
+    :: d_step { STEP(VERIFY) && who[k].copy[0] -> verify(k, 1); tidy() }
+    :: d_step { STEP(VERIFY) && who[k].copy[0] -> verify(k, 2); tidy() }
+#endif
     :: d_step { STEP(PREPARE) -> prepare(k); tidy() }
     :: d_step { STEP(WRITE) -> read_own(k); tidy() }
     :: d_step { STEP(LOWER) -> lower(k); tidy() }
-    :: d_step { STEP(CHECK) -> check_own(k); tidy() }
+    :: d_step { STEP(CHECK) -> who[k].step = FILL; tidy() }
     :: d_step { STEP(FILL) -> fill(k); tidy() }
     :: d_step { STEP(FREEZE) -> freeze(k); tidy() }
     :: d_step { STEP(CONFIRM) -> confirm(k); tidy() }
     :: d_step { STEP(COMMIT) -> commit(k); tidy() }
     :: d_step { STEP(BURY) -> bury(k); tidy() }
-    :: d_step { !(STEP(FIND)) -> printf("%d: is killed\n", k); end(k); tidy() }
+#ifdef SLEEPERS
+    :: d_step { !me.asleep && (raises || writes) -> printf("%d: falls asleep\n", k); me.asleep = 1; tidy() }
+#endif
+    :: d_step { !at_step(FIND) -> printf("%d: is killed\n", k); end(k); tidy() }
     od
 }
 
 proctype Others(byte at) {
     do
-    :: d_step { slot[at] == TENTATIVE -> printf("stranger: takes tentative slot %d\n", at); put(at, FREE); tidy() }
-    :: d_step { committed(slot[at]) -> printf("stranger: slot %d is reset, evicted or fresh\n", at);
-        if :: live(slot[at]) || !live(slot[1 - at]) -> ledger[0] = 0; ledger[1] = 0 :: else fi;
-        put(at, FREE); check(); tidy() }
+    :: d_step { slot[at] == TENTATIVE ->
+        printf("stranger: takes tentative slot %d\n", at); put(at, FREE); tidy() }
+#ifndef SLEEPERS
+    :: d_step { committed(slot[at]) ->
+        printf("stranger: slot %d is reset, evicted or fresh\n", at);
+        if
+        :: live(slot[at]) || !live(slot[1 - at]) -> ledger[0] = 0; ledger[1] = 0
+        :: else
+        fi;
+        put(at, FREE);
+        check();
+        tidy() }
+#endif
     od
 }
-proctype Clock() { do :: d_step { clock < LAST -> clock++; printf("clock: %d\n", clock); tidy() } od }
+
+proctype Clock() {
+    do
+    :: d_step { clock < LAST -> clock++; printf("clock: %d\n", clock) }
+    od
+}
+
 init {
     atomic {
         byte k;
         do
-        :: k < PROCS -> me.step = FIND; run Operation(k); k++
+        :: k < PROCS -> run Operation(k); k++
         :: else -> break
         od;
-        run Others(0); run Others(1); run Clock();
+        run Others(0);
+        run Others(1);
+        run Clock();
         k = 0
     }
 }

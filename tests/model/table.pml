@@ -63,19 +63,52 @@ byte admitted[LAST + 1]; /* the ledger: by window, less what was reset or evicte
 byte reset;              /* 1: at work, 2: done */
 byte marker;             /* its tentative slot, plus one */
 
-/* ---- what happened in the search, for test_model.py ---------------------------- */
+/* ---- for test_model.py: what may be broken, one thing at a time; what happened ------ */
+
+#define ONE_READING     1
+#define NO_RESCAN       2
+#define LOSER_LIVES     3
+#define LOSER_UNCHECKED 4
+#define HASTY_ADOPTION  5
+#define OWN_ONLY        6
+#define SAME_NONCE      7
+#define BLIND_STORE     8
+#define RESET_EMPTIES   9
+#define EVICT_BY_KEY    10
+#define TAKEN_EARLY     11
+#define ANY_EMPTY       12
+#define NO_FREEZE       13
+#define NO_CONFIRM      14
+#define RIVAL_LIVES     15
+#define NO_SWEEP        16
+#define NO_LOOK         17
+#define SAME_STATE      18
+#define RESURRECT       19
+#define UNMARKED_RESET  20
+#define HASTY_RESET     21
 
 #ifdef STORY
+#ifndef BREAK
+#define BREAK 0
+#endif
+#define broken(what) (what == BREAK)
 #define EVENT(name)
 #define hidden
 #else
+#define broken(what) c_expr { breakage == what }
 #define EVENT(name) c_code { if (!supposing) happened[name] = #name; };
 c_decl {
     enum { ADOPTED, FINISHED, OVERTAKEN, LOSER_KILLED, LOSER_GONE, SWAP_LOST, DENIED, FULL,
-           KILLED_TENTATIVE, KILLED_FROZEN, TENTATIVE_TAKEN, FRESH_TAKEN, EVICTED, RESET,
-           FROZE, FOUND_FROZEN, MOVED, MOVED_GONE, BURIED, BURIED_FRESH, CLEARED, EVENTS };
+           KILLED_TENTATIVE, KILLED_FROZEN, TENTATIVE_TAKEN, FRESH_TAKEN, EVICTED, RESET, FROZE,
+           FOUND_FROZEN, MOVED, MOVED_GONE, BURIED, BURIED_FRESH, CLEARED, FORGOTTEN, EVENTS };
     static const char *happened[EVENTS];
+    static int breakage;
     extern unsigned char supposing;
+    static void __attribute__((constructor)) choose(void)
+    {
+        const char *number = getenv("BREAK");
+        breakage = number ? atoi(number) : 0;
+    }
     static void __attribute__((destructor)) tell(void)
     {
         for (int event = 0; event < EVENTS; event++)
@@ -87,14 +120,29 @@ c_decl {
 
 /* ---- a process ----------------------------------------------------------------- */
 
-mtype:step = { SCAN, KILL, TAKE, READ, COMMIT, HIT,                       /* charging */
-               SWEEP, LOOK, CLEAR, PREPARE, FREEZE, CONFIRM, READ_ON, REPLACE, BURY }; /* moving */
+/* Charging: */
+#define SCAN    0
+#define KILL    1
+#define TAKE    2
+#define READ    3
+#define COMMIT  4
+#define HIT     5
+/* Moving: */
+#define SWEEP   6
+#define LOOK    7
+#define CLEAR   8
+#define PREPARE 9
+#define FREEZE  10
+#define CONFIRM 11
+#define READ_ON 12
+#define REPLACE 13
+#define BURY    14
 
 #define OWN  SLOTS /* added to `before`: took it himself */
 #define GONE SLOTS /* added to `from`: what was read there is there no more */
 
 typedef Process {
-    mtype:step step;
+    byte step;
     byte at;         /* the slot to look at next, or the one hit */
     byte word;       /* what was read there, or in `from` */
     byte from;       /* the slot that is to be moved, plus one */
@@ -111,6 +159,7 @@ Process who[PROCS + 1]; /* the last one is Alone's */
 #define still(word)       (me.from <= SLOTS && slot[me.from - 1] == (word))
 
 hidden byte i, j, place, first, last, steps;
+hidden byte moving;
 hidden byte answered;  /* an operation of Alone's came to its end */
 hidden byte supposing; /* Alone is at work: nothing of it is real */
 hidden byte kept[SLOTS], kept_admitted[LAST + 1];
@@ -165,19 +214,24 @@ inline check() {
 /* Every swap that succeeds. What was there is gone for those who have read it. */
 inline put(where, what) {
     place = where;
-#ifndef RESET_EMPTIES
-    assert(what != EMPTY); /* T2 */
-#endif
+    assert(what != EMPTY || broken(RESET_EMPTIES)); /* T2 */
     j = 0;
     do
     :: j < PROCS && !supposing ->
-#ifndef SAME_NONCE
-        if :: who[j].seen[place] -> who[j].seen[place] = 2 :: else fi;
-        if :: who[j].before && (who[j].before - 1) % SLOTS == place -> who[j].before = 0 :: else fi;
-#endif
-#ifndef SAME_STATE
-        if :: who[j].from == place + 1 && what != slot[place] + FROZEN -> who[j].from = place + 1 + GONE :: else fi;
-#endif
+        if
+        :: who[j].seen[place] && !broken(SAME_NONCE) -> who[j].seen[place] = 2
+        :: else
+        fi;
+        if
+        :: who[j].before && (who[j].before - 1) % SLOTS == place && !broken(SAME_NONCE) ->
+            who[j].before = 0
+        :: else
+        fi;
+        if
+        :: who[j].from == place + 1 && what != slot[place] + FROZEN && !broken(SAME_STATE) ->
+            who[j].from = place + 1 + GONE
+        :: else
+        fi;
         j++
     :: else -> break
     od;
@@ -213,21 +267,17 @@ inline survey(k) {
 /* Steps 2 and 3 of the insertion, once the window has been read. */
 inline conclude(k) {
     survey(k);
-#ifdef LOSER_LIVES
-    last = first % SLOTS;
-#endif
-#ifdef HASTY_ADOPTION
-    if :: first == last && me.seen[first] == 1 -> me.before = first + 1 :: else fi;
-#endif
+    if :: broken(LOSER_LIVES) && first < SLOTS -> last = first :: else fi;
+    if
+    :: broken(HASTY_ADOPTION) && first == last && me.seen[first] == 1 -> me.before = first + 1
+    :: else
+    fi;
     if
     :: me.from -> forget_scan(k); me.before = 0; me.step = PREPARE
     :: !me.from && first == SLOTS -> me.at = 0; me.before = 0; me.step = TAKE
     :: !me.from && first < last -> me.at = last; me.step = KILL
-#ifdef OWN_ONLY
-    :: !me.from && first == last && before_is(first) && me.before > OWN -> forget(k); me.step = READ
-#else
-    :: !me.from && first == last && before_is(first) -> forget(k); me.step = READ
-#endif
+    :: !me.from && first == last && before_is(first) && (me.before > OWN || !broken(OWN_ONLY)) ->
+        forget(k); me.step = READ
     :: else ->
         if
         :: before_is(first)
@@ -237,12 +287,6 @@ inline conclude(k) {
         again(k)
     fi
 }
-
-#ifdef STOPS_AT_DEAD
-#define ends_scan(word) ((word) <= OTHER)
-#else
-#define ends_scan(word) ((word) == EMPTY)
-#endif
 
 inline scan(k) {
     printf("%d: reads slot %d: %d\n", k, me.at, slot[me.at]);
@@ -258,32 +302,29 @@ inline scan(k) {
         :: else
         fi;
         if
-        :: ends_scan(slot[me.at]) || me.at == SLOTS - 1 -> conclude(k)
+        :: slot[me.at] == EMPTY || me.at == SLOTS - 1 -> conclude(k)
         :: else -> me.at++
         fi
     fi
 }
 
-#ifdef ANY_EMPTY
-#define reached(place) true
-#else
-#define reached(place) (((place) < 1 || slot[0] != EMPTY) && ((place) < 2 || slot[1] != EMPTY))
-#endif
+/* No scan ends before it. */
+#define reached(place) \
+    (((place < 1 || slot[0] != EMPTY) && (place < 2 || slot[1] != EMPTY)) || broken(ANY_EMPTY))
 #define takes(place)    (who[k].step == TAKE && slot[place] <= OTHER && reached(place))
-#define prepares(place) (who[k].step == PREPARE && slot[place] <= TENTATIVE && reached(place))
+#define prepares(place) \
+    (who[k].step == PREPARE && slot[place] <= TENTATIVE && reached(place) && !from_is(place))
 
 inline take(k, where) {
     printf("%d: slot %d is tentative\n", k, where);
     put(where, TENTATIVE);
     forget(k);
     me.before = where + 1 + OWN;
-#ifdef NO_RESCAN
-    me.step = READ;
-#else
-    me.step = SCAN;
-#endif
+    if :: broken(NO_RESCAN) -> me.step = READ :: else -> me.step = SCAN fi;
     check()
 }
+
+inline go_on(k) { if :: me.from -> confirmed(k) :: else -> conclude(k) fi }
 
 inline kill(k) {
     printf("%d: kills the other tentative slot %d: %d\n", k, me.at, slot[me.at]);
@@ -292,12 +333,11 @@ inline kill(k) {
         EVENT(LOSER_KILLED)
         put(me.at, OTHER);
         me.seen[me.at] = 0;
-        if :: me.from -> confirmed(k) :: else -> conclude(k) fi
-#ifdef LOSER_UNCHECKED
-    :: else -> me.seen[me.at] = 0; if :: me.from -> confirmed(k) :: else -> conclude(k) fi
-#else
+        go_on(k)
+    :: !(me.seen[me.at] == 1 && slot[me.at] == TENTATIVE) && broken(LOSER_UNCHECKED) ->
+        me.seen[me.at] = 0;
+        go_on(k)
     :: else -> EVENT(LOSER_GONE) again(k)
-#endif
     fi
 }
 
@@ -317,9 +357,7 @@ inline commit(k) {
 inline swap(k, now) {
     printf("%d: charges slot %d at reading %d: %d was %d\n", k, me.at, now, slot[me.at], me.word);
     if
-#ifndef BLIND_STORE
-    :: slot[me.at] != me.word -> EVENT(SWAP_LOST) again(k)
-#endif
+    :: slot[me.at] != me.word && !broken(BLIND_STORE) -> EVENT(SWAP_LOST) again(k)
     :: else ->
         if
         :: window_of(me.word) < now -> put(me.at, LIVE(now, 1, 0)); admitted[now]++
@@ -339,17 +377,21 @@ inline swap(k, now) {
 
 /* ---- moving ------------------------------------------------------------------------ */
 
+inline move(k) {
+    me.from = me.at + 1;
+    me.at = 0;
+    if :: broken(NO_SWEEP) -> me.step = PREPARE :: else -> me.step = SWEEP fi
+}
+
 /* A frozen slot beside the live one was left behind by one who moved it and was
  * stopped. It goes first, or else there would be two. Only if the live one is seen
  * *after* it: seen before, it may have been moved there and frozen since. */
 inline sweep(k) {
     printf("%d: sweeps slot %d: %d\n", k, me.at, slot[me.at]);
     if
-#ifdef NO_LOOK
-    :: !from_is(me.at) && frozen(slot[me.at]) -> me.seen[me.at] = 1; me.step = CLEAR
-#else
-    :: !from_is(me.at) && frozen(slot[me.at]) -> me.seen[me.at] = 1; me.step = LOOK
-#endif
+    :: !from_is(me.at) && frozen(slot[me.at]) ->
+        me.seen[me.at] = 1;
+        if :: broken(NO_LOOK) -> me.step = CLEAR :: else -> me.step = LOOK fi
     :: (from_is(me.at) || !frozen(slot[me.at])) && (slot[me.at] == EMPTY || me.at == SLOTS - 1) ->
         me.at = 0; me.step = PREPARE
     :: else -> me.at++
@@ -385,28 +427,23 @@ inline prepare(k, where) {
 inline freeze(k) {
     printf("%d: freezes slot %d\n", k, (me.from - 1) % SLOTS);
     if
-#ifdef NO_FREEZE
-    :: still(me.word) -> me.step = CONFIRM
-#else
-    :: still(me.word) -> EVENT(FROZE) put(me.from - 1, me.word + FROZEN); me.step = CONFIRM; check()
-#endif
+    :: still(me.word) && broken(NO_FREEZE) -> me.step = CONFIRM
+    :: still(me.word) && !broken(NO_FREEZE) ->
+        EVENT(FROZE)
+        put(me.from - 1, me.word + FROZEN);
+        me.step = CONFIRM;
+        check()
     :: still(me.word + FROZEN) -> EVENT(FOUND_FROZEN) me.step = CONFIRM
     :: else -> again(k)
     fi
 }
 
-#ifdef NO_FREEZE
-#define still_frozen() (still(me.word) || still(me.word + FROZEN))
-#else
-#define still_frozen() still(me.word + FROZEN)
-#endif
+#define still_frozen() (still(me.word + FROZEN) || (still(me.word) && broken(NO_FREEZE)))
 
 inline confirmed(k) {
     survey(k);
     if
-#ifndef RIVAL_LIVES
-    :: first < SLOTS -> me.at = last; me.step = KILL
-#endif
+    :: first < SLOTS && !broken(RIVAL_LIVES) -> me.at = last; me.step = KILL
     :: else -> forget_scan(k); me.step = READ_ON
     fi
 }
@@ -414,12 +451,9 @@ inline confirmed(k) {
 inline confirm(k) {
     printf("%d: confirms slot %d: %d\n", k, me.at, slot[me.at]);
     if
-#ifdef NO_CONFIRM
-    :: true -> me.step = READ_ON
-#else
-    :: from_is(me.at) && !still_frozen() -> again(k)
-    :: !from_is(me.at) && committed(slot[me.at]) -> again(k)
-#endif
+    :: broken(NO_CONFIRM) -> me.step = READ_ON
+    :: !broken(NO_CONFIRM) && from_is(me.at) && !still_frozen() -> again(k)
+    :: !broken(NO_CONFIRM) && !from_is(me.at) && committed(slot[me.at]) -> again(k)
     :: else ->
         if :: slot[me.at] == TENTATIVE && !before_is(me.at) -> me.seen[me.at] = 1 :: else fi;
         if
@@ -431,11 +465,7 @@ inline confirm(k) {
 
 /* What is fresh by now is not moved: it may have been left behind by one who
  * moved it, been charged where it went, and been taken there as fresh. */
-#ifdef RESURRECTS
-#define is_fresh() false
-#else
-#define is_fresh() (window_of(me.word) < me.now)
-#endif
+#define is_fresh() (window_of(me.word) < me.now && !broken(RESURRECT))
 
 inline replace(k) {
     printf("%d: makes slot %d live instead, at reading %d\n", k, (me.before + SLOTS - 1) % SLOTS, me.now);
@@ -474,19 +504,17 @@ proctype Operation(byte k) {
 #endif
     :: d_step { STEP(TAKE) -> EVENT(FULL) end(k); tidy() }
     :: d_step { STEP(READ) -> who[k].now = clock; who[k].step = COMMIT; tidy() }
-#ifdef ONE_READING
-    :: d_step { STEP(READ) -> who[k].now = 0; who[k].step = COMMIT; tidy() }
-#endif
+    :: d_step { STEP(READ) && broken(ONE_READING) -> who[k].now = 0; who[k].step = COMMIT; tidy() }
     :: d_step { STEP(COMMIT) -> commit(k); tidy() }
     :: d_step { STEP(HIT) -> swap(k, clock); tidy() }
+#if LAST > 0
     :: d_step { STEP(HIT) && clock > 0 -> swap(k, 0); tidy() }
-    :: d_step { STEP(HIT) && clock > 1 -> swap(k, 1); tidy() }
-#ifdef MOVES
-#ifdef NO_SWEEP
-    :: d_step { STEP(HIT) -> who[k].from = who[k].at + 1; who[k].at = 0; who[k].step = PREPARE; tidy() }
-#else
-    :: d_step { STEP(HIT) -> who[k].from = who[k].at + 1; who[k].at = 0; who[k].step = SWEEP; tidy() }
 #endif
+#if LAST > 1
+    :: d_step { STEP(HIT) && clock > 1 -> swap(k, 1); tidy() }
+#endif
+#ifdef MOVES
+    :: d_step { STEP(HIT) -> move(k); tidy() }
     :: d_step { STEP(SWEEP) -> sweep(k); tidy() }
     :: d_step { STEP(LOOK) -> look(k); tidy() }
     :: d_step { STEP(CLEAR) -> clear(k); tidy() }
@@ -526,16 +554,8 @@ inline lose(where, what) {
     check()
 }
 
-#ifdef TAKEN_EARLY
-#define fresh(word) (committed(word) && window_of(word) <= clock)
-#else
-#define fresh(word) (committed(word) && window_of(word) < clock)
-#endif
-#ifdef RESET_EMPTIES
-#define RESET_WRITES EMPTY
-#else
-#define RESET_WRITES OTHER
-#endif
+#define fresh(word) (committed(word) && (window_of(word) < clock || broken(TAKEN_EARLY)))
+#define evictable(word) (committed(word) && !limiting(word))
 
 inline evict(where) {
     EVENT(EVICTED)
@@ -545,135 +565,178 @@ inline evict(where) {
 }
 
 proctype Strangers(byte at) {
-#ifdef EVICT_BY_KEY
     bit chosen;
-#endif
     do
     :: d_step { slot[at] == EMPTY ->
-        printf("stranger: takes empty slot %d\n", at); put(at, OTHER); tidy() }
+        printf("stranger: takes empty slot %d\n", at);
+        put(at, OTHER);
+        tidy() }
     :: d_step { slot[at] == TENTATIVE -> EVENT(TENTATIVE_TAKEN)
-        printf("stranger: takes tentative slot %d\n", at); put(at, OTHER); tidy() }
+        printf("stranger: takes tentative slot %d\n", at);
+        put(at, OTHER);
+        tidy() }
     :: d_step { fresh(slot[at]) -> EVENT(FRESH_TAKEN)
-        printf("stranger: takes fresh slot %d\n", at); put(at, OTHER); tidy() }
-#ifdef EVICT_BY_KEY
-    :: d_step { committed(slot[at]) && !limiting(slot[at]) -> chosen = 1 }
-    :: d_step { committed(slot[at]) && chosen -> chosen = 0; evict(at); tidy() }
-#else
-    :: d_step { committed(slot[at]) && !limiting(slot[at]) -> evict(at); tidy() }
-#endif
+        printf("stranger: takes fresh slot %d\n", at);
+        put(at, OTHER);
+        tidy() }
+    :: d_step { evictable(slot[at]) -> evict(at); tidy() }
+    :: d_step { evictable(slot[at]) && broken(EVICT_BY_KEY) -> chosen = 1; tidy() }
+    :: d_step { chosen && committed(slot[at]) -> chosen = 0; evict(at); tidy() }
 #ifndef RESETS
     :: d_step { committed(slot[at]) -> EVENT(RESET)
-        printf("reset: slot %d\n", at); lose(at, RESET_WRITES); tidy() }
+        printf("reset: slot %d\n", at);
+        if :: broken(RESET_EMPTIES) -> lose(at, EMPTY) :: else -> lose(at, OTHER) fi;
+        tidy() }
 #endif
     od
 }
 
 #ifdef RESETS
-#define may_mark(place) (reset == 1 && slot[place] <= OTHER && reached(place))
+#define may_mark(place) \
+    (reset == 1 && !marker && !broken(UNMARKED_RESET) && slot[place] <= OTHER && reached(place))
+
 inline mark(where) {
     printf("reset: slot %d is tentative\n", where);
     put(where, TENTATIVE);
-    marker = where + 1
+    marker = where + 1;
+    at = 0; found = 0; clean = 0
 }
 
-/* An operator resets the key once: everything of it is made dead until a whole
- * scan has found nothing. As a miss does, it takes a tentative slot first: who
- * moves the state from where the scan has yet to come to where it has been must
- * make that slot dead, and then the scan does not count. */
-#ifndef CLEAN
-#define CLEAN 2
-#endif
-#define of_key(word) ((word) >= TENTATIVE)
+inline date_all() {
+    printf("reset: begins\n");
+    reset = 1;
+    i = 0;
+    do
+    :: i < SLOTS -> if :: committed(slot[i]) -> slot[i] = slot[i] + OLD :: else fi; i++
+    :: else -> break
+    od;
+    i = 0;
+    do
+    :: i < PROCS -> if :: who[i].word -> who[i].word = who[i].word + OLD :: else fi; i++
+    :: else -> break
+    od
+}
+
+/* An operator resets the key once: everything of it is made dead until two whole
+ * scans in a row have found nothing. As a miss does, it takes a tentative slot
+ * first: who moves the state from where the scan has yet to come to where it has
+ * been makes that slot dead before he commits, and the scan does not count. Two:
+ * one may have been about to commit when the state that he moves was taken. */
+#define nothing_at(place) (slot[place] < TENTATIVE || marker == place + 1)
+
 proctype Reset() {
     byte at, found, clean;
-    d_step {
-        reset = 1;
-        printf("reset: begins\n");
-        i = 0;
-        do
-        :: i < SLOTS -> if :: committed(slot[i]) -> slot[i] = slot[i] + OLD :: else fi; i++
-        :: else -> break
-        od;
-        i = 0;
-        do
-        :: i < PROCS -> if :: who[i].word -> who[i].word = who[i].word + OLD :: else fi; i++
-        :: else -> break
-        od;
-        tidy() };
+    d_step { reset == 0 -> date_all(); tidy() };
     do
-#ifndef RESET_UNMARKED
-    :: d_step { !marker && may_mark(0) -> mark(0); at = 0; found = 0; clean = 0; tidy() }
-    :: d_step { !marker && may_mark(1) -> mark(1); at = 0; found = 0; clean = 0; tidy() }
-    :: d_step { !marker && may_mark(SLOTS - 1) -> mark(SLOTS - 1); at = 0; found = 0; clean = 0; tidy() }
-#endif
-    :: d_step { of_key(slot[at]) && marker != at + 1 ->
-        printf("reset: slot %d is dead\n", at); lose(at, OTHER); found = 1; tidy() }
-    :: d_step { (!of_key(slot[at]) || marker == at + 1) && at < SLOTS - 1 ->
-        printf("reset: reads slot %d: %d\n", at, slot[at]); at++; tidy() }
-    :: d_step { (!of_key(slot[at]) || marker == at + 1) && at == SLOTS - 1 ->
+    :: d_step { may_mark(0) -> mark(0); tidy() }
+    :: d_step { may_mark(1) -> mark(1); tidy() }
+    :: d_step { may_mark(SLOTS - 1) -> mark(SLOTS - 1); tidy() }
+    :: d_step { reset == 1 && !nothing_at(at) ->
+        printf("reset: slot %d is dead\n", at);
+        lose(at, OTHER);
+        found = 1;
+        tidy() }
+    :: d_step { reset == 1 && nothing_at(at) ->
         printf("reset: reads slot %d: %d\n", at, slot[at]);
+        at++;
         if
-        :: found -> clean = 0
-        :: !found && clean < CLEAN - 1 -> clean++
-#ifdef RESET_UNMARKED
-        :: !found && clean == CLEAN - 1 -> reset = 2
-#else
-        :: !found && marker && clean == CLEAN - 1 -> put(marker - 1, OTHER); reset = 2
-#endif
+        :: at == SLOTS && found -> clean = 0
+        :: at == SLOTS && !found && (marker || broken(UNMARKED_RESET)) -> clean++
         :: else
         fi;
-        at = 0; found = 0; tidy() }
-    od unless reset == 2
+        if
+        :: clean == 2 || (clean == 1 && broken(HASTY_RESET)) ->
+            EVENT(FORGOTTEN)
+            if :: marker -> put(marker - 1, OTHER) :: else fi;
+            reset = 2;
+            check()
+        :: else
+        fi;
+        if :: at == SLOTS -> at = 0; found = 0 :: else fi;
+        if :: reset == 2 -> at = 0; found = 0; clean = 0 :: else fi;
+        tidy() }
+    od
 }
 #endif
 
-/* No key is locked, T14: from here on everybody else stands still. */
-#define ALONE PROCS
+/* T14, no key is locked: if from here on everybody else stands still, one who
+ * comes is done after so many steps. He charges; and with `moving` he moves. */
+#define ALONE   PROCS
 #define LONGEST (8 * SLOTS)
-#define alone_at(name) who[ALONE].step == name
-inline count_step() { steps++; assert(steps <= LONGEST) }
-inline alone(moves) {
-    supposing = 1; steps = 0; answered = 0;
-    i = 0; do :: i < SLOTS -> kept[i] = slot[i]; i++ :: else -> break od;
-    i = 0; do :: i <= LAST -> kept_admitted[i] = admitted[i]; i++ :: else -> break od;
-    do
-    :: !answered && alone_at(SCAN) -> scan(ALONE); count_step()
-    :: !answered && alone_at(KILL) -> kill(ALONE); count_step()
-    :: !answered && alone_at(TAKE) && slot[0] <= OTHER -> take(ALONE, 0); count_step()
-    :: !answered && alone_at(TAKE) && slot[0] > OTHER && slot[1] <= OTHER -> take(ALONE, 1); count_step()
-    :: !answered && alone_at(TAKE) && slot[0] > OTHER && slot[1] > OTHER -> end(ALONE)
-    :: !answered && alone_at(READ) -> who[ALONE].now = clock; who[ALONE].step = COMMIT; count_step()
-    :: !answered && alone_at(COMMIT) -> commit(ALONE); count_step()
-    :: !answered && alone_at(HIT) && !(moves) -> swap(ALONE, clock); count_step()
 #ifdef MOVES
-    :: !answered && alone_at(HIT) && moves ->
-        who[ALONE].from = who[ALONE].at + 1; who[ALONE].at = 0; who[ALONE].step = SWEEP; count_step()
-    :: !answered && alone_at(SWEEP) -> sweep(ALONE); count_step()
-    :: !answered && alone_at(LOOK) -> look(ALONE); count_step()
-    :: !answered && alone_at(CLEAR) -> clear(ALONE); count_step()
-    :: !answered && alone_at(PREPARE) && slot[0] <= TENTATIVE -> prepare(ALONE, 0); count_step()
-    :: !answered && alone_at(PREPARE) && slot[0] > TENTATIVE && slot[1] <= TENTATIVE -> prepare(ALONE, 1); count_step()
-    :: !answered && alone_at(PREPARE) && slot[0] > TENTATIVE && slot[1] > TENTATIVE -> end(ALONE)
-    :: !answered && alone_at(FREEZE) -> freeze(ALONE); count_step()
-    :: !answered && alone_at(CONFIRM) -> confirm(ALONE); count_step()
-    :: !answered && alone_at(READ_ON) -> who[ALONE].now = clock; who[ALONE].step = REPLACE; count_step()
-    :: !answered && alone_at(REPLACE) -> replace(ALONE); count_step()
-    :: !answered && alone_at(BURY) -> bury(ALONE); if :: moves :: else -> answered = 0 fi; count_step()
+#define KINDS 2
+#else
+#define KINDS 1
+#endif
+#define AT(name) !answered && who[ALONE].step == name
+
+inline count_step() { steps++; assert(steps <= LONGEST) }
+
+inline restore() {
+    i = 0;
+    do
+    :: i < SLOTS -> slot[i] = kept[i]; kept[i] = 0; i++
+    :: else -> break
+    od;
+    i = 0;
+    do
+    :: i <= LAST -> admitted[i] = kept_admitted[i]; kept_admitted[i] = 0; i++
+    :: else -> break
+    od
+}
+
+inline suppose() {
+    i = 0;
+    do
+    :: i < SLOTS -> kept[i] = slot[i]; i++
+    :: else -> break
+    od;
+    i = 0;
+    do
+    :: i <= LAST -> kept_admitted[i] = admitted[i]; i++
+    :: else -> break
+    od;
+    supposing = 1; answered = 0; steps = 0;
+    do
+    :: AT(SCAN) -> scan(ALONE); count_step()
+    :: AT(KILL) -> kill(ALONE); count_step()
+    :: AT(TAKE) && slot[0] <= OTHER -> take(ALONE, 0); count_step()
+    :: AT(TAKE) && slot[0] > OTHER && slot[1] <= OTHER -> take(ALONE, 1); count_step()
+    :: AT(TAKE) && slot[0] > OTHER && slot[1] > OTHER -> end(ALONE) /* full */
+    :: AT(READ) -> who[ALONE].now = clock; who[ALONE].step = COMMIT; count_step()
+    :: AT(COMMIT) -> commit(ALONE); count_step()
+    :: AT(HIT) && !moving -> swap(ALONE, clock); count_step()
+#ifdef MOVES
+    :: AT(HIT) && moving -> move(ALONE); count_step()
+    :: AT(SWEEP) -> sweep(ALONE); count_step()
+    :: AT(LOOK) -> look(ALONE); count_step()
+    :: AT(CLEAR) -> clear(ALONE); count_step()
+    :: AT(PREPARE) && slot[0] <= TENTATIVE -> prepare(ALONE, 0); count_step()
+    :: AT(PREPARE) && slot[0] > TENTATIVE && slot[1] <= TENTATIVE -> prepare(ALONE, 1); count_step()
+    :: AT(PREPARE) && slot[0] > TENTATIVE && slot[1] > TENTATIVE -> end(ALONE) /* full */
+    :: AT(FREEZE) -> freeze(ALONE); count_step()
+    :: AT(CONFIRM) -> confirm(ALONE); count_step()
+    :: AT(READ_ON) -> who[ALONE].now = clock; who[ALONE].step = REPLACE; count_step()
+    :: AT(REPLACE) -> replace(ALONE); count_step()
+    :: AT(BURY) -> bury(ALONE); answered = moving; count_step()
 #endif
     :: else -> break
     od;
-    i = 0; do :: i < SLOTS -> slot[i] = kept[i]; kept[i] = 0; i++ :: else -> break od;
-    i = 0; do :: i <= LAST -> admitted[i] = kept_admitted[i]; kept_admitted[i] = 0; i++ :: else -> break od;
-    supposing = 0; steps = 0;
-    tidy()
+    assert(answered);
+    restore();
+    supposing = 0; steps = 0
 }
 
 proctype Alone() {
     do
-    :: d_step { alone(0) }
-#ifdef MOVES
-    :: d_step { alone(1) }
-#endif
+    :: d_step {
+        moving = 0;
+        do
+        :: moving < KINDS -> suppose(); moving++
+        :: else -> break
+        od;
+        moving = 0;
+        tidy() }
     od
 }
 
@@ -686,11 +749,6 @@ proctype Clock() {
 init {
     atomic {
         byte k;
-        do
-        :: k <= PROCS -> me.step = SCAN; k++
-        :: else -> break
-        od;
-        k = 0;
         do
         :: k < PROCS -> run Operation(k); k++
         :: else -> break

@@ -18,7 +18,7 @@ static void take(struct stage *stage, struct sl_store *store, unsigned keys, uin
     struct sl_bundle bundle = bundle_of(claims, keys, cost, -1);
     if (!ask(store, &bundle))
         complain("preparing: denied");
-    stage->charged_at_us = bundle.now_us;
+    stage->charged_at_us = claims->answer.as_of_us;
 }
 
 static void prepare_charged(struct stage *stage)

@@ -1,5 +1,7 @@
 /* Tables, subjects and asking them. */
+#include <glob.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,22 @@ static struct sl_store *open_or_exit(const struct sl_memory_config *config)
     return store;
 }
 
+/* What runs that were killed have left. */
+static void sweep(const char *folder)
+{
+    char pattern[64];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/sluice-stress-*", folder);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int pid = atoi(strstr(found.gl_pathv[i], "stress-") + strlen("stress-"));
+        if (pid > 0 && kill(pid, 0) != 0)
+            unlink(found.gl_pathv[i]);
+    }
+    globfree(&found);
+}
+
 void table_open(struct table *table, uint64_t size_bytes, uint64_t log_bytes, bool in_file)
 {
     static unsigned number;
@@ -31,6 +49,8 @@ void table_open(struct table *table, uint64_t size_bytes, uint64_t log_bytes, bo
     };
     if (in_file) {
         const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+        if (number == 0)
+            sweep(folder);
         snprintf(table->path, sizeof table->path, "%s/sluice-stress-%d-%u", folder, (int)getpid(),
                  number++);
         unlink(table->path);
@@ -153,6 +173,22 @@ bool ask(struct sl_store *store, struct sl_bundle *bundle)
     if (status != SLUICE_OK)
         complain("a decision failed with status %d", status);
     return status == SLUICE_OK && bundle->allowed;
+}
+
+bool ask_once(struct sl_store *store, struct sl_claim *claim, struct sl_bundle *bundle)
+{
+    struct sl_once once = {
+        .algo = claim->algo, .limit = &claim->limit, .key = claim->key, .cost = bundle->cost
+    };
+    if (!store->ops->once || bundle->now_us >= 0)
+        return false;
+    store->ops->once(store, &once, 1);
+    if (!once.done)
+        return false;
+    bundle->now_us = once.now_us;
+    bundle->status = SLUICE_OK;
+    claim->allowed = claim->charged = bundle->allowed = once.taken.answer.allowed;
+    return true;
 }
 
 int64_t counted(struct sl_store *store, struct sl_claim claim, int64_t now_us)

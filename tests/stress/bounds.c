@@ -12,7 +12,7 @@
 const struct variant ledger_variants[] = {
     { "with room", UINT64_C(64) << 20, UINT64_C(24) << 20, 2000, 3000, 40, 2, false },
     { "reused slots", UINT64_C(1) << 20, UINT64_C(512) << 10, 1000, 500, 12, 2, false },
-    { "crowded", UINT64_C(256) << 10, UINT64_C(64) << 10, 20000000, 500, 2000, 2, true },
+    { "crowded", UINT64_C(64) << 10, UINT64_C(16) << 10, 20000000, 500, 2000, 2, true },
     { NULL, 0, 0, 0, 0, 0, 0, false },
 };
 

@@ -66,8 +66,13 @@ static unsigned ask_batch(struct worker *worker, const struct sl_claim *claim, i
 static void play_ones(struct worker *worker, const struct field *field)
 {
     struct sl_claim claim = claim_of(field, 0, field->subject->capacity);
-    for (unsigned refused = 0; refused < 10;)
-        field->tally->admitted[0] += ask_batch(worker, &claim, field->at_us, &refused);
+    for (unsigned refused = 0; refused < 10;) {
+        struct sl_bundle bundle = bundle_of(&claim, 1, 1, field->at_us);
+        if (dice_below(&worker->dice, 2) && ask_once(worker->store, &claim, &bundle))
+            bundle.allowed ? field->tally->admitted[0]++ : (int64_t)refused++;
+        else
+            field->tally->admitted[0] += ask_batch(worker, &claim, field->at_us, &refused);
+    }
 }
 
 static void judge_ones(const struct field *field)
@@ -157,7 +162,7 @@ static void play_refunds(struct worker *worker, const struct field *field)
         if (dice_below(&worker->dice, 3) == 0)
             continue;
         uint32_t back = 1 + (uint32_t)dice_below(&worker->dice, cost);
-        struct sl_charge charge = { back, bundle.now_us };
+        struct sl_charge charge = { back, claim.answer.as_of_us };
         int status = worker->store->ops->refund(worker->store, &claim, charge);
         if (status != SLUICE_OK)
             complain("refund: status %d", status);

@@ -85,7 +85,7 @@ static void expect_status(const char *what, int status)
 
 static void give_back(struct worker *worker, uint32_t key, const struct sl_bundle *bundle)
 {
-    struct sl_charge charge = { bundle->cost, bundle->now_us };
+    struct sl_charge charge = { bundle->cost, bundle->claims->answer.as_of_us };
     scene->accounts[key].sure -= bundle->cost;
     expect_status("refund", worker->store->ops->refund(worker->store, bundle->claims, charge));
     scene->accounts[key].maybe -= bundle->cost;

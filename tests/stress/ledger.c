@@ -56,7 +56,7 @@ static void write_down(struct worker *worker, const struct entry *entry)
 static int64_t gives_back(struct worker *worker, const struct sl_bundle *bundle)
 {
     struct sl_store *store = worker->store;
-    struct sl_charge charge = { bundle->cost, bundle->now_us };
+    struct sl_charge charge = { bundle->cost, bundle->claims->answer.as_of_us };
     uint64_t id = 0;
     switch (dice_below(&worker->dice, 32)) {
     case 0:
@@ -78,7 +78,8 @@ static void ask_one(struct worker *worker)
     struct sl_claim claim = ledger_claim(world->variant, entry.key);
     entry.cost = dice_below(&worker->dice, 4) ? 1 : 2;
     struct sl_bundle bundle = bundle_of(&claim, 1, entry.cost, -1);
-    int status = sl_store_decide(worker->store, &bundle);
+    bool once = dice_below(&worker->dice, 2) && ask_once(worker->store, &claim, &bundle);
+    int status = once ? bundle.status : sl_store_decide(worker->store, &bundle);
     entry.after_us = sl_boottime_us();
     entry.decided_us = bundle.now_us;
     world->asked++;

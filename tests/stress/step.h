@@ -4,7 +4,7 @@
 
 #include "stress/stress.h"
 
-#define STAGE_BYTES (UINT64_C(256) << 10)
+#define STAGE_BYTES (UINT64_C(96) << 10)
 
 /* A table, the keys an act is about, and what the table must say of them. */
 struct stage {

@@ -102,6 +102,10 @@ struct sl_bundle bundle_of(struct sl_claim *claims, size_t count, uint32_t cost,
 /* A decision that must work: complains if the status is bad. */
 bool ask(struct sl_store *store, struct sl_bundle *bundle);
 
+/* A claim of cost 1 or more by the short way, where that is open: false: it was not,
+ * and nothing happened. Else the claim has its answer. */
+bool ask_once(struct sl_store *store, struct sl_claim *claim, struct sl_bundle *bundle);
+
 /* limit − remaining */
 int64_t counted(struct sl_store *store, struct sl_claim claim, int64_t now_us);
 

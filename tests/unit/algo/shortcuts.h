@@ -97,19 +97,24 @@ static inline void check_overcharge(const struct shortcut *shortcut, const struc
     }
 }
 
-/* A debt of one span beside what legally counts: as long as that again, if no
- * clock has stepped back. */
+/* Past the limit by any amount, all is back after one span (the counter's previous
+ * window: two), if no clock has stepped back. */
 static inline void check_debt(const struct shortcut *shortcut, const struct sl_limit *limit,
                               const struct sl_state *state, struct sl_ask now)
 {
     const struct sl_algo *algo = shortcut->algo;
     struct apart after;
+    if (ask(algo, limit, state, now.now_us, 0).repair)
+        return; /* which is the next decision's */
     copy_state(&after, state);
     for (int i = 0; i < 5; i++)
         algo->overcharge(limit, &after.state, (struct sl_ask){ now.now_us, UINT32_MAX });
     struct sl_answer one = ask(algo, limit, &after.state, now.now_us, 1);
     SAME(algo->name, one.allowed, false);
-    SAME(algo->name, one.retry_after_us <= 2 * shortcut->span_us(limit), true);
+    int64_t spans = algo == &sl_sliding_window_counter ? 2 : 1;
+    int64_t later_us = now.now_us + spans * shortcut->span_us(limit);
+    SAME(algo->name, now.now_us + one.retry_after_us <= later_us, true);
+    SAME(algo->name, left(algo, limit, &after.state, later_us), limit->capacity);
 }
 
 static inline void walk_shortcuts(const struct shortcut *shortcut, uint64_t *seed)

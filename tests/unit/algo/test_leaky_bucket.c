@@ -80,7 +80,20 @@ static void a_clock_that_stepped_back_lengthens_the_delay_by_its_step(void **unu
     RUN_STEPS(leaky, &limit, &state, steps);
 }
 
-/* ---- take and overcharge --------------------------------------------------- */
+/* ---- what both buckets share, beside test_bucket.c -------------------------- */
+
+static void dividing_by_a_tokens_part_is_exact(void **unused)
+{
+    (void)unused;
+    for (uint64_t i = 0, seed = 6; i < 200000; i++) {
+        int64_t token_ns = 1 + unit_up_to(&seed, (INT64_C(1) << unit_up_to(&seed, 52)) - 1);
+        struct sl_limit limit = limit_of(unit_up_to(&seed, SL_SPAN_MAX_NS / token_ns), token_ns);
+        struct sl_state state = { .lo = unit_random(&seed) << 22 | limit.token_form };
+        int64_t had = left(leaky, &limit, &state, 0);
+        limit.token_part = sl_token_part(token_ns);
+        SAME("the same", left(leaky, &limit, &state, 0), had);
+    }
+}
 
 /* Mostly the key's own rate; else a round one, or one that 22 bits cut short. */
 static struct sl_limit any_limit(uint64_t *seed, uint64_t key)
@@ -118,6 +131,7 @@ int main(void)
         CLAIM(sent_on_after_their_delays_requests_are_evenly_spaced),
         CLAIM(a_delay_is_rounded_up_to_whole_microseconds),
         CLAIM(a_clock_that_stepped_back_lengthens_the_delay_by_its_step),
+        CLAIM(dividing_by_a_tokens_part_is_exact),
         CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
     };
     return RUN(tests);

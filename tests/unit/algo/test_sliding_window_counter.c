@@ -272,6 +272,21 @@ static int64_t window_of(const struct sl_limit *limit)
     return limit->window_us;
 }
 
+static void an_overcharge_counts_twice_the_limit_at_the_most(void **unused)
+{
+    (void)unused;
+    struct sl_limit limit = { .capacity = 10, .window_us = 1000000 };
+    struct sl_state state = { 0 };
+    for (int i = 0; i < 3; i++)
+        counter->overcharge(&limit, &state, (struct sl_ask){ 0, UINT32_MAX });
+    /* 20 weigh less than 10 from the middle of the next window on. */
+    assert_int_equal(ask(counter, &limit, &state, 0, 1).retry_after_us, 1500001);
+    limit.capacity = 5; /* a lower limit takes nothing of it away */
+    counter->overcharge(&limit, &state, (struct sl_ask){ 0, 1 });
+    limit.capacity = 10;
+    assert_int_equal(ask(counter, &limit, &state, 0, 1).retry_after_us, 1500001);
+}
+
 static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
 {
     (void)unused;
@@ -295,6 +310,7 @@ int main(void)
         CLAIM(both_counts_survive_packing_at_every_edge),
         CLAIM(both_counts_survive_packing_at_any_time),
         CLAIM(the_largest_numbers_are_decided_exactly),
+        CLAIM(an_overcharge_counts_twice_the_limit_at_the_most),
         CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
     };
     return RUN(tests);

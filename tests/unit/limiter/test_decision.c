@@ -17,7 +17,10 @@ static void a_bundle_of_one_is_summarised_as_its_claim_shows(void **unused)
             .limit = { .capacity = 9 },
             .allowed = allowed,
             .charged = charged,
-            .answer = { .allowed = allowed, .retry_after_us = allowed ? 0 : 3, .delay_us = 4 },
+            .answer = { .allowed = allowed,
+                        .retry_after_us = allowed ? 0 : 3,
+                        .delay_us = 4,
+                        .as_of_us = 61 * S }, /* its window starts then */
             .figures = { 5, has_reset ? 70 * S : SLUICE_NONE },
         };
         struct sl_bundle bundle = { .now_us = 60 * S,
@@ -32,7 +35,7 @@ static void a_bundle_of_one_is_summarised_as_its_claim_shows(void **unused)
         assert_int_equal(shown.reason, allowed ? SLUICE_REASON_OK : SLUICE_REASON_LIMITED);
         assert_int_equal(shown.decided_at_us, 58 * S);
         assert_int_equal(shown.reset_at_us, has_reset ? 68 * S : SLUICE_NONE);
-        assert_int_equal(shown.charged_at_us, charged ? 60 * S : SLUICE_NONE);
+        assert_int_equal(shown.charged_at_us, charged ? 61 * S : SLUICE_NONE);
         assert_int_equal(shown.delay_us, allowed ? 4 : 0);
         assert_same_decision("one", &shown, &summarised);
     }

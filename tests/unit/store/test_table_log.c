@@ -129,9 +129,13 @@ static void whatever_the_list_says_no_region_leaves_the_area(void **unused)
     (void)unused;
     uint64_t seed = 5;
     for (int round = 0; round < 5000; round++) {
-        for (uint32_t i = 0; i < SL_EXTENTS; i++)
-            table.header->extents[i] = unit_random(&seed) >> unit_up_to(&seed, 63) << 39 |
-                                       unit_random(&seed) >> (25 + unit_up_to(&seed, 38));
+        for (uint32_t i = 0; i < SL_EXTENTS; i++) {
+            uint64_t ring_len = unit_random(&seed) >> (39 + unit_up_to(&seed, 24));
+            uint64_t units = unit_random(&seed) >> (25 + unit_up_to(&seed, 38));
+            if (unit_up_to(&seed, 9)) /* mostly one that could be */
+                units = group_bytes(ring_len) / UNIT + (uint64_t)unit_up_to(&seed, 4000);
+            table.header->extents[i] = ring_len << UNIT_BITS | units;
+        }
         struct sl_extents extents = sl_extents(&table);
         struct sl_region region;
         uint8_t *end = table.log;

@@ -50,6 +50,60 @@ static void what_is_changed_on_the_way_is_changed_in_the_copy_alone(void **unuse
     assert_memory_equal(before, from.ring, sizeof before);
 }
 
+static void nothing_stays_of_what_stood_in_the_other_ring(void **unused)
+{
+    (void)unused;
+    struct sl_place from = put_log(1, 8, 5), to;
+    uint64_t stamp = (uint64_t)(NOW_US + 99 * S); /* which no earlier one displaces */
+    struct sl_extents extents = sl_extents(&table);
+    struct sl_region region;
+    assert_true(sl_extents_next(&extents, &region));
+    for (uint64_t *entry = region.rings; entry < from.ring + 8 * 40; entry++)
+        if (entry < from.ring || entry >= from.ring + 8)
+            *entry = stamp;
+    struct sl_probe probe = log_probe(1, 8);
+    struct sl_move move = move_of(&probe, from);
+    assert_int_equal(sl_log_move(&move), SL_MOVED);
+    assert_true(sl_table_find(&probe, &to));
+    for (uint32_t i = 0; i < to.ring_len; i++)
+        assert_true(to.ring[i] != stamp);
+}
+
+static uint32_t change_calls;
+
+/* Somebody charges the log while it is copied. */
+static bool charge_meanwhile(void *about, struct sl_state *copy)
+{
+    struct sl_place *from = about;
+    struct sl_limit limit = { .capacity = copy->ring_len, .window_us = 10 * S };
+    struct sl_state state = sl_slot_state(*from->slot);
+    state.ring = from->ring;
+    state.ring_len = from->ring_len;
+    if (change_calls++ == 0) {
+        slog->charge(&limit, &state, (struct sl_ask){ NOW_US + 9000, 2 });
+        *from->slot = sl_slot_with(*from->slot, &state);
+    }
+    return true;
+}
+
+static void a_charge_made_meanwhile_is_not_lost(void **unused)
+{
+    (void)unused;
+    struct sl_place from = put_log(1, 8, 5);
+    struct sl_probe probe = log_probe(1, 8);
+    struct sl_move move = move_of(&probe, from);
+    move.change = charge_meanwhile;
+    move.about = &from;
+    change_calls = 0;
+    assert_int_equal(sl_log_move(&move), SL_MOVED_LOST);
+    assert_int_equal(live_entries(1, 8), 7);
+    assert_int_equal(sl_log_move(&move), SL_MOVED_LOST); /* of a word that is no more */
+    assert_int_equal(change_calls, 1); /* a torn copy is not even looked at: T11 */
+    assert_true(sl_table_find(&probe, &move.from));
+    assert_int_equal(sl_log_move(&move), SL_MOVED);
+    assert_int_equal(live_entries(1, 8), 7);
+}
+
 static void a_change_that_finds_nothing_to_do_leaves_all_as_it_was(void **unused)
 {
     (void)unused;
@@ -90,18 +144,21 @@ static void who_finds_a_frozen_log_moves_it(void **unused)
 static void a_live_log_is_found_before_its_frozen_one(void **unused)
 {
     (void)unused;
-    struct sl_place old = freeze(put_log(1, 8, 5)), place;
-    struct sl_word frozen = old.word;
-    *old.slot = sl_slot_dead();
-    struct sl_place live = put_log(1, 100, 2);
-    *old.slot = frozen; /* killed between the last two steps */
-    struct sl_probe probe = log_probe(1, 8);
-    assert_true(sl_table_find(&probe, &place));
-    assert_ptr_equal(place.slot, live.slot);
-    assert_int_equal(sl_table_prepare(&probe, NOW_US, &place), SL_THERE);
-    assert_ptr_equal(place.slot, live.slot);
-    sl_table_forget(&probe);
-    assert_false(sl_table_find(&probe, &place));
+    static const uint32_t lens[] = { 8, 100 }; /* in the same extent, and in a later one */
+    for (uint64_t i = 0; i < COUNT(lens); i++) {
+        struct sl_place old = freeze(put_log(i, 8, 5)), place;
+        struct sl_word frozen = old.word;
+        *old.slot = (struct sl_word){ 7, SL_SLOT_FLAG | (uint64_t)NOW_US >> 20 }; /* not free */
+        struct sl_place live = put_log(i, lens[i], 2);
+        *old.slot = frozen; /* killed between the last two steps */
+        struct sl_probe probe = log_probe(i, 8);
+        assert_true(sl_table_find(&probe, &place));
+        assert_ptr_equal(place.slot, live.slot);
+        assert_int_equal(sl_table_prepare(&probe, NOW_US, &place), SL_THERE);
+        assert_ptr_equal(place.slot, live.slot);
+        sl_table_forget(&probe);
+        assert_false(sl_table_find(&probe, &place));
+    }
 }
 
 static void while_another_moves_it_one_waits_a_little_and_then_does_it(void **unused)
@@ -155,6 +212,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         WITH_LOGS(a_log_moves_into_a_longer_ring_with_its_entries_and_flag),
         WITH_LOGS(what_is_changed_on_the_way_is_changed_in_the_copy_alone),
+        WITH_LOGS(nothing_stays_of_what_stood_in_the_other_ring),
+        WITH_LOGS(a_charge_made_meanwhile_is_not_lost),
         WITH_LOGS(a_change_that_finds_nothing_to_do_leaves_all_as_it_was),
         WITH_LOGS(who_finds_a_frozen_log_moves_it),
         WITH_LOGS(a_live_log_is_found_before_its_frozen_one),

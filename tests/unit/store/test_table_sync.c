@@ -17,6 +17,7 @@ static void *sync_at;
 static size_t sync_bytes;
 static int sync_flags;
 static int sync_fails;
+static bool sync_lasts; /* until this is false again */
 
 int msync(void *at, size_t bytes, int flags)
 {
@@ -24,6 +25,8 @@ int msync(void *at, size_t bytes, int flags)
     sync_bytes = bytes;
     sync_flags = flags;
     __atomic_fetch_add(&sync_count, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&sync_lasts, __ATOMIC_ACQUIRE))
+        sl_sleep_us(100);
     errno = sync_fails;
     return sync_fails ? -1 : 0;
 }
@@ -121,16 +124,20 @@ static void signals_are_the_programs(void **unused)
 static void a_child_has_no_such_thread_and_does_not_wait_for_it(void **unused)
 {
     (void)unused;
-    struct sl_syncer *syncer = sl_syncer_start(&table, 3600 * S);
-    pid_t child = fork();
+    sync_lasts = true;
+    struct sl_syncer *syncer = sl_syncer_start(&table, 1000);
+    while (syncs() == 0)
+        sl_sleep_us(100);
+    pid_t child = fork(); /* while it is at work */
     if (child == 0) {
-        alarm(60);
+        alarm(10);
         sl_syncer_stop(syncer);
         _exit(7);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    __atomic_store_n(&sync_lasts, false, __ATOMIC_RELEASE);
     sl_syncer_stop(syncer);
 }
 

@@ -225,6 +225,21 @@ static void a_log_follows_its_limit_up_and_down(void **unused)
     assert_int_equal(measured(NOW_US).log_live, 1);
 }
 
+static void a_new_log_counts_nothing_of_what_its_ring_held(void **unused)
+{
+    (void)unused;
+    struct sl_claim other = claim_at(slog, 3, 1, 2), claim = claim_at(slog, 3, 2, 2);
+    for (int i = 0; i < 9; i++) /* by a caller's clock that is far ahead */
+        decide(&other, 1, NOW_US + (100 + i) * SPAN_US, 1);
+    struct sl_word *slot = place_of(&other).slot;
+    sl_change_forget(&table, &other);
+    assert_true(decide(&claim, 1, NOW_US, 1));
+    assert_ptr_equal(place_of(&claim).slot, slot);
+    assert_true(decide(&claim, 1, NOW_US + S, 1));
+    assert_false(decide(&claim, 1, NOW_US + 2 * S, 1));
+    assert_int_equal(claim.answer.retry_after_us, SPAN_US - 2 * S);
+}
+
 static void a_charge_too_large_to_be_pending_is_written_into_a_ring_of_its_own(void **unused)
 {
     (void)unused;
@@ -272,6 +287,27 @@ static void a_log_that_has_no_room_to_grow_gives_back_what_came_before_it(void *
     assert_false(claims[0].charged);
 }
 
+static void a_guard_that_warned_or_blocked_is_limiting(void **unused)
+{
+    (void)unused;
+    static const struct sl_guard guard = { .window_us = S, .penalty_us = 60 * S, .threshold = 2 };
+    struct sl_claim claim = fixed_at(3, 1, 1000), counted = claim;
+    claim.guard = &guard;
+    claim.guard_key = counted.key = key_at(4, 1);
+    for (int i = 0; i < 5; i++) {
+        decide(&claim, 1, NOW_US, 1);
+        assert_int_equal(is_limiting(&counted), i >= 2); /* the third one is warned */
+        assert_int_equal(claim.guard_answer.event, i == 2 ? SL_GUARD_WARNED : SL_GUARD_QUIET);
+    }
+    for (int i = 0; i < 3; i++)
+        decide(&claim, 1, NOW_US + 2 * S, 1);
+    assert_int_equal(claim.guard_answer.event, SL_GUARD_BLOCKED);
+    assert_true(is_limiting(&counted));
+    assert_false(is_limiting(&claim) && claim.allowed);
+    decide(&claim, 1, NOW_US + 500 * S, 1); /* a clean slate */
+    assert_false(is_limiting(&counted));
+}
+
 static void a_guard_without_room_fails_the_bundle(void **unused)
 {
     (void)unused;
@@ -299,9 +335,11 @@ int main(void)
         WITH_LOGS(a_killed_inserters_ring_may_be_too_short_by_now),
         WITH_LOGS(the_next_one_who_charges_moves_a_frozen_log),
         WITH_LOGS(a_log_follows_its_limit_up_and_down),
+        WITH_LOGS(a_new_log_counts_nothing_of_what_its_ring_held),
         WITH_LOGS(a_charge_too_large_to_be_pending_is_written_into_a_ring_of_its_own),
         WITH_LOGS(a_bundle_that_finds_no_room_has_charged_nothing),
         WITH_LOGS(a_log_that_has_no_room_to_grow_gives_back_what_came_before_it),
+        WITH_LOGS(a_guard_that_warned_or_blocked_is_limiting),
         WITH_LOGS(a_guard_without_room_fails_the_bundle),
     };
     return RUN(tests);
