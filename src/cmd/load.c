@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "store/open.h"
 
 static bool say_unreadable(const char *path, int error)
 {
@@ -50,44 +51,26 @@ struct sl_ruleset *sl_load_rules(const char *path)
     return rules;
 }
 
-/* What the URL leaves out is left out there too. */
-_Static_assert(SL_STORE_SIZE_BYTES == SL_MEMORY_SIZE_BYTES, "one standard size");
-_Static_assert(SL_STORE_LOG_DEFAULT == SL_LOG_DEFAULT, "one word for the standard share");
-_Static_assert(SL_STORE_SYNC_OFF == SL_SYNC_OFF && SL_STORE_SYNC_CLOSE == SL_SYNC_CLOSE,
-               "one way to write when");
-
-static bool keeps_logs(const struct sl_ruleset *rules)
+/* What opening had to say. */
+static struct sl_store *tell(struct sl_store *store, const struct sluice_error *error)
 {
-    size_t i = 0;
-    while (i < rules->rule_count && !rules->rules[i].algo->keeps_ring)
-        i++;
-    return i < rules->rule_count;
+    if (!store || *error->text)
+        fprintf(stderr, "sluice: %s%s\n", store ? "note: " : "", error->text);
+    return store;
 }
 
 struct sl_store *sl_load_table(const struct sl_memory_config *config)
 {
     struct sluice_error error = { 0 };
-    struct sl_store *store = sl_memory_open(config, &error);
-    if (!store || *error.text)
-        fprintf(stderr, "sluice: %s%s\n", store ? "note: " : "", error.text);
-    return store;
+    return tell(sl_memory_open(config, &error), &error);
 }
 
 struct sl_store *sl_load_store(const struct sl_store_url *url, const struct sl_ruleset *rules)
 {
-    if (url->kind != SL_STORE_MEMORY) {
-        /* Not its text: that may hold a password. */
-        fprintf(stderr, "sluice: a Redis store is asked for, which this version does not have; "
-                        "use `memory`\n");
-        return NULL;
-    }
-    return sl_load_table(&(struct sl_memory_config){
-        .path = url->path,
-        .size_bytes = url->size_bytes,
-        .log_bytes = url->log_bytes,
-        .logs_wanted = keeps_logs(rules),
-        .sync_us = url->sync_us,
-    });
+    struct sluice_error error = { 0 };
+    struct sl_store *store = NULL;
+    sl_store_open(url, sl_ruleset_keeps_rings(rules), &store, &error);
+    return tell(store, &error);
 }
 
 void sl_say_store_failed(const struct sl_store_url *url, int status)

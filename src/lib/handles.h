@@ -40,8 +40,8 @@ struct sluice_limiter {
 
 /* Opens what a rules file's `store` names. `logs_wanted`: for rules with a
  * sliding window log. */
-int sl_store_open(const struct sl_store_url *url, bool logs_wanted, struct sluice_store **out,
-                  struct sluice_error *error);
+int sl_handle_open(const struct sl_store_url *url, bool logs_wanted, struct sluice_store **out,
+                   struct sluice_error *error);
 
 /* ---- a limit ---- */
 

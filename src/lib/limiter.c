@@ -11,14 +11,6 @@
 #include "lib/error.h"
 #include "rules/tree.h"
 
-static bool keep_rings(const struct sl_ruleset *rules)
-{
-    for (size_t i = 0; i < rules->rule_count; i++)
-        if (rules->rules[i].algo->keeps_ring)
-            return true;
-    return false;
-}
-
 /* Keys that change decisions, and that a later version will heed. */
 static void note_unused(const struct sl_ruleset *rules, struct sluice_error *error)
 {
@@ -37,8 +29,8 @@ static int use_store(struct sluice_limiter *limiter, struct sluice_store *given,
     if (given)
         return SLUICE_OK;
     limiter->owns_store = true;
-    return sl_store_open(&limiter->rules->settings.store, keep_rings(limiter->rules),
-                         &limiter->store, error);
+    return sl_handle_open(&limiter->rules->settings.store, sl_ruleset_keeps_rings(limiter->rules),
+                          &limiter->store, error);
 }
 
 static int say_too_large(const char *name, struct sluice_error *error)

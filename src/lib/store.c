@@ -5,32 +5,20 @@
 
 #include "lib/error.h"
 #include "rules/store_url.h"
+#include "store/open.h"
 
-int sl_store_open(const struct sl_store_url *url, bool logs_wanted, struct sluice_store **out,
-                  struct sluice_error *error)
+int sl_handle_open(const struct sl_store_url *url, bool logs_wanted, struct sluice_store **out,
+                   struct sluice_error *error)
 {
-    /* Never the URL's text: it may hold a password. */
-    if (url->kind != SL_STORE_MEMORY)
-        return sl_error_add(error, SLUICE_UNSUPPORTED,
-                            "a Redis store is asked for, which this version does not have; use "
-                            "`memory:`");
-    struct sl_memory_config config = {
-        .path = url->path,
-        .size_bytes = url->size_bytes,
-        .log_bytes = url->log_bytes,
-        .logs_wanted = logs_wanted,
-        .sync_us = url->sync_us,
-    };
     struct sluice_store *handle = calloc(1, sizeof *handle);
     if (!handle)
         return sl_error_add(error, SLUICE_NO_MEMORY, "out of memory");
-    handle->store = sl_memory_open(&config, error);
-    if (!handle->store) {
+    int status = sl_store_open(url, logs_wanted, &handle->store, error);
+    if (status == SLUICE_OK)
+        *out = handle;
+    else
         free(handle);
-        return SLUICE_BAD_STORE;
-    }
-    *out = handle;
-    return SLUICE_OK;
+    return status;
 }
 
 int sluice_open(const char *url, struct sluice_store **out, struct sluice_error *error)
@@ -43,7 +31,7 @@ int sluice_open(const char *url, struct sluice_store **out, struct sluice_error 
         return sl_error_add(error, SLUICE_INVALID, "`%s` is NULL", url ? "out" : "url");
     const char *wrong = sl_store_url_parse(&arena, sl_text(url), SL_TEXT(""), &read);
     int status = wrong ? sl_error_add(error, SLUICE_BAD_STORE, "%s", wrong)
-                       : sl_store_open(&read, false, out, error);
+                       : sl_handle_open(&read, false, out, error);
     sl_arena_release(&arena);
     return status;
 }

@@ -125,3 +125,11 @@ ptrdiff_t sl_ruleset_tier(const struct sl_ruleset *rules, struct sluice_text nam
             return (ptrdiff_t)i;
     return -1;
 }
+
+bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules)
+{
+    for (size_t i = 0; i < rules->rule_count; i++)
+        if (rules->rules[i].algo->keeps_ring)
+            return true;
+    return false;
+}

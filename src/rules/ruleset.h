@@ -229,6 +229,9 @@ void sl_ruleset_free(struct sl_ruleset *rules);
 /* -1: not a tier of these rules. */
 ptrdiff_t sl_ruleset_tier(const struct sl_ruleset *rules, struct sluice_text name);
 
+/* Does a rule keep a log? */
+bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules);
+
 /* The limit of `rule` for tier number `tier` (-1: none) at this trust. False:
  * the tier is unlimited, the rule does not apply. */
 bool sl_rule_limit(const struct sl_rule *rule, ptrdiff_t tier, int32_t trust_thousandths,

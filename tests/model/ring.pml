@@ -107,22 +107,21 @@ c_decl {
 
 /* ---- a process ----------------------------------------------------------------- */
 
+/* Charging: */
 #define FIND    0
 #define LOAD    1
 #define SETTLE  2
 #define RAISE   3
 #define SWAP    4
+/* Moving: */
 #define COPY    5
-#define VERIFY  6
-#define PREPARE 7
-#define WRITE   8
-#define LOWER   9
-#define CHECK   10
-#define FILL    11
-#define FREEZE  12
-#define CONFIRM 13
-#define COMMIT  14
-#define BURY    15
+#define PREPARE 6
+#define WRITE   7
+#define LOWER   8
+#define FILL    9
+#define FREEZE  10
+#define COMMIT  11
+#define BURY    12
 
 typedef Process {
     byte step;
@@ -173,12 +172,12 @@ inline end(k) {
 
 /* Who will fail and touches nothing before is as good as at the start. */
 #define hopeless \
-    ((me.gone && (at_step(COPY) || at_step(VERIFY) || at_step(CONFIRM) || at_step(BURY))) || \
+    ((me.gone && (at_step(COPY) || at_step(BURY))) || \
      (me.gone && at_step(LOAD) && !pending_of(me.word)) || \
      (me.gone && at_step(SWAP) && !broken(BLIND_SWAP)) || \
      (me.gone && at_step(FREEZE) && !(broken(FREEZE_ANY) && committed(slot[me.at]))) || \
-     (!me.own && !broken(UNOWNED) && (at_step(WRITE) || at_step(CHECK))) || \
-     (!me.own && (at_step(CONFIRM) || at_step(COMMIT))))
+     (!me.own && at_step(WRITE) && !broken(UNOWNED)) || \
+     (!me.own && at_step(COMMIT)))
 
 inline give_up(k) { if :: hopeless -> end(k) :: else fi }
 
@@ -280,12 +279,22 @@ inline write(where, what) {
 
 /* ---- charging -------------------------------------------------------------------- */
 
-inline find(k) {
+inline find(k, moves) {
     if
-    :: live(slot[0]) -> me.at = 0; me.word = slot[0]; me.step = LOAD
-    :: live(slot[1]) -> me.at = 1; me.word = slot[1]; me.step = LOAD
-    :: frozen(slot[0]) && !live(slot[1]) -> EVENT(FOUND_FROZEN) me.at = 0; me.step = COPY
-    :: frozen(slot[1]) && !committed(slot[0]) -> EVENT(FOUND_FROZEN) me.at = 1; me.step = COPY
+    :: live(slot[0]) || (frozen(slot[0]) && !live(slot[1])) -> me.at = 0
+    :: else -> me.at = 1
+    fi;
+    if
+    :: frozen(slot[me.at]) -> EVENT(FOUND_FROZEN) me.step = COPY
+    :: live(slot[me.at]) && moves -> me.step = COPY
+    :: else -> me.word = slot[me.at]; begin_charge(k)
+    fi
+}
+
+inline begin_charge(k) {
+    if
+    :: held(me.word) == 2 -> me.step = LOAD
+    :: else -> loaded(k)
     fi
 }
 
@@ -299,11 +308,15 @@ inline insert(k, where) {
 
 inline load(k) {
     if
-    :: held(me.word) == 2 && !me.gone -> me.value = ring[2 * me.at + index_of(me.word, 2)]
+    :: !me.gone -> me.value = ring[2 * me.at + index_of(me.word, 2)]
     :: else
     fi;
     if :: me.value > newest_of(me.word) -> me.value = newest_of(me.word) :: else fi;
-    printf("%d: loads %d of slot %d\n", k, me.value, me.at);
+    printf("%d: reads %d, the second newest, in slot %d\n", k, me.value, me.at);
+    loaded(k)
+}
+
+inline loaded(k) {
     if
     :: pending_of(me.word) && !broken(NO_SETTLE) ->
         me.index = index_of(me.word, 1); me.word = newest_of(me.word); me.step = SETTLE
@@ -359,34 +372,37 @@ inline swap(k, as_of) {
 
 #define state_at (slot[me.at] % FROZEN)
 
-/* The second newest entry, then the newest unless it is pending. */
-inline copy_entry(k) {
-    w = state_at;
-    if
-    :: me.index == 0 && held(w) == 2 -> v = ring[2 * me.at + index_of(w, 2)]; n = 0
-    :: else -> v = (pending_of(w) -> newest_of(w) : ring[2 * me.at + index_of(w, 1)]); n = 1
-    fi;
-    if :: v > newest_of(w) -> v = newest_of(w) :: else fi;
+/* The second newest entry, then the newest unless it is pending. Whether the
+ * state is still the same need not be looked at: freezing expects that. */
+#define copies_last (held(state_at) == 1 || pending_of(state_at) || me.index == 1)
+
+inline copy_entry(k, n, to) {
+    v = ring[2 * me.at + index_of(state_at, n)];
+    if :: n <= pending_of(state_at) || v > newest_of(state_at) -> v = newest_of(state_at) :: else fi;
     printf("%d: copies %d from slot %d\n", k, v, me.at);
-    me.copy[n] = v;
-    if
-    :: n == 0 -> me.index = 1
-    :: else -> me.index = 0; me.step = VERIFY
-    fi
+    me.copy[to] = v
 }
 
-/* What is to stand in entries 0 and 1, oldest first; 0: nothing has to. */
-inline verify(k, out) {
-    printf("%d: verifies the copy, and takes entry %d out\n", k, out);
-    w = state_at;
-    me.takes = out;
+inline copy_first(k) { copy_entry(k, 2, 0); me.index = 1 }
+
+/* A refund takes the n-th newest `out`. Then, what is to stand in entries 0 and 1:
+ * oldest first; 0: nothing has to, it is pending. */
+inline copy_last(k, out) {
     if
-    :: out == 0 && held(w) == 2 -> if :: pending_of(w) -> me.copy[1] = 0 :: else fi
-    :: out == 0 && held(w) == 1 -> me.copy[0] = (pending_of(w) -> 0 : me.copy[1]); me.copy[1] = 0
+    :: held(state_at) == 2 && me.index == 0 -> copy_entry(k, 2, 0)
+    :: else
+    fi;
+    copy_entry(k, 1, 1);
+    printf("%d: takes entry %d out\n", k, out);
+    if
+    :: out == 0 && pending_of(state_at) -> me.copy[1] = 0
+    :: out == 0 && !pending_of(state_at) && held(state_at) == 1 -> me.copy[0] = me.copy[1]; me.copy[1] = 0
     :: out == 1 -> me.copy[1] = 0
     :: out == 2 -> me.copy[0] = me.copy[1]; me.copy[1] = 0
     :: else
     fi;
+    me.takes = out;
+    me.index = 0;
     me.step = PREPARE
 }
 
@@ -429,7 +445,7 @@ inline lower(k) {
         if :: me.own -> EVENT(MARKED) skip :: else -> EVENT(LATE_MARK) skip fi;
         write(own_at, MARK);
         me.entry = MARK;
-        me.step = CHECK
+        if :: me.own || broken(UNOWNED) -> me.step = FILL :: else -> end(k) fi
     :: else -> me.entry = 0; me.step = WRITE
     fi
 }
@@ -446,24 +462,20 @@ inline fill(k) {
     fi
 }
 
+/* And then the scan that finds nothing but the frozen slot. */
 inline freeze(k) {
     printf("%d: freezes slot %d\n", k, me.at);
+    w = state_at;
     if
     :: live(slot[me.at]) && !broken(NO_FREEZE) -> put(me.at, slot[me.at] + FROZEN)
     :: else
     fi;
-    me.gone = 0;
-    me.step = CONFIRM
-}
-
-/* The scan that finds nothing but the frozen slot. */
-inline confirm(k) {
-    w = state_at;
     if
     :: me.takes == 0 -> me.word = STATE(newest_of(w), held(w), pending_of(w))
     :: me.takes == 1 -> me.word = STATE(me.copy[0], 1, 0); me.copy[0] = 0
     :: else -> me.word = STATE(newest_of(w), 1, 0)
     fi;
+    me.gone = 0;
     me.step = COMMIT
 }
 
@@ -495,27 +507,25 @@ proctype Operation(byte k) {
     do
     :: d_step { STEP(FIND) && may_begin && nowhere -> insert(k, 0); tidy() }
     :: d_step { STEP(FIND) && may_begin && nowhere -> insert(k, 1); tidy() }
-    :: d_step { STEP(FIND) && may_begin && !nowhere -> find(k); tidy() }
+    :: d_step { STEP(FIND) && may_begin && !nowhere -> find(k, 0); tidy() }
+    :: d_step { STEP(FIND) && may_begin && !nowhere -> find(k, 1); tidy() }
     :: d_step { STEP(LOAD) -> load(k); tidy() }
     :: d_step { STEP(SETTLE) -> settle(k); tidy() }
     :: d_step { STEP(RAISE) -> raise(k); tidy() }
     :: d_step { STEP(SWAP) -> swap(k, clock); tidy() }
-    :: d_step { STEP(SWAP) && live(slot[who[k].at]) && newest_of(slot[who[k].at]) < clock ->
+    :: d_step { STEP(SWAP) && newest_of(slot[who[k].at]) < clock ->
         swap(k, newest_of(slot[who[k].at])); tidy() } /* at an old reading of the clock */
-    :: d_step { STEP(LOAD) && !who[k].gone -> who[k].word = 0; who[k].step = COPY; tidy() }
-    :: d_step { STEP(COPY) -> copy_entry(k); tidy() }
-    :: d_step { STEP(VERIFY) -> verify(k, 0); tidy() }
+    :: d_step { STEP(COPY) && !copies_last -> copy_first(k); tidy() }
+    :: d_step { STEP(COPY) && copies_last -> copy_last(k, 0); tidy() }
 #ifndef SLEEPERS
-    :: d_step { STEP(VERIFY) && who[k].copy[0] -> verify(k, 1); tidy() }
-    :: d_step { STEP(VERIFY) && who[k].copy[0] -> verify(k, 2); tidy() }
+    :: d_step { STEP(COPY) && copies_last && held(state_at) == 2 -> copy_last(k, 1); tidy() }
+    :: d_step { STEP(COPY) && copies_last && held(state_at) == 2 -> copy_last(k, 2); tidy() }
 #endif
     :: d_step { STEP(PREPARE) -> prepare(k); tidy() }
     :: d_step { STEP(WRITE) -> read_own(k); tidy() }
     :: d_step { STEP(LOWER) -> lower(k); tidy() }
-    :: d_step { STEP(CHECK) -> who[k].step = FILL; tidy() }
     :: d_step { STEP(FILL) -> fill(k); tidy() }
     :: d_step { STEP(FREEZE) -> freeze(k); tidy() }
-    :: d_step { STEP(CONFIRM) -> confirm(k); tidy() }
     :: d_step { STEP(COMMIT) -> commit(k); tidy() }
     :: d_step { STEP(BURY) -> bury(k); tidy() }
 #ifdef SLEEPERS

@@ -102,7 +102,7 @@ static void look_at_first(struct stage *stage, void *about)
     *stage = before;
 }
 
-static void stage_open(struct stage *stage, const struct subject *subject, uint64_t id)
+void stage_open(struct stage *stage, const struct subject *subject, uint64_t id)
 {
     *stage = (struct stage){ .subject = subject, .id = id };
     table_open(&stage->table, STAGE_BYTES, subject->algo->keeps_ring ? STAGE_BYTES / 2 : 0, true);
@@ -112,7 +112,7 @@ static void stage_open(struct stage *stage, const struct subject *subject, uint6
     stage->now_us = table_now_us(stage->table.store);
 }
 
-static void stage_close(struct stage *stage)
+void stage_close(struct stage *stage)
 {
     munmap(stage->memory, STAGE_BYTES);
     table_close(&stage->table);

@@ -27,11 +27,15 @@ struct act {
     void (*run)(struct stage *stage, struct sl_store *store);
     unsigned keys;        /* so many of the stage's keys are charged or refunded, */
     int64_t taken, given; /* these many units each; ALL: whatever there is */
+    bool settles;         /* the stage's reservation */
 };
 
 extern const struct act acts[]; /* ended by one without a name */
 
 struct sl_claim stage_claim(const struct stage *stage, unsigned n, int64_t capacity);
+
+void stage_open(struct stage *stage, const struct subject *subject, uint64_t id);
+void stage_close(struct stage *stage);
 
 /* Called in this process for each state of the table's memory that the act goes
  * through, the actor being stopped; whatever it does to the memory is undone. */

@@ -4,6 +4,7 @@
  *   stress ledger   short windows by the real clock: no admission above the bound
  *   stress kill     processes killed anywhere: nothing lost, nothing stuck
  *   stress step     stopped for ever after each single instruction of an operation
+ *   explore explore every interleaving of two operations, up to some switches
  *
  *   --seed N  --threads T  --processes P  --rounds N  --kills K  --seconds S
  *   --only TEXT       claims whose name holds the text
@@ -134,6 +135,8 @@ void pass_time_us(int64_t us)
     atomic_fetch_add(passed_us, us);
 }
 
+int64_t (*explore_clock_us)(void);
+
 /* The linker sends the calls of src/base/clock.c here. */
 int __real_clock_gettime(clockid_t id, struct timespec *now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *now);
@@ -144,6 +147,10 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
     if (id == CLOCK_MONOTONIC || !passed_us)
         return status; /* our own patience is real */
     int64_t us = atomic_load_explicit(passed_us, memory_order_relaxed);
+    if (explore_clock_us) {
+        us += explore_clock_us();
+        *now = (struct timespec){ 0, 0 };
+    }
     int64_t ns = now->tv_nsec + us % 1000000 * 1000;
     now->tv_sec += us / 1000000 + ns / 1000000000;
     now->tv_nsec = ns % 1000000000;
@@ -156,10 +163,8 @@ static const struct mode {
     const char *name;
     void (*run)(void);
 } modes[] = {
-    { "exact", stress_exact },
-    { "ledger", stress_ledger },
-    { "kill", stress_kill },
-    { "step", stress_step },
+    { "exact", stress_exact }, { "ledger", stress_ledger },   { "kill", stress_kill },
+    { "step", stress_step },   { "explore", stress_explore },
 };
 
 static const struct mode *mode_named(const char *name)
@@ -172,7 +177,7 @@ static const struct mode *mode_named(const char *name)
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: stress exact|ledger|kill|step [--seed N] [--threads T] "
+    fprintf(stderr, "usage: stress exact|ledger|kill|step|explore [--seed N] [--threads T] "
                     "[--processes P]\n"
                     "              [--rounds N] [--kills K] [--seconds S] [--only TEXT]\n");
     exit(2);

@@ -58,6 +58,9 @@ void shared_free(void *at, size_t bytes);
  * sleeps that could pass a time instead. */
 void pass_time_us(int64_t us);
 
+/* If set, the time that src/ reads, µs. */
+extern int64_t (*explore_clock_us)(void);
+
 /* ---- tables ---- */
 
 struct table {
@@ -135,5 +138,6 @@ void stress_exact(void);
 void stress_ledger(void);
 void stress_kill(void);
 void stress_step(void);
+void stress_explore(void);
 
 #endif

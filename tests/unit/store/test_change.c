@@ -184,6 +184,7 @@ int main(void)
         WITH_LOGS(a_refund_comes_back_as_far_as_it_counts),
         WITH_LOGS(an_overcharge_counts_past_the_limit_for_one_more_span_at_the_most),
         WITH_LOGS(where_nothing_is_counted_nothing_changes),
+        WITH_LOGS(what_was_used_is_charged_also_where_nothing_is_counted_any_more),
         WITH_LOGS(a_shorter_log_is_refunded_where_its_limit_has_grown),
         WITH_LOGS(a_frozen_log_is_changed_on_its_way),
         WITH_LOGS(a_log_that_cannot_be_moved_is_full_and_stays),

@@ -1,0 +1,13 @@
+/* A store out of what a rules file says behind `store:`. */
+#ifndef SL_STORE_OPEN_H
+#define SL_STORE_OPEN_H
+
+#include "rules/ruleset.h"
+#include "store/store.h"
+
+/* logs_wanted: for rules with a sliding window log. A status; error->text says why
+ * not, never with the URL's text, or is a note. */
+int sl_store_open(const struct sl_store_url *url, bool logs_wanted, struct sl_store **out,
+                  struct sluice_error *error);
+
+#endif
