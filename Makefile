@@ -130,6 +130,12 @@ $(STRESS): $(wildcard tests/stress/*.c) $(CORE) | $(BUILD)/.deps-test
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -pthread -Wl,--wrap=clock_gettime -o $@ \
 	    $(filter %.c %.o,$^) $(LDLIBS)
 
+# The same with a scheduler of its own in place of ThreadSanitizer's runtime: $(TSAN) only.
+$(BUILD)/explore: $(wildcard tests/stress/*.c) $(CORE) | $(BUILD)/.deps-test
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -fno-sanitize=all -DSL_EXPLORE -Itests $(LDFLAGS) -pthread \
+	    -Wl,--wrap=clock_gettime,--wrap=sched_yield -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+
 # The fuzz targets with a plain main: every file of the corpus, once.
 $(BUILD)/corpus/%: tests/fuzz/fuzz_%.c tests/fuzz/corpus_main.c $(CORE) | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
@@ -149,7 +155,7 @@ test:                         ## install, build and run everything; ends with N 
 	@tools/deps build test
 	@$(MAKE) --no-print-directory all test-binaries
 	@$(MAKE) --no-print-directory $(ASAN) test-binaries
-	@$(MAKE) --no-print-directory $(TSAN) $(BUILD)/tsan/stress
+	@$(MAKE) --no-print-directory $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore
 	@BUILD=$(BUILD) $(PYTHON) tests/run
 
 asan:                         ## only the sanitized build and its tests
@@ -158,6 +164,7 @@ asan:                         ## only the sanitized build and its tests
 	@BUILD=$(BUILD) $(PYTHON) tests/run asan
 
 soak: test-binaries           ## the long forms: hundreds of times the random decisions, and fuzzing
+	@$(MAKE) --no-print-directory $(TSAN) $(BUILD)/tsan/explore
 	@BUILD=$(BUILD) $(PYTHON) tests/run soak
 
 FUZZ_SECONDS ?= 300

@@ -135,8 +135,8 @@ struct sl_algo {
                    int64_t charged_at_us);
 
     /* Charges what has been used already, even past the limit: as far as one span
-     * of debt, so that nobody is locked out for longer. A state that needs repair is
-     * left to the next decision, which takes it for full. */
+     * of debt, so that nobody is locked out for longer. A state that is too far ahead
+     * is left to the next decision, which takes it for full. */
     void (*overcharge)(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);
 
     /* The largest cost that `charge` records without writing new entries into

@@ -83,6 +83,11 @@ static int64_t converted_ns(const struct sl_limit *limit, int64_t debt_ns, int64
     return converted < INT64_MAX ? (int64_t)converted : INT64_MAX;
 }
 
+static int64_t full_at_of(const struct sl_state *state)
+{
+    return (int64_t)(sl_state_bits(state) >> TOKEN_BITS);
+}
+
 /* The token time it was written under. */
 static uint32_t form_of(const struct sl_state *state)
 {
@@ -165,8 +170,7 @@ struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct s
 bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                     struct sl_taken *out)
 {
-    int64_t full_at_ns = (int64_t)(sl_state_bits(state) >> TOKEN_BITS);
-    int64_t debt_ns = sl_max_i64(full_at_ns - ask.now_us * 1000, 0);
+    int64_t debt_ns = sl_max_i64(full_at_of(state) - ask.now_us * 1000, 0);
     if (debt_ns > 0 && (form_of(state) != limit->token_form || debt_ns > span_ns(limit)))
         return false;
     out->answer = sl_bucket_answer(limit, debt_ns, ask);
@@ -183,10 +187,11 @@ void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, 
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
     int64_t cost = sl_min_i64(ask.cost, limit->capacity);
-    if (repair && form_of(state) == limit->token_form)
-        return;
     debt_ns = sl_min_i64(debt_ns + cost * limit->token_ns, span_ns(limit));
-    put(limit, state, ask.now_us * 1000 + debt_ns);
+    int64_t full_at_ns = ask.now_us * 1000 + debt_ns;
+    if (form_of(state) == limit->token_form) /* no less than before, if our clock is late */
+        full_at_ns = sl_max_i64(full_at_ns, full_at_of(state));
+    put(limit, state, full_at_ns);
 }
 
 /* Which part of the charge time has paid already is not recorded; that it
@@ -197,13 +202,13 @@ bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, stru
 {
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
-    if (repair || form_of(state) != limit->token_form)
+    if (form_of(state) != limit->token_form)
         return false;
     int64_t paid_ns = sl_max_i64(ask.now_us - charged_at_us, 0) * 1000;
     int64_t charged_ns = sl_min_i64(ask.cost, limit->capacity) * limit->token_ns;
     int64_t back_ns = sl_min_i64(charged_ns - paid_ns, debt_ns);
     if (back_ns <= 0)
         return false;
-    put(limit, state, ask.now_us * 1000 + debt_ns - back_ns);
+    put(limit, state, full_at_of(state) - back_ns);
     return true;
 }

@@ -56,12 +56,27 @@ static uint64_t check_of(const struct sl_reservation *copy, uint64_t nonce)
     return sl_hash64((struct sluice_text){ fields, len }, nonce) & CHECK_MASK;
 }
 
-/* The fields as they are, which may be in the middle of changing. */
+enum { FIELD_WORDS = sizeof(struct sl_reservation) / sizeof(uint64_t) - 1 };
+
+/* The fields as they are, word by word, which may be in the middle of changing. */
 static struct sl_reservation copy_of(const struct sl_reservation *record, uint64_t owner)
 {
-    struct sl_reservation copy = *record;
-    copy.owner = owner;
+    struct sl_reservation copy = { .owner = owner };
+    const uint64_t *from = &record->owner + 1;
+    uint64_t words[FIELD_WORDS];
+    for (size_t i = 0; i < FIELD_WORDS; i++)
+        words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+    memcpy((char *)&copy + sizeof owner, words, sizeof words);
     return copy;
+}
+
+static void write_fields(struct sl_reservation *record, const struct sl_reservation *fields)
+{
+    uint64_t *to = &record->owner + 1;
+    uint64_t words[FIELD_WORDS];
+    memcpy(words, (const char *)fields + sizeof fields->owner, sizeof words);
+    for (size_t i = 0; i < FIELD_WORDS; i++)
+        __atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
 }
 
 static bool adds_up(const struct sl_reservation *copy)
@@ -104,23 +119,25 @@ static uint32_t take_record(struct sl_table *table, uint64_t nonce, int64_t now_
     return 0;
 }
 
-static void fill(struct sl_reservation *record, const struct sl_claim *claim,
-                 const struct sl_bundle *bundle)
+static struct sl_reservation fields_of(const struct sl_claim *claim, const struct sl_bundle *bundle)
 {
     const struct sl_limit *limit = &claim->limit;
-    record->key = claim->key;
-    record->charged_at_us = claim->answer.as_of_us;
-    record->span = claim->algo->is_bucket ? limit->token_ns : limit->window_us;
-    record->capacity = limit->capacity;
-    record->cost = bundle->cost;
-    record->algo = (uint8_t)claim->algo->number;
-    record->first_request = limit->first_request;
+    return (struct sl_reservation){
+        .key = claim->key,
+        .charged_at_us = claim->answer.as_of_us,
+        .span = claim->algo->is_bucket ? limit->token_ns : limit->window_us,
+        .capacity = limit->capacity,
+        .cost = bundle->cost,
+        .algo = (uint8_t)claim->algo->number,
+        .first_request = limit->first_request,
+    };
 }
 
-static uint64_t seal(struct sl_reservation *record, uint64_t nonce, enum phase phase)
+static uint64_t seal(struct sl_reservation *record, const struct sl_reservation *fields,
+                     uint64_t nonce, enum phase phase)
 {
-    uint64_t check = check_of(record, nonce);
-    uint64_t owner = owner_word(nonce, check, phase);
+    uint64_t owner = owner_word(nonce, check_of(fields, nonce), phase);
+    write_fields(record, fields);
     __atomic_store_n(&record->owner, owner, __ATOMIC_RELEASE);
     return owner;
 }
@@ -129,7 +146,7 @@ static void let_go(struct sl_table *table, uint32_t number)
 {
     while (number) {
         struct sl_reservation *record = &table->reservations[number - 1];
-        number = record->next;
+        number = copy_of(record, 0).next;
         __atomic_store_n(&record->owner, FREE, __ATOMIC_RELEASE);
     }
 }
@@ -160,11 +177,10 @@ int sl_reservation_hold(struct sl_table *table, const struct sl_bundle *bundle, 
             let_go(table, head);
             return SLUICE_STORE_FULL;
         }
-        struct sl_reservation *record = &table->reservations[number - 1];
-        record->expires_us = expires_us;
-        record->next = head & 0xfffff;
-        fill(record, &bundle->claims[i], bundle);
-        owner = seal(record, nonce, i == last ? HEAD : MEMBER);
+        struct sl_reservation fields = fields_of(&bundle->claims[i], bundle);
+        fields.expires_us = expires_us;
+        fields.next = head & 0xfffff;
+        owner = seal(&table->reservations[number - 1], &fields, nonce, i == last ? HEAD : MEMBER);
         head = number;
     }
     __atomic_fetch_add(&table->header->held, 1, __ATOMIC_RELAXED);
@@ -183,11 +199,22 @@ static const struct sl_algo *algo_numbered(uint32_t number)
     return NULL;
 }
 
-/* False: it is not a record that anybody can have written. */
+/* Could anybody have charged this? */
+static bool is_legal(const struct sl_reservation *copy, const struct sl_algo *algo)
+{
+    if (!algo || copy->capacity <= 0 || copy->charged_at_us < 0 ||
+        copy->charged_at_us > 2 * SL_TIME_MAX_US)
+        return false;
+    if (algo->is_bucket)
+        return copy->span > 0 && copy->capacity <= SL_SPAN_MAX_NS / copy->span;
+    return copy->span >= SL_WINDOW_MIN_US && copy->span <= SL_WINDOW_MAX_US &&
+           copy->capacity <= algo->capacity_max(copy->span);
+}
+
 static bool held_of(const struct sl_reservation *copy, struct sl_held *held)
 {
     const struct sl_algo *algo = algo_numbered(copy->algo);
-    if (!algo || copy->span <= 0 || copy->capacity <= 0 || copy->charged_at_us < 0)
+    if (!is_legal(copy, algo))
         return false;
     *held = (struct sl_held){ .charge = { copy->cost, copy->charged_at_us } };
     held->claim.algo = algo;

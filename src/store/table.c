@@ -73,7 +73,8 @@ static bool find_in(const struct sl_region *region, const struct sl_probe *probe
                 continue;
             if (sl_slot_kind(place->word.hi) != SL_DATED_FROZEN)
                 return true;
-            *frozen = *place;
+            if (!frozen->slot)
+                *frozen = *place;
         }
         line = line + 1 == region->line_count ? 0 : line + 1;
     }
@@ -111,9 +112,21 @@ static bool is_free(struct sl_word word, int64_t now_us)
     return !sl_slot_is_live(word, now_us);
 }
 
+static void note(struct sl_place *kept, uint32_t *count, const struct sl_place *place)
+{
+    if (*count < SL_TENTATIVES_SEEN)
+        kept[*count] = *place;
+    ++*count;
+}
+
+/* Of several the same one that sl_table_find finds: the first live, or the first
+ * frozen. */
 static void note_there(struct sl_survey *survey, const struct sl_place *place)
 {
-    if (survey->is_there && sl_slot_kind(place->word.hi) == SL_DATED_FROZEN)
+    bool frozen = sl_slot_kind(place->word.hi) == SL_DATED_FROZEN;
+    if (frozen)
+        note(survey->frozen, &survey->frozen_count, place);
+    if (survey->is_there && (frozen || sl_slot_kind(survey->there.word.hi) != SL_DATED_FROZEN))
         return;
     survey->is_there = true;
     survey->there = *place;
@@ -145,9 +158,7 @@ static bool note_own(struct sl_survey *survey, const struct sl_place *place, uin
     }
     if (!is_tentative_of(place->word.hi, want))
         return false;
-    if (survey->tentative_count < SL_TENTATIVES_SEEN)
-        survey->tentative[survey->tentative_count] = *place;
-    survey->tentative_count++;
+    note(survey->tentative, &survey->tentative_count, place);
     return true;
 }
 
@@ -232,16 +243,23 @@ enum sl_took sl_table_take(const struct sl_probe *probe, int64_t now_us,
     return SL_TOOK;
 }
 
+static bool kill(struct sl_place *kept, uint32_t count, const struct sl_word *but)
+{
+    bool all = count <= SL_TENTATIVES_SEEN;
+    for (uint32_t i = 0; i < count && i < SL_TENTATIVES_SEEN; i++)
+        if (kept[i].slot != but && !sl_word_swap(kept[i].slot, &kept[i].word, sl_slot_dead()))
+            all = false;
+    return all;
+}
+
 bool sl_table_kill_others(struct sl_survey *survey, const struct sl_word *but)
 {
-    bool all = survey->tentative_count <= SL_TENTATIVES_SEEN;
-    uint32_t kept = all ? survey->tentative_count : SL_TENTATIVES_SEEN;
-    for (uint32_t i = 0; i < kept; i++) {
-        struct sl_place *other = &survey->tentative[i];
-        if (other->slot != but && !sl_word_swap(other->slot, &other->word, sl_slot_dead()))
-            all = false;
-    }
-    return all;
+    return kill(survey->tentative, survey->tentative_count, but);
+}
+
+bool sl_table_kill_frozen(struct sl_survey *survey, const struct sl_word *but)
+{
+    return kill(survey->frozen, survey->frozen_count, but);
 }
 
 enum sl_prepared sl_table_prepare(const struct sl_probe *probe, int64_t now_us,

@@ -169,6 +169,8 @@ enum { SL_TENTATIVES_SEEN = 4 };
 struct sl_survey {
     bool is_there;
     struct sl_place there; /* live; or frozen, if there is no live one */
+    struct sl_place frozen[SL_TENTATIVES_SEEN];
+    uint32_t frozen_count; /* may be more than were kept */
     struct sl_place tentative[SL_TENTATIVES_SEEN];
     uint32_t tentative_count; /* may be more than were kept */
     struct sl_place free;     /* slot NULL: none */
@@ -187,5 +189,8 @@ enum sl_took sl_table_take(const struct sl_probe *probe, int64_t now_us,
 /* Makes all tentative slots of the key dead but the one at `but`. False: somebody
  * was there before us, or there are more than the survey kept. */
 bool sl_table_kill_others(struct sl_survey *survey, const struct sl_word *but);
+
+/* The same for frozen slots, which are void beside a live one. */
+bool sl_table_kill_frozen(struct sl_survey *survey, const struct sl_word *but);
 
 #endif

@@ -112,6 +112,10 @@ static enum sl_moved take_slot(const struct sl_move *move, struct sl_place *to)
         return SL_MOVED_LOST;
     if (survey.tentative_count && !move->impatient)
         return SL_MOVED_BUSY;
+    /* T12: two frozen ones would leave it open which of them counts. */
+    if (sl_slot_kind(survey.there.word.hi) == SL_DATED_RING &&
+        !sl_table_kill_frozen(&survey, move->from.slot))
+        return SL_MOVED_LOST;
     sl_table_kill_others(&survey, NULL);
     switch (sl_table_take(move->probe, move->now_us, &survey, to)) {
     case SL_TOOK:

@@ -330,10 +330,11 @@ inline settled(k) { me.word = 0; me.entry = 0; me.index = 0; me.step = SWAP }
  * after the mark was: one who is late does not know what the mark stands for. */
 inline settle(k) {
     me.entry = ring[entry_at];
-    printf("%d: reads %d in slot %d entry %d, to raise it to %d\n", k, me.entry, me.at, me.index, me.word);
+    printf("%d: reads %d in slot %d entry %d\n", k, me.entry, me.at, me.index);
     if
     :: me.entry == MARK && me.gone && !broken(TRUSTS_MARK) -> end(k)
-    :: me.entry < me.word || (me.entry == MARK && (!me.gone || broken(TRUSTS_MARK))) -> me.step = RAISE
+    :: me.entry == MARK && (!me.gone || broken(TRUSTS_MARK)) -> me.step = RAISE
+    :: me.entry < me.word -> me.step = RAISE
     :: else -> settled(k)
     fi
 }
@@ -378,7 +379,10 @@ inline swap(k, as_of) {
 
 inline copy_entry(k, n, to) {
     v = ring[2 * me.at + index_of(state_at, n)];
-    if :: n <= pending_of(state_at) || v > newest_of(state_at) -> v = newest_of(state_at) :: else fi;
+    if
+    :: n <= pending_of(state_at) || v > newest_of(state_at) -> v = newest_of(state_at)
+    :: else
+    fi;
     printf("%d: copies %d from slot %d\n", k, v, me.at);
     me.copy[to] = v
 }
@@ -396,7 +400,8 @@ inline copy_last(k, out) {
     printf("%d: takes entry %d out\n", k, out);
     if
     :: out == 0 && pending_of(state_at) -> me.copy[1] = 0
-    :: out == 0 && !pending_of(state_at) && held(state_at) == 1 -> me.copy[0] = me.copy[1]; me.copy[1] = 0
+    :: out == 0 && !pending_of(state_at) && held(state_at) == 1 ->
+        me.copy[0] = me.copy[1]; me.copy[1] = 0
     :: out == 1 -> me.copy[1] = 0
     :: out == 2 -> me.copy[0] = me.copy[1]; me.copy[1] = 0
     :: else
@@ -440,7 +445,10 @@ inline written(k) {
 inline lower(k) {
     printf("%d: marks slot %d entry %d, which was %d\n", k, 1 - me.at, me.index, me.entry);
     if
-    :: ring[own_at] == me.entry && broken(UNMARKED) -> i = own_at; w = me.copy[me.index]; written(k); write(i, w)
+    :: ring[own_at] == me.entry && broken(UNMARKED) ->
+        i = own_at; w = me.copy[me.index];
+        written(k);
+        write(i, w)
     :: ring[own_at] == me.entry && !broken(UNMARKED) ->
         if :: me.own -> EVENT(MARKED) skip :: else -> EVENT(LATE_MARK) skip fi;
         write(own_at, MARK);
@@ -462,7 +470,8 @@ inline fill(k) {
     fi
 }
 
-/* And then the scan that finds nothing but the frozen slot. */
+/* And then, as one step with it, the scan that finds nothing but the frozen slot:
+ * had it failed later, nothing would have come of it. */
 inline freeze(k) {
     printf("%d: freezes slot %d\n", k, me.at);
     w = state_at;
@@ -529,7 +538,8 @@ proctype Operation(byte k) {
     :: d_step { STEP(COMMIT) -> commit(k); tidy() }
     :: d_step { STEP(BURY) -> bury(k); tidy() }
 #ifdef SLEEPERS
-    :: d_step { !me.asleep && (raises || writes) -> printf("%d: falls asleep\n", k); me.asleep = 1; tidy() }
+    :: d_step { !me.asleep && (raises || writes) ->
+        printf("%d: falls asleep\n", k); me.asleep = 1; tidy() }
 #endif
     :: d_step { !at_step(FIND) -> printf("%d: is killed\n", k); end(k); tidy() }
     od

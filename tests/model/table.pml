@@ -25,6 +25,10 @@
  *   act on one, read and swap in one step.
  * - Processes are alike: they are sorted after every step.
  *
+ * One thing is taken for granted: the word of a state that was frozen or moved does
+ * not come back into the same slot while one who has read it still means to act on
+ * it. Nothing in the words makes that sure; SAME_STATE shows what it would do.
+ *
  * test_model.py lists the configurations and the switches that break one thing
  * each. With STORY there is no C in it, for spin's own simulator.
  */
@@ -159,7 +163,7 @@ Process who[PROCS + 1]; /* the last one is Alone's */
 #define still(word)       (me.from <= SLOTS && slot[me.from - 1] == (word))
 
 hidden byte i, j, place, first, last, steps;
-hidden byte moving;
+hidden byte moving;    /* what Alone is to do */
 hidden byte answered;  /* an operation of Alone's came to its end */
 hidden byte supposing; /* Alone is at work: nothing of it is real */
 hidden byte kept[SLOTS], kept_admitted[LAST + 1];
@@ -468,7 +472,7 @@ inline confirm(k) {
 #define is_fresh() (window_of(me.word) < me.now && !broken(RESURRECT))
 
 inline replace(k) {
-    printf("%d: makes slot %d live instead, at reading %d\n", k, (me.before + SLOTS - 1) % SLOTS, me.now);
+    printf("%d: makes the other slot live instead, at reading %d\n", k, me.now);
     if
     :: is_fresh() -> EVENT(BURIED_FRESH) me.now = 0; me.step = BURY
     :: !is_fresh() && still_tentative() ->
@@ -533,7 +537,11 @@ proctype Operation(byte k) {
     :: d_step { who[k].before || who[k].at || !(STEP(SCAN)) ->
         printf("%d: is killed\n", k);
         if :: who[k].before > OWN -> EVENT(KILLED_TENTATIVE) skip :: else fi;
-        if :: who[k].from && who[k].from <= SLOTS && frozen(slot[who[k].from - 1]) -> EVENT(KILLED_FROZEN) skip :: else fi;
+        if
+        :: who[k].from && who[k].from <= SLOTS && frozen(slot[who[k].from - 1]) ->
+            EVENT(KILLED_FROZEN) skip
+        :: else
+        fi;
         end(k);
         tidy() }
     od
@@ -547,7 +555,8 @@ inline lose(where, what) {
     :: else -> break
     od;
     if
-    :: live(slot[where]) || (committed(slot[where]) && last == 0) -> admitted[window_of(slot[where])] = 0
+    :: live(slot[where]) || (committed(slot[where]) && last == 0) ->
+        admitted[window_of(slot[where])] = 0
     :: else
     fi;
     put(where, what);

@@ -338,7 +338,7 @@ void stress_explore(void)
 
 void stress_explore(void)
 {
-    tell_claim("explore", "only in build/explore", "not built for it");
+    tell_claim("explore", "only in build/tsan/explore", "not built for it");
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Tasks that take turns at every atomic access. Only in build/explore. */
+/* Tasks that take turns at every atomic access. Only in build/tsan/explore. */
 #ifndef STRESS_EXPLORE_H
 #define STRESS_EXPLORE_H
 

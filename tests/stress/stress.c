@@ -4,7 +4,7 @@
  *   stress ledger   short windows by the real clock: no admission above the bound
  *   stress kill     processes killed anywhere: nothing lost, nothing stuck
  *   stress step     stopped for ever after each single instruction of an operation
- *   explore explore every interleaving of two operations, up to some switches
+ *   explore explore every interleaving of two operations (build/tsan/explore)
  *
  *   --seed N  --threads T  --processes P  --rounds N  --kills K  --seconds S
  *   --only TEXT       claims whose name holds the text
