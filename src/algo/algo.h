@@ -61,6 +61,7 @@ struct sl_state {
     uint64_t hi;
     uint64_t *ring;
     uint32_t ring_len;
+    const uint64_t *shared_lo; /* where `lo` was read, if others may change it; or NULL */
 };
 
 struct sl_ask {

@@ -57,6 +57,8 @@ struct log {
     uint32_t count;
     uint32_t pending; /* at most count and ring_len */
     int64_t until_us;
+    const uint64_t *shared_lo; /* the state's, and what stood there */
+    uint64_t lo;
 };
 
 /* Any bits are a log. More pending than there are entries or than fit into the
@@ -65,7 +67,9 @@ static struct log unpack(const struct sl_state *state)
 {
     struct log log = { .ring = state->ring,
                        .ring_len = state->ring_len,
-                       .until_us = sl_state_until_us(state) };
+                       .until_us = sl_state_until_us(state),
+                       .shared_lo = state->shared_lo,
+                       .lo = state->lo };
     if (log.ring_len == 0)
         return log;
     uint32_t counts = 2 * log.ring_len;
@@ -217,17 +221,25 @@ static struct sl_figures figures(const struct sl_limit *limit, const struct sl_s
 
 /* ---- writing --------------------------------------------------------------- */
 
+/* Is it still what was read? What is no stamp may stand in place of a later one than
+ * ours, and is written over only by one who is not late. */
+static bool is_current(const struct log *log)
+{
+    return !log->shared_lo || __atomic_load_n(log->shared_lo, __ATOMIC_ACQUIRE) == log->lo;
+}
+
 /* Only ever raises: who comes late finds the stamp there, or a later one. Once
  * more if somebody else was faster: in a block that has changed hands that may
  * be an older stamp, by one who does not know it yet. It ends, as nobody lowers
  * an entry. Released: who sees the stamp must see the state it comes from. */
-static void settle_entry(uint64_t *entry, uint64_t stamp)
+static void settle_entry(const struct log *log, uint32_t n, uint64_t stamp)
 {
-    uint64_t old = __atomic_load_n(entry, __ATOMIC_RELAXED);
-    while (
-        (old < stamp || old > STAMP_MAX) &&
-        !__atomic_compare_exchange_n(entry, &old, stamp, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        ;
+    uint64_t *entry = nth_newest(log, n);
+    uint64_t old = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+    while (old < stamp || (old > STAMP_MAX && is_current(log)))
+        if (__atomic_compare_exchange_n(entry, &old, stamp, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_ACQUIRE))
+            return;
 }
 
 /* Puts what is pending where the state says it is. */
@@ -235,7 +247,7 @@ static void settle(const struct sl_limit *limit, struct log *log)
 {
     uint64_t stamp = (uint64_t)sl_max_i64(log->until_us - limit->window_us + 1, 0);
     for (; log->pending > 0; log->pending--)
-        settle_entry(nth_newest(log, log->pending), stamp);
+        settle_entry(log, log->pending, stamp);
 }
 
 /* Adds entries to a log in which all others are settled. More than the ring

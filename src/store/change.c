@@ -2,6 +2,8 @@
  * What is not there counts nothing: there is nothing to give back. */
 #include "store/change.h"
 
+#include "store/table_file.h"
+
 enum { AGAIN = 1 }; /* no status: lost a race */
 
 /* A change of one state that is not a decision. */
@@ -9,7 +11,8 @@ struct change {
     const struct sl_claim *claim;
     struct sl_charge charge;
     int64_t now_us;
-    bool over; /* an overcharge; else a refund */
+    bool over;      /* an overcharge; else a refund */
+    bool own_clock; /* the table's */
 };
 
 static bool make_change(void *about, struct sl_state *state)
@@ -27,6 +30,8 @@ static bool make_change(void *about, struct sl_state *state)
 static bool change_ring(struct sl_probe *probe, struct change *change, const struct sl_place *place,
                         int *status)
 {
+    if (!change->over && !sl_slot_is_live(place->word, change->now_us))
+        return true; /* fresh: nothing of it counts */
     if (probe->ring_len < place->ring_len)
         probe->ring_len = place->ring_len;
     struct sl_move move = { .probe = probe,
@@ -80,7 +85,10 @@ static int make_changes(struct sl_table *table, struct change *change)
     struct sl_place place;
     int status = AGAIN;
     while (status == AGAIN) {
-        if (sl_table_find(&probe, &place))
+        bool there = sl_table_find(&probe, &place);
+        if (change->own_clock)
+            change->now_us = sl_table_now_us(table); /* T8 */
+        if (there)
             status = change_there(&probe, change, &place);
         else if (change->over)
             status = insert(&probe, change);
@@ -93,14 +101,14 @@ static int make_changes(struct sl_table *table, struct change *change)
 int sl_change_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
                      int64_t now_us)
 {
-    struct change change = { claim, charge, now_us, false };
+    struct change change = { claim, charge, now_us, false, now_us < 0 };
     return make_changes(table, &change);
 }
 
 int sl_change_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,
                          int64_t now_us)
 {
-    struct change change = { claim, { cost, now_us }, now_us, true };
+    struct change change = { claim, { cost, now_us }, now_us, true, now_us < 0 };
     return make_changes(table, &change);
 }
 

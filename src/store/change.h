@@ -17,7 +17,7 @@ static inline struct sl_probe sl_claim_probe(struct sl_table *table, const struc
     return probe;
 }
 
-/* Each returns a status. */
+/* Each returns a status. now_us -1: the table's clock. */
 int sl_change_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
                      int64_t now_us);
 int sl_change_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,

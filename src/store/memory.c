@@ -33,13 +33,12 @@ static void settle_held(void *about, const struct sl_held *held)
     struct settling *settling = about;
     struct sl_table *table = settling->table;
     struct sl_charge rest = held->charge;
-    int64_t now_us = sl_table_now_us(table);
     int status = SLUICE_OK;
     if (settling->cost > rest.cost)
-        status = sl_change_overcharge(table, &held->claim, settling->cost - rest.cost, now_us);
+        status = sl_change_overcharge(table, &held->claim, settling->cost - rest.cost, -1);
     rest.cost -= settling->cost < rest.cost ? settling->cost : rest.cost;
     if (rest.cost > 0)
-        status = sl_change_refund(table, &held->claim, rest, now_us);
+        status = sl_change_refund(table, &held->claim, rest, -1);
     if (status != SLUICE_OK)
         settling->status = status;
 }
@@ -136,7 +135,7 @@ static void once(struct sl_store *store, struct sl_once *asks, size_t count)
 static int refund(struct sl_store *store, const struct sl_claim *claim, struct sl_charge charge)
 {
     struct sl_table *table = &((struct memory *)store)->table;
-    return sl_change_refund(table, claim, charge, sl_table_now_us(table));
+    return sl_change_refund(table, claim, charge, -1);
 }
 
 static int reset(struct sl_store *store, const struct sl_claim *claim)

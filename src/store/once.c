@@ -24,6 +24,7 @@ static bool take_ring(struct sl_table *table, struct sl_bundle *bundle)
     struct sl_state state = sl_slot_state(place.word);
     state.ring = place.ring;
     state.ring_len = place.ring_len;
+    state.shared_lo = &place.slot->lo;
     struct sl_ask ask = { bundle->now_us, bundle->cost };
     struct sl_taken taken;
     if (!claim->algo->take(&claim->limit, &state, ask, &taken))

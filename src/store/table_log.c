@@ -16,6 +16,8 @@
 enum { UNIT_BYTES = 64, UNIT_BITS = 39, FIRST_SHARE = 64, FIRST_LINES = 8, ROUND_BELOW = 64 };
 enum { YIELDS_MAX = 100 };
 
+#define MARK (UINT64_C(1) << 62) /* above every stamp */
+
 uint32_t sl_ring_class(uint32_t ring_len)
 {
     /* Short rings of similar length share extents, long ones waste nothing. */
@@ -112,9 +114,10 @@ static enum sl_moved take_slot(const struct sl_move *move, struct sl_place *to)
         return SL_MOVED_LOST;
     if (survey.tentative_count && !move->impatient)
         return SL_MOVED_BUSY;
-    /* T12: two frozen ones would leave it open which of them counts. */
+    /* T12: two frozen ones would leave it open which of them counts. Void is what
+     * was frozen before the live one was seen, hence the second look. */
     if (sl_slot_kind(survey.there.word.hi) == SL_DATED_RING &&
-        !sl_table_kill_frozen(&survey, move->from.slot))
+        !(sl_place_unchanged(&survey.there) && sl_table_kill_frozen(&survey, move->from.slot)))
         return SL_MOVED_LOST;
     sl_table_kill_others(&survey, NULL);
     switch (sl_table_take(move->probe, move->now_us, &survey, to)) {
@@ -127,17 +130,20 @@ static enum sl_moved take_slot(const struct sl_move *move, struct sl_place *to)
     }
 }
 
-/* Into the block of a slot that is tentative, and ours. An entry is swapped only
- * if the slot was still ours after the entry was read, so a block that went to
- * somebody else meanwhile is not written over. */
+/* Into the block of a slot that is tentative, and ours. Every entry is first
+ * replaced by a mark that nobody else makes, and the mark by the copy if the slot is
+ * then still ours: who was stopped in between while the block went to somebody else
+ * finds his mark gone. An entry that is left with a mark counts as long as the newest. */
 static bool copy_in(const struct sl_place *to, const struct sl_state *copy)
 {
+    uint64_t mark = MARK | (to->word.lo & (MARK - 1));
     for (uint32_t i = 0; i < to->ring_len; i++) {
-        uint64_t old = __atomic_load_n(&to->ring[i], __ATOMIC_ACQUIRE);
-        if (!sl_word_equal(sl_word_load(to->slot), to->word))
-            return false;
-        if (old != copy->ring[i] &&
-            !__atomic_compare_exchange_n(&to->ring[i], &old, copy->ring[i], false, __ATOMIC_ACQ_REL,
+        uint64_t *entry = &to->ring[i], mine = mark;
+        uint64_t old = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+        if (!__atomic_compare_exchange_n(entry, &old, mark, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_ACQUIRE) ||
+            !sl_place_unchanged(to) ||
+            !__atomic_compare_exchange_n(entry, &mine, copy->ring[i], false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_ACQUIRE))
             return false;
     }

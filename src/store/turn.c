@@ -58,6 +58,7 @@ static struct sl_state state_of(const struct seat *seat)
     if (seat->found || seat->prepared) {
         state.ring = seat->place.ring;
         state.ring_len = seat->place.ring_len;
+        state.shared_lo = &seat->place.slot->lo;
     }
     return state;
 }
@@ -131,7 +132,7 @@ static void look(struct turn *turn, struct sl_claim *claim)
     seat->prepared = seat->measured = false;
     for (bool again = false;; again = true) {
         seat->found = sl_table_find(&probe, &seat->place);
-        if (!seat->found || again)
+        if (!seat->found || again || sl_slot_kind(seat->place.word.hi) == SL_DATED_FROZEN)
             read_clock(turn); /* T8 */
         struct sl_state state = state_of(seat);
         sl_claim_decide(claim, turn->bundle, &state);
@@ -383,7 +384,7 @@ static void undo(struct turn *turn)
         leave_seat(claim);
         struct sl_charge charge = { bundle->cost, claim->answer.as_of_us };
         if (claim->charged)
-            sl_change_refund(turn->table, claim, charge, bundle->now_us);
+            sl_change_refund(turn->table, claim, charge, turn->own_clock ? -1 : bundle->now_us);
         claim->charged = false;
     }
 }

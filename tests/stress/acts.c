@@ -21,10 +21,12 @@ static void take(struct stage *stage, struct sl_store *store, unsigned keys, uin
     stage->charged_at_us = claims->answer.as_of_us;
 }
 
+/* Twice: what a refund of the second charge leaves must not be lost. */
 static void prepare_charged(struct stage *stage)
 {
     take(stage, stage->table.store, 1, COST);
-    stage->low[0] = stage->high[0] = COST;
+    take(stage, stage->table.store, 1, COST);
+    stage->low[0] = stage->high[0] = 2 * COST;
 }
 
 static void prepare_denied(struct stage *stage)
@@ -100,6 +102,12 @@ static void run_refund(struct stage *stage, struct sl_store *store)
     store->ops->refund(store, &claim, (struct sl_charge){ 1, stage->charged_at_us });
 }
 
+static void run_refunds(struct stage *stage, struct sl_store *store)
+{
+    run_refund(stage, store);
+    run_refund(stage, store);
+}
+
 static void run_reset(struct stage *stage, struct sl_store *store)
 {
     struct sl_claim claim = stage_claim(stage, 0, stage->subject->capacity);
@@ -169,6 +177,7 @@ const struct act acts[] = {
     { "deny", NULL, prepare_denied, run_take, 1, 0, 0, false },
     { "ring moved", keeps_ring, prepare_charged, run_raise, 1, COST, 0, false },
     { "refund", NULL, prepare_charged, run_refund, 1, 0, 1, false },
+    { "two refunds", NULL, prepare_charged, run_refunds, 1, 0, 2, false },
     { "reset", NULL, prepare_charged, run_reset, 1, 0, ALL, false },
     { "pair", NULL, prepare_pair, run_pair, 2, COST, 0, false },
     { "reserve", NULL, NULL, run_reserve, 2, COST, 0, false },
