@@ -38,6 +38,7 @@ static bool change_ring(struct sl_probe *probe, struct change *change, const str
                             .algo = change->claim->algo,
                             .from = *place,
                             .now_us = change->now_us,
+                            .own_clock = change->own_clock,
                             .change = make_change,
                             .about = change };
     enum sl_moved moved = sl_log_move_patiently(&move);

@@ -13,6 +13,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "store/table_file.h"
+
 enum { UNIT_BYTES = 64, UNIT_BITS = 39, FIRST_SHARE = 64, FIRST_LINES = 8, ROUND_BELOW = 64 };
 enum { YIELDS_MAX = 100 };
 
@@ -163,6 +165,19 @@ static bool freeze(struct sl_place *from)
     return true;
 }
 
+/* T8: what was found frozen may have been left behind by a mover who was killed, and
+ * the state that it became may be fresh and gone. Then so is this one. */
+static bool is_gone(const struct sl_move *move)
+{
+    struct sl_table *table = move->probe->table;
+    int64_t now_us = move->own_clock ? sl_table_now_us(table) : move->now_us;
+    struct sl_word seen = move->from.word;
+    if (sl_slot_is_live(seen, now_us))
+        return false;
+    sl_word_swap(move->from.slot, &seen, sl_slot_dead());
+    return true;
+}
+
 /* T5, where the one slot that may be there is the frozen one. */
 static bool commit(const struct sl_move *move, struct sl_place *to, const struct sl_state *copy)
 {
@@ -172,6 +187,8 @@ static bool commit(const struct sl_move *move, struct sl_place *to, const struct
         !sl_word_equal(survey.there.word, move->from.word))
         return false;
     if (!sl_table_kill_others(&survey, to->slot))
+        return false;
+    if (move->found_frozen && is_gone(move))
         return false;
     struct sl_word live = sl_table_live(to->word, copy);
     live.hi |= move->from.word.hi & SL_SLOT_FLAG;
@@ -184,6 +201,7 @@ enum sl_moved sl_log_move(struct sl_move *move)
 {
     struct sl_state copy = { .ring = NULL };
     struct sl_place to;
+    move->found_frozen = sl_slot_kind(move->from.word.hi) == SL_DATED_FROZEN;
     enum sl_moved moved = take_slot(move, &to);
     if (moved != SL_MOVED)
         return moved;

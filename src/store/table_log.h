@@ -39,10 +39,12 @@ struct sl_move {
     const struct sl_algo *algo;
     struct sl_place from;
     int64_t now_us;
+    bool own_clock; /* now_us is a reading of the table's, not the caller's */
     bool impatient; /* whoever else is moving it has had his time */
     /* What becomes of it on the way, in a private copy; may be NULL. False: nothing. */
     bool (*change)(void *about, struct sl_state *copy);
     void *about;
+    bool found_frozen; /* its own */
 };
 
 /* Allocates: not for the common path. */

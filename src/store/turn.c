@@ -260,6 +260,7 @@ static enum step write_by_moving(struct writing *writing)
                             .algo = writing->claim->algo,
                             .from = seat->place,
                             .now_us = writing->turn->bundle->now_us,
+                            .own_clock = writing->turn->own_clock,
                             .change = apply,
                             .about = writing };
     switch (sl_log_move_patiently(&move)) {
