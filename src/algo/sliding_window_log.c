@@ -221,8 +221,8 @@ static struct sl_figures figures(const struct sl_limit *limit, const struct sl_s
 
 /* ---- writing --------------------------------------------------------------- */
 
-/* Is it still what was read? What is no stamp may stand in place of a later one than
- * ours, and is written over only by one who is not late. */
+/* Is it still what was read? Who is late finds another log in the block, or a mark in
+ * place of a later stamp than his, and writes nothing. */
 static bool is_current(const struct log *log)
 {
     return !log->shared_lo || __atomic_load_n(log->shared_lo, __ATOMIC_ACQUIRE) == log->lo;
@@ -236,7 +236,7 @@ static void settle_entry(const struct log *log, uint32_t n, uint64_t stamp)
 {
     uint64_t *entry = nth_newest(log, n);
     uint64_t old = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
-    while (old < stamp || (old > STAMP_MAX && is_current(log)))
+    while ((old < stamp || old > STAMP_MAX) && is_current(log))
         if (__atomic_compare_exchange_n(entry, &old, stamp, false, __ATOMIC_RELEASE,
                                         __ATOMIC_ACQUIRE))
             return;

@@ -227,8 +227,10 @@ int main(int argc, char **argv)
     signal(SIGALRM, on_alarm);
     tell_conditions("stress: %s --seed %" PRIu64, mode->name);
     mode->run();
-    if (failed)
-        tell_conditions("repeat: build/stress %s --seed %" PRIu64, mode->name);
+    if (failed) {
+        printf("repeat: %s ", argv[0]);
+        tell_conditions("%s --seed %" PRIu64, mode->name);
+    }
     printf("stress: %d passed, %d failed\n", passed, failed);
     return failed ? 1 : 0;
 }
