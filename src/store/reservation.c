@@ -169,12 +169,14 @@ int sl_reservation_hold(struct sl_table *table, const struct sl_bundle *bundle, 
     *id = 0;
     if (last == bundle->claim_count)
         return SLUICE_OK; /* nothing was charged, nothing is held */
+    __atomic_fetch_add(&table->header->held, 1, __ATOMIC_RELAXED); /* never fewer than there are */
     for (size_t i = bundle->claim_count; i-- > last;) {
         if (!bundle->claims[i].charged)
             continue;
         uint32_t number = take_record(table, nonce, bundle->now_us);
         if (number == 0) {
             let_go(table, head);
+            __atomic_fetch_sub(&table->header->held, 1, __ATOMIC_RELAXED);
             return SLUICE_STORE_FULL;
         }
         struct sl_reservation fields = fields_of(&bundle->claims[i], bundle);
@@ -183,7 +185,6 @@ int sl_reservation_hold(struct sl_table *table, const struct sl_bundle *bundle, 
         owner = seal(&table->reservations[number - 1], &fields, nonce, i == last ? HEAD : MEMBER);
         head = number;
     }
-    __atomic_fetch_add(&table->header->held, 1, __ATOMIC_RELAXED);
     sl_table_call_attention(table, expires_us);
     *id = nonce << NONCE_SHIFT | (owner >> PHASE_BITS & 0x7fff) << INDEX_BITS | head;
     return SLUICE_OK;

@@ -86,11 +86,16 @@ bool sl_table_find(const struct sl_probe *probe, struct sl_place *place)
     struct sl_place frozen = { .slot = NULL };
     if (probe->ring_len == 0)
         return find_in(&probe->table->slots, probe, place, &frozen);
-    struct sl_region region;
-    struct sl_extents extents = sl_extents(probe->table);
-    while (sl_extents_next(&extents, &region))
-        if (find_in(&region, probe, place, &frozen))
-            return true;
+    uint64_t moves, moved = __atomic_load_n(sl_table_moves(probe), __ATOMIC_ACQUIRE);
+    do {
+        struct sl_region region;
+        struct sl_extents extents = sl_extents(probe->table);
+        while (sl_extents_next(&extents, &region))
+            if (find_in(&region, probe, place, &frozen))
+                return true;
+        moves = moved;
+        moved = __atomic_load_n(sl_table_moves(probe), __ATOMIC_ACQUIRE);
+    } while (!frozen.slot && moved != moves);
     *place = frozen;
     return frozen.slot != NULL;
 }
@@ -302,10 +307,12 @@ void sl_table_retract(struct sl_place *place)
 void sl_table_forget(const struct sl_probe *probe)
 {
     struct sl_survey survey;
-    do {
+    uint64_t moves;
+    do { /* a ring that is being moved meanwhile must not come back */
+        moves = __atomic_load_n(sl_table_moves(probe), __ATOMIC_ACQUIRE);
         sl_table_survey(probe, 0, &survey);
         if (survey.is_there)
             sl_word_swap(survey.there.slot, &survey.there.word, sl_slot_dead());
-    } while (survey.is_there);
-    sl_table_kill_others(&survey, NULL);
+    } while (survey.is_there || !sl_table_kill_others(&survey, NULL) ||
+             moves != __atomic_load_n(sl_table_moves(probe), __ATOMIC_ACQUIRE));
 }

@@ -14,6 +14,7 @@ struct sl_stripe {
     uint64_t insertions;
     uint64_t evictions;
     uint64_t full;
+    uint64_t moves; /* of rings */
 };
 
 /* docs/table.md, "Header". Only what stands from `clock` on ever changes. */
@@ -157,6 +158,13 @@ static inline struct sl_word sl_table_live(struct sl_word tentative, const struc
 
 /* Adds up what the table holds, slot by slot. */
 void sl_table_measure(struct sl_table *table, int64_t now_us, struct sluice_stats *out);
+
+/* Counts the rings that were moved, of some keys: who missed one looks again if it
+ * has changed. A scan may pass the new slot too early and the old one too late. */
+static inline uint64_t *sl_table_moves(const struct sl_probe *probe)
+{
+    return &probe->table->header->stripes[probe->spread % SL_STRIPES].moves;
+}
 
 /* Makes whatever stands for the key dead. */
 void sl_table_forget(const struct sl_probe *probe);

@@ -209,9 +209,10 @@ enum sl_moved sl_log_move(struct sl_move *move)
     if (moved == SL_MOVED &&
         !(copy_in(&to, &copy) && freeze(&move->from) && commit(move, &to, &copy)))
         moved = SL_MOVED_LOST;
-    if (moved == SL_MOVED)
+    if (moved == SL_MOVED) {
+        __atomic_fetch_add(sl_table_moves(move->probe), 1, __ATOMIC_ACQ_REL);
         sl_word_swap(move->from.slot, &move->from.word, sl_slot_dead());
-    else
+    } else
         sl_table_retract(&to);
     free(copy.ring);
     return moved;

@@ -244,7 +244,10 @@ static bool apply(void *about, struct sl_state *state)
     struct sl_claim *claim = writing->claim;
     struct sl_bundle *bundle = writing->turn->bundle;
     uint32_t cost = writing->write == SL_WRITE_CHARGE ? bundle->cost : 0;
-    claim->algo->charge(&claim->limit, state, (struct sl_ask){ bundle->now_us, cost });
+    struct sl_ask ask = { bundle->now_us, cost };
+    /* Another claim may have read the clock since this one was decided. */
+    claim->answer.as_of_us = claim->algo->decide(&claim->limit, state, ask).as_of_us;
+    claim->algo->charge(&claim->limit, state, ask);
     sl_claim_measure(claim, bundle, state);
     return true;
 }
