@@ -98,7 +98,7 @@ enum sluice_reason {
 #undef SLUICE_REASON_ROW
 };
 
-#define SLUICE_NONE  (-1) /* limit, remaining, reset_at_us: there is no such value */
+#define SLUICE_NONE  (-1) /* limit, remaining, reset_at_us, …: there is no such value */
 #define SLUICE_NEVER (-1) /* retry_after_us: waiting does not help */
 
 /* The answer. `rule` and `algorithm` are null where no rule made it; they live
@@ -114,6 +114,7 @@ struct sluice_decision {
     int64_t retry_after_us; /* denied: when exactly this would pass; 0 if allowed */
     int64_t delay_us;       /* leaky bucket: hold the request this long */
     int64_t decided_at_us;  /* now, as the store's clock had it; SLUICE_NONE: it was not asked */
+    int64_t window_us; /* the rule's, or how long its bucket takes to fill; SLUICE_NONE: no rule */
 
     /* For a refund; nothing to read here. */
     int64_t charged_at_us; /* by the store's own clock; SLUICE_NONE: nothing was charged */

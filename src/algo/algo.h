@@ -44,8 +44,9 @@ struct sl_limit {
     int64_t capacity;    /* units; 0 lets nothing pass */
     int64_t window_us;   /* windows: their length. Buckets: 0 */
     int64_t token_ns;    /* buckets: the time of one token. Windows: 0 */
-    uint32_t token_form; /* buckets: sl_token_short(token_ns), kept at hand */
     uint64_t token_part; /* buckets: sl_token_part(token_ns), or 0: not worked out */
+    int64_t told_us;     /* what people are told: the window, or how long a bucket takes to fill */
+    uint32_t token_form; /* buckets: sl_token_short(token_ns), kept at hand */
     bool first_request;  /* fixed window: starts at a key's first charge */
 };
 

@@ -21,7 +21,7 @@ static bool make_room(struct sl_buffer *buffer, size_t more)
     return true;
 }
 
-void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text text)
+void sl_buffer_add_slowly(struct sl_buffer *buffer, struct sluice_text text)
 {
     if (text.len == 0 || buffer->failed)
         return;
@@ -33,17 +33,29 @@ void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text text)
     buffer->len += text.len;
 }
 
+/* The digits that end at `end`, two for every division; where they start. */
+static char *put_digits(char *end, uint64_t number)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    for (; number >= 100; number /= 100)
+        memcpy(end -= 2, pairs + 2 * (number % 100), 2);
+    if (number >= 10)
+        return memcpy(end - 2, pairs + 2 * number, 2);
+    *--end = (char)('0' + number);
+    return end;
+}
+
 void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number)
 {
     char digits[20];
-    size_t at = sizeof digits;
-    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while (rest /= 10);
+    char *end = digits + sizeof digits;
+    char *at = put_digits(end, number < 0 ? -(uint64_t)number : (uint64_t)number);
     if (number < 0)
-        digits[--at] = '-';
-    sl_buffer_add(buffer, (struct sluice_text){ digits + at, sizeof digits - at });
+        *--at = '-';
+    sl_buffer_add(buffer, (struct sluice_text){ at, (size_t)(end - at) });
 }
 
 void sl_buffer_release(struct sl_buffer *buffer)

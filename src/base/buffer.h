@@ -18,7 +18,21 @@ static inline struct sl_buffer sl_buffer(size_t most_bytes)
     return (struct sl_buffer){ .most = most_bytes };
 }
 
-void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text text);
+/* Where sl_buffer_add finds no room, or nothing to add. */
+void sl_buffer_add_slowly(struct sl_buffer *buffer, struct sluice_text text);
+
+/* Inline, because an answer is dozens of these and most texts are literals, whose
+ * length the compiler then knows. */
+static inline void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text text)
+{
+    if (text.len == 0 || text.len > buffer->room - buffer->len || buffer->failed) {
+        sl_buffer_add_slowly(buffer, text);
+        return;
+    }
+    memcpy(buffer->at + buffer->len, text.at, text.len);
+    buffer->len += text.len;
+}
+
 void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number);
 
 /* Empties it, keeps the memory. */

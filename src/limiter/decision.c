@@ -22,6 +22,7 @@ void sl_decision_nobody(enum sluice_reason reason, struct sluice_decision *out)
         .remaining = SLUICE_NONE,
         .reset_at_us = SLUICE_NONE,
         .decided_at_us = SLUICE_NONE,
+        .window_us = SLUICE_NONE,
         .charged_at_us = SLUICE_NONE,
     };
 }

@@ -41,6 +41,7 @@ static inline void sl_decision_show(const struct sl_bundle *bundle, const struct
         .retry_after_us = claim->answer.retry_after_us,
         .delay_us = bundle->allowed ? claim->answer.delay_us : 0,
         .decided_at_us = bundle->now_us + bundle->wall_shift_us,
+        .window_us = claim->limit.told_us,
         .charged_at_us = claim->charged ? claim->answer.as_of_us : SLUICE_NONE,
         .charged = claim->charged,
     };
@@ -63,6 +64,7 @@ static inline void sl_decision_once(const struct sl_once *once, const char *rule
     out->retry_after_us = answer->retry_after_us;
     out->delay_us = answer->allowed ? answer->delay_us : 0;
     out->decided_at_us = once->now_us + once->wall_shift_us;
+    out->window_us = once->limit->told_us;
     out->charged_at_us = answer->allowed ? answer->as_of_us : SLUICE_NONE;
     out->charged = answer->allowed;
 }

@@ -41,11 +41,14 @@ static void take_ip(struct sl_asker *asker, const struct sl_identity *identity)
     if (!asker->has_address)
         return;
     bool v4 = sl_address_is_v4(&asker->address);
-    struct sl_address cut =
-        sl_address_cut(&asker->address, v4 ? identity->ipv4_prefix : identity->ipv6_prefix);
+    uint32_t bits = v4 ? identity->ipv4_prefix : identity->ipv6_prefix;
     asker->request.ip =
         (struct sluice_text){ asker->ip, sl_address_print(&asker->address, asker->ip) };
-    asker->counted_ip_len = sl_address_print(&cut, asker->counted_ip);
+    asker->counted_ip = asker->request.ip;
+    if (bits == (v4 ? 32 : 128))
+        return;
+    struct sl_address cut = sl_address_cut(&asker->address, bits);
+    asker->counted_ip = (struct sluice_text){ asker->cut, sl_address_print(&cut, asker->cut) };
 }
 
 bool sl_asker_init(struct sl_asker *asker, const struct sl_ruleset *rules,
@@ -111,7 +114,7 @@ static void add_name(struct key_bytes *key, struct sluice_text name, uint64_t se
 static struct sluice_text counted_value(const struct sl_asker *asker, const struct sl_part *part)
 {
     if (part->attribute == SL_ATTR_IP && asker->has_address)
-        return (struct sluice_text){ asker->counted_ip, asker->counted_ip_len };
+        return asker->counted_ip;
     return sl_attribute_of(&asker->request, part);
 }
 

@@ -12,9 +12,9 @@ struct sl_asker {
     struct sl_address address;
     ptrdiff_t tier; /* -1: none, or not one of the rules' */
     char ip[SL_ADDRESS_PRINT_MAX];
-    char counted_ip[SL_ADDRESS_PRINT_MAX]; /* cut to the prefix that counts */
-    size_t counted_ip_len;
-    char *resource; /* room for the normalised resource */
+    char cut[SL_ADDRESS_PRINT_MAX];
+    struct sluice_text counted_ip; /* cut to the prefix that counts */
+    char *resource;                /* room for the normalised resource */
     size_t resource_room;
 };
 

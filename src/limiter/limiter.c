@@ -33,6 +33,7 @@ struct sl_limiter {
     struct sl_store *store;
     struct sl_asker asker;       /* who made the claims that were made last */
     struct sl_rule_seeds *seeds; /* by the rule's index */
+    struct sl_counts *counts;
 
     /* Room for CLAIMS_FREE and as many as there are rules: */
     const struct sl_rule **matched;
@@ -54,11 +55,13 @@ struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_stor
         return NULL;
     limiter->rules = rules;
     limiter->store = store;
+    limiter->counts = sl_counts_new(rules);
     limiter->seeds = calloc(rules->rule_count + 1, sizeof *limiter->seeds);
     limiter->explained = calloc(rules->rule_count + 1, sizeof *limiter->explained);
     limiter->matched = calloc(room, sizeof *limiter->matched);
     limiter->claims = calloc(room, sizeof *limiter->claims);
-    if (!limiter->seeds || !limiter->explained || !limiter->matched || !limiter->claims) {
+    if (!limiter->counts || !limiter->seeds || !limiter->explained || !limiter->matched ||
+        !limiter->claims) {
         sl_limiter_free(limiter);
         return NULL;
     }
@@ -72,6 +75,7 @@ void sl_limiter_free(struct sl_limiter *limiter)
     if (!limiter)
         return;
     sl_asker_release(&limiter->asker);
+    sl_counts_free(limiter->counts);
     free(limiter->seeds);
     free(limiter->explained);
     free(limiter->matched);
@@ -149,18 +153,27 @@ static enum sl_failure_policy file_policy(const struct sl_limiter *limiter)
     return limiter->rules->settings.on_store_failure;
 }
 
+/* Without a bundle. */
+static int answer_at_once(struct sl_limiter *limiter, const struct sluice_request *request,
+                          int status, struct sluice_decision *out)
+{
+    if (status == SLUICE_OK)
+        sl_decision_nobody(SLUICE_REASON_EXEMPT, out);
+    else
+        sl_decision_fail(file_policy(limiter), NULL, 0, out);
+    if (!request->peek)
+        sl_counts_decision(limiter->counts, out);
+    return status;
+}
+
 /* A bundle for the request; or its answer, where that needs no store. */
 static int take(struct sl_limiter *limiter, const struct sluice_request *request,
                 int64_t max_delay_us, struct sluice_decision *out)
 {
-    if (!sl_asker_init(&limiter->asker, limiter->rules, request)) {
-        sl_decision_fail(file_policy(limiter), NULL, 0, out);
-        return SLUICE_NO_MEMORY;
-    }
-    if (sl_asker_exempt(&limiter->asker, limiter->rules->whitelist)) {
-        sl_decision_nobody(SLUICE_REASON_EXEMPT, out);
-        return SLUICE_OK;
-    }
+    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+        return answer_at_once(limiter, request, SLUICE_NO_MEMORY, out);
+    if (sl_asker_exempt(&limiter->asker, limiter->rules->whitelist))
+        return answer_at_once(limiter, request, SLUICE_OK, out);
     if (max_delay_us == BY_THE_RULES && request->wait)
         max_delay_us = limiter->rules->settings.max_wait_us;
     size_t first = limiter->claim_count;
@@ -199,13 +212,32 @@ static int decide_taken(struct sl_limiter *limiter)
     return first_bad;
 }
 
-static int decide(struct sl_limiter *limiter, const struct sluice_request *request,
+/* Counts the bundles, once nothing changes their answers any more. */
+static void count_taken(struct sl_limiter *limiter)
+{
+    struct sl_counts *counts = limiter->counts;
+    const struct sl_bundle *end = limiter->bundles + limiter->bundle_count;
+    const struct ask *ask = limiter->asks;
+    for (const struct sl_bundle *bundle = limiter->bundles; bundle < end; bundle++, ask++)
+        if (!bundle->peek) {
+            sl_counts_decision(counts, ask->out);
+            sl_counts_bundle(counts, bundle, ask->rules);
+        }
+}
+
+static int answer(struct sl_limiter *limiter, const struct sluice_request *request,
                   int64_t max_delay_us, struct sluice_decision *out)
 {
     forget(limiter);
     int status = take(limiter, request, max_delay_us, out);
-    if (limiter->bundle_count)
-        status = decide_taken(limiter);
+    return limiter->bundle_count ? decide_taken(limiter) : status;
+}
+
+static int decide(struct sl_limiter *limiter, const struct sluice_request *request,
+                  int64_t max_delay_us, struct sluice_decision *out)
+{
+    int status = answer(limiter, request, max_delay_us, out);
+    count_taken(limiter);
     if (status != SLUICE_OK)
         forget(limiter); /* there is nothing to explain */
     return status;
@@ -235,26 +267,35 @@ int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_requ
         }
         int status = limiter->bundle_count ? decide_taken(limiter) : SLUICE_OK;
         first_bad = first_bad ? first_bad : status;
+        count_taken(limiter);
     }
     forget(limiter);
     return first_bad;
 }
 
+/* A charge without its reservation was given back: as if it had not been decided. */
+static int hold(struct sl_limiter *limiter, int64_t expiry_us, struct sluice_decision *out,
+                uint64_t *id)
+{
+    struct sl_bundle *bundle = &limiter->bundles[0];
+    bundle->status = limiter->store->ops->hold(limiter->store, bundle, expiry_us, id);
+    if (bundle->status != SLUICE_OK)
+        sl_decision_fail(file_policy(limiter), limiter->matched, limiter->claim_count, out);
+    return bundle->status;
+}
+
 int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *request,
                        int64_t expiry_us, struct sluice_decision *out, uint64_t *id)
 {
-    const struct sl_store_ops *ops = limiter->store->ops;
-    if (!ops->hold)
+    if (!limiter->store->ops->hold)
         return SLUICE_UNSUPPORTED;
     *id = 0;
-    int status = sl_limiter_decide(limiter, request, out);
-    if (status != SLUICE_OK || !out->charged)
-        return status;
-    status = ops->hold(limiter->store, &limiter->bundles[0], expiry_us, id);
-    if (status != SLUICE_OK) {
-        sl_decision_fail(file_policy(limiter), limiter->matched, limiter->claim_count, out);
+    int status = answer(limiter, request, BY_THE_RULES, out);
+    if (status == SLUICE_OK && out->charged)
+        status = hold(limiter, expiry_us, out, id);
+    count_taken(limiter);
+    if (status != SLUICE_OK)
         forget(limiter);
-    }
     return status;
 }
 
@@ -346,4 +387,14 @@ size_t sl_limiter_explain(struct sl_limiter *limiter, const struct sluice_explai
                             &limiter->explained[i]);
     *rows = limiter->explained;
     return limiter->claim_count;
+}
+
+const struct sl_counts *sl_limiter_counts(const struct sl_limiter *limiter)
+{
+    return limiter->counts;
+}
+
+void sl_limiter_inherit(struct sl_limiter *to, const struct sl_limiter *from)
+{
+    sl_counts_inherit(to->counts, from->counts);
 }

@@ -8,6 +8,7 @@
 #ifndef SL_LIMITER_LIMITER_H
 #define SL_LIMITER_LIMITER_H
 
+#include "limiter/counts.h"
 #include "rules/ruleset.h"
 #include "store/store.h"
 
@@ -61,5 +62,14 @@ size_t sl_limiter_explain(struct sl_limiter *limiter, const struct sluice_explai
 
 /* The same rules, row by row. */
 size_t sl_limiter_matched(const struct sl_limiter *limiter, const struct sl_rule *const **rules);
+
+/* What it has answered so far, peeks aside. Lives as long as the limiter; any
+ * thread may read it while another decides. */
+const struct sl_counts *sl_limiter_counts(const struct sl_limiter *limiter);
+
+/* Adds what `from` has counted to what `to` has, rules by their names: a limiter
+ * that takes the place of another goes on counting. For the thread that `to`
+ * decides in; `from` should not decide any more. */
+void sl_limiter_inherit(struct sl_limiter *to, const struct sl_limiter *from);
 
 #endif

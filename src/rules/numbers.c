@@ -66,6 +66,15 @@ static sl_u128 token_at(const struct sl_numbers *numbers, int32_t trust)
     return (numbers->token_n * 2000 + d - 1) / d;
 }
 
+/* A window that was written is told as it stands, whatever burst and trust make of
+ * the capacity. */
+static int64_t told_us(const struct sl_numbers *numbers, const struct sl_limit *limit)
+{
+    if (numbers->window_us)
+        return numbers->window_us;
+    return sl_div_ceil(limit->capacity * limit->token_ns, 1000);
+}
+
 void sl_numbers_limit(const struct sl_numbers *numbers, int32_t trust_thousandths,
                       struct sl_limit *out)
 {
@@ -77,6 +86,7 @@ void sl_numbers_limit(const struct sl_numbers *numbers, int32_t trust_thousandth
         out->token_ns = (int64_t)token_at(numbers, trust_thousandths);
         out->token_form = sl_token_short(out->token_ns);
         out->token_part = sl_token_part(out->token_ns);
+        out->told_us = told_us(numbers, out);
     }
 }
 
@@ -118,6 +128,7 @@ const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers
         return "the numbers, multiplied, have too many digits to be exact; use rounder ones";
 
     struct sl_numbers numbers = {
+        .window_us = in->window_us,
         .capacity_n = capacity.n,
         .capacity_d = capacity.d,
         .token_n = token.n,
@@ -140,6 +151,7 @@ const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers
     } else {
         numbers.limit.window_us = in->window_us;
     }
+    numbers.limit.told_us = told_us(&numbers, &numbers.limit);
     *out = numbers;
     return NULL;
 }

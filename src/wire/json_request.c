@@ -8,7 +8,6 @@
 
 #include "algo/algo.h"
 #include "base/number.h"
-#include "wire/json_scan.h"
 
 enum type { TEXT, COST, TRUST, TIME, FLAG };
 
@@ -49,12 +48,13 @@ static const struct member {
 enum { MEMBER_COUNT = sizeof members / sizeof *members };
 
 struct reader {
-    struct sl_json_scan scan;
+    struct sl_json_scan *scan;
     struct sl_json_room *room;
     struct sluice_request request;
     uint32_t seen; /* bit i: members[i] */
 };
 
+/* It is JSON, but no request. */
 static bool fail(struct reader *reader, const char *format, struct sluice_text name,
                  const char *more)
 {
@@ -62,6 +62,7 @@ static bool fail(struct reader *reader, const char *format, struct sluice_text n
     while (name.len > 64 && shown && sl_utf8_continues(name.at[shown]))
         shown--; /* not in the middle of a character */
     snprintf(reader->room->error, sizeof reader->room->error, format, shown, name.at, more);
+    reader->room->unfit = true;
     return false;
 }
 
@@ -179,13 +180,13 @@ static bool read_other(struct reader *reader, struct sluice_text name, enum sl_j
 static bool read_member(struct reader *reader)
 {
     struct sluice_text name, value = { 0 };
-    if (!sl_json_string(&reader->scan, &name))
+    if (!sl_json_string(reader->scan, &name))
         return false;
-    if (!sl_json_take(&reader->scan, ':')) {
-        reader->scan.error = "expected `:` behind a member's name";
+    if (!sl_json_take(reader->scan, ':')) {
+        reader->scan->error = "expected `:` behind a member's name";
         return false;
     }
-    enum sl_json_kind kind = sl_json_scalar(&reader->scan, &value);
+    enum sl_json_kind kind = sl_json_scalar(reader->scan, &value);
     if (kind == SL_JSON_BAD)
         return false;
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
@@ -201,44 +202,66 @@ static bool read_member(struct reader *reader)
     return read_other(reader, name, kind, value);
 }
 
+/* Something else than an object where one should be: a value of the wrong type, or
+ * no JSON at all? */
+static bool refuse_other(struct reader *reader)
+{
+    struct sl_json_scan value = *reader->scan;
+    struct sluice_text text;
+    reader->room->unfit = sl_json_scalar(&value, &text) != SL_JSON_BAD;
+    reader->scan->error = "expected a JSON object, as in {\"user\": \"u1\"}";
+    return false;
+}
+
 static bool read_object(struct reader *reader)
 {
-    struct sl_json_scan *scan = &reader->scan;
-    if (!sl_json_take(scan, '{')) {
-        scan->error =
-            "expected a JSON object, as in {\"at_us\": 1700000000000000, \"user\": \"u1\"}";
-        return false;
-    }
-    if (!sl_json_take(scan, '}')) {
-        do {
-            if (!read_member(reader))
-                return false;
-        } while (sl_json_take(scan, ','));
-        if (!sl_json_take(scan, '}')) {
-            scan->error = "expected `,` or `}`";
+    struct sl_json_scan *scan = reader->scan;
+    if (!sl_json_take(scan, '{'))
+        return refuse_other(reader);
+    if (sl_json_take(scan, '}'))
+        return true;
+    do {
+        if (!read_member(reader))
             return false;
-        }
-    }
-    sl_json_skip_space(scan);
-    if (scan->at != scan->end)
-        scan->error = "there is something behind the object";
-    return scan->at == scan->end;
+    } while (sl_json_take(scan, ','));
+    if (sl_json_take(scan, '}'))
+        return true;
+    scan->error = "expected `,` or `}`";
+    return false;
+}
+
+static bool fail_here(const struct sl_json_scan *scan, struct sl_json_room *room)
+{
+    snprintf(room->error, sizeof room->error, "byte %zu: %s", (size_t)(scan->at - scan->start) + 1,
+             scan->error);
+    return false;
+}
+
+bool sl_json_next_request(struct sl_json_scan *scan, struct sl_json_room *room,
+                          struct sluice_request *out)
+{
+    struct reader reader = { .scan = scan, .room = room, .request = sluice_request() };
+    room->error[0] = 0;
+    room->unfit = false;
+    if (!read_object(&reader))
+        return scan->error ? fail_here(scan, room) : false;
+    reader.request.others = room->others;
+    *out = reader.request;
+    return true;
 }
 
 bool sl_json_read_request(char *text, size_t len, struct sl_json_room *room,
                           struct sluice_request *out)
 {
-    struct reader reader = { .scan = { .at = text, .end = text + len },
-                             .room = room,
-                             .request = sluice_request() };
-    room->error[0] = 0;
-    if (!read_object(&reader)) {
-        if (reader.scan.error && !room->error[0])
-            snprintf(room->error, sizeof room->error, "byte %zu: %s",
-                     (size_t)(reader.scan.at - text) + 1, reader.scan.error);
+    struct sl_json_scan scan = sl_json_scan(text, len);
+    struct sluice_request request;
+    if (!sl_json_next_request(&scan, room, &request))
         return false;
+    sl_json_skip_space(&scan);
+    if (scan.at != scan.end) {
+        scan.error = "there is something behind the object";
+        return fail_here(&scan, room);
     }
-    reader.request.others = room->others;
-    *out = reader.request;
+    *out = request;
     return true;
 }

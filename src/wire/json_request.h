@@ -6,7 +6,7 @@
 #ifndef SL_WIRE_JSON_REQUEST_H
 #define SL_WIRE_JSON_REQUEST_H
 
-#include "base/text.h"
+#include "wire/json_scan.h"
 
 enum { SL_JSON_OTHERS_MAX = 64, SL_JSON_ERROR_MAX = 160 };
 
@@ -14,12 +14,19 @@ enum { SL_JSON_OTHERS_MAX = 64, SL_JSON_ERROR_MAX = 160 };
 struct sl_json_room {
     struct sluice_attribute others[SL_JSON_OTHERS_MAX];
     char error[SL_JSON_ERROR_MAX];
+    bool unfit; /* on a failure: it was JSON so far, but not a request for its types, ranges,
+                   names or number of members */
 };
 
 /* Reads one object out of `text`, which is used up: *out points into it and
  * into *room. Null is "not given". False: room->error says what is wrong, and
  * *out is untouched. */
 bool sl_json_read_request(char *text, size_t len, struct sl_json_room *room,
+                          struct sluice_request *out);
+
+/* The same for one object among others, in an array: the scan goes on behind it.
+ * Places in an error count from the scan's start. */
+bool sl_json_next_request(struct sl_json_scan *scan, struct sl_json_room *room,
                           struct sluice_request *out);
 
 /* A decimal from 0 to 1 in thousandths, rounded down. */

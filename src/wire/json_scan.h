@@ -6,10 +6,16 @@
 #include "base/text.h"
 
 struct sl_json_scan {
+    const char *start; /* places in messages count from here */
     char *at;
     char *end;
     const char *error; /* the first one; NULL while all is well */
 };
+
+static inline struct sl_json_scan sl_json_scan(char *text, size_t len)
+{
+    return (struct sl_json_scan){ .start = text, .at = text, .end = text + len };
+}
 
 enum sl_json_kind {
     SL_JSON_BAD, /* see error */

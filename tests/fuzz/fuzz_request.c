@@ -3,6 +3,7 @@
  *   what we accept, jansson accepts too, with the same values;
  *   an object that jansson accepts we accept too, or refuse for its meaning
  *   (a type, a range, too many members), and rightly so;
+ *   the same for arrays of them, object by object;
  *   every error and every decision is printed as JSON that jansson reads.
  *
  * Where the two may differ: jansson refuses numbers beyond its own types and
@@ -251,34 +252,92 @@ static bool may_differ(const json_error_t *error)
     return code == json_error_null_byte_in_key || code == json_error_numeric_overflow;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
-{
-    static struct sl_json_room room;
-    struct sluice_request request;
-    json_error_t error;
-    char *text = malloc(len ? len : 1); /* exactly as long: reading further is seen */
-    SL_CHECK(text != NULL);
-    if (len)
-        memcpy(text, bytes, len);
-    json_t *json =
-        json_loadb((const char *)bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    bool zero_byte = memchr(text, 0, len) != NULL;
-    bool accepted = sl_json_read_request(text, len, &room, &request);
+/* ---- one object, and an array of them ---------------------------------------------- */
 
-    if (json_is_object(json) && !zero_byte) {
-        enum legal legal = legal_object(json);
-        SL_CHECK(accepted || room.error[0] == '`');
+struct read {
+    json_t *json; /* as jansson has it, or NULL */
+    json_error_t error;
+    bool zero_byte; /* jansson may swallow it */
+};
+
+/* *text, exactly as long, so that reading further is seen. */
+static struct read read_bytes(const uint8_t *bytes, size_t len, char **text)
+{
+    struct read read;
+    *text = malloc(len ? len : 1);
+    SL_CHECK(*text != NULL);
+    if (len)
+        memcpy(*text, bytes, len);
+    read.zero_byte = memchr(*text, 0, len) != NULL;
+    read.json =
+        json_loadb((const char *)bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &read.error);
+    return read;
+}
+
+static struct sl_json_room room;
+
+static void check_object(const struct read *read, char *text, size_t len)
+{
+    struct sluice_request request;
+    bool accepted = sl_json_read_request(text, len, &room, &request);
+    if (read->json && !read->zero_byte)
+        SL_CHECK(accepted || room.unfit);
+    if (json_is_object(read->json) && !read->zero_byte) {
+        enum legal legal = legal_object(read->json);
         SL_CHECK(legal == UNKNOWN || accepted == (legal == YES));
     }
     if (accepted) {
-        SL_CHECK(json_is_object(json) || (!json && may_differ(&error)));
-        if (json)
-            compare(&request, json);
+        SL_CHECK(json_is_object(read->json) || (!read->json && may_differ(&read->error)));
+        if (read->json)
+            compare(&request, read->json);
         decide(&request);
     } else {
         check_error(&room);
     }
-    json_decref(json);
-    free(text);
+}
+
+static enum legal legal_element(json_t *value)
+{
+    return json_is_object(value) ? legal_object(value) : NO;
+}
+
+/* Element by element, up to the first that is refused. */
+static void check_array(const struct read *read, char *text, size_t len)
+{
+    struct sl_json_scan scan = sl_json_scan(text, len);
+    bool told = json_is_array(read->json) && !read->zero_byte;
+    size_t count = 0;
+    if (!sl_json_take(&scan, '[') || sl_json_take(&scan, ']'))
+        return;
+    do {
+        struct sluice_request request;
+        bool accepted = sl_json_next_request(&scan, &room, &request);
+        json_t *value = told ? json_array_get(read->json, count++) : NULL;
+        SL_CHECK(!told || value);
+        enum legal legal = told ? legal_element(value) : UNKNOWN;
+        SL_CHECK(legal == UNKNOWN || accepted == (legal == YES));
+        SL_CHECK(accepted || room.unfit || !told);
+        if (!accepted) {
+            check_error(&room);
+            return;
+        }
+        if (told)
+            compare(&request, value);
+    } while (sl_json_take(&scan, ','));
+    bool ended = sl_json_take(&scan, ']');
+    SL_CHECK(!told || (ended && count == json_array_size(read->json)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    static void (*const checks[])(const struct read *, char *, size_t) = { check_object,
+                                                                           check_array };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        char *text;
+        struct read read = read_bytes(bytes, len, &text);
+        checks[i](&read, text, len);
+        json_decref(read.json);
+        free(text);
+    }
     return 0;
 }

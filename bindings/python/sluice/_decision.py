@@ -82,14 +82,15 @@ class Decision(NamedTuple):
     retry_after_us  denied: when exactly this would pass; 0 if allowed; None: never
     delay_us        leaky bucket: hold the request this long
     decided_at_us   now, as the store's clock had it; None: it was not asked
+    window_us       the rule's window, or how long its bucket takes to fill, or None
     cost            what was asked for
     status          0, or the (negative) failure behind store_unavailable
     rules           Explained for each rule that matched, from Limiter.explain; else None
     charged_at_us, charged    for a refund
 
     Times are microseconds, since 1970 for those that end in `_at_us`. `reset_at`
-    and `decided_at` are the same as aware datetimes, `retry_after` and `delay` as
-    timedeltas.
+    and `decided_at` are the same as aware datetimes, `retry_after`, `delay` and
+    `window` as timedeltas.
     """
 
     allowed: bool
@@ -102,6 +103,7 @@ class Decision(NamedTuple):
     retry_after_us: Optional[int]
     delay_us: int
     decided_at_us: Optional[int]
+    window_us: Optional[int]
     cost: int
     status: int
     rules: Optional[Tuple[Explained, ...]]
@@ -134,6 +136,11 @@ class Decision(NamedTuple):
     def delay(self) -> timedelta:
         """Leaky bucket: how long to hold the request."""
         return timedelta(microseconds=self.delay_us)
+
+    @property
+    def window(self) -> Optional[timedelta]:
+        """The rule's window, or how long its bucket takes to fill; None: there is no rule."""
+        return _span(self.window_us)
 
     def as_dict(self) -> dict:
         """The decision as it stands in Sluice's JSON, field by field: times in
@@ -193,7 +200,7 @@ def decision_of(raw: tuple, names: Names, cost: int, status: int = _native.OK,
     """A decision out of what DECISION.unpack gave. The hottest function here: the
     tests for NONE (-1) are written out."""
     (allowed, reason, rule, algorithm, limit, remaining, reset_at_us, retry_after_us, delay_us,
-     decided_at_us, charged_at_us, charged) = raw
+     decided_at_us, window_us, charged_at_us, charged) = raw
     return _make(Decision, (
         allowed, names[rule], names[algorithm], _reasons[reason],
         None if limit == -1 else limit,
@@ -202,6 +209,7 @@ def decision_of(raw: tuple, names: Names, cost: int, status: int = _native.OK,
         None if retry_after_us == -1 else retry_after_us,
         delay_us,
         None if decided_at_us == -1 else decided_at_us,
+        None if window_us == -1 else window_us,
         cost, status, rules,
         None if charged_at_us == -1 else charged_at_us,
         charged))
@@ -215,7 +223,8 @@ def refund_bytes(decision: Decision) -> ctypes.Array:
     packed = _native.DECISION.pack(
         decision.allowed, 0, 0, 0, _number(decision.limit), _number(decision.remaining),
         _number(decision.reset_at_us), _number(decision.retry_after_us), decision.delay_us,
-        _number(decision.decided_at_us), _number(decision.charged_at_us), decision.charged)
+        _number(decision.decided_at_us), _number(decision.window_us),
+        _number(decision.charged_at_us), decision.charged)
     return _native.DecisionBytes.from_buffer_copy(packed)
 
 

@@ -75,13 +75,14 @@ class Decision(ctypes.Structure):
         ("retry_after_us", c_int64),
         ("delay_us", c_int64),
         ("decided_at_us", c_int64),
+        ("window_us", c_int64),
         ("charged_at_us", c_int64),
         ("charged", c_uint64),
     ]
 
 
 # The same, read in one go: reading field by field costs as much as the whole call.
-DECISION = struct.Struct("@?iPPqqqqqqqQ")
+DECISION = struct.Struct("@?iPPqqqqqqqqQ")
 DecisionBytes = c_char * DECISION.size
 
 

@@ -69,6 +69,7 @@ def test_the_decision_has_the_fields_of_the_json(limit):
                                     ) // timedelta(microseconds=1)
     assert abs(decision.decided_at - before) < timedelta(seconds=5)
     assert decision.decided_at < decision.reset_at
+    assert decision.window == timedelta(microseconds=decision.window_us) >= timedelta(seconds=1)
 
 
 def test_a_denial_says_when_to_come_back(limit):

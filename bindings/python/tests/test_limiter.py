@@ -108,6 +108,7 @@ def test_who_is_exempt_and_what_no_rule_matches(limiter):
     exempt = limiter.decide(resource="/api/x", user="root")
     assert (exempt.allowed, exempt.reason, exempt.rule) == (True, "exempt", None)
     assert exempt.limit is exempt.remaining is exempt.reset_at is exempt.reset_at_us is None
+    assert exempt.window is exempt.window_us is None
     assert exempt.decided_at is None and exempt.retry_after == timedelta(0)
     assert limiter.decide(resource="/other").reason == "no_rule"
     assert limiter.decide().reason == "no_rule"

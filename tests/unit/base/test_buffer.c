@@ -37,6 +37,36 @@ static void numbers_are_written_whole(void **unused)
     }
 }
 
+static void numbers_of_every_length_are_written_whole(void **unused)
+{
+    (void)unused;
+    struct sl_buffer buffer = sl_buffer(100);
+    for (uint64_t power = 1; power < UINT64_C(1000000000000000000); power *= 10)
+        for (int64_t off = -1; off <= 101; off++) {
+            char wanted[64];
+            int64_t number = (int64_t)power + off;
+            snprintf(wanted, sizeof wanted, "%" PRId64 "%" PRId64, number, -number);
+            sl_buffer_clear(&buffer);
+            sl_buffer_add_i64(&buffer, number);
+            sl_buffer_add_i64(&buffer, -number);
+            SAME_TEXT(wanted, written(&buffer), wanted);
+        }
+    sl_buffer_release(&buffer);
+}
+
+static void a_number_that_does_not_fit_is_not_written_in_part(void **unused)
+{
+    (void)unused;
+    struct sl_buffer buffer = sl_buffer(4);
+    sl_buffer_add_i64(&buffer, 12);
+    sl_buffer_add_i64(&buffer, 345);
+    assert_true(buffer.failed);
+    SAME_TEXT("the first", written(&buffer), "12");
+    sl_buffer_add_i64(&buffer, 6);
+    SAME_TEXT("nothing behind a gap", written(&buffer), "12");
+    sl_buffer_release(&buffer);
+}
+
 static void it_grows_to_its_ceiling_and_not_beyond(void **unused)
 {
     (void)unused;
@@ -91,6 +121,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CLAIM(what_is_added_stands_in_order),
         CLAIM(numbers_are_written_whole),
+        CLAIM(numbers_of_every_length_are_written_whole),
+        CLAIM(a_number_that_does_not_fit_is_not_written_in_part),
         CLAIM(it_grows_to_its_ceiling_and_not_beyond),
         CLAIM(what_does_not_fit_is_dropped_and_so_is_the_rest),
         CLAIM(a_piece_larger_than_all_before_fits),

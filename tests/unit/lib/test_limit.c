@@ -120,6 +120,7 @@ static void texts_are_copied(void **unused)
     assert_string_equal(decision.rule, "short-lived");
     assert_string_equal(decision.algorithm, "token_bucket");
     assert_int_equal(decision.limit, 6);
+    assert_int_equal(decision.window_us, 12 * S);
     assert_int_equal(decision.reset_at_us, model.now_us + model.wall_shift_us + 12 * S);
 }
 

@@ -17,6 +17,7 @@ static inline void assert_same_decision(const char *row, const struct sluice_dec
     SAME(row, a->retry_after_us, b->retry_after_us);
     SAME(row, a->delay_us, b->delay_us);
     SAME(row, a->decided_at_us, b->decided_at_us);
+    SAME(row, a->window_us, b->window_us);
     SAME(row, a->charged_at_us, b->charged_at_us);
     SAME(row, a->charged, b->charged);
 }

@@ -14,7 +14,7 @@ static void a_bundle_of_one_is_summarised_as_its_claim_shows(void **unused)
         bool allowed = i & 1, charged = i & 2, has_reset = i & 4;
         struct sl_claim claim = {
             .algo = &sl_leaky_bucket,
-            .limit = { .capacity = 9 },
+            .limit = { .capacity = 9, .told_us = 11 * S },
             .allowed = allowed,
             .charged = charged,
             .answer = { .allowed = allowed,
@@ -37,6 +37,7 @@ static void a_bundle_of_one_is_summarised_as_its_claim_shows(void **unused)
         assert_int_equal(shown.reset_at_us, has_reset ? 68 * S : SLUICE_NONE);
         assert_int_equal(shown.charged_at_us, charged ? 61 * S : SLUICE_NONE);
         assert_int_equal(shown.delay_us, allowed ? 4 : 0);
+        assert_int_equal(shown.window_us, 11 * S);
         assert_same_decision("one", &shown, &summarised);
     }
 }

@@ -72,6 +72,7 @@ static void assert_nobody_decided(const struct sluice_decision *decision, enum s
     assert_int_equal(decision->reset_at_us, SLUICE_NONE);
     assert_int_equal(decision->retry_after_us, 0);
     assert_int_equal(decision->delay_us, 0);
+    assert_int_equal(decision->window_us, SLUICE_NONE);
 }
 
 #define FIXED "algorithm: fixed_window, "
@@ -315,6 +316,36 @@ static void trust_counts_where_a_rule_is_adaptive(void **unused)
     assert_int_equal(ASK(.cost = 0, .trust_thousandths = 1000).limit, 10);
 }
 
+static void a_decision_tells_the_window_of_the_rule_it_shows(void **unused)
+{
+    (void)unused;
+    use("tiers: { pro: { scale: 10 } }\n"
+        "rules: [{ name: minute, " FIXED "resource: /w, per: user, limit: 3/m },\n"
+        "        { name: hour, " FIXED "resource: /w, per: user, limit: 4/h },\n"
+        "        { name: bucket, algorithm: token_bucket, resource: /b, per: user, capacity: 100,\n"
+        "          refill_rate: 10, burst_allowance: 1.5, adaptive: true,\n"
+        "          tiers: { pro: { refill_rate: 50 } } },\n"
+        "        { name: whole, algorithm: token_bucket, resource: /c, per: user, limit: 100/90s,\n"
+        "          burst_allowance: 2, adaptive: true }]\n");
+    struct sluice_decision decision = ASK(.resource = SL_TEXT("/w"));
+    assert_string_equal(decision.rule, "minute");
+    assert_int_equal(decision.window_us, 60 * S);
+    decision = ASK(.resource = SL_TEXT("/w"), .at_us = 61 * S, .cost = 2);
+    assert_string_equal(decision.rule, "minute"); /* a tie */
+    decision = ASK(.resource = SL_TEXT("/w"), .at_us = 61 * S, .cost = 2);
+    assert_string_equal(decision.rule, "hour");
+    assert_false(decision.allowed);
+    assert_int_equal(decision.window_us, 3600 * S);
+    assert_int_equal(ASK(.resource = SL_TEXT("/b")).window_us, 15 * S);
+    decision = ASK(.resource = SL_TEXT("/b"), .tier = SL_TEXT("pro"));
+    assert_int_equal(decision.limit, 1500);
+    assert_int_equal(decision.window_us, 30 * S);
+    decision = ASK(.resource = SL_TEXT("/b"), .trust_thousandths = 1000);
+    assert_int_equal(decision.limit, 300);
+    assert_int_equal(decision.window_us, 20000001); /* 300 of 66666667 ns, rounded up */
+    assert_int_equal(ASK(.resource = SL_TEXT("/c"), .trust_thousandths = 1000).window_us, 90 * S);
+}
+
 static void an_edit_of_the_rules_keeps_what_was_counted(void **unused)
 {
     (void)unused;
@@ -371,6 +402,7 @@ int main(void)
         CLAIM(a_missing_identity_skips_the_rule_or_denies),
         CLAIM(a_block_has_its_own_reason),
         CLAIM(trust_counts_where_a_rule_is_adaptive),
+        CLAIM(a_decision_tells_the_window_of_the_rule_it_shows),
         CLAIM(an_edit_of_the_rules_keeps_what_was_counted),
         CLAIM(a_resource_of_any_length_is_matched),
     };

@@ -45,6 +45,7 @@ static void a_failing_store_is_answered_by_the_rules_policy(void **unused)
         SAME(rows[i].yaml, decision.allowed, rows[i].denied_by == NULL);
         SAME(rows[i].yaml, decision.reason, SLUICE_REASON_STORE);
         SAME(rows[i].yaml, decision.remaining, SLUICE_NONE);
+        SAME(rows[i].yaml, decision.window_us, SLUICE_NONE);
         SAME_TEXT(rows[i].yaml, sl_text(decision.rule), rows[i].denied_by);
         sl_limiter_free(lone);
         sl_ruleset_free(own);

@@ -1,5 +1,7 @@
 #include "rules/address.h"
 
+#include <arpa/inet.h>
+
 #include "unit/base/unit.h"
 
 static struct sl_address address_of(const char *text)
@@ -194,6 +196,32 @@ static void what_is_no_network_is_refused(void **unused)
     }
 }
 
+/* The C library's own printing is the second opinion; addresses are made so that
+ * runs of zeros are common. */
+static void printing_agrees_with_the_c_library(void **unused)
+{
+    (void)unused;
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 200000; i++) {
+        struct sl_address address, again;
+        char ours[SL_ADDRESS_PRINT_MAX], theirs[SL_ADDRESS_PRINT_MAX];
+        for (size_t j = 0; j < 16; j++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            address.byte[j] = random >> 60 < 10 ? 0 : (uint8_t)(random >> 32);
+        }
+        if (i % 7 == 0)
+            memcpy(address.byte, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+        print(&address, ours);
+        bool v4 = sl_address_is_v4(&address);
+        inet_ntop(v4 ? AF_INET : AF_INET6, address.byte + (v4 ? 12 : 0), theirs, sizeof theirs);
+        assert_string_equal(ours, theirs);
+        assert_true(sl_address_parse(sl_text(ours), &again));
+        assert_memory_equal(&again, &address, sizeof address);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -202,6 +230,7 @@ int main(void)
         CLAIM(an_address_is_cut_to_the_prefix_it_counts_by),
         CLAIM(a_network_has_what_shares_its_prefix),
         CLAIM(what_is_no_network_is_refused),
+        CLAIM(printing_agrees_with_the_c_library),
     };
     return RUN(tests);
 }

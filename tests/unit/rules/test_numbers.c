@@ -121,6 +121,47 @@ static void numbers_are_composed_exactly(void **unused)
     }
 }
 
+static void people_are_told_the_window_or_how_long_the_bucket_takes_to_fill(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *what;
+        struct given given;
+        int32_t trust;
+        int64_t told_us;
+    } rows[] = {
+        { "a window", { FIXED, 100, S }, 0, S },
+        { "scaled", { COUNTER, 100, 60 * S, .scale = "2.5" }, 0, 60 * S },
+        { "trusted", { LOG, 100, 60 * S, .adaptive = true }, 1000, 60 * S },
+        { "a bucket's window", { TOKEN, 100, 60 * S }, 0, 60 * S },
+        { "7 in a second: 7 · 142857143 ns are more", { LEAKY, 7, S }, 0, S },
+        { "the window beside a rate", { TOKEN, 100, 60 * S, "10" }, 0, 60 * S },
+        { "a bucket's window, trusted", { TOKEN, 100, 60 * S, .adaptive = true }, 1000, 60 * S },
+        { "a bucket's window, with a burst", { TOKEN, 9, 60 * S, .burst = "1.5" }, 0, 60 * S },
+        { "capacity by rate", { TOKEN, 100, .rate = "10" }, 0, 10 * S },
+        { "the example", { TOKEN, 100, .rate = "10", .burst = "1.5" }, 0, 15 * S },
+        { "both scaled", { TOKEN, 100, .rate = "10", .scale = "10" }, 0, 10 * S },
+        { "rounded up to a microsecond", { TOKEN, 5, .rate = "0.083" }, 0, 60240964 },
+        { "trust: 200 of 66666667 ns",
+          { TOKEN, 100, .rate = "10", .adaptive = true },
+          1000,
+          13333334 },
+        { "trust that does not matter", { TOKEN, 100, .rate = "10" }, 0, 10 * S },
+        { "a nanosecond", { TOKEN, 1, .rate = "1000000000" }, 0, 1 },
+        { "nothing", { TOKEN, 1, .rate = "1", .scale = "0.5" }, 0, 0 },
+        { "almost 90 days", { TOKEN, 1, .rate = "0.000000129" }, 0, 7751937984497 },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_numbers_in in = in_of(&rows[i].given);
+        struct sl_numbers numbers;
+        struct sl_limit limit;
+        if (sl_numbers_compose(&in, &numbers))
+            fail_msg("%s", rows[i].what);
+        sl_numbers_limit(&numbers, rows[i].trust, &limit);
+        SAME(rows[i].what, limit.told_us, rows[i].told_us);
+    }
+}
+
 static const struct {
     struct given given;
     bool good;
@@ -250,6 +291,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM(numbers_are_composed_exactly),
+        CLAIM(people_are_told_the_window_or_how_long_the_bucket_takes_to_fill),
         CLAIM(what_a_state_cannot_hold_is_refused),
         CLAIM(a_capacity_above_all_trust_is_known_beforehand),
         CLAIM(no_trust_is_no_trust),

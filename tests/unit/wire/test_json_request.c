@@ -29,6 +29,7 @@ static void assert_refused(const char *json, const char *error)
     SAME(json, read_bytes(sl_text(json), &request), false);
     SAME(json, request.cost, 4711);
     SAME_TEXT(json, sl_text(room.error), error);
+    SAME(json, room.unfit, error[0] == '`'); /* else it names the byte where JSON ends */
 }
 
 static void every_member_goes_to_its_place(void **unused)
@@ -202,6 +203,102 @@ static void what_is_no_object_is_refused_with_its_place(void **unused)
     }
     struct sluice_request request;
     assert_false(read_bytes(SL_TEXT("{}\0"), &request));
+    assert_false(room.unfit);
+}
+
+#define OBJECT_WANTED "expected a JSON object, as in {\"user\": \"u1\"}"
+
+static void json_that_is_no_object_is_unfit_and_other_text_is_not_json(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text, *error;
+        bool unfit;
+    } rows[] = {
+        { "[]", "byte 1: " OBJECT_WANTED, true },
+        { " \"a\"", "byte 2: " OBJECT_WANTED, true },
+        { "\"\\u00e9\"", "byte 1: " OBJECT_WANTED, true },
+        { "-1.5e3", "byte 1: " OBJECT_WANTED, true },
+        { "true", "byte 1: " OBJECT_WANTED, true },
+        { "false", "byte 1: " OBJECT_WANTED, true },
+        { "null", "byte 1: " OBJECT_WANTED, true },
+        { "", "byte 1: " OBJECT_WANTED, false },
+        { "  ", "byte 3: " OBJECT_WANTED, false },
+        { "x", "byte 1: " OBJECT_WANTED, false },
+        { "}", "byte 1: " OBJECT_WANTED, false },
+        { "nul", "byte 1: " OBJECT_WANTED, false },
+        { "01", "byte 1: " OBJECT_WANTED, false },
+        { "\"a", "byte 1: " OBJECT_WANTED, false },
+        { "\xef\xbb\xbf{}", "byte 1: " OBJECT_WANTED, false },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sluice_request request;
+        SAME(rows[i].text, read_bytes(sl_text(rows[i].text), &request), false);
+        SAME_TEXT(rows[i].text, sl_text(room.error), rows[i].error);
+        SAME(rows[i].text, room.unfit, rows[i].unfit);
+    }
+}
+
+/* Reads `[{…}, {…}]` as far as it is good; the number of requests. */
+static int read_array(const char *json, struct sl_json_scan *scan, struct sluice_request *last)
+{
+    int count = 0;
+    free(copy);
+    copy = strdup(json);
+    assert_non_null(copy);
+    *scan = sl_json_scan(copy, strlen(json));
+    assert_true(sl_json_take(scan, '['));
+    do {
+        if (!sl_json_next_request(scan, &room, last))
+            return count;
+        count++;
+    } while (sl_json_take(scan, ','));
+    return count;
+}
+
+static void one_object_after_another_is_read_off_an_array(void **unused)
+{
+    (void)unused;
+    struct sl_json_scan scan;
+    struct sluice_request last;
+    assert_int_equal(
+        read_array("[{\"user\":\"a\",\"cost\":2,\"x\":1} , {\"user\":\"b\", \"y\": \"z\"}\n] 7",
+                   &scan, &last),
+        2);
+    SAME_TEXT("user", last.user, "b");
+    assert_int_equal(last.cost, 1); /* nothing is left of the one before */
+    assert_int_equal(last.other_count, 1);
+    SAME_TEXT("name", last.others[0].name, "y");
+    assert_true(sl_json_take(&scan, ']'));
+    SAME_TEXT("behind", ((struct sluice_text){ scan.at, (size_t)(scan.end - scan.at) }), " 7");
+    assert_null(scan.error);
+}
+
+static void what_is_wrong_in_an_array_is_said_with_its_place_in_the_whole(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *json, *error;
+        int good;
+        bool unfit;
+    } rows[] = {
+        { "[{},{\"a\":tru}]", "byte 10: expected a string, a number, true, false or null", 1,
+          false },
+        { "[{}, {} {}]", "", 2, false }, /* the array's reader sees it */
+        { "[{},]", "byte 5: " OBJECT_WANTED, 1, false },
+        { "[{}, 7]", "byte 6: " OBJECT_WANTED, 1, true },
+        { "[[{}]]", "byte 2: " OBJECT_WANTED, 0, true },
+        { "[{\"cost\":1},{\"cost\":-1}]", COST_WANTED, 1, true },
+        { "[{\"user\":1},{\"user\":1}]", "", 2, false }, /* twice, but not in one */
+        { "[{},{", "byte 6: expected a string", 1, false },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_json_scan scan;
+        struct sluice_request last;
+        SAME(rows[i].json, read_array(rows[i].json, &scan, &last), rows[i].good);
+        SAME_TEXT(rows[i].json, sl_text(room.error), rows[i].error);
+        SAME(rows[i].json, room.unfit, rows[i].unfit);
+    }
 }
 
 static void a_member_given_twice_is_refused(void **unused)
@@ -349,6 +446,9 @@ int main(void)
         CLAIM(attributes_are_texts_as_written),
         CLAIM(a_value_of_the_wrong_type_or_range_is_refused),
         CLAIM(what_is_no_object_is_refused_with_its_place),
+        CLAIM(json_that_is_no_object_is_unfit_and_other_text_is_not_json),
+        CLAIM(one_object_after_another_is_read_off_an_array),
+        CLAIM(what_is_wrong_in_an_array_is_said_with_its_place_in_the_whole),
         CLAIM(a_member_given_twice_is_refused),
         CLAIM(sixty_four_attributes_have_room),
         CLAIM(a_long_name_is_cut_in_an_error),

@@ -11,11 +11,6 @@ static char *copy_of(struct sluice_text text)
     return copy;
 }
 
-static struct sl_json_scan scan_of(char *text, size_t len)
-{
-    return (struct sl_json_scan){ .at = text, .end = text + len };
-}
-
 struct string {
     struct sluice_text json; /* without the quotes */
     struct sluice_text text;
@@ -53,7 +48,7 @@ static void a_string_is_unescaped(void **unused)
     (void)unused;
     for (size_t i = 0; i < COUNT(strings); i++) {
         char *copy = copy_of(strings[i].json);
-        struct sl_json_scan scan = scan_of(copy, strings[i].json.len);
+        struct sl_json_scan scan = sl_json_scan(copy, strings[i].json.len);
         struct sluice_text text = { 0 };
         SAME(strings[i].json.at, sl_json_string(&scan, &text), true);
         SAME(strings[i].json.at, sl_text_equal(text, strings[i].text), true);
@@ -119,7 +114,7 @@ static void a_bad_string_says_what_is_wrong(void **unused)
     (void)unused;
     for (size_t i = 0; i < COUNT(bad_strings); i++) {
         char *copy = copy_of(bad_strings[i].json);
-        struct sl_json_scan scan = scan_of(copy, bad_strings[i].json.len);
+        struct sl_json_scan scan = sl_json_scan(copy, bad_strings[i].json.len);
         struct sluice_text text = SL_TEXT("as it was");
         SAME(bad_strings[i].json.at, sl_json_string(&scan, &text), false);
         SAME_TEXT(bad_strings[i].json.at, sl_text(scan.error), bad_strings[i].error);
@@ -157,7 +152,7 @@ static void a_scalar_is_known_by_its_first_letters(void **unused)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char *copy = copy_of(sl_text(rows[i].json));
-        struct sl_json_scan scan = scan_of(copy, strlen(rows[i].json));
+        struct sl_json_scan scan = sl_json_scan(copy, strlen(rows[i].json));
         struct sluice_text text = { 0 };
         SAME(rows[i].json, sl_json_scalar(&scan, &text), rows[i].kind);
         SAME(rows[i].json, text.at != NULL, rows[i].text != NULL);
@@ -208,7 +203,7 @@ static void what_is_no_scalar_says_so(void **unused)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char *copy = copy_of(sl_text(rows[i].json));
-        struct sl_json_scan scan = scan_of(copy, strlen(rows[i].json));
+        struct sl_json_scan scan = sl_json_scan(copy, strlen(rows[i].json));
         struct sluice_text text = { 0 };
         SAME(rows[i].json, sl_json_scalar(&scan, &text), SL_JSON_BAD);
         SAME_TEXT(rows[i].json, sl_text(scan.error), rows[i].error);
@@ -220,7 +215,7 @@ static void a_character_is_taken_if_it_is_next(void **unused)
 {
     (void)unused;
     char text[] = " \n{ }";
-    struct sl_json_scan scan = scan_of(text, strlen(text));
+    struct sl_json_scan scan = sl_json_scan(text, strlen(text));
     assert_false(sl_json_take(&scan, '}'));
     assert_true(sl_json_take(&scan, '{'));
     assert_false(sl_json_take(&scan, '{'));

@@ -1,0 +1,88 @@
+/* What a limiter has answered, counted for those who watch it.
+ *
+ * One thread writes a limiter's counts: the one that decides. Any thread reads
+ * them while it does. So adding is a load and a store, without a locked
+ * instruction, and what is read is never torn; counts read one after another may be
+ * a few decisions apart. They lie on cache lines of their own: who reads them does
+ * not hold up who decides.
+ *
+ * Peeks are not counted, they decide nothing. */
+#ifndef SL_LIMITER_COUNTS_H
+#define SL_LIMITER_COUNTS_H
+
+#include <stdatomic.h>
+
+#include "rules/ruleset.h"
+#include "store/store.h"
+
+/* What a rule said when it was asked, whatever the others said: constant and the
+ * name people see. */
+#define SL_OUTCOMES(X)                                                                             \
+    X(SL_OUTCOME_ALLOWED, "allowed")                                                               \
+    X(SL_OUTCOME_DENIED, "denied")                                                                 \
+    X(SL_OUTCOME_SHADOW_DENIED, "shadow_denied") /* it would have denied, were it enforced */      \
+    X(SL_OUTCOME_STORE_FAILED, "store_failed")
+
+enum sl_outcome {
+#define SL_OUTCOME_ROW(constant, name) constant,
+    SL_OUTCOMES(SL_OUTCOME_ROW)
+#undef SL_OUTCOME_ROW
+};
+
+#define SL_ONE_MORE(constant, name) +1
+enum { SL_OUTCOME_COUNT = SL_OUTCOMES(SL_ONE_MORE), SL_REASON_COUNT = SLUICE_REASONS(SL_ONE_MORE) };
+#undef SL_ONE_MORE
+
+struct sl_counts {
+    const struct sl_ruleset *rules;
+    _Atomic uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
+    /* By the rule's index; every rule that was asked. Of one rule: on one cache line. */
+    _Alignas(32) _Atomic uint64_t by_rule[][SL_OUTCOME_COUNT];
+};
+
+/* Keeps the pointer. NULL: no memory. */
+struct sl_counts *sl_counts_new(const struct sl_ruleset *rules);
+void sl_counts_free(struct sl_counts *counts);
+
+/* Any thread. */
+static inline uint64_t sl_count_read(const _Atomic uint64_t *count)
+{
+    return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+/* The one thread that writes. */
+static inline void sl_count_add(_Atomic uint64_t *count, uint64_t more)
+{
+    atomic_store_explicit(count, sl_count_read(count) + more, memory_order_relaxed);
+}
+
+static inline void sl_counts_decision(struct sl_counts *counts,
+                                      const struct sluice_decision *decision)
+{
+    sl_count_add(&counts->decisions[decision->reason][decision->allowed], 1);
+}
+
+static inline enum sl_outcome sl_outcome_of(const struct sl_bundle *bundle,
+                                            const struct sl_claim *claim)
+{
+    if (bundle->status != SLUICE_OK)
+        return SL_OUTCOME_STORE_FAILED;
+    if (claim->allowed)
+        return SL_OUTCOME_ALLOWED;
+    return claim->shadow ? SL_OUTCOME_SHADOW_DENIED : SL_OUTCOME_DENIED;
+}
+
+/* Every claim of a bundle that the store has decided; rules[i] made claim i. */
+static inline void sl_counts_bundle(struct sl_counts *counts, const struct sl_bundle *bundle,
+                                    const struct sl_rule *const *rules)
+{
+    const struct sl_claim *end = bundle->claims + bundle->claim_count;
+    for (const struct sl_claim *claim = bundle->claims; claim < end; claim++, rules++)
+        sl_count_add(&counts->by_rule[(*rules)->index][sl_outcome_of(bundle, claim)], 1);
+}
+
+/* Adds what `from` has counted, rules by their names; what was counted for a rule
+ * that is gone is left behind. */
+void sl_counts_inherit(struct sl_counts *to, const struct sl_counts *from);
+
+#endif
