@@ -20,6 +20,7 @@ say       = $(if $(V),,@echo "  $(1) $(2)")
 # joining such stores into wide ones makes the processor wait for them (hot key: 5 %).
 override CFLAGS += -fno-tree-slp-vectorize -std=c17 -D_GNU_SOURCE -Iinclude -Isrc $(WARNINGS) $(SANITIZE) -MMD -MP
 LDLIBS   := -lyaml -pthread
+SERVER   := -luv -lssl -lcrypto # what the server needs besides; the library does not
 TESTLIBS := -lcmocka -ljansson
 
 SOURCES  := $(sort $(wildcard src/*/*.c))
@@ -33,19 +34,22 @@ FUZZ     := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CORPUS   := $(FUZZ:tests/fuzz/fuzz_%.c=$(BUILD)/corpus/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all deps run test soak asan fuzz lint format bench bench-100m docs install uninstall \
-        clean help library test-binaries FORCE
+.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-100m docs install \
+        uninstall clean help library test-binaries FORCE
 
 all: $(BUILD)/sluice library  ## build/sluice and build/libsluice.* (the default)
 
 $(BUILD)/sluice: $(OBJECTS)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(SERVER)
 
 $(BUILD)/obj/%.o: src/%.c $(BUILD)/.flags | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
+
+# It includes them.
+$(BUILD)/obj/server/assets.o: src/server/openapi.json examples/default.yaml
 
 # Other flags, other objects: the file changes only when they do.
 $(BUILD)/.flags: FORCE
@@ -110,7 +114,10 @@ deps:                         ## install what is missing from Debian's packages
 
 # ---- running ---------------------------------------------------------------
 
-run: all                      ## play the example rules against a small trace
+run: $(BUILD)/sluice          ## serve the example rules on 127.0.0.1:8080
+	@$(BUILD)/sluice serve -c examples/sluice.yaml
+
+demo: $(BUILD)/sluice         ## play the example rules against a small trace
 	@tools/demo $(BUILD)/sluice
 
 # ---- tests -----------------------------------------------------------------
@@ -118,34 +125,34 @@ run: all                      ## play the example rules against a small trace
 $(BUILD)/unit/%: tests/unit/%.c $(CORE) | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(CORE) $(LDLIBS) $(TESTLIBS)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(CORE) $(LDLIBS) $(SERVER) $(TESTLIBS)
 
 $(PROPS): $(wildcard tests/props/*.c) $(CORE) | $(BUILD)/.deps-test
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
 # Its clock can be moved on: nothing waits for an expiry.
 $(STRESS): $(wildcard tests/stress/*.c) $(CORE) | $(BUILD)/.deps-test
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -pthread -Wl,--wrap=clock_gettime -o $@ \
-	    $(filter %.c %.o,$^) $(LDLIBS)
+	    $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
 # The same with a scheduler of its own in place of ThreadSanitizer's runtime: $(TSAN) only.
 $(BUILD)/explore: $(wildcard tests/stress/*.c) $(CORE) | $(BUILD)/.deps-test
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -fno-sanitize=all -DSL_EXPLORE -Itests $(LDFLAGS) -pthread \
-	    -Wl,--wrap=clock_gettime,--wrap=sched_yield -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+	    -Wl,--wrap=clock_gettime,--wrap=sched_yield -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
 # The fuzz targets with a plain main: every file of the corpus, once.
 $(BUILD)/corpus/%: tests/fuzz/fuzz_%.c tests/fuzz/corpus_main.c $(CORE) | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(TESTLIBS)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER) $(TESTLIBS)
 
 ASAN := BUILD=$(BUILD)/asan CFLAGS="-O1 -g" WERROR=-Werror \
         SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
-# ThreadSanitizer sees races within one process; only the stress test has any.
+# ThreadSanitizer sees races within one process; the stress test and the server have some.
 TSAN := BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" WERROR=-Werror \
         SANITIZE="-fsanitize=thread -mcx16 -fno-omit-frame-pointer"
 
@@ -155,7 +162,7 @@ test:                         ## install, build and run everything; ends with N 
 	@tools/deps build test
 	@$(MAKE) --no-print-directory all test-binaries
 	@$(MAKE) --no-print-directory $(ASAN) test-binaries
-	@$(MAKE) --no-print-directory $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore
+	@$(MAKE) --no-print-directory $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice
 	@BUILD=$(BUILD) $(PYTHON) tests/run
 
 asan:                         ## only the sanitized build and its tests
@@ -181,10 +188,15 @@ format:                       ## let clang-format lay out the C
 	@clang-format -i $(SOURCES) $(wildcard src/*/*.h include/*.h tests/*.[ch] tests/*/*.[ch] \
 	    tests/*/*/*.[ch] examples/c/*.c)
 
-bench: all                    ## nanoseconds and instructions per decision, matching, as ratios
+bench: all                    ## what a decision costs, in process and over HTTP, as ratios
 	@tools/deps build test
 	@$(MAKE) --no-print-directory $(BUILD)/bench-core $(BUILD)/bench-table
 	@BUILD=$(BUILD) $(PYTHON) tools/bench
+
+ROUNDS ?= 5
+bench-http: $(BUILD)/sluice   ## of these only the server beside nginx's limit_req, ROUNDS (5)
+	@tools/deps build test
+	@BUILD=$(BUILD) $(PYTHON) tools/bench http --rounds $(ROUNDS)
 
 MILLION ?= 100
 bench-100m: $(BUILD)/bench-table ## a table for MILLION (100) million keys, and what happens past them
@@ -192,12 +204,12 @@ bench-100m: $(BUILD)/bench-table ## a table for MILLION (100) million keys, and 
 
 $(BUILD)/bench-core: tests/bench/bench_core.c $(CORE)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
 $(BUILD)/bench-table: $(filter-out tests/bench/bench_core.c,$(wildcard tests/bench/*.c)) \
                       $(wildcard tests/bench/*.h) $(CORE)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
 docs: all                     ## regenerate the measured tables in docs/
 	@BUILD=$(BUILD) $(PYTHON) tools/traces-table --write
@@ -219,11 +231,14 @@ install: all                  ## to PREFIX (/usr/local), below DESTDIR
 	$(PC) > $(LIB)/pkgconfig/sluice.pc
 	install -D -m 644 docs/sluice.1 $(MAN)/man1/sluice.1
 	install -D -m 644 docs/libsluice.3 $(MAN)/man3/libsluice.3
-	install -d $(DOC)/docs $(DOC)/examples/c
+	install -D -m 644 packaging/sluice.service $(DOC)/packaging/sluice.service
+	install -m 644 packaging/README.md $(DOC)/packaging
+	install -d $(DOC)/docs $(DOC)/examples/c $(DOC)/examples/proxies
 	install -m 644 README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE $(DOC)
 	install -m 644 docs/*.md $(DOC)/docs
 	install -m 644 examples/*.* $(DOC)/examples
 	install -m 644 examples/c/* $(DOC)/examples/c
+	install -m 644 examples/proxies/* $(DOC)/examples/proxies
 	$(if $(DESTDIR),,-ldconfig)
 
 uninstall:                    ## what install put there

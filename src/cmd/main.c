@@ -4,12 +4,14 @@
 #include "rules/report.h"
 
 static const struct sl_command *const commands[] = {
-    &sl_command_check, &sl_command_replay, &sl_command_lint,
-    &sl_command_table, &sl_command_bench,  NULL,
+    &sl_command_serve,
+    &sl_command_check,
+    &sl_command_replay,
+    &sl_command_lint,
+    &sl_command_table,
+    &sl_command_bench,
+    NULL,
 };
-
-/* What the documents speak of and a later version brings. */
-static const char *const later[] = { "serve", NULL };
 
 /* A report that could not be written is not a report. */
 static int flushed(int code)
@@ -33,12 +35,6 @@ static int help(void)
 
 static int unknown(const char *name)
 {
-    for (size_t i = 0; later[i]; i++) {
-        if (strcmp(name, later[i]) == 0) {
-            fprintf(stderr, "sluice: `%s` is not in this version; try `sluice --help`\n", name);
-            return 2;
-        }
-    }
     const char *names[sizeof commands / sizeof *commands] = { 0 };
     for (size_t i = 0; commands[i]; i++)
         names[i] = commands[i]->name;

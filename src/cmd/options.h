@@ -50,6 +50,7 @@ enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char
 __attribute__((format(printf, 2, 3))) int sl_command_wrong(const struct sl_command *command,
                                                            const char *format, ...);
 
+extern const struct sl_command sl_command_serve;
 extern const struct sl_command sl_command_check;
 extern const struct sl_command sl_command_replay;
 extern const struct sl_command sl_command_lint;

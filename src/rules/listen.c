@@ -3,6 +3,8 @@
  * An address is checked for its form alone. Whether it can be listened on is
  * known when somebody tries; but two listeners on one address, or TLS without
  * a certificate, can never work and are refused here, with their line. */
+#include "rules/listen.h"
+
 #include "rules/host.h"
 #include "rules/parts.h"
 
@@ -18,23 +20,39 @@ static const char *unix_address(struct sl_reader *in, struct sluice_text text)
     return sl_arena_print(in->arena, "unix:%s", joined);
 }
 
+static bool is_host_and_port(struct sluice_text text)
+{
+    struct sluice_text host, digits;
+    uint32_t port;
+    sl_host_cut(text, &host, &digits);
+    return sl_port_parse(digits, &port) && sl_host_is_good(host);
+}
+
+static bool is_path(struct sluice_text text)
+{
+    return text.len >= 5 && memcmp(text.at, "unix:", 5) == 0;
+}
+
+bool sl_listen_address_is_good(struct sluice_text text)
+{
+    return is_path(text) ? text.len > 5 && text.len - 5 <= UNIX_PATH_MAX : is_host_and_port(text);
+}
+
 static bool read_address(struct sl_reader *in, const struct sl_node *node, const void *shape,
                          void *out)
 {
     const char **address = out;
-    struct sluice_text text, host, digits;
-    uint32_t port;
+    struct sluice_text text;
     if (!sl_read_span(in, node, shape, &text))
         return false;
-    if (text.len >= 5 && memcmp(text.at, "unix:", 5) == 0) {
+    if (is_path(text)) {
         const char *joined = unix_address(in, text);
         if (!joined)
             return sl_refuse(in, node, "unix: and a path of at most %d bytes", UNIX_PATH_MAX);
         *address = joined;
         return true;
     }
-    sl_host_cut(text, &host, &digits);
-    if (!sl_port_parse(digits, &port) || !sl_host_is_good(host))
+    if (!is_host_and_port(text))
         return sl_refuse(in, node,
                          "address:port such as 127.0.0.1:8080, \"[::1]:8080\", or "
                          "unix:PATH");

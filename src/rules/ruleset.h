@@ -42,6 +42,7 @@ struct sl_condition {
 struct sl_numbers {
     bool unlimited;
     struct sl_limit limit; /* at trust 0 */
+    int64_t window_us;     /* as written; buckets: 0 if there is none */
     sl_u128 capacity_n;
     sl_u128 capacity_d;
     sl_u128 token_n;
@@ -185,6 +186,9 @@ struct sl_settings {
     } tls;
     uint32_t workers; /* 0: as many as cores */
     uint32_t max_connections;
+    struct {
+        int64_t head_us, body_us, idle_us, write_us;
+    } timeouts;
     struct sl_store_url store;
     int64_t store_deadline_us;
     enum sl_failure_policy on_store_failure;

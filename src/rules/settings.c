@@ -21,6 +21,25 @@ static const struct sl_key admin_keys[] = {
 
 static const struct sl_table admin_table = { "`admin`", admin_keys };
 
+static const struct sl_duration_range timeout_range = { 1000, 3600 * SECOND_US, "from 1ms to 1h" };
+
+#define TIMEOUT(which, default_text, help_text)                                                    \
+    {                                                                                              \
+        .name = #which, .read = sl_read_duration, .shape = &timeout_range,                         \
+        .offset = AT(timeouts.which##_us) - AT(timeouts), .standard = default_text,                \
+        .help = help_text                                                                          \
+    }
+
+static const struct sl_key timeout_keys[] = {
+    TIMEOUT(head, "10s", "for a request's head, a TLS handshake, a PROXY header"),
+    TIMEOUT(body, "30s", "for its body"),
+    TIMEOUT(idle, "75s", "between two requests"),
+    TIMEOUT(write, "30s", "for an answer that the client does not read"),
+    { 0 },
+};
+
+static const struct sl_table timeout_table = { "`timeouts`", timeout_keys };
+
 static const struct sl_decimal_range share_range = { 0, SL_TRUST_ONE, "a decimal from 0 to 1" };
 static const struct sl_decimal_range days_range = { 1, UINT64_C(36500) * SL_TRUST_ONE,
                                                     "a decimal above 0, at most 36500" };
@@ -139,6 +158,8 @@ static const struct sl_key file_keys[] = {
       .help = "threads that serve" },
     { "max_connections", sl_read_u32, AT(max_connections), SL_RANGE(1, 10000000),
       .standard = "10000", .help = "connections open at once" },
+    { "timeouts", sl_read_keys, AT(timeouts), .below = &timeout_table,
+      .help = "how long a client may take" },
     { "store", read_store, AT(store), .standard = "memory",
       .help = "where the counts live: `memory`, `memory:FILE?size=64M` or a Redis URL" },
     { "store_deadline", sl_read_duration, AT(store_deadline_us), &deadline_range,

@@ -7,7 +7,7 @@ import pytest
 
 from program import ROOT, SLUICE, TIMEOUT_S, run
 
-COMMANDS = ("check", "replay", "lint", "table", "bench")
+COMMANDS = ("serve", "check", "replay", "lint", "table", "bench")
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("help",)])
@@ -80,13 +80,6 @@ def test_what_is_no_command_is_refused(name):
     assert done.out == ""
     assert f"unknown command `{name}`" in done.err
     assert "try `sluice --help`" in done.err
-
-
-@pytest.mark.parametrize("name", ["serve"])
-def test_what_a_later_version_brings_is_not_taken_for_a_slip(name):
-    done = run(name)
-    assert done.code == 2
-    assert done.err == f"sluice: `{name}` is not in this version; try `sluice --help`\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,4 +1,4 @@
-"""tools/demo, which `make run` calls: what a person sees first.
+"""tools/demo, which `make demo` calls: decisions beside their requests.
 
     SLUICE   the program (build/sluice)
 """

@@ -1,0 +1,53 @@
+-- The action `lua.sluice ADDRESS`: asks there about this request, and leaves the answer in
+-- variables. What follows from it stands in haproxy.cfg.
+--
+--   txn.sluice_status   200, the rules' deny_status (429), another one; 0: Sluice is away
+--   txn.sluice_body     the decision as JSON, if it was denied
+--   txn.sluice_…        one for each field of FIELDS that came
+--
+-- ADDRESS is the `listen sluice` of haproxy.cfg and not Sluice itself. HAProxy's HTTP
+-- client tries four times, a second apart, and asking again is charging again; it also
+-- makes a 503 of its own of a refused connection, which looks like an answer. In a section
+-- of the configuration both can be set right: there, no answer is X-Sluice-Away. Only that
+-- is 0, so that nobody who makes the asking itself fail (a field too long, say) gets past.
+
+local TIMEOUT_MS = 5000 -- never reached: those of `listen sluice` are shorter
+
+local FIELDS = {
+    "ratelimit", "ratelimit-policy", "retry-after",
+    "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset",
+}
+
+-- Only these fields reach Sluice: none of the client's, so there is none to forge. `src` is
+-- who connected to HAProxy; behind another proxy `http-request set-src` comes first, and it
+-- is the client again.
+local function request_fields(txn)
+    return {
+        ["x-forwarded-method"] = { txn.f:method() },
+        ["x-forwarded-uri"] = { txn.f:pathq() },
+        ["x-forwarded-for"] = { txn.f:src() },
+        -- `identity.headers: { user: X-User }` in the rules, from what HAProxy has
+        -- verified itself and never from the client's field of that name:
+        -- ["x-user"] = { txn:get_var("txn.user") },
+    }
+end
+
+local function sluice(txn, address)
+    local answer = core.httpclient():get({
+        url = "http://sluice/v1/authorize",
+        dst = address,
+        headers = request_fields(txn),
+        timeout = TIMEOUT_MS,
+    })
+    local fields = answer.headers or {}
+    local status = fields["x-sluice-away"] and 0 or answer.status or 500
+    txn:set_var("txn.sluice_status", status)
+    txn:set_var("txn.sluice_body", answer.body or "")
+    for _, name in ipairs(FIELDS) do
+        if fields[name] then
+            txn:set_var("txn.sluice_" .. name:gsub("-", "_"), fields[name][0])
+        end
+    end
+end
+
+core.register_action("sluice", { "http-req" }, sluice, 1)

@@ -1,0 +1,72 @@
+/* sluice serve: the server. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cmd/load.h"
+#include "cmd/options.h"
+#include "rules/listen.h"
+#include "server/assets.h"
+#include "server/server.h"
+
+struct serve {
+    const char *rules;
+    const char *http;
+};
+
+static const struct sl_option options[] = {
+    { "-c", "FILE", SL_OPTION_TEXT, offsetof(struct serve, rules), "the rules file" },
+    { "--http", "ADDRESS", SL_OPTION_TEXT, offsetof(struct serve, http),
+      "listen here instead of at the file's `listen.http`" },
+    { 0 },
+};
+
+static struct sl_ruleset *load_file(void *about)
+{
+    const struct serve *serve = about;
+    return sl_load_rules(serve->rules);
+}
+
+static struct sl_ruleset *load_default(void *about)
+{
+    struct sl_report report = { .file = "built-in rules" };
+    (void)about;
+    struct sl_ruleset *rules = sl_ruleset_parse(report.file, sl_asset_default_rules(), &report);
+    sl_report_print(&report, stderr);
+    sl_report_release(&report);
+    return rules;
+}
+
+static int run(const struct sl_command *command, int argc, char **argv)
+{
+    struct serve serve = { 0 };
+    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &serve);
+    if (parsed != SL_PARSED)
+        return parsed == SL_PARSED_HELP ? 0 : 2;
+    if (serve.http && !sl_listen_address_is_good(sl_text(serve.http)))
+        return sl_command_wrong(command,
+                                "`--http %s` is not address:port such as 127.0.0.1:8080, "
+                                "[::1]:8080, or unix:PATH",
+                                serve.http);
+    struct sl_serve_config config = {
+        .load = serve.rules ? load_file : load_default,
+        .about = &serve,
+        .rules_name = serve.rules ? serve.rules : "built-in rules (name yours with -c FILE)",
+        .rules_file = serve.rules,
+        .http = serve.http,
+    };
+    return sl_serve(&config);
+}
+
+const struct sl_command sl_command_serve = {
+    .name = "serve",
+    .summary = "Answers over HTTP: checks, forward-auth for proxies, metrics.",
+    .usage = "[-c FILE] [--http ADDRESS]",
+    .more = "Without a file it serves built-in rules: 600 a minute per address, 20 a second per\n"
+            "user, 10 logins in 15 minutes.\n\n"
+            "SIGHUP, or a change of the file, reads the rules again; SIGTERM answers what was\n"
+            "read and ends.\n\n"
+            "Exit: 0 after a signal to stop, 2 if it cannot start.\n\n"
+            "  sluice serve -c examples/sluice.yaml\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,24 @@
+/* Memory for bytes that come and go: blocks of one size, kept for the next who
+ * needs one. A connection has a block only while it has bytes, so that ten
+ * thousand idle ones have none. One thread's. */
+#ifndef SL_SERVER_BLOCK_H
+#define SL_SERVER_BLOCK_H
+
+#include "base/buffer.h"
+
+enum { SL_BLOCK_BYTES = 16384, SL_BLOCKS_KEPT = 256 };
+
+struct sl_blocks {
+    struct sl_block *free;
+    size_t free_count; /* at most SL_BLOCKS_KEPT */
+};
+
+/* SL_BLOCK_BYTES of malloc's memory, or NULL. It may be made longer by realloc. */
+char *sl_block_take(struct sl_blocks *blocks);
+
+/* `room` says how long it is by now: only a block of the usual size is kept. */
+void sl_block_give(struct sl_blocks *blocks, char *block, size_t room);
+
+void sl_blocks_release(struct sl_blocks *blocks);
+
+#endif

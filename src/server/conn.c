@@ -1,0 +1,313 @@
+/* The life of a connection:
+ *
+ *   open → [PROXY header] → [TLS] → bytes … → finished → all sent → [linger] → gone
+ *
+ * A socket is read once a turn, into whatever room there is, and written once a
+ * turn. Only when a write falls short does it wait to be writable. Reading stops
+ * while its client does not read, or an answer is held; then the bytes stay in
+ * the kernel, and the client's sending stops in turn.
+ *
+ * Why poll handles and not libuv's streams: with the socket in our own hands TLS
+ * needs no second pair of buffers, a connection can be handed to another worker
+ * before its first byte, and a turn is one recv and one send. */
+#include "server/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "server/front.h"
+#include "server/worker.h"
+
+/* ---- opening and closing ---- */
+
+bool sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival)
+{
+    struct sl_conn *conn = calloc(1, sizeof *conn + arrival->front->state_bytes);
+    if (!conn || uv_poll_init_socket(&worker->loop, &conn->poll, arrival->fd) != 0) {
+        free(conn);
+        close(arrival->fd);
+        return false;
+    }
+    conn->poll.data = conn;
+    conn->worker = worker;
+    conn->front = arrival->front;
+    conn->fd = arrival->fd;
+    conn->held_from = SIZE_MAX;
+    conn->out = sl_buffer(SL_CONN_OUT_MAX_BYTES);
+    conn->is_opening = arrival->proxy_protocol;
+    conn->wants_tls = arrival->wants_tls;
+    conn->is_local = arrival->is_local;
+    conn->peer = arrival->peer;
+    conn->all_next = worker->all;
+    if (worker->all)
+        worker->all->all_prev = conn;
+    worker->all = conn;
+    sl_conn_set_timer(conn, SL_TIMER_OPENING);
+    conn->events = UV_READABLE;
+    uv_poll_start(&conn->poll, conn->events, sl_conn_on_poll);
+    return true;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void on_hold_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void drop_hold(struct sl_conn *conn)
+{
+    if (conn->hold)
+        uv_close((uv_handle_t *)conn->hold, on_hold_closed);
+    conn->hold = NULL;
+    conn->held_from = SIZE_MAX;
+}
+
+void sl_conn_drop_in(struct sl_conn *conn)
+{
+    if (conn->in_room > SL_BLOCK_BYTES)
+        conn->worker->large_bytes -= conn->in_room;
+    sl_block_give(&conn->worker->blocks, conn->in, conn->in_room);
+    conn->in = NULL;
+    conn->in_start = conn->in_end = conn->in_room = 0;
+}
+
+static void drop_out(struct sl_conn *conn)
+{
+    sl_block_give(&conn->worker->blocks, conn->out.at, conn->out.room);
+    conn->out = sl_buffer(SL_CONN_OUT_MAX_BYTES);
+    conn->sent = 0;
+}
+
+void sl_conn_close(struct sl_conn *conn)
+{
+    struct sl_worker *worker = conn->worker;
+    if (conn->is_gone)
+        return;
+    conn->is_gone = true;
+    sl_conn_set_timer(conn, SL_TIMER_NONE);
+    drop_hold(conn);
+    if (conn->tls)
+        sl_tls_stream_free(conn->tls);
+    conn->tls = NULL;
+    uv_close((uv_handle_t *)&conn->poll, on_closed);
+    close(conn->fd);
+    if (conn->all_prev)
+        conn->all_prev->all_next = conn->all_next;
+    else
+        worker->all = conn->all_next;
+    if (conn->all_next)
+        conn->all_next->all_prev = conn->all_prev;
+    /* Calls of this round may still point into its bytes: see sl_conn_settle. */
+    if (!conn->is_ready) {
+        sl_conn_drop_in(conn);
+        drop_out(conn);
+    }
+    sl_worker_forget(worker, conn);
+}
+
+void sl_conn_finish(struct sl_conn *conn, bool lingers)
+{
+    conn->is_finished = true;
+    conn->lingers |= lingers;
+}
+
+/* ---- time ---- */
+
+static void unlink_timer(struct sl_conn *conn)
+{
+    struct sl_timers *timers = &conn->worker->timers[conn->timer];
+    if (conn->timer_prev)
+        conn->timer_prev->timer_next = conn->timer_next;
+    else
+        timers->first = conn->timer_next;
+    if (conn->timer_next)
+        conn->timer_next->timer_prev = conn->timer_prev;
+    else
+        timers->last = conn->timer_prev;
+    conn->timer_prev = conn->timer_next = NULL;
+}
+
+void sl_conn_set_timer(struct sl_conn *conn, enum sl_timer timer)
+{
+    struct sl_worker *worker = conn->worker;
+    if (worker->is_draining && timer >= SL_TIMER_OPENING && timer <= SL_TIMER_BODY)
+        timer = SL_TIMER_DRAIN;
+    else if (worker->is_draining && timer == SL_TIMER_WRITE)
+        timer = SL_TIMER_FLUSH;
+    bool starts_afresh = timer == SL_TIMER_IDLE || timer == SL_TIMER_WRITE;
+    if (timer == conn->timer && !starts_afresh)
+        return;
+    if (conn->timer != SL_TIMER_NONE)
+        unlink_timer(conn);
+    conn->timer = timer;
+    if (timer == SL_TIMER_NONE)
+        return;
+    struct sl_timers *timers = &worker->timers[timer];
+    conn->due_ms = uv_now(&worker->loop) + (uint64_t)sl_worker_timeout_ms(worker, timer);
+    conn->timer_prev = timers->last;
+    if (timers->last)
+        timers->last->timer_next = conn;
+    else
+        timers->first = conn;
+    timers->last = conn;
+    if (conn->due_ms < worker->timer_due_ms)
+        sl_worker_arm(worker, conn->due_ms);
+}
+
+void sl_conn_late(struct sl_conn *conn)
+{
+    bool may_speak = conn->timer == SL_TIMER_HEAD || conn->timer == SL_TIMER_BODY;
+    if (!may_speak || conn->is_opening) {
+        sl_conn_close(conn);
+        return;
+    }
+    conn->front->late(conn);
+    sl_conn_finish(conn, true);
+    sl_conn_settle(conn);
+}
+
+static void on_hold(uv_timer_t *timer)
+{
+    struct sl_conn *conn = timer->data;
+    drop_hold(conn);
+    sl_worker_ready_later(conn->worker, conn); /* messages may wait behind the answer */
+}
+
+void sl_conn_hold_from(struct sl_conn *conn, size_t offset, int64_t delay_us)
+{
+    uv_loop_t *loop = &conn->worker->loop;
+    SL_CHECK(!conn->hold && conn->held_from == SIZE_MAX);
+    conn->hold = malloc(sizeof *conn->hold);
+    if (!conn->hold)
+        return; /* early is all that is left */
+    uv_update_time(loop);
+    uv_timer_init(loop, conn->hold);
+    conn->hold->data = conn;
+    conn->held_from = offset;
+    /* The loop's time is a millisecond cut off, and never early is what was asked. */
+    uv_timer_start(conn->hold, on_hold, (uint64_t)(delay_us + 999) / 1000 + 1, 0);
+}
+
+/* ---- bytes out ---- */
+
+static ssize_t write_bytes(struct sl_conn *conn, const char *at, size_t len)
+{
+    if (conn->tls)
+        return sl_tls_write(conn->tls, at, len);
+    ssize_t count = send(conn->fd, at, len, MSG_NOSIGNAL);
+    if (count >= 0)
+        return count;
+    return errno == EAGAIN || errno == EINTR ? SL_IO_WANT_WRITE : SL_IO_BROKEN;
+}
+
+static size_t unsent(const struct sl_conn *conn)
+{
+    size_t end = conn->held_from < conn->out.len ? conn->held_from : conn->out.len;
+    return end - conn->sent;
+}
+
+/* False: the connection is broken. */
+static bool send_some(struct sl_conn *conn)
+{
+    while (unsent(conn) > 0) {
+        ssize_t count = write_bytes(conn, conn->out.at + conn->sent, unsent(conn));
+        if (count == SL_IO_BROKEN)
+            return false;
+        if (count < 0)
+            break;
+        conn->sent += (size_t)count;
+    }
+    if (conn->sent == conn->out.len)
+        drop_out(conn);
+    return true;
+}
+
+/* Our last word has been said. */
+static void part(struct sl_conn *conn)
+{
+    if (conn->tls)
+        sl_tls_finish(conn->tls);
+    if (!conn->lingers || conn->has_ended) {
+        sl_conn_close(conn);
+        return;
+    }
+    shutdown(conn->fd, SHUT_WR);
+    conn->is_linger_on = true;
+    sl_conn_drop_in(conn);
+    sl_conn_set_timer(conn, SL_TIMER_LINGER);
+}
+
+static int wanted_events(const struct sl_conn *conn)
+{
+    bool is_full = conn->in && conn->in_end == conn->in_room && conn->in_start == 0;
+    bool reads = conn->is_linger_on || (!conn->has_ended && !conn->is_finished && !is_full &&
+                                        conn->out.len - conn->sent < SL_CONN_OUT_HIGH_BYTES);
+    bool writes = unsent(conn) > 0 || conn->write_for_read;
+    return (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0);
+}
+
+/* The front has said what it waits for, while messages are incomplete. */
+static void choose_timer(struct sl_conn *conn)
+{
+    if (unsent(conn) > 0)
+        sl_conn_set_timer(conn, SL_TIMER_WRITE);
+    else if (conn->held_from != SIZE_MAX)
+        sl_conn_set_timer(conn, SL_TIMER_NONE);
+    else if (conn->timer == SL_TIMER_WRITE || conn->timer == SL_TIMER_FLUSH ||
+             conn->timer == SL_TIMER_NONE)
+        sl_conn_set_timer(conn, SL_TIMER_IDLE);
+}
+
+static bool is_done(const struct sl_conn *conn)
+{
+    if (conn->out.len > 0)
+        return false;
+    return conn->is_finished || (conn->has_ended && !conn->has_backlog);
+}
+
+void sl_conn_wait(struct sl_conn *conn)
+{
+    int events = wanted_events(conn);
+    if (events != conn->events) {
+        conn->events = events;
+        if (events)
+            uv_poll_start(&conn->poll, events, sl_conn_on_poll);
+        else
+            uv_poll_stop(&conn->poll);
+    }
+    bool reads_again = conn->read_again && events & UV_READABLE;
+    if (reads_again)
+        sl_conn_read(conn);
+    if (reads_again || (conn->has_backlog && sl_conn_is_open(conn)))
+        sl_worker_ready_later(conn->worker, conn);
+}
+
+void sl_conn_settle(struct sl_conn *conn)
+{
+    if (conn->is_gone) {
+        sl_conn_drop_in(conn);
+        drop_out(conn);
+        return;
+    }
+    if (conn->is_linger_on)
+        return;
+    if (conn->out.failed || !send_some(conn)) {
+        sl_conn_close(conn);
+        return;
+    }
+    if (conn->in_start == conn->in_end)
+        sl_conn_drop_in(conn);
+    if (is_done(conn))
+        part(conn);
+    else
+        choose_timer(conn);
+    if (!conn->is_gone)
+        sl_conn_wait(conn);
+}

@@ -1,0 +1,143 @@
+/* A connection: a socket, bytes in, bytes out, and one time by which something
+ * must have happened. What the bytes mean is its front's.
+ *
+ *   in    | consumed | to be read |  room  |     a block while there are bytes
+ *   out   | sent | to be sent | held |           held: until its time has come
+ */
+#ifndef SL_SERVER_CONN_H
+#define SL_SERVER_CONN_H
+
+#include <uv.h>
+
+#include "rules/address.h"
+#include "server/block.h"
+#include "server/tls.h"
+
+enum {
+    /* A body, and the longest head before it. */
+    SL_CONN_IN_MAX_BYTES = (1 << 20) + 2 * SL_BLOCK_BYTES,
+    /* With so much unsent, nothing more is read; a single answer may be longer. */
+    SL_CONN_OUT_HIGH_BYTES = 64 << 10,
+    SL_CONN_OUT_MAX_BYTES = 16 << 20,
+};
+
+/* What a connection waits for, each with its time. */
+enum sl_timer {
+    SL_TIMER_NONE,
+    SL_TIMER_OPENING, /* a PROXY header, a TLS handshake, the first byte after it */
+    SL_TIMER_IDLE,
+    SL_TIMER_HEAD,
+    SL_TIMER_BODY,
+    SL_TIMER_WRITE,
+    SL_TIMER_LINGER, /* for the client to see our last words */
+    SL_TIMER_DRAIN,  /* shutting down: for a last request, */
+    SL_TIMER_FLUSH,  /* for the last answer to be read */
+    SL_TIMER_COUNT
+};
+
+struct sl_front;
+struct sl_listener_socket;
+struct sl_worker;
+
+struct sl_conn {
+    uv_poll_t poll; /* first: a handle's data is its connection */
+    struct sl_worker *worker;
+    const struct sl_front *front;
+    struct sl_tls_stream *tls; /* or NULL */
+    int fd;
+    int events; /* that poll waits for */
+
+    char *in;
+    size_t in_start, in_end, in_room;
+    struct sl_buffer out;
+    size_t sent;
+    size_t held_from; /* SIZE_MAX: nothing is held */
+    uv_timer_t *hold; /* until then */
+
+    bool is_ready;       /* on the worker's list */
+    bool is_gone;        /* closed; freed when the loop has let go of it */
+    bool is_opening;     /* a PROXY header is still to come */
+    bool wants_tls;      /* after that */
+    bool has_ended;      /* the client sends nothing more */
+    bool is_finished;    /* nothing more is read; closed when all is sent */
+    bool lingers;        /* … and then the client's rest is read and dropped */
+    bool is_linger_on;   /* which is what is happening */
+    bool has_backlog;    /* whole messages may wait: the client must read first, or a hold end */
+    bool read_again;     /* TLS has bytes that poll does not know of */
+    bool write_for_read; /* TLS must write before it can read */
+
+    bool is_local; /* through a Unix socket: there is no address */
+    struct sl_address peer;
+
+    struct sl_conn *ready_next;
+    struct sl_conn *all_prev, *all_next;
+    enum sl_timer timer;
+    uint64_t due_ms;
+    struct sl_conn *timer_prev, *timer_next;
+
+    _Alignas(16) char own[]; /* the front's */
+};
+
+/* Where a connection comes from: what it needs to be made. */
+struct sl_arrival {
+    int fd;
+    const struct sl_front *front;
+    bool wants_tls;
+    bool proxy_protocol;
+    bool is_local;
+    struct sl_address peer;
+};
+
+/* Starts serving it on this worker's loop; the socket is the connection's from
+ * now on, whatever happens. False: it could not be. */
+bool sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival);
+
+/* At once; unsent bytes are lost. */
+void sl_conn_close(struct sl_conn *conn);
+
+/* Bytes that are there to be read. */
+static inline struct sluice_text sl_conn_bytes(const struct sl_conn *conn)
+{
+    return (struct sluice_text){ conn->in + conn->in_start, conn->in_end - conn->in_start };
+}
+
+/* Room for a message of so many bytes in all; the bytes may move, so no call of the
+ * round may point to them. False: too much, or no memory. */
+bool sl_conn_expect(struct sl_conn *conn, size_t message_bytes);
+
+/* Nothing more is read. `lingers`: the client may still be sending. */
+void sl_conn_finish(struct sl_conn *conn, bool lingers);
+
+/* Holds back what is added to `out` from here on, for so long; until then nothing
+ * is read. */
+void sl_conn_hold_from(struct sl_conn *conn, size_t offset, int64_t delay_us);
+
+/* May messages be read off it now? */
+static inline bool sl_conn_is_open(const struct sl_conn *conn)
+{
+    return !conn->is_gone && !conn->is_finished && conn->held_from == SIZE_MAX &&
+           conn->out.len - conn->sent < SL_CONN_OUT_HIGH_BYTES;
+}
+
+/* Sends what can be, gives memory back, and waits for what is next. */
+void sl_conn_settle(struct sl_conn *conn);
+
+/* From now on, at most that timer's time. The same again starts afresh only for
+ * SL_TIMER_IDLE and SL_TIMER_WRITE: a trickle of bytes is no excuse. */
+void sl_conn_set_timer(struct sl_conn *conn, enum sl_timer timer);
+
+/* Its time is up. */
+void sl_conn_late(struct sl_conn *conn);
+
+/* ---- between conn.c and conn_read.c ---- */
+
+void sl_conn_on_poll(uv_poll_t *poll, int status, int events);
+
+/* Reads what there is room for, once. */
+void sl_conn_read(struct sl_conn *conn);
+
+/* Lets the loop wait for what can happen next. */
+void sl_conn_wait(struct sl_conn *conn);
+void sl_conn_drop_in(struct sl_conn *conn);
+
+#endif

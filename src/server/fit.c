@@ -1,0 +1,67 @@
+#include "server/fit.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+enum { FILES_OF_OUR_OWN = 64 };
+
+bool sl_fit_is_serveable(const struct sl_settings *settings)
+{
+    if (settings->grpc.address)
+        fprintf(stderr, "sluice: note: `listen.grpc` is not in this version; it is not opened\n");
+    if (settings->resp.address)
+        fprintf(stderr, "sluice: note: `listen.resp` is not in this version; it is not opened\n");
+    if (settings->admin.token_file || settings->admin.token_env)
+        fprintf(stderr, "sluice: note: the admin API is not in this version; `admin` is unused\n");
+    if (settings->identity.jwt.on) {
+        fprintf(stderr, "sluice: `identity.jwt` is not in this version, and serving without it "
+                        "would let everybody in; take it out to serve\n");
+        return false;
+    }
+    if (!settings->http.address && !settings->https.address) {
+        fprintf(stderr, "sluice: there is nothing to serve: `listen.http` and `listen.https` are "
+                        "both off\n");
+        return false;
+    }
+    return true;
+}
+
+static bool differ(const char *a, const char *b)
+{
+    return !a != !b || (a && strcmp(a, b) != 0);
+}
+
+const char *sl_fit_fixed_change(const struct sl_settings *old, const struct sl_settings *new)
+{
+    if (differ(old->http.address, new->http.address) ||
+        differ(old->https.address, new->https.address) ||
+        old->http.proxy_protocol != new->http.proxy_protocol ||
+        old->https.proxy_protocol != new->https.proxy_protocol)
+        return "listen";
+    if (old->workers != new->workers)
+        return "workers";
+    if (differ(old->store.text, new->store.text))
+        return "store";
+    return NULL;
+}
+
+/* As many files as the hard limit lets us have, and no more connections than that. */
+bool sl_fit_files(struct sl_settings *settings, bool says)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return true;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur <= FILES_OF_OUR_OWN ||
+        settings->max_connections <= limit.rlim_cur - FILES_OF_OUR_OWN)
+        return true;
+    settings->max_connections = (uint32_t)(limit.rlim_cur - FILES_OF_OUR_OWN);
+    if (says)
+        fprintf(stderr,
+                "sluice: note: `max_connections` is %u here: this process may open %llu files "
+                "(`ulimit -Hn`, LimitNOFILE=)\n",
+                settings->max_connections, (unsigned long long)limit.rlim_cur);
+    return false;
+}

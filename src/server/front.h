@@ -1,0 +1,33 @@
+/* The front seam: a protocol on a connection.
+ *
+ * A front reads messages out of a connection's bytes and adds what they ask to
+ * the worker's round; when the round has been decided, each call's `reply` appends
+ * its answer to the connection's. It touches no socket and decides nothing. */
+#ifndef SL_SERVER_FRONT_H
+#define SL_SERVER_FRONT_H
+
+#include "server/conn.h"
+#include "server/round.h"
+
+/* Why reading stopped. */
+enum sl_front_end {
+    SL_FRONT_MORE, /* all that is there has been read, as far as it goes */
+    SL_FRONT_FULL, /* the round is full: again when it is decided */
+};
+
+struct sl_front {
+    const char *name;
+    size_t state_bytes; /* of conn->own, zeroed at the start */
+
+    /* Takes messages off conn->in while there are whole ones, the connection is
+     * not held or finished, and its client reads the answers. */
+    enum sl_front_end (*read)(struct sl_conn *conn, struct sl_round *round);
+
+    /* What conn->timer runs out for, or nothing to say: the connection is closed
+     * afterwards. May append a last word to conn->out. */
+    void (*late)(struct sl_conn *conn);
+};
+
+extern const struct sl_front sl_front_http;
+
+#endif

@@ -1,0 +1,55 @@
+/* Figures for Prometheus, in its text format (version 0.0.4).
+ *
+ * Labels are rules, reasons and outcomes, all of them written down in the rules
+ * file or here: never a user, an address or anything else that a request brings,
+ * or who asks could make the page as long as they like.
+ *
+ *   init with the rules in force → add every worker's limiter → print → release */
+#ifndef SL_SERVER_METRICS_H
+#define SL_SERVER_METRICS_H
+
+#include "base/buffer.h"
+#include "base/textmap.h"
+#include "limiter/limiter.h"
+
+#define SL_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+struct sl_metric_rule {
+    const char *name;
+    const char *algorithm;
+    bool shadow;
+    uint64_t counts[SL_OUTCOME_COUNT];
+};
+
+struct sl_metrics {
+    /* The caller's: */
+    const char *version;
+    uint64_t workers;
+    uint64_t connections; /* open now */
+    uint64_t accepted;    /* connections since the start */
+    uint64_t refused;
+    uint64_t reloads;
+    uint64_t failed_reloads;
+    uint64_t start_time_s; /* since 1970 */
+
+    /* Summed up: */
+    struct sl_metric_rule *rules; /* in the order of the file */
+    uint64_t rule_count;
+    uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
+
+    const struct sl_ruleset *ruleset;
+    struct sl_textmap places; /* name → place in `rules` + 1, once it is needed */
+    struct sl_arena arena;
+};
+
+/* All zero but the rules, which live longer. False: no memory. */
+bool sl_metrics_init(struct sl_metrics *metrics, const struct sl_ruleset *rules);
+void sl_metrics_release(struct sl_metrics *metrics);
+
+/* Adds what this limiter has counted. One that still has other rules, because its
+ * worker has not gone over yet, counts for those of the same name. */
+void sl_metrics_add(struct sl_metrics *metrics, const struct sl_limiter *limiter);
+
+void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics);
+
+#endif

@@ -1,0 +1,133 @@
+#include "server/reply.h"
+
+#include "server/conn.h"
+#include "server/worker.h"
+#include "wire/json_decision.h"
+#include "wire/limit_fields.h"
+
+/* The statuses we ever choose; `deny_status` may be any other. */
+#define STATUSES(X)                                                                                \
+    X(200, "OK")                                                                                   \
+    X(400, "Bad Request")                                                                          \
+    X(401, "Unauthorized")                                                                         \
+    X(403, "Forbidden")                                                                            \
+    X(404, "Not Found")                                                                            \
+    X(405, "Method Not Allowed")                                                                   \
+    X(408, "Request Timeout")                                                                      \
+    X(413, "Content Too Large")                                                                    \
+    X(414, "URI Too Long")                                                                         \
+    X(415, "Unsupported Media Type")                                                               \
+    X(417, "Expectation Failed")                                                                   \
+    X(422, "Unprocessable Content")                                                                \
+    X(429, "Too Many Requests")                                                                    \
+    X(431, "Request Header Fields Too Large")                                                      \
+    X(500, "Internal Server Error")                                                                \
+    X(501, "Not Implemented")                                                                      \
+    X(503, "Service Unavailable")                                                                  \
+    X(505, "HTTP Version Not Supported")
+
+const char *sl_status_phrase(uint32_t status)
+{
+    switch (status) {
+#define PHRASE(number, phrase)                                                                     \
+    case number:                                                                                   \
+        return phrase;
+        STATUSES(PHRASE)
+#undef PHRASE
+    default:
+        return "Denied";
+    }
+}
+
+static void add_status_line(struct sl_buffer *out, uint32_t status)
+{
+    switch (status) {
+#define LINE(number, phrase)                                                                       \
+    case number:                                                                                   \
+        sl_buffer_add(out, SL_TEXT("HTTP/1.1 " #number " " phrase "\r\n"));                        \
+        return;
+        STATUSES(LINE)
+#undef LINE
+    default:
+        sl_buffer_add(out, SL_TEXT("HTTP/1.1 "));
+        sl_buffer_add_i64(out, status);
+        sl_buffer_add(out, SL_TEXT(" Denied\r\n"));
+    }
+}
+
+static void add_line(struct sl_buffer *out, struct sluice_text name, const char *value)
+{
+    sl_buffer_add(out, name);
+    sl_buffer_add(out, sl_text(value));
+    sl_buffer_add(out, SL_TEXT("\r\n"));
+}
+
+/* What is appended to has memory of the worker's from the start. */
+static struct sl_buffer *out_of(struct sl_call *call)
+{
+    struct sl_buffer *out = &call->conn->out;
+    if (!out->at) {
+        out->at = sl_block_take(&call->conn->worker->blocks);
+        out->room = out->at ? SL_BLOCK_BYTES : 0;
+    }
+    return out;
+}
+
+void sl_reply_print(struct sl_round *round, struct sl_call *call,
+                    const struct sl_answer_parts *parts)
+{
+    struct sl_buffer *out = out_of(call);
+    bool stays = call->keep_alive && !round->worker->is_draining;
+    add_status_line(out, parts->status);
+    sl_buffer_add(out, sl_text(round->worker->date));
+    if (parts->decision)
+        sl_limit_fields_print(out, parts->decision, round->settings->headers);
+    if (parts->type)
+        add_line(out, SL_TEXT("Content-Type: "), parts->type);
+    if (parts->allow)
+        add_line(out, SL_TEXT("Allow: "), parts->allow);
+    if (!stays)
+        sl_buffer_add(out, SL_TEXT("Connection: close\r\n"));
+    else if (call->is_1_0)
+        sl_buffer_add(out, SL_TEXT("Connection: keep-alive\r\n"));
+    if (parts->body.len == 0) {
+        sl_buffer_add(out, SL_TEXT("Content-Length: 0\r\n\r\n"));
+    } else {
+        sl_buffer_add(out, SL_TEXT("Content-Length: "));
+        sl_buffer_add_i64(out, (int64_t)parts->body.len);
+        sl_buffer_add(out, SL_TEXT("\r\n\r\n"));
+    }
+    if (!call->is_head)
+        sl_buffer_add(out, parts->body);
+    if (!stays)
+        sl_conn_finish(call->conn, false);
+}
+
+void sl_problem_print(struct sl_buffer *out, uint32_t status, const char *detail)
+{
+    sl_buffer_add(out, SL_TEXT("{\"type\": \"about:blank\", \"title\": \""));
+    sl_buffer_add(out, sl_text(sl_status_phrase(status)));
+    sl_buffer_add(out, SL_TEXT("\", \"status\": "));
+    sl_buffer_add_i64(out, status);
+    sl_buffer_add(out, SL_TEXT(", \"detail\": "));
+    sl_json_print_string(out, sl_text(detail));
+    sl_buffer_add(out, SL_TEXT("}"));
+}
+
+void sl_reply_problem(struct sl_round *round, struct sl_call *call)
+{
+    struct sl_buffer *body = &round->scratch;
+    sl_buffer_clear(body);
+    sl_problem_print(body, call->status, call->detail ? call->detail : "Out of memory; try again.");
+    sl_reply_print(round, call,
+                   &(struct sl_answer_parts){ .status = call->status,
+                                              .type = "application/problem+json",
+                                              .body = { body->at, body->len },
+                                              .allow = call->allow });
+}
+
+void sl_reply_continue(struct sl_round *round, struct sl_call *call)
+{
+    (void)round;
+    sl_buffer_add(out_of(call), SL_TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
+}

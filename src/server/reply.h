@@ -1,0 +1,31 @@
+/* Answers over HTTP/1.1, appended to a connection's bytes. */
+#ifndef SL_SERVER_REPLY_H
+#define SL_SERVER_REPLY_H
+
+#include "server/round.h"
+
+struct sl_answer_parts {
+    uint32_t status;
+    const char *type;                       /* of the body; NULL: there is none */
+    struct sluice_text body;                /* not in the connection's own buffer */
+    const struct sluice_decision *decision; /* its fields are told; NULL: none */
+    const char *allow;                      /* or NULL */
+};
+
+/* Appends the answer. Unless the call is keep_alive, the connection is finished. */
+void sl_reply_print(struct sl_round *round, struct sl_call *call,
+                    const struct sl_answer_parts *parts);
+
+/* Appends a problem: call->status and call->detail. */
+sl_reply sl_reply_problem;
+
+/* Appends the line that asks for the body. */
+sl_reply sl_reply_continue;
+
+/* "Not Found" */
+const char *sl_status_phrase(uint32_t status);
+
+/* The problem's JSON. */
+void sl_problem_print(struct sl_buffer *out, uint32_t status, const char *detail);
+
+#endif

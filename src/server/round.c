@@ -1,0 +1,192 @@
+#include "server/round.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "server/conn.h"
+#include "server/worker.h"
+
+enum {
+    SAID_EVERY_MS = 10000,
+    MEMORY_BYTES = 256 << 10,
+    SCRATCH_KEPT_BYTES = 1 << 20,
+    SCRATCH_MAX_BYTES = SL_CONN_OUT_MAX_BYTES - 4096,
+};
+
+struct sl_round_memory {
+    struct sl_round_memory *older;
+    size_t used;
+    size_t room;
+    _Alignas(16) char at[];
+};
+
+static bool add_memory(struct sl_round *round, size_t bytes)
+{
+    size_t room = bytes > MEMORY_BYTES ? bytes : MEMORY_BYTES;
+    struct sl_round_memory *memory = malloc(sizeof *memory + room);
+    if (!memory)
+        return false;
+    memory->older = round->memory;
+    memory->used = 0;
+    memory->room = room;
+    round->memory = memory;
+    return true;
+}
+
+bool sl_round_init(struct sl_round *round, struct sl_worker *worker)
+{
+    *round = (struct sl_round){ .worker = worker, .scratch = sl_buffer(SCRATCH_MAX_BYTES) };
+    round->calls = calloc(SL_ROUND_CALLS, sizeof *round->calls);
+    round->requests = calloc(SL_ROUND_REQUESTS, sizeof *round->requests);
+    round->decisions = calloc(SL_ROUND_REQUESTS, sizeof *round->decisions);
+    return round->calls && round->requests && round->decisions && add_memory(round, 0);
+}
+
+static void drop_memory(struct sl_round *round)
+{
+    struct sl_round_memory *memory = round->memory;
+    round->memory = memory->older;
+    free(memory);
+}
+
+void sl_round_release(struct sl_round *round)
+{
+    while (round->memory)
+        drop_memory(round);
+    sl_buffer_release(&round->scratch);
+    free(round->calls);
+    free(round->requests);
+    free(round->decisions);
+}
+
+void *sl_round_take(struct sl_round *round, size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (round->memory->room - round->memory->used < bytes && !add_memory(round, bytes))
+        return NULL;
+    void *taken = round->memory->at + round->memory->used;
+    round->memory->used += bytes;
+    return taken;
+}
+
+const char *sl_round_copy(struct sl_round *round, struct sluice_text text)
+{
+    char *copy = sl_round_take(round, text.len + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text.at, text.len);
+    copy[text.len] = 0;
+    return copy;
+}
+
+struct sl_call *sl_round_call(struct sl_round *round, struct sl_conn *conn)
+{
+    SL_CHECK(round->call_count < SL_ROUND_CALLS);
+    struct sl_call *call = &round->calls[round->call_count];
+    *call = (struct sl_call){ .conn = conn, .first = (uint32_t)round->request_count };
+    return call;
+}
+
+struct sluice_request *sl_round_request(struct sl_round *round)
+{
+    SL_CHECK(round->request_count < SL_ROUND_REQUESTS);
+    struct sluice_request *request = &round->requests[round->request_count++];
+    *request = sluice_request();
+    return request;
+}
+
+void sl_round_add(struct sl_round *round, struct sl_call *call)
+{
+    SL_CHECK(call == &round->calls[round->call_count]);
+    call->count = (uint32_t)round->request_count - call->first;
+    round->call_count++;
+}
+
+void sl_round_drop(struct sl_round *round, struct sl_call *call)
+{
+    SL_CHECK(call == &round->calls[round->call_count]);
+    round->request_count = call->first;
+}
+
+struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call, size_t requests)
+{
+    if (sl_round_has_room(round, requests))
+        return call;
+    struct sl_call kept = *call;
+    sl_round_finish(round);
+    call = sl_round_call(round, kept.conn);
+    kept.first = call->first;
+    *call = kept;
+    return call;
+}
+
+static void reset(struct sl_round *round)
+{
+    round->call_count = round->request_count = 0;
+    while (round->memory->older)
+        drop_memory(round);
+    round->memory->used = 0;
+    if (round->scratch.room > SCRATCH_KEPT_BYTES)
+        sl_buffer_release(&round->scratch);
+}
+
+/* The requests of a call stay where they are; those before it are decided. */
+static void answer(struct sl_round *round, size_t calls, size_t requests)
+{
+    if (requests) {
+        int status =
+            sl_limiter_decide_batch(round->limiter, round->requests, requests, round->decisions);
+        sl_round_note(round, status);
+    }
+    for (size_t i = 0; i < calls; i++) {
+        struct sl_call *call = &round->calls[i];
+        if (!call->conn->is_gone)
+            call->reply(round, call);
+    }
+}
+
+void sl_round_finish(struct sl_round *round)
+{
+    if (round->call_count == 0)
+        return;
+    answer(round, round->call_count, round->request_count);
+    reset(round);
+}
+
+void sl_round_add_now(struct sl_round *round, struct sl_call *call)
+{
+    sl_round_add(round, call);
+    sl_round_finish(round);
+}
+
+void sl_round_add_alone(struct sl_round *round, struct sl_call *call)
+{
+    sl_round_add(round, call);
+    answer(round, round->call_count - 1, call->first);
+    if (!call->conn->is_gone)
+        call->reply(round, call);
+    reset(round);
+}
+
+void sl_round_decide(struct sl_round *round, size_t number)
+{
+    int status =
+        sl_limiter_decide(round->limiter, &round->requests[number], &round->decisions[number]);
+    sl_round_note(round, status);
+}
+
+void sl_round_note(struct sl_round *round, int status)
+{
+    uint64_t now_ms = uv_now(&round->worker->loop);
+    if (__builtin_expect(status == round->last_status, 1) ||
+        (round->said_ms && now_ms - round->said_ms < SAID_EVERY_MS))
+        return;
+    round->said_ms = now_ms;
+    if (status != SLUICE_OK)
+        fprintf(stderr, "sluice: %s; answering as `on_store_failure` says\n",
+                sluice_status_text(status));
+    else
+        fprintf(stderr, "sluice: the store is back\n");
+    round->last_status = status;
+}

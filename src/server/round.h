@@ -1,0 +1,110 @@
+/* One round: what a turn of the loop has read, from all connections, decided as
+ * one batch and answered in order.
+ *
+ *   calls      [a]  [b: none]  [c: an array]  …     one per message
+ *   requests   | r | r r r r r |                    what they ask
+ *   decisions  | d | d d d d d |                    and the answers
+ *
+ * Texts of requests lie in the connections' buffers, or in the round's memory,
+ * which is good until the round is finished. */
+#ifndef SL_SERVER_ROUND_H
+#define SL_SERVER_ROUND_H
+
+#include "base/buffer.h"
+#include "limiter/limiter.h"
+
+enum { SL_ROUND_REQUESTS = 1024, SL_ROUND_CALLS = 1024 };
+
+struct sl_call;
+struct sl_conn;
+struct sl_round;
+struct sl_worker;
+
+/* Appends the answer to call->conn->out. */
+typedef void sl_reply(struct sl_round *round, struct sl_call *call);
+
+struct sl_call {
+    struct sl_conn *conn;
+    sl_reply *reply;
+    uint32_t first; /* of the round's requests, */
+    uint32_t count; /* and how many */
+
+    /* What an answer over HTTP needs to know of its question. */
+    bool keep_alive;
+    bool is_1_0;
+    bool is_head; /* no body in the answer */
+    bool is_array;
+    uint16_t status;      /* of a problem */
+    const char *detail;   /* in the round's memory or static */
+    const char *allow;    /* 405: the methods there are */
+    int64_t expires_us;   /* a reservation's time to live */
+    uint64_t reservation; /* to be settled */
+};
+
+struct sl_round {
+    struct sl_worker *worker;
+    struct sl_limiter *limiter;
+    const struct sl_settings *settings; /* of the rules in force */
+
+    struct sl_call *calls;
+    size_t call_count;
+    struct sluice_request *requests;
+    struct sluice_decision *decisions;
+    size_t request_count;
+
+    struct sl_round_memory *memory; /* the newest; the first is kept */
+    struct sl_buffer scratch;       /* for one body at a time */
+    int last_status;                /* of the store: a change is said, */
+    uint64_t said_ms;               /* now and then */
+};
+
+/* False: no memory. */
+bool sl_round_init(struct sl_round *round, struct sl_worker *worker);
+void sl_round_release(struct sl_round *round);
+
+/* Room for a message that asks up to `requests` things? Else finish it first. */
+static inline bool sl_round_has_room(const struct sl_round *round, size_t requests)
+{
+    return round->call_count < SL_ROUND_CALLS &&
+           round->request_count + requests <= SL_ROUND_REQUESTS;
+}
+
+/* The next call, zeroed, of this connection; to be filled in and then added. */
+struct sl_call *sl_round_call(struct sl_round *round, struct sl_conn *conn);
+
+/* One more request, zeroed as sluice_request() has it, for the call that was taken
+ * last; there is room. */
+struct sluice_request *sl_round_request(struct sl_round *round);
+
+/* It is complete: decided and answered with the others when the round is finished. */
+void sl_round_add(struct sl_round *round, struct sl_call *call);
+
+/* The same at once: for answers so long that the next message must wait until it
+ * is known whether the client reads them. */
+void sl_round_add_now(struct sl_round *round, struct sl_call *call);
+
+/* It is complete, and its reply decides for itself: what was added before is
+ * finished first, then it is answered at once. */
+void sl_round_add_alone(struct sl_round *round, struct sl_call *call);
+
+/* Takes the requests of the unfinished call back. */
+void sl_round_drop(struct sl_round *round, struct sl_call *call);
+
+/* The unfinished call, which has no requests yet, with room for that many: what was
+ * added before is finished if need be, and the call is then another one. */
+struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call, size_t requests);
+
+/* Memory until the round is finished; NULL: none. */
+void *sl_round_take(struct sl_round *round, size_t bytes);
+const char *sl_round_copy(struct sl_round *round, struct sluice_text text);
+
+/* Decides all and answers all. */
+void sl_round_finish(struct sl_round *round);
+
+/* One request of a call that was added alone; explained with sl_limiter_explain. */
+void sl_round_decide(struct sl_round *round, size_t number);
+
+/* The store's status, after every decision: said when it changes. */
+void sl_round_note(struct sl_round *round, int status);
+
+#endif

@@ -1,0 +1,86 @@
+#include "server/route.h"
+
+#include "server/conn.h"
+
+#define JSON_IS "application/json"
+
+const struct sl_route sl_routes[] = {
+    { SL_TEXT("/v1/check"), .allow = "POST", .takes_json = true, .call = sl_call_check },
+    { SL_TEXT("/v1/authorize"), .has_below = true, .call = sl_call_authorize },
+    { SL_TEXT("/v1/reserve"), .allow = "POST", .takes_json = true, .call = sl_call_reserve },
+    { SL_TEXT("/v1/commit"), .allow = "POST", .takes_json = true, .call = sl_call_commit },
+    { SL_TEXT("/v1/cancel"), .allow = "POST", .takes_json = true, .call = sl_call_cancel },
+    { SL_TEXT("/healthz"), .allow = "GET, HEAD", .call = sl_call_health },
+    { SL_TEXT("/readyz"), .allow = "GET, HEAD", .call = sl_call_ready },
+    { SL_TEXT("/metrics"), .allow = "GET, HEAD", .call = sl_call_metrics },
+    { SL_TEXT("/openapi.json"), .allow = "GET, HEAD", .call = sl_call_openapi },
+    { .allow = NULL },
+};
+
+const struct sl_route *sl_route_find(struct sluice_text path)
+{
+    for (const struct sl_route *route = sl_routes; route->path.at; route++) {
+        size_t len = route->path.len;
+        bool is_longer = route->has_below && path.len > len && path.at[len] == '/';
+        if ((path.len == len || is_longer) && memcmp(path.at, route->path.at, len) == 0)
+            return route;
+    }
+    return NULL;
+}
+
+static bool make_problem(struct sl_message *message, uint32_t status, const char *detail)
+{
+    message->call->status = (uint16_t)status;
+    message->call->detail = detail;
+    message->call->reply = sl_reply_problem;
+    return false;
+}
+
+/* None given is fine: there is only one it can be. */
+static bool is_json(struct sluice_text type)
+{
+    if (!type.at)
+        return true;
+    struct sluice_text name = type;
+    const char *semicolon = memchr(type.at, ';', type.len);
+    if (semicolon)
+        name.len = (size_t)(semicolon - type.at);
+    while (name.len && (name.at[name.len - 1] == ' ' || name.at[name.len - 1] == '\t'))
+        name.len--;
+    return sl_http_name_is(name, SL_TEXT(JSON_IS));
+}
+
+/* Methods are told apart by case. */
+static bool allows(const char *methods, struct sluice_text method)
+{
+    const char *at = methods;
+    for (; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        size_t len = strcspn(at, ",");
+        if (sl_text_equal(method, (struct sluice_text){ at, len }))
+            return true;
+    }
+    return false;
+}
+
+bool sl_route_accepts(const struct sl_route *route, struct sl_message *message)
+{
+    const struct sl_http_head *head = message->head;
+    if (!route)
+        return make_problem(message, 404,
+                            "There is nothing at this path; /openapi.json lists what there is.");
+    if (route->allow && !allows(route->allow, head->method)) {
+        message->call->allow = route->allow;
+        return make_problem(message, 405, "This path has no such method; see `Allow` for its own.");
+    }
+    if (route->takes_json && !is_json(head->known[SL_HTTP_CONTENT_TYPE]))
+        return make_problem(message, 415, "Send JSON, with `Content-Type: " JSON_IS "`.");
+    return true;
+}
+
+void sl_message_refuse(struct sl_message *message, uint32_t status, const char *detail)
+{
+    sl_round_drop(message->round, message->call);
+    make_problem(message, status, detail);
+    sl_round_add(message->round, message->call);
+}

@@ -1,0 +1,64 @@
+/* What can be asked over HTTP: one row a path, from which the look-up, 405's
+ * `Allow` and the handling of bodies are made. */
+#ifndef SL_SERVER_ROUTE_H
+#define SL_SERVER_ROUTE_H
+
+#include "server/reply.h"
+#include "wire/http_head.h"
+
+/* A whole message, on its way to becoming an call. */
+struct sl_message {
+    struct sl_round *round;
+    struct sl_conn *conn;
+    struct sl_call *call;
+    const struct sl_http_head *head;
+    char *body; /* may be used up */
+    size_t body_len;
+};
+
+struct sl_route {
+    struct sluice_text path;
+    bool has_below;    /* paths below it too */
+    const char *allow; /* its methods; NULL: any */
+    bool takes_json;   /* a body of that type */
+
+    /* Fills in message->call and its requests, and adds it to the round. */
+    void (*call)(struct sl_message *message);
+};
+
+extern const struct sl_route sl_routes[]; /* ended by a row without a path */
+
+/* NULL: there is no such path. */
+const struct sl_route *sl_route_find(struct sluice_text path);
+
+/* Is the message one for this route? Else its call is made a problem; it is not
+ * added yet. The body may still be on its way. */
+bool sl_route_accepts(const struct sl_route *route, struct sl_message *message);
+
+/* Makes the call a problem and adds it; its requests are taken back. `detail` is
+ * static or in the round's memory. */
+void sl_message_refuse(struct sl_message *message, uint32_t status, const char *detail);
+
+/* ---- the routes' own files ---- */
+
+void sl_call_check(struct sl_message *message);     /* route_check.c */
+void sl_call_authorize(struct sl_message *message); /* route_authorize.c */
+void sl_call_reserve(struct sl_message *message);   /* route_reserve.c */
+void sl_call_commit(struct sl_message *message);
+void sl_call_cancel(struct sl_message *message);
+void sl_call_health(struct sl_message *message); /* route_look.c */
+void sl_call_ready(struct sl_message *message);
+void sl_call_metrics(struct sl_message *message);
+void sl_call_openapi(struct sl_message *message);
+
+/* ---- what they share ---- */
+
+/* One request off the body; false: refused already. */
+bool sl_message_read_request(struct sl_message *message, struct sluice_request *out);
+
+/* A decision's status, and its JSON with `error` where it is a denial. */
+uint32_t sl_decision_status(const struct sluice_decision *decision);
+void sl_denial_print(struct sl_buffer *out, const struct sluice_decision *decision,
+                     const struct sluice_explained *rows, size_t row_count);
+
+#endif

@@ -1,0 +1,25 @@
+/* The server: everything between `sluice serve` and its exit status. */
+#ifndef SL_SERVER_SERVER_H
+#define SL_SERVER_SERVER_H
+
+#include "base/buffer.h"
+#include "rules/ruleset.h"
+
+struct sl_serve_config {
+    /* Reads the rules, now and at every reload. NULL: it has said why not. */
+    struct sl_ruleset *(*load)(void *about);
+    void *about;
+
+    const char *rules_name; /* for people */
+    const char *rules_file; /* watched for changes; NULL: there is none */
+    const char *http;       /* instead of listen.http; or NULL */
+};
+
+/* Serves until it is told to stop: 0 then; 2 if it cannot start, after saying why. */
+int sl_serve(const struct sl_serve_config *config);
+
+/* A command line that shows a denial by these rules within a few calls, asked at
+ * `address` ("http://127.0.0.1:8080", "unix:PATH"). False: no rule lends itself. */
+bool sl_try_print(const struct sl_ruleset *rules, const char *address, struct sl_buffer *out);
+
+#endif

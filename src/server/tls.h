@@ -1,0 +1,54 @@
+/* TLS on a non-blocking socket, by OpenSSL: 1.2 and later, HTTP/1.1 by ALPN,
+ * client certificates where a CA for them is given. */
+#ifndef SL_SERVER_TLS_H
+#define SL_SERVER_TLS_H
+
+#include <sys/types.h>
+
+#include "base/text.h"
+
+struct sl_tls;        /* certificate and settings; shared by threads, counted */
+struct sl_tls_stream; /* one connection's */
+
+/* PEM files: the server's certificate and then its chain, its key (both may be
+ * one file), and the CAs of which clients must show a certificate; client_ca
+ * NULL: they need none. NULL: error->text says which file is wrong and what to
+ * do. Else it is empty, or a note: a certificate is out of its dates. */
+struct sl_tls *sl_tls_new(const char *certificate, const char *key, const char *client_ca,
+                          struct sluice_error *error);
+
+/* One more holder, and one less. Any thread. Streams hold what they need. */
+struct sl_tls *sl_tls_keep(struct sl_tls *tls);
+void sl_tls_drop(struct sl_tls *tls);
+
+/* The server's side of a handshake on this socket, which stays the caller's.
+ * NULL: no memory. */
+struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd);
+void sl_tls_stream_free(struct sl_tls_stream *stream);
+
+/* Bytes moved, or: */
+enum {
+    SL_IO_CLOSED = 0,      /* the peer is done (read alone) */
+    SL_IO_BROKEN = -1,     /* the connection is of no use any more */
+    SL_IO_WANT_READ = -2,  /* nothing moved: call again when the socket can be read */
+    SL_IO_WANT_WRITE = -3, /* … written */
+};
+
+/* Both go on with the handshake where it is not over, so either may want either.
+ * Neither blocks, raises SIGPIPE or takes 0 bytes.
+ *
+ * Read until it wants to: bytes of a record that had no room in `at` are kept
+ * here, and the socket will not say that it can be read.
+ *
+ * What a write wanted to move when it said WANT is sealed already: the next
+ * write must begin with the same bytes. They may have moved, and more may follow.
+ *
+ * A connection that ends without the peer's word that he is done is BROKEN, and
+ * stays so. */
+ssize_t sl_tls_read(struct sl_tls_stream *stream, char *at, size_t room);
+ssize_t sl_tls_write(struct sl_tls_stream *stream, const char *at, size_t len);
+
+/* Tells the peer that nothing more comes; sent as far as it can be at once. */
+void sl_tls_finish(struct sl_tls_stream *stream);
+
+#endif

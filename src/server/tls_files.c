@@ -1,0 +1,233 @@
+/* What is in the files of `tls`.
+ *
+ * OpenSSL can read them by name, and says "no start line" then. Here a file is
+ * read first, and understood after: so that one that is missing, one that may
+ * not be read, one in another format and one that is damaged each get a
+ * sentence that names the file and the cure.
+ *
+ * A certificate out of its dates is used all the same, with a note: a server
+ * that stays away on the day of a late renewal helps nobody, and whether such
+ * a certificate is good is for its clients to say. */
+#include "server/tls_files.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+enum { FILE_MAX_BYTES = 1 << 20 }; /* five times all the CAs of the web */
+
+__attribute__((format(printf, 2, 3))) static bool refuse(struct sluice_error *error,
+                                                         const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* A file of `tls`, as it is being read. */
+struct pem {
+    const char *setting, *path;
+    struct sl_buffer bytes;
+    BIO *bio;
+};
+
+static const char *cure_of(int code)
+{
+    switch (code) {
+    case ENOENT:
+    case ENOTDIR:
+        return "name a PEM file that is there";
+    case EACCES:
+        return "let the user that the server runs as read it";
+    case EFBIG:
+        return "leave in it what the server needs";
+    default:
+        return "name a PEM file";
+    }
+}
+
+static bool open_pem(struct pem *pem, struct sluice_error *error)
+{
+    pem->bytes = sl_buffer(FILE_MAX_BYTES);
+    pem->bio = NULL;
+    int code = sl_file_read(pem->path, &pem->bytes);
+    if (code)
+        return refuse(error, "%s: `%s` cannot be read: %s; %s", pem->setting, pem->path,
+                      strerror(code), cure_of(code));
+    pem->bio = BIO_new_mem_buf(pem->bytes.at ? pem->bytes.at : "", (int)pem->bytes.len);
+    return pem->bio || refuse(error, "%s: no memory", pem->setting);
+}
+
+static void close_pem(struct pem *pem)
+{
+    BIO_free(pem->bio);
+    if (pem->bytes.at)
+        OPENSSL_cleanse(pem->bytes.at, pem->bytes.len);
+    sl_buffer_release(&pem->bytes);
+}
+
+/* OpenSSL would ask on the terminal. */
+static int no_passphrase(char *at, int room, int writing, void *asked)
+{
+    (void)at, (void)room, (void)writing;
+    if (asked)
+        *(bool *)asked = true;
+    return -1;
+}
+
+static const char *openssl_says(void)
+{
+    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+    return reason ? reason : "no reason given";
+}
+
+/* ---- certificates -------------------------------------------------------------- */
+
+/* Every certificate of the file, at least one; other things in it are passed over. */
+static bool read_certificates(struct pem *pem, STACK_OF(X509) * out, struct sluice_error *error)
+{
+    for (;;) {
+        ERR_clear_error();
+        X509 *next = PEM_read_bio_X509(pem->bio, NULL, no_passphrase, NULL);
+        if (!next)
+            break;
+        if (!sk_X509_push(out, next)) {
+            X509_free(next);
+            return refuse(error, "%s: no memory", pem->setting);
+        }
+    }
+    unsigned long last = ERR_peek_last_error();
+    bool at_end = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
+    if (!at_end)
+        return refuse(error, "%s: certificate %d in `%s` is damaged (%s); copy it again",
+                      pem->setting, sk_X509_num(out) + 1, pem->path, openssl_says());
+    if (sk_X509_num(out) == 0)
+        return refuse(error,
+                      "%s: `%s` holds no certificate in PEM (-----BEGIN CERTIFICATE-----); one in "
+                      "DER is turned into PEM by `openssl x509 -inform der -in FILE -out FILE.pem`",
+                      pem->setting, pem->path);
+    return true;
+}
+
+static void note_dates(const struct pem *pem, const X509 *certificate, struct sluice_error *error)
+{
+    time_t now_s = (time_t)(sl_walltime_us() / 1000000);
+    const ASN1_TIME *from = X509_get0_notBefore(certificate);
+    const ASN1_TIME *until = X509_get0_notAfter(certificate);
+    bool expired = X509_cmp_time(until, &now_s) < 0;
+    struct tm date = { 0 };
+    char day[16] = "";
+    if (!expired && X509_cmp_time(from, &now_s) < 0)
+        return;
+    ASN1_TIME_to_tm(expired ? until : from, &date);
+    strftime(day, sizeof day, "%Y-%m-%d", &date);
+    snprintf(error->text, sizeof error->text, "%s: `%s` %s %s and is used all the same; %s",
+             pem->setting, pem->path, expired ? "expired on" : "is not valid before", day,
+             expired ? "renew it" : "is the clock right?");
+}
+
+/* NULL: refused. A note is about the first certificate that deserves one. */
+static STACK_OF(X509) *
+    certificates_of(const char *setting, const char *path, struct sluice_error *error)
+{
+    struct pem pem = { .setting = setting, .path = path };
+    STACK_OF(X509) *all = sk_X509_new_null();
+    bool good = open_pem(&pem, error);
+    if (good && !all)
+        good = refuse(error, "%s: no memory", setting);
+    good = good && read_certificates(&pem, all, error);
+    for (int i = 0; good && !error->text[0] && i < sk_X509_num(all); i++)
+        note_dates(&pem, sk_X509_value(all, i), error);
+    close_pem(&pem);
+    if (good)
+        return all;
+    sk_X509_pop_free(all, X509_free);
+    return NULL;
+}
+
+/* ---- the server's own ---------------------------------------------------------- */
+
+static EVP_PKEY *key_of(const char *path, struct sluice_error *error)
+{
+    struct pem pem = { .setting = "tls.key", .path = path };
+    bool asked = false;
+    EVP_PKEY *key = NULL;
+    if (open_pem(&pem, error)) {
+        ERR_clear_error();
+        key = PEM_read_bio_PrivateKey(pem.bio, NULL, no_passphrase, &asked);
+        if (!key && asked)
+            refuse(error,
+                   "tls.key: `%s` is locked with a passphrase, and nobody is there to type it; "
+                   "`openssl pkey -in FILE -out OPEN` writes it without one",
+                   path);
+        else if (!key)
+            refuse(error, "tls.key: `%s` holds no private key in PEM (-----BEGIN PRIVATE KEY-----)",
+                   path);
+    }
+    close_pem(&pem);
+    return key;
+}
+
+static bool use_pair(SSL_CTX *context, STACK_OF(X509) * chain, EVP_PKEY *key,
+                     const char *const paths[2], struct sluice_error *error)
+{
+    X509 *own = sk_X509_shift(chain);
+    bool good = X509_check_private_key(own, key) == 1;
+    if (!good)
+        refuse(error,
+               "tls.key: `%s` is not the key of the first certificate in `%s`; name the key that "
+               "it was made with, and put the server's own certificate before its chain",
+               paths[1], paths[0]);
+    ERR_clear_error();
+    if (good && SSL_CTX_use_cert_and_key(context, own, key, chain, 1) != 1)
+        good = refuse(error,
+                      "tls.certificate: OpenSSL refuses `%s`: %s; make one with a key of ECDSA "
+                      "P-256 or RSA 2048, signed with SHA-256",
+                      paths[0], openssl_says());
+    X509_free(own);
+    return good;
+}
+
+bool sl_tls_use_certificate(SSL_CTX *context, const char *certificate, const char *key,
+                            struct sluice_error *error)
+{
+    bool good = false;
+    STACK_OF(X509) *chain = certificates_of("tls.certificate", certificate, error);
+    EVP_PKEY *private = chain ? key_of(key, error) : NULL;
+    if (private)
+        good = use_pair(context, chain, private, (const char *const[]){ certificate, key }, error);
+    EVP_PKEY_free(private);
+    sk_X509_pop_free(chain, X509_free);
+    ERR_clear_error();
+    return good;
+}
+
+/* ---- the clients' -------------------------------------------------------------- */
+
+bool sl_tls_use_client_ca(SSL_CTX *context, const char *client_ca, struct sluice_error *error)
+{
+    STACK_OF(X509) *all = certificates_of("tls.client_ca", client_ca, error);
+    X509_STORE *store = SSL_CTX_get_cert_store(context);
+    bool good = all != NULL;
+    for (int i = 0; good && i < sk_X509_num(all); i++) {
+        X509 *one = sk_X509_value(all, i);
+        good = X509_STORE_add_cert(store, one) == 1 && SSL_CTX_add_client_CA(context, one) == 1;
+        if (!good)
+            refuse(error, "tls.client_ca: OpenSSL refuses certificate %d in `%s`: %s", i + 1,
+                   client_ca, openssl_says());
+    }
+    sk_X509_pop_free(all, X509_free);
+    ERR_clear_error();
+    /* Whoever names an intermediate CA trusts it, whether its root is there or not. */
+    X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    return good;
+}

@@ -1,0 +1,260 @@
+/* The turn of a worker's loop:
+ *
+ *   poll     every socket that is ready is read into its connection
+ *   check    all of that is parsed, decided as one round, and written, once for
+ *            each connection
+ *
+ * Who has timed out is found without looking at everybody: connections with the
+ * same time-out wait in the order in which they began, and one timer goes off for
+ * the earliest of the few first ones. */
+#include "server/worker.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "server/door.h"
+
+enum { LINGER_MS = 2000, DRAIN_MS = 500, FLUSH_MS = 5000 };
+
+/* ---- who is ready ---- */
+
+void sl_worker_ready(struct sl_worker *worker, struct sl_conn *conn)
+{
+    if (conn->is_ready || conn->is_gone)
+        return;
+    conn->is_ready = true;
+    conn->ready_next = NULL;
+    *worker->ready_end = conn;
+    worker->ready_end = &conn->ready_next;
+}
+
+static void on_busy(uv_idle_t *busy)
+{
+    (void)busy;
+}
+
+void sl_worker_ready_later(struct sl_worker *worker, struct sl_conn *conn)
+{
+    sl_worker_ready(worker, conn);
+    uv_idle_start(&worker->busy, on_busy);
+}
+
+/* ---- the round ---- */
+
+static void serve(struct sl_worker *worker, struct sl_conn *conn)
+{
+    if (conn->is_gone || conn->is_opening || conn->is_linger_on)
+        return;
+    while (conn->front->read(conn, &worker->round) == SL_FRONT_FULL)
+        sl_round_finish(&worker->round);
+    conn->has_backlog = conn->in_start < conn->in_end && !sl_conn_is_open(conn);
+}
+
+static void write_date(struct sl_worker *worker)
+{
+    int64_t now_s = sl_walltime_us() / 1000000;
+    if (now_s == worker->date_s)
+        return;
+    worker->date_s = now_s;
+    struct tm parts;
+    gmtime_r(&(time_t){ now_s }, &parts);
+    strftime(worker->date, sizeof worker->date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
+}
+
+/* Goes over to the newest edition. Its counts go on from the old one's. */
+static void adopt(struct sl_worker *worker, struct sl_edition *edition)
+{
+    struct sl_edition *old = worker->edition;
+    pthread_mutex_lock(&worker->server->counts_lock);
+    if (old)
+        sl_limiter_inherit(edition->limiters[worker->number], old->limiters[worker->number]);
+    worker->edition = edition;
+    pthread_mutex_unlock(&worker->server->counts_lock);
+    worker->round.limiter = edition->limiters[worker->number];
+    worker->round.settings = &edition->rules->settings;
+    sl_edition_drop(old);
+}
+
+static void on_check(uv_check_t *check)
+{
+    struct sl_worker *worker = check->data;
+    struct sl_conn *list = worker->ready, *next;
+    if (!list)
+        return;
+    worker->ready = NULL;
+    worker->ready_end = &worker->ready;
+    uv_idle_stop(&worker->busy);
+    write_date(worker);
+    for (struct sl_conn *conn = list; conn; conn = conn->ready_next)
+        serve(worker, conn);
+    sl_round_finish(&worker->round);
+    for (struct sl_conn *conn = list; conn; conn = next) {
+        next = conn->ready_next;
+        conn->is_ready = false;
+        sl_conn_settle(conn);
+    }
+}
+
+/* ---- time ---- */
+
+int64_t sl_worker_timeout_ms(const struct sl_worker *worker, enum sl_timer timer)
+{
+    const struct sl_settings *settings = sl_worker_settings(worker);
+    switch (timer) {
+    case SL_TIMER_OPENING:
+    case SL_TIMER_HEAD:
+        return settings->timeouts.head_us / 1000;
+    case SL_TIMER_BODY:
+        return settings->timeouts.body_us / 1000;
+    case SL_TIMER_IDLE:
+        return settings->timeouts.idle_us / 1000;
+    case SL_TIMER_WRITE:
+        return settings->timeouts.write_us / 1000;
+    case SL_TIMER_LINGER:
+        return LINGER_MS;
+    case SL_TIMER_DRAIN:
+        return DRAIN_MS;
+    case SL_TIMER_FLUSH:
+        return FLUSH_MS;
+    default:
+        return 0;
+    }
+}
+
+/* Timers of one kind are in their order but for a reload that made them shorter:
+ * those from before may then be late by as much as they were longer. */
+static void on_timer(uv_timer_t *timer)
+{
+    struct sl_worker *worker = timer->data;
+    uint64_t now_ms = uv_now(&worker->loop), next_ms = UINT64_MAX;
+    worker->timer_due_ms = UINT64_MAX;
+    write_date(worker);
+    for (int kind = 1; kind < SL_TIMER_COUNT; kind++) {
+        struct sl_timers *timers = &worker->timers[kind];
+        while (timers->first && timers->first->due_ms <= now_ms)
+            sl_conn_late(timers->first);
+        if (timers->first && timers->first->due_ms < next_ms)
+            next_ms = timers->first->due_ms;
+    }
+    if (next_ms < worker->timer_due_ms)
+        sl_worker_arm(worker, next_ms);
+}
+
+void sl_worker_arm(struct sl_worker *worker, uint64_t due_ms)
+{
+    uint64_t now_ms = uv_now(&worker->loop);
+    worker->timer_due_ms = due_ms;
+    uv_timer_start(&worker->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+/* ---- the end ---- */
+
+void sl_worker_forget(struct sl_worker *worker, struct sl_conn *conn)
+{
+    (void)conn;
+    atomic_fetch_sub(&worker->open, 1);
+    atomic_fetch_sub(&worker->server->open, 1);
+}
+
+/* Everybody has a moment for a last request, which is answered with a goodbye. */
+static void drain(struct sl_worker *worker)
+{
+    sl_door_shut(worker);
+    for (struct sl_conn *conn = worker->all; conn; conn = conn->all_next)
+        sl_conn_set_timer(conn, conn->timer); /* which is another one from now on */
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct sl_worker *worker = wake->data;
+    struct sl_edition *next = atomic_exchange(&worker->next, NULL);
+    if (next)
+        adopt(worker, next);
+    if (!worker->is_draining && atomic_load(&worker->server->is_draining))
+        drain(worker);
+    sl_door_take_in(worker);
+}
+
+/* Closes what keeps the loop alive, once nobody is left. */
+static void leave_if_empty(struct sl_worker *worker)
+{
+    if (!worker->is_draining || worker->all || uv_is_closing((uv_handle_t *)&worker->wake))
+        return;
+    uv_close((uv_handle_t *)&worker->wake, NULL);
+    uv_close((uv_handle_t *)&worker->timer, NULL);
+    uv_close((uv_handle_t *)&worker->resume, NULL);
+    uv_close((uv_handle_t *)&worker->check, NULL);
+    uv_close((uv_handle_t *)&worker->busy, NULL);
+}
+
+static void *run(void *about)
+{
+    struct sl_worker *worker = about;
+    /* The loop ends when nothing is left open in it, which leave_if_empty sees to. */
+    while (uv_run(&worker->loop, UV_RUN_ONCE))
+        leave_if_empty(worker);
+    atomic_fetch_sub(&worker->server->running, 1);
+    uv_async_send(&worker->server->ended);
+    return NULL;
+}
+
+/* ---- beginning ---- */
+
+static bool init_loop(struct sl_worker *worker)
+{
+    if (uv_loop_init(&worker->loop) != 0)
+        return false;
+    worker->check.data = worker->busy.data = worker->wake.data = worker;
+    worker->timer.data = worker->resume.data = worker;
+    return uv_check_init(&worker->loop, &worker->check) == 0 &&
+           uv_idle_init(&worker->loop, &worker->busy) == 0 &&
+           uv_timer_init(&worker->loop, &worker->timer) == 0 &&
+           uv_timer_init(&worker->loop, &worker->resume) == 0 &&
+           uv_async_init(&worker->loop, &worker->wake, on_wake) == 0 &&
+           uv_check_start(&worker->check, on_check) == 0;
+}
+
+bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t number,
+                    struct sluice_error *error)
+{
+    *worker = (struct sl_worker){ .server = server, .number = number };
+    worker->ready_end = &worker->ready;
+    worker->timer_due_ms = UINT64_MAX;
+    worker->date_s = -1;
+    pthread_mutex_init(&worker->inbox_lock, NULL);
+    if (sl_round_init(&worker->round, worker) && init_loop(worker) && sl_door_open(worker)) {
+        adopt(worker, sl_edition_keep(server->edition));
+        return true;
+    }
+    snprintf(error->text, sizeof error->text,
+             "cannot start worker %zu: out of memory or file descriptors", number + 1);
+    return false;
+}
+
+bool sl_worker_start(struct sl_worker *worker)
+{
+    atomic_fetch_add(&worker->server->running, 1);
+    worker->is_started = pthread_create(&worker->thread, NULL, run, worker) == 0;
+    return worker->is_started;
+}
+
+void sl_worker_wake(struct sl_worker *worker)
+{
+    uv_async_send(&worker->wake);
+}
+
+void sl_worker_join(struct sl_worker *worker)
+{
+    if (worker->is_started)
+        pthread_join(worker->thread, NULL);
+}
+
+void sl_worker_release(struct sl_worker *worker)
+{
+    uv_loop_close(&worker->loop);
+    sl_round_release(&worker->round);
+    sl_blocks_release(&worker->blocks);
+    sl_edition_drop(atomic_exchange(&worker->next, NULL));
+    sl_edition_drop(worker->edition);
+    pthread_mutex_destroy(&worker->inbox_lock);
+}

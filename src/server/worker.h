@@ -1,0 +1,116 @@
+/* A worker: a thread with a loop, the connections that are its own, and their
+ * rounds. Workers share the store and little else. */
+#ifndef SL_SERVER_WORKER_H
+#define SL_SERVER_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uv.h>
+
+#include "server/conn.h"
+#include "server/edition.h"
+#include "server/listener.h"
+#include "server/round.h"
+
+enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256 };
+
+struct sl_server;
+
+/* Connections that wait for their end, oldest and so earliest first. */
+struct sl_timers {
+    struct sl_conn *first, *last;
+};
+
+struct sl_worker {
+    struct sl_server *server;
+    size_t number;
+    pthread_t thread;
+    bool is_started;
+
+    uv_loop_t loop;
+    uv_check_t check;
+    uv_idle_t busy; /* while somebody is ready: polls do not wait */
+    uv_async_t wake;
+    uv_timer_t timer;
+    uv_timer_t resume; /* accepting, when files had run out */
+    uint64_t paused_ms;
+    uv_poll_t accepts[SL_LISTENINGS_MAX];
+    uint64_t timer_due_ms; /* when `timer` goes off; UINT64_MAX: not at all */
+
+    struct sl_round round;
+    struct sl_blocks blocks;
+    size_t large_bytes; /* of buffers longer than a block */
+    struct sl_conn *ready;
+    struct sl_conn **ready_end;
+    struct sl_conn *all;
+    struct sl_timers timers[SL_TIMER_COUNT];
+    char date[40]; /* "Date: …\r\n" */
+    int64_t date_s;
+
+    struct sl_edition *edition;
+    _Atomic(struct sl_edition *) next; /* to go over to; NULL: none */
+
+    _Atomic uint32_t open; /* connections, also those on their way here */
+    _Atomic uint64_t accepted;
+    _Atomic uint64_t refused;
+
+    pthread_mutex_t inbox_lock;
+    struct sl_arrival inbox[SL_INBOX_MAX]; /* from workers who have more */
+    size_t inbox_count;
+    bool is_draining; /* written under inbox_lock */
+};
+
+/* What all workers share. */
+struct sl_server {
+    struct sl_worker *workers;
+    size_t worker_count;
+    struct sl_listening listenings[SL_LISTENINGS_MAX];
+    size_t listening_count;
+    struct sl_store *store;
+    struct sl_edition *edition; /* the newest */
+    int64_t started_us;
+
+    _Atomic bool is_draining;
+    _Atomic uint32_t running; /* workers; */
+    uv_async_t ended;         /* one of them has */
+    _Atomic uint32_t open;    /* connections of all workers */
+    _Atomic uint64_t reloads, failed_reloads;
+    pthread_mutex_t counts_lock; /* held to read other workers' counts, and to change editions */
+};
+
+/* False: error->text. It does not run yet. */
+bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t number,
+                    struct sluice_error *error);
+bool sl_worker_start(struct sl_worker *worker);
+
+/* From another thread: look at `next`, the inbox and whether to drain. */
+void sl_worker_wake(struct sl_worker *worker);
+
+/* Waits for its end, after draining. */
+void sl_worker_join(struct sl_worker *worker);
+void sl_worker_release(struct sl_worker *worker);
+
+/* ---- for its connections ---- */
+
+/* Something was read: it is served when the loop has polled all. */
+void sl_worker_ready(struct sl_worker *worker, struct sl_conn *conn);
+
+/* The same from anywhere else but a poll's callback: the loop is kept from
+ * sleeping before. */
+void sl_worker_ready_later(struct sl_worker *worker, struct sl_conn *conn);
+
+/* How long a timer of that kind is. */
+int64_t sl_worker_timeout_ms(const struct sl_worker *worker, enum sl_timer timer);
+
+/* `timer` must go off by then. */
+void sl_worker_arm(struct sl_worker *worker, uint64_t due_ms);
+
+/* A connection is gone for good. */
+void sl_worker_forget(struct sl_worker *worker, struct sl_conn *conn);
+
+static inline const struct sl_settings *sl_worker_settings(const struct sl_worker *worker)
+{
+    return &worker->edition->rules->settings;
+}
+
+#endif

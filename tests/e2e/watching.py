@@ -1,0 +1,72 @@
+"""A server that is looked at from outside: its memory, its files, its first words."""
+
+import os
+import queue
+import re
+import subprocess
+import tempfile
+import threading
+import time
+
+from program import SLUICE
+from serving import TIMEOUT_S, Server
+
+
+def is_sanitized():
+    """Built with AddressSanitizer: slower, and its memory says nothing about ours."""
+    return b"__asan_init" in SLUICE.read_bytes()
+
+
+def forget_soon(monkeypatch):
+    """AddressSanitizer keeps what was freed for a while: less of it, where memory is measured."""
+    options = os.environ.get("ASAN_OPTIONS", "")
+    monkeypatch.setenv("ASAN_OPTIONS", f"{options}:quarantine_size_mb=1")
+
+
+def wait_until(is_so, what, timeout_s=TIMEOUT_S):
+    """Looks again and again; what it found, if that is true."""
+    end = time.monotonic() + timeout_s
+    while not (found := is_so()):
+        assert time.monotonic() < end, f"waited in vain: {what}"
+        time.sleep(0.005)
+    return found
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return int(re.search(r"^VmRSS:\s+(\d+) kB", status.read(), re.M)[1]) << 10
+
+
+def open_files(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def https_port(server):
+    """Of the listener with TLS; `listen.http` is there as well unless it is `off`."""
+    return next(int(address.rpartition(":")[2]) for address in server.addresses
+                if address.startswith("https:"))
+
+
+class Started(Server):
+    """`sluice serve` with these arguments alone. Keeps all that it printed on standard output."""
+
+    def __init__(self, *arguments, listeners=1, **settings):
+        self.own_folder = None
+        self.out = []
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([SLUICE, "serve", *arguments], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=self.errors, **settings)
+        self.lines = queue.Queue()
+        self.reader = threading.Thread(target=self._read_lines, daemon=True)
+        self.reader.start()
+        try:
+            self.addresses = [self._address() for _ in range(listeners)]
+        except BaseException:
+            self.kill()
+            raise
+
+    def _read_lines(self):
+        for line in self.process.stdout:
+            self.out.append(line.decode().rstrip("\n"))
+            self.lines.put(self.out[-1])
+        self.lines.put(None)
