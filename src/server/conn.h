@@ -36,7 +36,6 @@ enum sl_timer {
 };
 
 struct sl_front;
-struct sl_listener_socket;
 struct sl_worker;
 
 struct sl_conn {

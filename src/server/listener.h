@@ -31,8 +31,7 @@ struct sl_listening {
 bool sl_listening_open(struct sl_listening *listening, const char *address, size_t workers,
                        struct sluice_error *error);
 
-/* The sockets of this worker alone, or (of a file) nothing: sl_listening_close
- * does it for all. */
+/* The sockets that are still open, and the Unix socket's file. */
 void sl_listening_close(struct sl_listening *listening);
 
 /* The next connection that waits. False: there is none now; or *why is an errno

@@ -251,7 +251,6 @@ static void ask_array(struct sl_message *message, struct sl_json_scan *scan)
 {
     bool alone = false;
     message->call = sl_round_make_room(message->round, message->call, ARRAY_MAX);
-    message->call->is_array = true;
     if (sl_json_take(scan, ']')) {
         sl_message_refuse(message, 422, "The array is empty; it holds 1 to 1,000 requests.");
         return;

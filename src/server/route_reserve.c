@@ -190,10 +190,10 @@ static bool read_settlement(struct sl_message *message, struct settlement *out)
 }
 
 /* False: it could not be, and that is the answer. */
-static bool settle(struct sl_round *round, struct sl_call *call, uint32_t cost)
+static bool settle(struct sl_round *round, struct sl_call *call)
 {
     struct sl_store *store = round->worker->server->store;
-    int status = store->ops->settle ? store->ops->settle(store, call->reservation, cost)
+    int status = store->ops->settle ? store->ops->settle(store, call->reservation, call->cost)
                                     : SLUICE_UNSUPPORTED;
     if (status == SLUICE_OK)
         return true;
@@ -220,15 +220,14 @@ static void reply_settled(struct sl_round *round, struct sl_call *call, const ch
 static void reply_commit(struct sl_round *round, struct sl_call *call)
 {
     char how[64];
-    uint32_t cost = (uint32_t)call->expires_us; /* of a commit: its cost */
-    snprintf(how, sizeof how, "\"committed\": true, \"cost\": %" PRIu32, cost);
-    if (settle(round, call, cost))
+    snprintf(how, sizeof how, "\"committed\": true, \"cost\": %" PRIu32, call->cost);
+    if (settle(round, call))
         reply_settled(round, call, how);
 }
 
 static void reply_cancel(struct sl_round *round, struct sl_call *call)
 {
-    if (settle(round, call, 0))
+    if (settle(round, call))
         reply_settled(round, call, "\"cancelled\": true");
 }
 
@@ -242,7 +241,7 @@ void sl_call_commit(struct sl_message *message)
         return;
     }
     message->call->reservation = settlement.id;
-    message->call->expires_us = (int64_t)settlement.cost;
+    message->call->cost = (uint32_t)settlement.cost;
     message->call->reply = reply_commit;
     sl_round_add_alone(message->round, message->call);
 }
