@@ -1,0 +1,375 @@
+"""Sluice over HTTP beside nginx with limit_req, wrk asking both: a part of tools/bench.
+
+    tools/bench http --rounds 15
+
+The two get the same bytes on equally many connections and take turns, second by
+second. What is compared is requests per second of the server's processor time: the
+load generator is often the one that cannot go faster, and throughput would then be
+its own. Nothing is measured before both have been asked who is let in, and no round
+counts whose answers are not the ones expected, all of them, by the server's own count
+too. What stands beside what, and why it is fair: docs/benchmarks.md.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import defaultdict, namedtuple
+from pathlib import Path
+
+CONNECTIONS = 64
+DEPTH = 16  # requests in flight on a connection, where they are pipelined
+KEYS = 100_000
+SECONDS = 1  # of a round; wrk counts in whole ones
+START_S = 10
+OPEN, TIGHT = 10_000_000, 1  # requests a second that pass; a minute where nearly none does
+PATH = "/v1/authorize/api/videos"
+LUA = Path(__file__).with_name("bench_http.lua")
+
+# What a pair of servers is set to. `denies`: all but the first request of a minute.
+Setting = namedtuple("Setting", "keys rules workers denies", defaults=(1, 1, 1, False))
+HOT, DENIED = Setting(), Setting(denies=True)
+MANY, RULES, WORKERS = Setting(keys=KEYS), Setting(rules=10), Setting(workers=2)
+
+# One row of the table. `at_least` is the target of its ratio.
+Row = namedtuple("Row", "name setting depth call at_least", defaults=("authorize", None))
+ROWS = [
+    Row("/v1/authorize", HOT, 1, at_least=1.2),
+    Row("/v1/check", HOT, 1, "check"),
+    Row("100,000 keys", MANY, 1),
+    Row("denied", DENIED, 1),
+    Row("10 rules", RULES, 1),
+    Row("2 workers", WORKERS, 1),
+    Row("/v1/authorize", HOT, DEPTH, at_least=8),
+    Row("/v1/check", HOT, DEPTH, "check"),
+    Row("100,000 keys", MANY, DEPTH),
+    Row("denied", DENIED, DEPTH),
+    Row("10 rules", RULES, DEPTH),
+    Row("2 workers", WORKERS, DEPTH),
+]
+
+# One second of wrk on one server.
+Sample = namedtuple("Sample", "per_cpu_s per_s busy p50 p99")
+
+
+class Unfit(Exception):
+    """It did not do what was to be measured."""
+
+
+# ---- the servers -----------------------------------------------------------
+
+
+def cores(workers):
+    """Processors for the server, and for the load; the same ones if there are too few."""
+    all_of_them = sorted(os.sched_getaffinity(0))
+    return all_of_them[:workers], all_of_them[workers:] or all_of_them
+
+
+def start(command, setting, **options):
+    ours, _ = cores(setting.workers)
+    pin = ["taskset", "-c", ",".join(map(str, ours))]
+    return subprocess.Popen([*pin, *command], stdin=subprocess.DEVNULL, **options)
+
+
+def get(port, path, headers=None):
+    """Status, fields and text of an answer, whatever its status."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers or {})
+    try:
+        with urllib.request.urlopen(request, timeout=START_S) as answer:
+            return answer.status, answer.headers, answer.read().decode("latin-1")
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return refusal.code, refusal.headers, refusal.read().decode("latin-1")
+
+
+class Server:
+    """A process that is stopped when its block is left."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate()
+
+    def cpu_s(self):
+        """Processor time so far. A process' clock (clock_getcpuclockid makes these numbers)
+        counts nanoseconds and all threads; /proc/PID/stat counts hundredths of a second."""
+        return sum(time.clock_gettime(~pid << 3 | 2) for pid in self.pids())
+
+
+class Sluice(Server):
+    name = "Sluice"
+
+    def __init__(self, program, setting, folder):
+        rules = Path(folder, "rules.yaml")
+        rules.write_text(self.rules(setting), encoding="utf-8")
+        self.process = start([program, "serve", "-c", rules], setting, stdout=subprocess.PIPE,
+                             text=True)
+        for line in self.process.stdout:
+            if found := re.search(r"listening on http://127.0.0.1:(\d+)", line):
+                self.port = int(found[1])
+                return
+        raise Unfit(f"Sluice ended with {self.process.wait()} before it listened")
+
+    @staticmethod
+    def rules(setting):
+        numbers = (f"capacity: {TIGHT}, refill_rate: {TIGHT / 60:.9f}" if setting.denies else
+                   f"capacity: {OPEN}, refill_rate: {OPEN}")
+        rule = "resource: /api/*, per: user, algorithm: token_bucket, " + numbers
+        return (f"workers: {setting.workers}\nlisten: {{ http: '127.0.0.1:0' }}\n"
+                "identity: { headers: { user: X-User } }\nrules:\n"
+                + "".join(f"  - {{ name: rule-{i}, {rule} }}\n" for i in range(setting.rules)))
+
+    def pids(self):
+        return [self.process.pid]
+
+    def counts(self):
+        """By its own count: connections, then requests that passed and that did not."""
+        text = get(self.port, "/metrics")[2]
+        return [sum(map(int, re.findall(rf"^{name}\S* (\d+)", text, re.M))) for name in (
+            "sluice_connections_accepted_total",
+            'sluice_decisions_total\\S*outcome="allowed"',
+            'sluice_decisions_total\\S*outcome="denied"')]
+
+    @staticmethod
+    def same_of(said):
+        return [said["requests"] - said["refused"], said["refused"]]
+
+    def prove(self, setting):
+        """Every rule is asked, and the second request of a minute is denied where all are."""
+        get(self.port, PATH, {"X-User": "prove"})
+        status = get(self.port, PATH, {"X-User": "prove"})[0]
+        outcome = "denied" if setting.denies else "allowed"
+        asked = re.findall(rf'^sluice_rule_decisions_total.*"{outcome}"}} [1-9]',
+                           get(self.port, "/metrics")[2], re.M)
+        if status != (429 if setting.denies else 200) or len(asked) != setting.rules:
+            raise Unfit(f"Sluice answered {status}, and {len(asked)} rules had {outcome} it")
+
+
+class Nginx(Server):
+    """Its answer is a picture of 43 bytes from memory: `return` would answer before anything
+    is limited."""
+    name = "nginx"
+    PROVE = "/prove"
+
+    def __init__(self, setting, folder):
+        self.port, self.asked = free_port(), 0
+        conf = Path(folder, "nginx.conf")
+        conf.write_text(self.conf(setting, folder), encoding="utf-8")
+        self.process = start(["nginx", "-c", conf, "-e", Path(folder, "error.log")], setting)
+        wait_for(self.port, self.process)
+
+    def conf(self, setting, folder):
+        zones = range(setting.rules)
+        rate = f"{TIGHT}r/m" if setting.denies else f"{OPEN}r/s"
+        burst = "" if setting.denies else f" burst={OPEN} nodelay"
+        limits = "".join(f"limit_req zone=zone{i}{burst}; " for i in zones)
+        temporary = "".join(f"    {of}_temp_path {folder}/{of};\n"
+                            for of in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        return (f"daemon off;\npid {folder}/nginx.pid;\nworker_processes {setting.workers};\n"
+                f"error_log {folder}/error.log crit;\n"
+                "events { worker_connections 1024; }\nhttp {\n" + temporary +
+                "    access_log off;\n    server_tokens off;\n    keepalive_timeout 75s;\n"
+                "    keepalive_requests 1000000000;\n    limit_req_status 429;\n"
+                + "".join(f"    limit_req_zone $http_x_user zone=zone{i}:32m rate={rate};\n"
+                          for i in zones) +
+                f"    server {{\n        listen 127.0.0.1:{self.port} reuseport;\n"
+                f"        location /v1/authorize {{ {limits}empty_gif; }}\n"
+                f"        location {self.PROVE} {{ {limits}"
+                "add_header Limit $limit_req_status always; empty_gif; }\n"
+                "        location /counts { stub_status; }\n    }\n}\n")
+
+    def pids(self):
+        """The master and its workers."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        return [pid, *map(int, children.split())]
+
+    def counts(self):
+        """Connections, then requests, whatever was answered, without those for this count."""
+        self.asked += 1
+        found = re.search(r"\n (\d+) \d+ (\d+)", get(self.port, "/counts")[2])
+        return [int(found[1]), int(found[2]) - self.asked]
+
+    @staticmethod
+    def same_of(said):
+        return [said["requests"]]
+
+    def prove(self, setting):
+        """nginx says itself that it limits: at the same limits, in a location beside."""
+        get(self.port, PATH, {"X-User": "prove"})
+        status, fields, _ = get(self.port, self.PROVE, {"X-User": "prove"})
+        said = "REJECTED" if setting.denies else "PASSED"
+        if status != (429 if setting.denies else 200) or fields["Limit"] != said:
+            raise Unfit(f"nginx answered {status} and says of limit_req: {fields['Limit']}")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def wait_for(port, process):
+    deadline = time.monotonic() + START_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), START_S):
+            return
+        time.sleep(0.01)
+    process.terminate()
+    raise Unfit(f"nothing listens on port {port}: {process.args}")
+
+
+# ---- measuring -------------------------------------------------------------
+
+
+def load(server, row):
+    """What wrk says after one round."""
+    _, others = cores(row.setting.workers)
+    command = ["taskset", "-c", ",".join(map(str, others)), "wrk", "-t1", f"-c{CONNECTIONS}",
+               f"-d{SECONDS}s", "--timeout=10s", "-s", LUA, f"http://127.0.0.1:{server.port}", "--",
+               row.call, str(row.depth), str(row.setting.keys)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(out.splitlines()[-1])
+
+
+def judge(server, row, said, counted):
+    """Nothing broke; all passed, or all were refused but for the first of each minute; the
+    server counted what wrk did, besides what was under way when wrk stopped; and connections
+    were kept: wrk says nothing of those it had to open again."""
+    what = f"{server.name}, {row.name}, {row.depth} at once: wrk says {said}, it says {counted}"
+    passed = said["requests"] - said["refused"]
+    good = passed <= 1 + SECONDS // 60 if row.setting.denies else said["refused"] == 0
+    connections, *requests = counted
+    same = all(wrks <= mine <= wrks + CONNECTIONS * row.depth
+               for mine, wrks in zip(requests, server.same_of(said)))
+    if (said["broken"] or not good or said["requests"] == 0 or not same
+            or not CONNECTIONS <= connections <= CONNECTIONS + 2):  # wrk's first try, and ours
+        raise Unfit(what)
+
+
+def measure(server, row):
+    before, cpu_s = server.counts(), server.cpu_s()
+    said = load(server, row)
+    cpu_s = server.cpu_s() - cpu_s
+    judge(server, row, said, [now - then for now, then in zip(server.counts(), before)])
+    return Sample(said["requests"] / cpu_s, said["requests"] / said["seconds"],
+                  cpu_s / said["seconds"], said["p50"], said["p99"])
+
+
+def pairs_of(stack, program, folder):
+    """{setting: (Sluice, nginx)}, all running and found to be what they should."""
+    pairs = {}
+    for number, setting in enumerate(dict.fromkeys(row.setting for row in ROWS)):
+        place = Path(folder, str(number))
+        place.mkdir()
+        pairs[setting] = (stack.enter_context(Sluice(program, setting, place)),
+                          stack.enter_context(Nginx(setting, place)))
+        for server in pairs[setting]:
+            server.prove(setting)
+    return pairs
+
+
+def take_turns(pairs, rounds, progress):
+    """{row: [(Sluice's sample, nginx's)]}; the first round warms up and is dropped. nginx knows
+    one call only, so rows of the same setting and depth stand beside the same second of it."""
+    samples = defaultdict(list)
+    for turn in range(rounds + 1):
+        beside = {}
+        for number, row in enumerate(ROWS):
+            progress(turn * len(ROWS) + number, (rounds + 1) * len(ROWS))
+            sluice, nginx = pairs[row.setting]
+            sample, same = measure(sluice, row), (row.setting, row.depth)
+            if same not in beside:
+                beside[same] = measure(nginx, row)
+            if turn > 0:
+                samples[row].append((sample, beside[same]))
+    progress(1, 1)
+    return samples
+
+
+# ---- printing --------------------------------------------------------------
+
+
+def median_of(samples, which, field):
+    return statistics.median(getattr(both[which], field) for both in samples)
+
+
+def spread(ratios):
+    """Quartiles, or the ends where there are too few for them."""
+    if len(ratios) < 4:
+        return min(ratios), max(ratios)
+    low, _, high = statistics.quantiles(ratios, method="inclusive")
+    return low, high
+
+
+def print_row(row, samples, verdict):
+    ratios = [ours.per_cpu_s / theirs.per_cpu_s for ours, theirs in samples]
+    ratio, (low, high) = statistics.median(ratios), spread(ratios)
+    target, said = "", ""
+    if row.at_least:
+        how = "one per read" if row.depth == 1 else f"{row.depth} pipelined"
+        target = f">= {row.at_least:g}"
+        said = verdict(ratio >= row.at_least, f"http: {row.name}, {how}, beside nginx limit_req")
+    per_cpu_s, per_s, busy, p50, p99 = (
+        [median_of(samples, which, field) for which in (0, 1)] for field in Sample._fields)
+    print(f"  {row.name:14}{per_cpu_s[0] / 1e3:8.1f}{per_cpu_s[1] / 1e3:7.1f}{ratio:8.2f}"
+          f"{low:7.2f} –{high:5.2f}{target:>8} {said:6}{per_s[0] / 1e3:8.0f}{per_s[1] / 1e3:7.0f}"
+          f"{busy[0]:8.0%}{busy[1]:7.0%}"
+          + (f"{p50[0]:8.0f}{p50[1]:7.0f}{p99[0]:8.0f}{p99[1]:7.0f}" if row.depth == 1 else ""))
+
+
+def print_rows(depth, samples, verdict):
+    how = "one request per read" if depth == 1 else f"{depth} requests pipelined"
+    latency = ", latency in µs as wrk has it" if depth == 1 else ""
+    print(f"Over HTTP beside nginx's limit_req, {how}: thousands per second of the\n"
+          f"server's processor time, per second, how busy it was{latency}:\n")
+    pairs = ["per second", "busy", *(["p50", "p99"] if depth == 1 else [])]
+    print(f"  {'':14}{'per CPU second':>15}{'':37}" + "".join(f"{over:>15}" for over in pairs))
+    print(f"  {'':14}{'Sluice':>8}{'nginx':>7}{'ratio':>8}{'quartiles':>14}{'target':>8}{'':7}"
+          + f"{'Sluice':>8}{'nginx':>7}" * len(pairs))
+    for row, both in samples.items():
+        if row.depth == depth:
+            print_row(row, both, verdict)
+    print()
+
+
+def version_of(command, pattern):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return re.search(pattern, done.stdout + done.stderr)[1]
+
+
+def print_conditions(rounds):
+    nginx = version_of(["nginx", "-v"], r"nginx/(\S+)")
+    wrk = version_of(["wrk", "-v"], r"wrk (?:debian/)?([\d.]+)")
+    ours, others = cores(1)
+    apart = f"server on core {ours[0]}, load on {', '.join(map(str, others))}"
+    shared = "" if len(others) > 1 else "; with 2 workers all share both"
+    if ours == others:
+        apart, shared = "server and load share one core", ""
+    print(f"nginx {nginx}, wrk {wrk}; {CONNECTIONS} connections kept alive; {apart}{shared};\n"
+          f"{rounds} rounds of {SECONDS} s in turn after one to warm up\n")
+
+
+def run(program, rounds, verdict, progress):
+    """The whole section; `verdict` and `progress` are tools/bench's."""
+    missing = [tool for tool in ("nginx", "wrk", "taskset") if not shutil.which(tool)]
+    if missing:
+        print(f"Over HTTP: left out, for want of {' and '.join(missing)}\n")
+        return
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
+        Path(folder).chmod(0o755)  # nginx's workers are somebody else, if root started them
+        with contextlib.ExitStack() as stack:
+            pairs = pairs_of(stack, program, folder)
+            samples = take_turns(pairs, rounds, progress)
+    print_conditions(rounds)
+    for depth in (1, DEPTH):
+        print_rows(depth, samples, verdict)
