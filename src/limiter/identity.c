@@ -35,20 +35,32 @@ static bool take_resource(struct sl_asker *asker, struct sluice_text resource)
 }
 
 /* What is no address stays the text it is: it counts, and is on no network. */
-static void take_ip(struct sl_asker *asker, const struct sl_identity *identity)
+static void read_ip(struct sl_asker *asker, const struct sl_identity *identity,
+                    struct sluice_text text)
 {
-    asker->has_address = sl_address_parse(asker->request.ip, &asker->address);
+    asker->has_address = sl_address_parse(text, &asker->address);
+    asker->given_len = 0;
     if (!asker->has_address)
         return;
     bool v4 = sl_address_is_v4(&asker->address);
     uint32_t bits = v4 ? identity->ipv4_prefix : identity->ipv6_prefix;
-    asker->request.ip =
-        (struct sluice_text){ asker->ip, sl_address_print(&asker->address, asker->ip) };
-    asker->counted_ip = asker->request.ip;
-    if (bits == (v4 ? 32 : 128))
-        return;
     struct sl_address cut = sl_address_cut(&asker->address, bits);
-    asker->counted_ip = (struct sluice_text){ asker->cut, sl_address_print(&cut, asker->cut) };
+    asker->ip_len = sl_address_print(&asker->address, asker->ip);
+    asker->counted_ip_len = sl_address_print(&cut, asker->counted_ip);
+    asker->given_len = text.len; /* shorter than the array, being an address */
+    memcpy(asker->given, text.at, text.len);
+}
+
+/* Requests of one address come in rows: what was read last need not be read again. */
+static void take_ip(struct sl_asker *asker, const struct sl_identity *identity)
+{
+    struct sluice_text text = asker->request.ip;
+    struct sluice_text last = { asker->given, asker->given_len };
+    bool is_last = last.len > 0 && sl_text_equal(text, last);
+    if (!is_last)
+        read_ip(asker, identity, text);
+    if (asker->has_address)
+        asker->request.ip = (struct sluice_text){ asker->ip, asker->ip_len };
 }
 
 bool sl_asker_init(struct sl_asker *asker, const struct sl_ruleset *rules,
@@ -114,7 +126,7 @@ static void add_name(struct key_bytes *key, struct sluice_text name, uint64_t se
 static struct sluice_text counted_value(const struct sl_asker *asker, const struct sl_part *part)
 {
     if (part->attribute == SL_ATTR_IP && asker->has_address)
-        return asker->counted_ip;
+        return (struct sluice_text){ asker->counted_ip, asker->counted_ip_len };
     return sl_attribute_of(&asker->request, part);
 }
 

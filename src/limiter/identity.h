@@ -10,15 +10,17 @@ struct sl_asker {
     struct sluice_request request; /* resource normalised, ip canonical */
     bool has_address;
     struct sl_address address;
-    ptrdiff_t tier; /* -1: none, or not one of the rules' */
-    char ip[SL_ADDRESS_PRINT_MAX];
-    char cut[SL_ADDRESS_PRINT_MAX];
-    struct sluice_text counted_ip; /* cut to the prefix that counts */
-    char *resource;                /* room for the normalised resource */
+    ptrdiff_t tier;                        /* -1: none, or not one of the rules' */
+    char given[SL_ADDRESS_PRINT_MAX];      /* the address as it was written, if it is one; */
+    char ip[SL_ADDRESS_PRINT_MAX];         /* as all write it; */
+    char counted_ip[SL_ADDRESS_PRINT_MAX]; /* cut to the prefix that counts */
+    size_t given_len, ip_len, counted_ip_len;
+    char *resource; /* room for the normalised resource */
     size_t resource_room;
 };
 
-/* False: no memory for an unusually long resource. */
+/* Again and again on the same struct, which begins zeroed, with the same rules. False:
+ * no memory for an unusually long resource. */
 bool sl_asker_init(struct sl_asker *asker, const struct sl_ruleset *rules,
                    const struct sluice_request *request);
 void sl_asker_release(struct sl_asker *asker);

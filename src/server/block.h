@@ -8,9 +8,11 @@
 
 enum { SL_BLOCK_BYTES = 16384, SL_BLOCKS_KEPT = 256 };
 
+/* Their addresses lie apart from them: a block that was free for a while is in
+ * nobody's cache. */
 struct sl_blocks {
-    struct sl_block *free;
-    size_t free_count; /* at most SL_BLOCKS_KEPT */
+    char *free[SL_BLOCKS_KEPT];
+    size_t free_count;
 };
 
 /* SL_BLOCK_BYTES of malloc's memory, or NULL. It may be made longer by realloc. */

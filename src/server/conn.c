@@ -23,6 +23,13 @@
 
 /* ---- opening and closing ---- */
 
+void sl_conn_set_peer(struct sl_conn *conn, const struct sl_address *peer)
+{
+    conn->is_local = false;
+    conn->peer = *peer;
+    conn->peer_len = sl_address_print(peer, conn->peer_text);
+}
+
 bool sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
     struct sl_conn *conn = calloc(1, sizeof *conn + arrival->front->state_bytes);
@@ -39,8 +46,8 @@ bool sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival)
     conn->out = sl_buffer(SL_CONN_OUT_MAX_BYTES);
     conn->is_opening = arrival->proxy_protocol;
     conn->wants_tls = arrival->wants_tls;
+    sl_conn_set_peer(conn, &arrival->peer);
     conn->is_local = arrival->is_local;
-    conn->peer = arrival->peer;
     conn->all_next = worker->all;
     if (worker->all)
         worker->all->all_prev = conn;

@@ -67,6 +67,8 @@ struct sl_conn {
 
     bool is_local; /* through a Unix socket: there is no address */
     struct sl_address peer;
+    char peer_text[SL_ADDRESS_PRINT_MAX]; /* of every answer's client where no proxy is */
+    size_t peer_len;
 
     struct sl_conn *ready_next;
     struct sl_conn *all_prev, *all_next;
@@ -76,6 +78,9 @@ struct sl_conn {
 
     _Alignas(16) char own[]; /* the front's */
 };
+
+/* From now on this is its peer. */
+void sl_conn_set_peer(struct sl_conn *conn, const struct sl_address *peer);
 
 /* Where a connection comes from: what it needs to be made. */
 struct sl_arrival {

@@ -109,10 +109,8 @@ static bool read_proxy_header(struct sl_conn *conn)
     if (!conn->is_local &&
         !sl_peer_is_trusted(&sl_worker_settings(conn->worker)->identity, &conn->peer))
         return false;
-    if (header.has_source) {
-        conn->is_local = false;
-        conn->peer = header.source;
-    }
+    if (header.has_source)
+        sl_conn_set_peer(conn, &header.source);
     return true;
 }
 

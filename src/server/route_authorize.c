@@ -135,10 +135,16 @@ static bool take_identity(struct sl_message *message, const struct sl_identity *
     return true;
 }
 
+/* Mostly it is the peer's, which is printed already. False: no memory. */
 static bool take_address(struct sl_message *message, const struct sl_identity *identity,
                          struct sluice_request *request)
 {
     const struct sl_conn *conn = message->conn;
+    const struct sluice_text *known = message->head->known;
+    if (!conn->is_local && !known[SL_HTTP_FORWARDED].at && !known[SL_HTTP_X_FORWARDED_FOR].at) {
+        request->ip = (struct sluice_text){ conn->peer_text, conn->peer_len };
+        return true;
+    }
     struct sl_address client =
         sl_peer_client(identity, conn->is_local ? NULL : &conn->peer, message->head);
     char *text = sl_round_take(message->round, SL_ADDRESS_PRINT_MAX);

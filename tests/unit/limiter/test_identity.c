@@ -8,6 +8,8 @@ static struct sl_asker asker;
 static void use(const char *yaml)
 {
     sl_ruleset_free(rules);
+    sl_asker_release(&asker);
+    asker = (struct sl_asker){ 0 }; /* one asker, one ruleset */
     rules = rules_of(yaml);
 }
 
@@ -311,6 +313,27 @@ static void keys_depend_on_the_stores_secret(void **unused)
     assert_true(key.low != guard_key.low);
 }
 
+/* What was read of the last address is kept: never for another one. */
+static void an_address_is_its_own_whatever_was_asked_before(void **unused)
+{
+    (void)unused;
+    use(RULE("per: ip"));
+    static const char *const texts[] = { "192.0.2.1",   "192.0.2.2",   "192.0.2.1",
+                                         "192.0.2.1",   "192.0.2.10",  "192.0.2.1",
+                                         "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1",
+                                         "not one",     "192.0.2.1",   "not one",
+                                         "not two",     "2001:DB8::1", "::ffff:192.0.2.1" };
+    struct sl_hash128 keys[COUNT(texts)], alone;
+    for (size_t i = 0; i < COUNT(texts); i++)
+        assert_true(key_of(REQUEST(.ip = sl_text(texts[i])), &keys[i]));
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        sl_asker_release(&asker);
+        asker = (struct sl_asker){ 0 };
+        assert_true(key_of(REQUEST(.ip = sl_text(texts[i])), &alone));
+        assert_memory_equal(&keys[i], &alone, sizeof alone);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -325,6 +348,7 @@ int main(void)
         CLAIM(the_tier_is_looked_up_by_name),
         CLAIM(counts_carry_over_unless_window_or_algorithm_change),
         CLAIM(keys_depend_on_the_stores_secret),
+        CLAIM(an_address_is_its_own_whatever_was_asked_before),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }
