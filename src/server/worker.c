@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "server/door.h"
 
-enum { LINGER_MS = 2000, DRAIN_MS = 500, FLUSH_MS = 5000 };
+enum { DATE_EVERY_MS = 50, LINGER_MS = 2000, DRAIN_MS = 500, FLUSH_MS = 5000 };
 
 /* ---- who is ready ---- */
 
@@ -50,12 +50,14 @@ static void serve(struct sl_worker *worker, struct sl_conn *conn)
     conn->has_backlog = conn->in_start < conn->in_end && !sl_conn_is_open(conn);
 }
 
+/* The wall clock is asked a few times a second: the loop's own time says when. */
 static void write_date(struct sl_worker *worker)
 {
-    int64_t now_s = sl_walltime_us() / 1000000;
-    if (now_s == worker->date_s)
+    uint64_t now_ms = uv_now(&worker->loop);
+    if (*worker->date && now_ms - worker->date_ms < DATE_EVERY_MS)
         return;
-    worker->date_s = now_s;
+    worker->date_ms = now_ms;
+    int64_t now_s = sl_walltime_us() / 1000000;
     struct tm parts;
     gmtime_r(&(time_t){ now_s }, &parts);
     strftime(worker->date, sizeof worker->date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
@@ -220,7 +222,6 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
     *worker = (struct sl_worker){ .server = server, .number = number };
     worker->ready_end = &worker->ready;
     worker->timer_due_ms = UINT64_MAX;
-    worker->date_s = -1;
     pthread_mutex_init(&worker->inbox_lock, NULL);
     if (sl_round_init(&worker->round, worker) && init_loop(worker) && sl_door_open(worker)) {
         adopt(worker, sl_edition_keep(server->edition));

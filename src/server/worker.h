@@ -45,7 +45,7 @@ struct sl_worker {
     struct sl_conn *all;
     struct sl_timers timers[SL_TIMER_COUNT];
     char date[40]; /* "Date: …\r\n" */
-    int64_t date_s;
+    uint64_t date_ms;
 
     struct sl_edition *edition;
     _Atomic(struct sl_edition *) next; /* to go over to; NULL: none */
