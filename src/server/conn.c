@@ -4,8 +4,8 @@
  *
  * A socket is read once a turn, into whatever room there is, and written once a
  * turn. Only when a write falls short does it wait to be writable. Reading stops
- * while its client does not read, or an answer is held; then the bytes stay in
- * the kernel, and the client's sending stops in turn.
+ * when its client does not read, or when there is no room left because an answer
+ * is held; then bytes stay in the kernel, and the client's sending stops in turn.
  *
  * Why poll handles and not libuv's streams: with the socket in our own hands TLS
  * needs no second pair of buffers, a connection can be handed to another worker
@@ -21,6 +21,8 @@
 #include "server/front.h"
 #include "server/worker.h"
 
+enum { UNREAD_MAX_BYTES = 64 << 20 }; /* a worker's, in answers longer than a block */
+
 /* ---- opening and closing ---- */
 
 void sl_conn_set_peer(struct sl_conn *conn, const struct sl_address *peer)
@@ -30,13 +32,13 @@ void sl_conn_set_peer(struct sl_conn *conn, const struct sl_address *peer)
     conn->peer_len = sl_address_print(peer, conn->peer_text);
 }
 
-bool sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival)
+struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
     struct sl_conn *conn = calloc(1, sizeof *conn + arrival->front->state_bytes);
     if (!conn || uv_poll_init_socket(&worker->loop, &conn->poll, arrival->fd) != 0) {
         free(conn);
         close(arrival->fd);
-        return false;
+        return NULL;
     }
     conn->poll.data = conn;
     conn->worker = worker;
@@ -55,7 +57,7 @@ bool sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival)
     sl_conn_set_timer(conn, SL_TIMER_OPENING);
     conn->events = UV_READABLE;
     uv_poll_start(&conn->poll, conn->events, sl_conn_on_poll);
-    return true;
+    return conn;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -85,8 +87,16 @@ void sl_conn_drop_in(struct sl_conn *conn)
     conn->in_start = conn->in_end = conn->in_room = 0;
 }
 
+/* What an answer takes beyond a block, while its client does not read it. */
+static void count_unread(struct sl_conn *conn, size_t bytes)
+{
+    conn->worker->unread_bytes += bytes - conn->unread_bytes;
+    conn->unread_bytes = bytes;
+}
+
 static void drop_out(struct sl_conn *conn)
 {
+    count_unread(conn, 0);
     sl_block_give(&conn->worker->blocks, conn->out.at, conn->out.room);
     conn->out = sl_buffer(SL_CONN_OUT_MAX_BYTES);
     conn->sent = 0;
@@ -100,8 +110,10 @@ void sl_conn_close(struct sl_conn *conn)
     conn->is_gone = true;
     sl_conn_set_timer(conn, SL_TIMER_NONE);
     drop_hold(conn);
-    if (conn->tls)
+    if (conn->tls) {
+        sl_tls_finish(conn->tls);
         sl_tls_stream_free(conn->tls);
+    }
     conn->tls = NULL;
     uv_close((uv_handle_t *)&conn->poll, on_closed);
     close(conn->fd);
@@ -116,7 +128,10 @@ void sl_conn_close(struct sl_conn *conn)
         sl_conn_drop_in(conn);
         drop_out(conn);
     }
-    sl_worker_forget(worker, conn);
+    if (conn->is_refused)
+        worker->refusing--;
+    else
+        sl_worker_forget(worker);
 }
 
 void sl_conn_finish(struct sl_conn *conn, bool lingers)
@@ -166,6 +181,22 @@ void sl_conn_set_timer(struct sl_conn *conn, enum sl_timer timer)
     timers->last = conn;
     if (conn->due_ms < worker->timer_due_ms)
         sl_worker_arm(worker, conn->due_ms);
+}
+
+/* Unread answers come first: what a client sends does not prolong their time. */
+static bool is_writing(const struct sl_conn *conn)
+{
+    return conn->timer == SL_TIMER_WRITE || conn->timer == SL_TIMER_FLUSH;
+}
+
+void sl_conn_await(struct sl_conn *conn, enum sl_timer timer, bool is_new)
+{
+    conn->awaits = timer;
+    if (is_writing(conn))
+        return;
+    if (is_new && conn->timer == timer)
+        sl_conn_set_timer(conn, SL_TIMER_NONE);
+    sl_conn_set_timer(conn, timer);
 }
 
 void sl_conn_late(struct sl_conn *conn)
@@ -220,6 +251,16 @@ static size_t unsent(const struct sl_conn *conn)
     return end - conn->sent;
 }
 
+/* A client that never catches up must not make sent bytes pile up. */
+static void move_out_down(struct sl_conn *conn)
+{
+    memmove(conn->out.at, conn->out.at + conn->sent, conn->out.len - conn->sent);
+    conn->out.len -= conn->sent;
+    if (conn->held_from != SIZE_MAX)
+        conn->held_from -= conn->sent;
+    conn->sent = 0;
+}
+
 /* False: the connection is broken. */
 static bool send_some(struct sl_conn *conn)
 {
@@ -233,6 +274,8 @@ static bool send_some(struct sl_conn *conn)
     }
     if (conn->sent == conn->out.len)
         drop_out(conn);
+    else if (conn->sent >= SL_CONN_OUT_HIGH_BYTES)
+        move_out_down(conn);
     return true;
 }
 
@@ -247,6 +290,7 @@ static void part(struct sl_conn *conn)
     }
     shutdown(conn->fd, SHUT_WR);
     conn->is_linger_on = true;
+    conn->read_again = conn->write_for_read = false;
     sl_conn_drop_in(conn);
     sl_conn_set_timer(conn, SL_TIMER_LINGER);
 }
@@ -261,15 +305,15 @@ static int wanted_events(const struct sl_conn *conn)
 }
 
 /* The front has said what it waits for, while messages are incomplete. */
-static void choose_timer(struct sl_conn *conn)
+static void choose_timer(struct sl_conn *conn, bool has_moved)
 {
-    if (unsent(conn) > 0)
-        sl_conn_set_timer(conn, SL_TIMER_WRITE);
-    else if (conn->held_from != SIZE_MAX)
+    if (unsent(conn) > 0) {
+        if (has_moved || !is_writing(conn))
+            sl_conn_set_timer(conn, SL_TIMER_WRITE);
+    } else if (conn->held_from != SIZE_MAX)
         sl_conn_set_timer(conn, SL_TIMER_NONE);
-    else if (conn->timer == SL_TIMER_WRITE || conn->timer == SL_TIMER_FLUSH ||
-             conn->timer == SL_TIMER_NONE)
-        sl_conn_set_timer(conn, SL_TIMER_IDLE);
+    else if (is_writing(conn) || conn->timer == SL_TIMER_NONE)
+        sl_conn_set_timer(conn, conn->awaits ? conn->awaits : SL_TIMER_IDLE);
 }
 
 static bool is_done(const struct sl_conn *conn)
@@ -305,8 +349,14 @@ void sl_conn_settle(struct sl_conn *conn)
     }
     if (conn->is_linger_on)
         return;
+    size_t before = unsent(conn);
     if (conn->out.failed || !send_some(conn)) {
         sl_conn_close(conn);
+        return;
+    }
+    count_unread(conn, conn->out.room > SL_BLOCK_BYTES ? conn->out.room : 0);
+    if (conn->unread_bytes && conn->worker->unread_bytes > UNREAD_MAX_BYTES) {
+        sl_conn_close(conn); /* somebody must go, and this one does not read */
         return;
     }
     if (conn->in_start == conn->in_end)
@@ -314,7 +364,7 @@ void sl_conn_settle(struct sl_conn *conn)
     if (is_done(conn))
         part(conn);
     else
-        choose_timer(conn);
+        choose_timer(conn, unsent(conn) < before);
     if (!conn->is_gone)
         sl_conn_wait(conn);
 }

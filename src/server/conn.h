@@ -50,10 +50,13 @@ struct sl_conn {
     size_t in_start, in_end, in_room;
     struct sl_buffer out;
     size_t sent;
-    size_t held_from; /* SIZE_MAX: nothing is held */
-    uv_timer_t *hold; /* until then */
+    size_t held_from;     /* SIZE_MAX: nothing is held */
+    uv_timer_t *hold;     /* until then */
+    size_t dropped_bytes; /* while it lingers */
+    size_t unread_bytes;  /* of `out`, as the worker counts them */
 
     bool is_ready;       /* on the worker's list */
+    bool is_refused;     /* there was no room: it only hears that */
     bool is_gone;        /* closed; freed when the loop has let go of it */
     bool is_opening;     /* a PROXY header is still to come */
     bool wants_tls;      /* after that */
@@ -73,6 +76,7 @@ struct sl_conn {
     struct sl_conn *ready_next;
     struct sl_conn *all_prev, *all_next;
     enum sl_timer timer;
+    enum sl_timer awaits; /* what the front waits for, while `timer` is SL_TIMER_WRITE */
     uint64_t due_ms;
     struct sl_conn *timer_prev, *timer_next;
 
@@ -93,8 +97,8 @@ struct sl_arrival {
 };
 
 /* Starts serving it on this worker's loop; the socket is the connection's from
- * now on, whatever happens. False: it could not be. */
-bool sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival);
+ * now on, whatever happens. NULL: it could not be. */
+struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival);
 
 /* At once; unsent bytes are lost. */
 void sl_conn_close(struct sl_conn *conn);
@@ -112,8 +116,8 @@ bool sl_conn_expect(struct sl_conn *conn, size_t message_bytes);
 /* Nothing more is read. `lingers`: the client may still be sending. */
 void sl_conn_finish(struct sl_conn *conn, bool lingers);
 
-/* Holds back what is added to `out` from here on, for so long; until then nothing
- * is read. */
+/* Holds back what is added to `out` from here on, for so long; until then no further
+ * message is. */
 void sl_conn_hold_from(struct sl_conn *conn, size_t offset, int64_t delay_us);
 
 /* May messages be read off it now? */
@@ -129,6 +133,10 @@ void sl_conn_settle(struct sl_conn *conn);
 /* From now on, at most that timer's time. The same again starts afresh only for
  * SL_TIMER_IDLE and SL_TIMER_WRITE: a trickle of bytes is no excuse. */
 void sl_conn_set_timer(struct sl_conn *conn, enum sl_timer timer);
+
+/* What the front waits for; `is_new`: for another message than before. While an
+ * answer is not read, that is what counts. */
+void sl_conn_await(struct sl_conn *conn, enum sl_timer timer, bool is_new);
 
 /* Its time is up. */
 void sl_conn_late(struct sl_conn *conn);

@@ -69,9 +69,9 @@ static void read_for_nothing(struct sl_conn *conn)
 {
     char dropped[16384];
     ssize_t count = recv(conn->fd, dropped, sizeof dropped, 0);
-    conn->sent += count > 0 ? (size_t)count : 0; /* nothing is left to send: a counter to spare */
+    conn->dropped_bytes += count > 0 ? (size_t)count : 0;
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) ||
-        conn->sent > LINGER_MAX_BYTES)
+        conn->dropped_bytes > LINGER_MAX_BYTES)
         sl_conn_close(conn);
 }
 
@@ -122,17 +122,18 @@ void sl_conn_read(struct sl_conn *conn)
     do {
         if (!make_room(conn)) {
             conn->read_again = conn->tls;
+            count = conn->in ? SL_IO_WANT_READ : SL_IO_BROKEN; /* full, or no memory */
             break;
         }
         count = read_bytes(conn, conn->in + conn->in_end, conn->in_room - conn->in_end);
         conn->in_end += count > 0 ? (size_t)count : 0;
         has_more |= count > 0;
     } while (conn->tls && count > 0);
-    if (count == SL_IO_BROKEN) {
+    if (count == SL_IO_BROKEN && !has_more) {
         sl_conn_close(conn);
         return;
     }
-    conn->has_ended |= count == SL_IO_CLOSED;
+    conn->has_ended |= count == SL_IO_CLOSED || count == SL_IO_BROKEN;
     conn->write_for_read = count == SL_IO_WANT_WRITE;
     if (has_more || conn->has_ended)
         sl_worker_ready(conn->worker, conn);
@@ -168,6 +169,6 @@ void sl_conn_on_poll(uv_poll_t *poll, int status, int events)
     }
     if (events & UV_READABLE || conn->write_for_read)
         on_readable(conn);
-    if (events & UV_WRITABLE && !conn->is_gone && !conn->is_linger_on)
+    if (events & UV_WRITABLE && !conn->is_gone && conn->out.len > conn->sent)
         sl_worker_ready(conn->worker, conn);
 }

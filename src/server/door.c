@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -15,25 +14,23 @@ enum {
 };
 
 /* A server that is full says so, to those who can hear it: a TLS handshake would
- * take more from those who are served than it is worth. */
+ * take more from those who are served than it is worth, and so would seeing off more
+ * than a few at a time. */
 static void refuse(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
-    static const char body[] =
-        "{\"type\": \"about:blank\", \"title\": \"Service Unavailable\", \"status\": 503, "
-        "\"detail\": \"There are too many connections; close some or raise `max_connections`.\"}";
-    char words[512], unread[4096];
-    int len = snprintf(words, sizeof words,
-                       "HTTP/1.1 503 Service Unavailable\r\n"
-                       "Content-Type: application/problem+json\r\nRetry-After: 1\r\n"
-                       "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                       sizeof body - 1, body);
-    if (!arrival->wants_tls)
-        (void)!send(arrival->fd, words, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    shutdown(arrival->fd, SHUT_WR);
-    /* What has come is read: unread, it would turn our words into a reset. */
-    (void)!recv(arrival->fd, unread, sizeof unread, MSG_DONTWAIT);
-    close(arrival->fd);
-    atomic_fetch_add_explicit(&worker->refused, 1, memory_order_relaxed);
+    struct sl_conn *conn = NULL;
+    sl_count_add(&worker->refused, 1);
+    if (!arrival->wants_tls && worker->refusing < SL_REFUSING_MAX)
+        conn = sl_conn_open(worker, arrival);
+    else
+        close(arrival->fd);
+    if (!conn)
+        return;
+    worker->refusing++;
+    conn->is_refused = true;
+    conn->front->refuse(conn);
+    sl_conn_finish(conn, true);
+    sl_conn_settle(conn);
 }
 
 static struct sl_worker *least_busy(struct sl_worker *self)
@@ -68,12 +65,12 @@ static void admit(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
     struct sl_server *server = worker->server;
     uint32_t open = atomic_fetch_add(&server->open, 1);
-    atomic_fetch_add_explicit(&worker->accepted, 1, memory_order_relaxed);
     if (open >= sl_worker_settings(worker)->max_connections) {
         atomic_fetch_sub(&server->open, 1);
         refuse(worker, arrival);
         return;
     }
+    sl_count_add(&worker->accepted, 1);
     struct sl_worker *to = worker->is_draining ? worker : least_busy(worker);
     atomic_fetch_add(&to->open, 1);
     if (to != worker && hand_over(to, arrival))
@@ -83,7 +80,7 @@ static void admit(struct sl_worker *worker, const struct sl_arrival *arrival)
         atomic_fetch_add(&worker->open, 1);
     }
     if (!sl_conn_open(worker, arrival))
-        sl_worker_forget(worker, NULL);
+        sl_worker_forget(worker);
 }
 
 static void on_resume(uv_timer_t *timer);
@@ -140,7 +137,7 @@ void sl_door_take_in(struct sl_worker *worker)
     pthread_mutex_unlock(&worker->inbox_lock);
     for (size_t i = 0; i < count; i++)
         if (!sl_conn_open(worker, &arrivals[i]))
-            sl_worker_forget(worker, NULL);
+            sl_worker_forget(worker);
 }
 
 bool sl_door_open(struct sl_worker *worker)
@@ -160,7 +157,7 @@ void sl_door_shut(struct sl_worker *worker)
 {
     struct sl_server *server = worker->server;
     for (size_t i = 0; i < server->listening_count; i++)
-        accept_some(worker, &server->listenings[i], SIZE_MAX);
+        accept_some(worker, &server->listenings[i], SL_BACKLOG);
     pthread_mutex_lock(&worker->inbox_lock);
     worker->is_draining = true;
     pthread_mutex_unlock(&worker->inbox_lock);

@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 #include <sys/resource.h>
+#include <uv.h>
 
-enum { FILES_OF_OUR_OWN = 64 };
+/* Those of a worker: its loop's, its listeners, and connections that are refused. */
+enum { FILES_OF_OUR_OWN = 64, FILES_OF_A_WORKER = 12 + 64 };
 
 bool sl_fit_is_serveable(const struct sl_settings *settings)
 {
@@ -51,13 +53,15 @@ bool sl_fit_files(struct sl_settings *settings, bool says)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return true;
+    uint32_t workers = settings->workers ? settings->workers : uv_available_parallelism();
+    rlim_t own = FILES_OF_OUR_OWN + (rlim_t)workers * FILES_OF_A_WORKER;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur <= FILES_OF_OUR_OWN ||
-        settings->max_connections <= limit.rlim_cur - FILES_OF_OUR_OWN)
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur <= own ||
+        settings->max_connections <= limit.rlim_cur - own)
         return true;
-    settings->max_connections = (uint32_t)(limit.rlim_cur - FILES_OF_OUR_OWN);
+    settings->max_connections = (uint32_t)(limit.rlim_cur - own);
     if (says)
         fprintf(stderr,
                 "sluice: note: `max_connections` is %u here: this process may open %llu files "

@@ -16,7 +16,6 @@ enum sl_front_end {
 };
 
 struct sl_front {
-    const char *name;
     size_t state_bytes; /* of conn->own, zeroed at the start */
 
     /* Takes messages off conn->in while there are whole ones, the connection is
@@ -26,6 +25,9 @@ struct sl_front {
     /* What conn->timer runs out for, or nothing to say: the connection is closed
      * afterwards. May append a last word to conn->out. */
     void (*late)(struct sl_conn *conn);
+
+    /* The same for a connection too many. */
+    void (*refuse)(struct sl_conn *conn);
 };
 
 extern const struct sl_front sl_front_http;

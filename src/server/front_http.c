@@ -22,8 +22,7 @@ struct http {
     bool continued;       /* the body was asked for */
     enum sl_timer timing; /* what of this message is being waited for */
     size_t head_len;
-    size_t raw_len;  /* chunked: bytes of the body looked at so far */
-    size_t body_len; /* else its length */
+    size_t body_len; /* unless it is in chunks */
     struct sl_chunked chunks;
 };
 
@@ -33,10 +32,8 @@ enum step { WAIT, NEXT, FULL };
  * packet. */
 static void start_timer(struct sl_conn *conn, struct http *http, enum sl_timer timer)
 {
-    if (http->timing != timer)
-        sl_conn_set_timer(conn, SL_TIMER_NONE);
+    sl_conn_await(conn, timer, http->timing != timer);
     http->timing = timer;
-    sl_conn_set_timer(conn, timer);
 }
 
 static struct http *state_of(struct sl_conn *conn)
@@ -133,29 +130,29 @@ static enum step make_room(struct sl_conn *conn, struct sl_round *round, size_t 
     return sl_conn_expect(conn, total) ? WAIT : refuse_body(conn, round, false);
 }
 
+/* Room is given as bytes come, not because somebody says that they will. A head and
+ * a body of full length fit into the most there is. */
+static size_t longer(size_t len)
+{
+    size_t wanted = len + len / 2 + SL_BLOCK_BYTES / 2;
+    return wanted < SL_CONN_IN_MAX_BYTES ? wanted : SL_CONN_IN_MAX_BYTES;
+}
+
 static enum step read_sized(struct sl_conn *conn, struct sl_round *round,
                             const struct sl_http_head *head)
 {
     struct http *http = state_of(conn);
-    size_t total = http->head_len + http->body_len;
-    if (conn->in_end - conn->in_start < total) {
+    size_t total = http->head_len + http->body_len, have = conn->in_end - conn->in_start;
+    if (have < total) {
         enum step step = wait_for_body(conn, round, head);
-        if (total > conn->in_room - conn->in_start && !conn->is_finished)
-            return make_room(conn, round, total);
+        if (conn->in_end == conn->in_room && !conn->is_finished)
+            return make_room(conn, round, total < longer(have) ? total : longer(have));
         return step;
     }
     struct sl_message message = message_of(conn, round, head);
     message.body = conn->in + conn->in_start + http->head_len;
     message.body_len = http->body_len;
     return hand_on(conn, &message, total);
-}
-
-/* A head and a body of full length fit into the most there is, so more can always
- * be read. */
-static size_t longer(size_t len)
-{
-    size_t wanted = len + len / 2 + SL_BLOCK_BYTES / 2;
-    return wanted < SL_CONN_IN_MAX_BYTES ? wanted : SL_CONN_IN_MAX_BYTES;
 }
 
 /* What a chunk's framing took is given back to the buffer. */
@@ -226,7 +223,7 @@ static enum sl_front_end read_messages(struct sl_conn *conn, struct sl_round *ro
 {
     for (int i = 0; sl_conn_is_open(conn); i++) {
         if (conn->in_start == conn->in_end) {
-            sl_conn_set_timer(conn, SL_TIMER_IDLE);
+            sl_conn_await(conn, SL_TIMER_IDLE, false);
             break;
         }
         if (i == MESSAGES_MAX || !sl_round_has_room(round, 1))
@@ -250,9 +247,16 @@ static void say_late(struct sl_conn *conn)
     sl_reply_problem(round, &call);
 }
 
+static void say_full(struct sl_conn *conn)
+{
+    struct sl_call call = { .conn = conn, .status = 503, .retry_after_s = 1 };
+    call.detail = "There are too many connections; close some or raise `max_connections`.";
+    sl_reply_problem(&conn->worker->round, &call);
+}
+
 const struct sl_front sl_front_http = {
-    .name = "http",
     .state_bytes = sizeof(struct http),
     .read = read_messages,
     .late = say_late,
+    .refuse = say_full,
 };

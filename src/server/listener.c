@@ -14,8 +14,6 @@
 
 #include "rules/host.h"
 
-enum { BACKLOG = 4096 }; /* the kernel cuts it to net.core.somaxconn */
-
 /* ---- saying why not ---- */
 
 static bool fail(struct sluice_error *error, const char *address, const char *why, const char *what)
@@ -28,7 +26,9 @@ static bool fail(struct sluice_error *error, const char *address, const char *wh
 static bool fail_errno(struct sluice_error *error, const char *address, int number)
 {
     const char *what = "";
-    if (number == EADDRINUSE)
+    if (number == EADDRINUSE && strncmp(address, "unix:", 5) == 0)
+        what = "stop what listens there (`ss -lxp` shows it), or choose another path";
+    else if (number == EADDRINUSE)
         what = "stop what listens there (`ss -ltnp` shows it), or choose another address with "
                "`listen:` in the rules file or `--http ADDRESS`";
     else if (number == EADDRNOTAVAIL)
@@ -100,7 +100,7 @@ static bool open_each(struct sl_listening *listening, struct addrinfo *to, size_
         if (fd < 0)
             return false;
         listening->fds[listening->fd_count++] = fd;
-        if (listen(fd, BACKLOG) != 0 || getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
+        if (listen(fd, SL_BACKLOG) != 0 || getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
             return false;
         set_port(to, port_of(&bound)); /* port 0 was any; the others join the first */
     }
@@ -152,9 +152,10 @@ static bool make_way(const struct sockaddr_un *to, struct sluice_error *error, c
     if (!S_ISSOCK(there.st_mode))
         return fail(error, address, "there is a file of that name",
                     "it is no socket, so it is left alone: choose another path");
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool answers = fd >= 0 && connect(fd, (const struct sockaddr *)to, sizeof *to) == 0;
-    bool is_left = !answers && errno == ECONNREFUSED;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int number = fd < 0 || connect(fd, (const struct sockaddr *)to, sizeof *to) != 0 ? errno : 0;
+    bool answers = number == 0 || number == EAGAIN; /* or would, if it had less to do */
+    bool is_left = number == ECONNREFUSED;
     if (fd >= 0)
         close(fd);
     if (answers)
@@ -183,7 +184,7 @@ static bool open_unix(struct sl_listening *listening, const char *address, size_
         return fail_errno(error, address, errno);
     struct stat made;
     listening->path = strdup(path);
-    if (listen(fd, BACKLOG) != 0 || stat(path, &made) != 0)
+    if (listen(fd, SL_BACKLOG) != 0 || stat(path, &made) != 0)
         return fail_errno(error, address, errno);
     listening->device = made.st_dev;
     listening->inode = made.st_ino;
@@ -212,13 +213,14 @@ bool sl_listening_open(struct sl_listening *listening, const char *address, size
     return good;
 }
 
-/* Somebody else may have put theirs in its place. */
-static void remove_socket(const struct sl_listening *listening)
+void sl_listening_remove(struct sl_listening *listening)
 {
     struct stat there;
     if (listening->path && lstat(listening->path, &there) == 0 &&
         there.st_dev == listening->device && there.st_ino == listening->inode)
         unlink(listening->path);
+    free(listening->path);
+    listening->path = NULL;
 }
 
 void sl_listening_close(struct sl_listening *listening)
@@ -226,10 +228,8 @@ void sl_listening_close(struct sl_listening *listening)
     for (size_t i = 0; i < listening->fd_count; i++)
         if (listening->fds[i] >= 0)
             close(listening->fds[i]);
-    remove_socket(listening);
-    free(listening->path);
+    sl_listening_remove(listening);
     free(listening->fds);
-    listening->path = NULL;
     listening->fds = NULL;
     listening->fd_count = 0;
 }

@@ -13,14 +13,16 @@
 #include "rules/ruleset.h"
 #include "server/front.h"
 
+enum { SL_BACKLOG = 4096 }; /* who waits to be accepted; the kernel cuts it to somaxconn */
+
 struct sl_listening {
     const struct sl_front *front;
     const char *scheme; /* "http" */
     bool wants_tls;
     bool proxy_protocol;
-    bool is_local;     /* a Unix socket */
-    int *fds;          /* one for each worker */
-    size_t fd_count;   /* of which they share the first, if it is local */
+    bool is_local; /* a Unix socket */
+    int *fds;      /* one for each worker */
+    size_t fd_count;
     char address[160]; /* as people and `curl` write it, the port filled in */
     char *path;        /* of the Unix socket: removed at the end, */
     dev_t device;      /* if it is still the one */
@@ -30,6 +32,10 @@ struct sl_listening {
 /* False: error->text says why not, and what to do. */
 bool sl_listening_open(struct sl_listening *listening, const char *address, size_t workers,
                        struct sluice_error *error);
+
+/* A Unix socket's file, unless somebody has put theirs in its place: before its
+ * sockets are closed, since a number of a file that is gone may be given again. */
+void sl_listening_remove(struct sl_listening *listening);
 
 /* The sockets that are still open, and the Unix socket's file. */
 void sl_listening_close(struct sl_listening *listening);

@@ -73,11 +73,27 @@ static struct sl_buffer *out_of(struct sl_call *call)
     return out;
 }
 
+/* Shutting down, the last answer that a connection gets says so; those to whole
+ * messages before it, and one that more bytes wait behind, do not. */
+static bool is_farewell(const struct sl_round *round, const struct sl_call *call)
+{
+    if (!round->worker->is_draining)
+        return false;
+    const struct sl_call *next = call + 1, *end = round->calls + round->call_count;
+    return (next >= end || next->conn != call->conn) && call->conn->in_start == call->conn->in_end;
+}
+
 void sl_reply_print(struct sl_round *round, struct sl_call *call,
                     const struct sl_answer_parts *parts)
 {
     struct sl_buffer *out = out_of(call);
-    bool stays = call->keep_alive && !round->worker->is_draining;
+    if (parts->body.at && parts->body.at == round->scratch.at && round->scratch.failed) {
+        call->status = 500; /* cut short, it would be wrong */
+        call->detail = "There is no memory for so long an answer.";
+        sl_reply_problem(round, call);
+        return;
+    }
+    bool stays = call->keep_alive && !is_farewell(round, call);
     add_status_line(out, parts->status);
     sl_buffer_add(out, sl_text(round->worker->date));
     if (parts->decision)
@@ -86,6 +102,11 @@ void sl_reply_print(struct sl_round *round, struct sl_call *call,
         add_line(out, SL_TEXT("Content-Type: "), parts->type);
     if (parts->allow)
         add_line(out, SL_TEXT("Allow: "), parts->allow);
+    if (parts->retry_after_s) {
+        sl_buffer_add(out, SL_TEXT("Retry-After: "));
+        sl_buffer_add_i64(out, parts->retry_after_s);
+        sl_buffer_add(out, SL_TEXT("\r\n"));
+    }
     if (!stays)
         sl_buffer_add(out, SL_TEXT("Connection: close\r\n"));
     else if (call->is_1_0)
@@ -100,7 +121,7 @@ void sl_reply_print(struct sl_round *round, struct sl_call *call,
     if (!call->is_head)
         sl_buffer_add(out, parts->body);
     if (!stays)
-        sl_conn_finish(call->conn, false);
+        sl_conn_finish(call->conn, call->keep_alive);
 }
 
 void sl_problem_print(struct sl_buffer *out, uint32_t status, const char *detail)
@@ -123,7 +144,8 @@ void sl_reply_problem(struct sl_round *round, struct sl_call *call)
                    &(struct sl_answer_parts){ .status = call->status,
                                               .type = "application/problem+json",
                                               .body = { body->at, body->len },
-                                              .allow = call->allow });
+                                              .allow = call->allow,
+                                              .retry_after_s = call->retry_after_s });
 }
 
 void sl_reply_continue(struct sl_round *round, struct sl_call *call)

@@ -10,6 +10,7 @@ struct sl_answer_parts {
     struct sluice_text body;                /* not in the connection's own buffer */
     const struct sluice_decision *decision; /* its fields are told; NULL: none */
     const char *allow;                      /* or NULL */
+    uint32_t retry_after_s;                 /* of a problem; 0: not said */
 };
 
 /* Appends the answer. Unless the call is keep_alive, the connection is finished. */

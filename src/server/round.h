@@ -32,10 +32,11 @@ struct sl_call {
     /* What an answer over HTTP needs to know of its question. */
     bool keep_alive;
     bool is_1_0;
-    bool is_head;         /* no body in the answer */
-    uint16_t status;      /* of a problem */
-    const char *detail;   /* in the round's memory or static */
-    const char *allow;    /* 405: the methods there are */
+    bool is_head;       /* no body in the answer */
+    uint16_t status;    /* of a problem */
+    const char *detail; /* in the round's memory or static */
+    const char *allow;  /* 405: the methods there are */
+    uint32_t retry_after_s;
     int64_t expires_us;   /* a reservation's time to live */
     uint64_t reservation; /* to be settled, */
     uint32_t cost;        /* at this */

@@ -56,9 +56,15 @@ void sl_call_openapi(struct sl_message *message);
 /* One request off the body; false: refused already. */
 bool sl_message_read_request(struct sl_message *message, struct sluice_request *out);
 
-/* A decision's status, and its JSON with `error` where it is a denial. */
+struct sl_explained_rows {
+    const struct sluice_explained *at; /* NULL: it is not explained */
+    size_t count;
+};
+
+/* A decision's status, and its JSON with `error` where it is a denial. `before` are
+ * members that come first, as in `{"a": 1,`; or nothing. */
 uint32_t sl_decision_status(const struct sluice_decision *decision);
-void sl_denial_print(struct sl_buffer *out, const struct sluice_decision *decision,
-                     const struct sluice_explained *rows, size_t row_count);
+void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
+                     const struct sluice_decision *decision, struct sl_explained_rows rows);
 
 #endif

@@ -107,16 +107,11 @@ static bool find_field(const struct sl_http_head *head, const char *name, struct
     return true;
 }
 
-/* Who asks, as identity.headers has it. False: contradictory, or no memory. */
+/* Who asks, as identity.headers has it, with room for `others`. False: contradictory. */
 static bool take_identity(struct sl_message *message, const struct sl_identity *identity,
-                          struct sluice_request *request)
+                          struct sluice_attribute *others)
 {
-    struct sluice_attribute *others = NULL;
-    if (identity->header_count) {
-        others = sl_round_take(message->round, identity->header_count * sizeof *others);
-        if (!others)
-            return false;
-    }
+    struct sluice_request *request = &message->round->requests[message->call->first];
     request->others = others;
     for (size_t i = 0; i < identity->header_count; i++) {
         const struct sl_claim_map *map = &identity->headers[i];
@@ -161,7 +156,7 @@ static void reply(struct sl_round *round, struct sl_call *call)
     if (!decision->allowed) {
         struct sl_buffer *body = &round->scratch;
         sl_buffer_clear(body);
-        sl_denial_print(body, decision, NULL, 0);
+        sl_denial_print(body, (struct sluice_text){ 0 }, decision, (struct sl_explained_rows){ 0 });
         parts.type = "application/json";
         parts.body = (struct sluice_text){ body->at, body->len };
         if (parts.status == 429)
@@ -176,12 +171,14 @@ void sl_call_authorize(struct sl_message *message)
     const struct sl_conn *conn = message->conn;
     struct sluice_request *request = sl_round_request(message->round);
     bool is_trusted = conn->is_local || sl_peer_is_trusted(identity, &conn->peer);
-    if (!take_address(message, identity, request)) {
+    struct sluice_attribute *others =
+        sl_round_take(message->round, identity->header_count * sizeof *others);
+    if (!others || !take_address(message, identity, request)) {
         sl_message_refuse(message, 500, NULL);
         return;
     }
     if (!take_original(message->head, request) ||
-        (is_trusted && !take_identity(message, identity, request))) {
+        (is_trusted && !take_identity(message, identity, others))) {
         sl_message_refuse(message, 400, contradiction);
         return;
     }

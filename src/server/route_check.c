@@ -11,7 +11,15 @@
 #include "wire/json_decision.h"
 #include "wire/json_request.h"
 
-enum { ARRAY_MAX = 1000 };
+enum {
+    ARRAY_MAX = 1000,
+    /* Of an answer to an array; behind that decisions are not explained. All of them
+     * are charged, so all must be told. */
+    EXPLAINED_MAX_BYTES = 12 << 20,
+};
+#define NOTHING       ((struct sluice_text){ 0 })
+#define NOT_EXPLAINED ((struct sl_explained_rows){ 0 })
+
 _Static_assert((int)ARRAY_MAX <= (int)SL_ROUND_REQUESTS, "an array fits an empty round");
 
 /* ---- decisions as JSON ---- */
@@ -39,20 +47,22 @@ static void add_description(struct sl_buffer *out, const struct sluice_decision 
     }
 }
 
-void sl_denial_print(struct sl_buffer *out, const struct sluice_decision *decision,
-                     const struct sluice_explained *rows, size_t row_count)
+/* Members stand before those of the decision, whose brace is then not the first. */
+void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
+                     const struct sluice_decision *decision, struct sl_explained_rows rows)
 {
+    sl_buffer_add(out, before);
     if (!decision->allowed) {
-        sl_buffer_add(out, SL_TEXT("{\"error\": \""));
+        sl_buffer_add(out, before.len ? SL_TEXT(" \"error\": \"") : SL_TEXT("{\"error\": \""));
         sl_buffer_add(out, sl_text(sl_reason_name(decision->reason)));
         sl_buffer_add(out, SL_TEXT("\", \"error_description\": \""));
         add_description(out, decision);
         sl_buffer_add(out, SL_TEXT("\","));
     }
     size_t start = out->len;
-    sl_json_print_decision(out, decision, rows, row_count);
-    if (!decision->allowed && !out->failed)
-        out->at[start] = ' '; /* its brace: the object is open already */
+    sl_json_print_decision(out, decision, rows.at, rows.count);
+    if ((before.len || !decision->allowed) && !out->failed)
+        out->at[start] = ' ';
 }
 
 /* ---- reading ---- */
@@ -98,13 +108,12 @@ bool sl_message_read_request(struct sl_message *message, struct sluice_request *
 
 /* ---- answering one ---- */
 
-static void print_one(struct sl_round *round, struct sl_call *call,
-                      const struct sluice_explained *rows, size_t row_count)
+static void print_one(struct sl_round *round, struct sl_call *call, struct sl_explained_rows rows)
 {
     const struct sluice_decision *decision = &round->decisions[call->first];
     struct sl_buffer *body = &round->scratch;
     sl_buffer_clear(body);
-    sl_denial_print(body, decision, rows, row_count);
+    sl_denial_print(body, NOTHING, decision, rows);
     sl_reply_print(round, call,
                    &(struct sl_answer_parts){ .status = sl_decision_status(decision),
                                               .type = "application/json",
@@ -114,18 +123,25 @@ static void print_one(struct sl_round *round, struct sl_call *call,
 
 static void reply_one(struct sl_round *round, struct sl_call *call)
 {
-    print_one(round, call, NULL, 0);
+    print_one(round, call, NOT_EXPLAINED);
+}
+
+/* Of the decision that was made last. */
+static struct sl_explained_rows explain(struct sl_round *round, bool is_wanted)
+{
+    struct sl_explained_rows rows = NOT_EXPLAINED;
+    if (is_wanted)
+        rows.count = sl_limiter_explain(round->limiter, &rows.at);
+    return rows;
 }
 
 static void reply_one_alone(struct sl_round *round, struct sl_call *call)
 {
     const struct sluice_request *request = &round->requests[call->first];
     const struct sluice_decision *decision = &round->decisions[call->first];
-    const struct sluice_explained *rows = NULL;
     size_t start = call->conn->out.len;
     sl_round_decide(round, call->first);
-    size_t count = request->explain ? sl_limiter_explain(round->limiter, &rows) : 0;
-    print_one(round, call, rows, count);
+    print_one(round, call, explain(round, request->explain));
     if (request->wait && decision->allowed && decision->delay_us > 0)
         sl_conn_hold_from(call->conn, start, decision->delay_us);
 }
@@ -148,12 +164,6 @@ static void ask_one(struct sl_message *message)
 static void print_array(struct sl_round *round, struct sl_call *call)
 {
     struct sl_buffer *body = &round->scratch;
-    if (body->failed) {
-        call->status = 413;
-        call->detail = "The answer is too long; ask for fewer at once, or without `explain`.";
-        sl_reply_problem(round, call);
-        return;
-    }
     sl_reply_print(round, call,
                    &(struct sl_answer_parts){ .status = 200,
                                               .type = "application/json",
@@ -166,7 +176,7 @@ static void reply_array(struct sl_round *round, struct sl_call *call)
     sl_buffer_clear(body);
     for (uint32_t i = 0; i < call->count; i++) {
         sl_buffer_add(body, i ? SL_TEXT(", ") : SL_TEXT("["));
-        sl_denial_print(body, &round->decisions[call->first + i], NULL, 0);
+        sl_denial_print(body, NOTHING, &round->decisions[call->first + i], NOT_EXPLAINED);
     }
     sl_buffer_add(body, SL_TEXT("]"));
     print_array(round, call);
@@ -181,11 +191,10 @@ static void reply_array_alone(struct sl_round *round, struct sl_call *call)
     for (uint32_t i = call->first; i < call->first + call->count; i++) {
         const struct sluice_request *request = &round->requests[i];
         const struct sluice_decision *decision = &round->decisions[i];
-        const struct sluice_explained *rows = NULL;
         sl_round_decide(round, i);
-        size_t count = request->explain ? sl_limiter_explain(round->limiter, &rows) : 0;
+        bool explains = request->explain && body->len < EXPLAINED_MAX_BYTES;
         sl_buffer_add(body, i > call->first ? SL_TEXT(", ") : SL_TEXT("["));
-        sl_denial_print(body, decision, rows, count);
+        sl_denial_print(body, NOTHING, decision, explain(round, explains));
         if (request->wait && decision->allowed && decision->delay_us > delay_us)
             delay_us = decision->delay_us;
     }

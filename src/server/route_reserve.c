@@ -41,16 +41,18 @@ static bool take_expiry(const char *body, struct sluice_request *request, int64_
     return *expires_us >= EXPIRES_MIN_US && *expires_us <= EXPIRES_MAX_US;
 }
 
-static void add_reservation(struct sl_buffer *out, uint64_t id, int64_t expires_at_us)
+enum { RESERVATION_MAX_BYTES = 96 };
+
+static struct sluice_text print_reservation(char out[RESERVATION_MAX_BYTES], uint64_t id,
+                                            int64_t expires_at_us)
 {
-    char text[96];
     if (id)
-        snprintf(text, sizeof text,
+        snprintf(out, RESERVATION_MAX_BYTES,
                  "{\"reservation\": \"%0*" PRIx64 "\", \"expires_at_us\": %" PRId64 ",", ID_DIGITS,
                  id, expires_at_us);
     else
-        snprintf(text, sizeof text, "{\"reservation\": null, \"expires_at_us\": null,");
-    sl_buffer_add(out, sl_text(text));
+        snprintf(out, RESERVATION_MAX_BYTES, "{\"reservation\": null, \"expires_at_us\": null,");
+    return sl_text(out);
 }
 
 static void reply_reserve(struct sl_round *round, struct sl_call *call)
@@ -67,12 +69,11 @@ static void reply_reserve(struct sl_round *round, struct sl_call *call)
         return;
     }
     sl_round_note(round, status);
+    char text[RESERVATION_MAX_BYTES];
+    struct sluice_text reservation =
+        print_reservation(text, id, decision->decided_at_us + call->expires_us);
     sl_buffer_clear(body);
-    add_reservation(body, id, decision->decided_at_us + call->expires_us);
-    size_t start = body->len;
-    sl_denial_print(body, decision, NULL, 0);
-    if (!body->failed)
-        body->at[start] = ' '; /* its brace: the object is open already */
+    sl_denial_print(body, reservation, decision, (struct sl_explained_rows){ 0 });
     sl_reply_print(round, call,
                    &(struct sl_answer_parts){ .status = sl_decision_status(decision),
                                               .type = "application/json",

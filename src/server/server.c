@@ -37,6 +37,11 @@ struct keeper {
 
 /* ---- editions ---- */
 
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static struct sl_ruleset *load_rules(struct keeper *keeper)
 {
     struct sl_ruleset *rules = keeper->config->load(keeper->config->about);
@@ -84,16 +89,24 @@ static struct sl_edition *make_edition(struct keeper *keeper, struct sl_ruleset 
     return edition;
 }
 
+/* Watches the files of these rules (NULL: not known yet), from before they are read.
+ * What was known of those that were watched already still is. */
 static void watch_files(struct keeper *keeper, const struct sl_settings *settings)
 {
-    sl_watch_release(&keeper->watch);
-    keeper->watch = (struct sl_watch){ 0 };
-    sl_watch_add(&keeper->watch, keeper->config->rules_file);
-    if (!settings || !keeper->speaks_tls)
-        return;
-    sl_watch_add(&keeper->watch, settings->tls.certificate);
-    sl_watch_add(&keeper->watch, settings->tls.key);
-    sl_watch_add(&keeper->watch, settings->tls.client_ca);
+    struct sl_watch old = keeper->watch;
+    struct sl_watch *watch = &keeper->watch;
+    *watch = (struct sl_watch){ 0 };
+    sl_watch_add(watch, keeper->config->rules_file);
+    if (settings && keeper->speaks_tls) {
+        sl_watch_add(watch, settings->tls.certificate);
+        sl_watch_add(watch, settings->tls.key);
+        sl_watch_add(watch, settings->tls.client_ca);
+    }
+    for (size_t i = 0; i < watch->count; i++)
+        for (size_t j = 0; j < old.count; j++)
+            if (strcmp(watch->files[i].path, old.files[j].path) == 0)
+                watch->files[i].accepted = old.files[j].accepted;
+    sl_watch_release(&old);
 }
 
 /* Workers go over when they next come round. */
@@ -109,27 +122,31 @@ static void publish(struct sl_server *server, struct sl_edition *edition)
     sl_edition_drop(old);
 }
 
-static bool reload_rules(struct keeper *keeper)
+/* What a reload cannot change. */
+static void note_fixed(const struct keeper *keeper, const struct sl_ruleset *rules)
 {
-    struct sl_server *server = &keeper->server;
-    sl_watch_accept(&keeper->watch);
-    struct sl_ruleset *rules = load_rules(keeper);
-    struct sl_edition *edition = rules ? make_edition(keeper, rules) : NULL;
-    if (!edition)
-        return false;
-    const struct sl_settings *settings = &edition->rules->settings;
-    const char *fixed = sl_fit_fixed_change(&keeper->first->rules->settings, settings);
+    const struct sl_ruleset *first = keeper->first->rules;
+    const char *fixed = sl_fit_fixed_change(&first->settings, &rules->settings);
     if (fixed)
         fprintf(stderr, "sluice: note: a change of `%s` needs a restart; the rest is in force\n",
                 fixed);
-    struct sl_watch seen = keeper->watch; /* the same files, unless the rules name others now */
-    keeper->watch = (struct sl_watch){ 0 };
-    watch_files(keeper, settings);
-    for (size_t i = 0; i < keeper->watch.count && i < seen.count; i++)
-        if (strcmp(keeper->watch.files[i].path, seen.files[i].path) == 0)
-            keeper->watch.files[i].accepted = seen.files[i].accepted;
-    sl_watch_release(&seen);
-    publish(server, edition);
+    if (sl_ruleset_keeps_rings(rules) && !sl_ruleset_keeps_rings(first))
+        fprintf(stderr, "sluice: note: the store was opened for rules without a sliding window "
+                        "log, and has little room for one, or none; a restart may give it more\n");
+}
+
+static bool reload_rules(struct keeper *keeper)
+{
+    sl_watch_accept(&keeper->watch);
+    struct sl_ruleset *rules = load_rules(keeper);
+    if (!rules)
+        return false;
+    watch_files(keeper, &rules->settings);
+    struct sl_edition *edition = make_edition(keeper, rules);
+    if (!edition)
+        return false;
+    note_fixed(keeper, edition->rules);
+    publish(&keeper->server, edition);
     return true;
 }
 
@@ -139,8 +156,8 @@ static void reload(struct keeper *keeper)
     sl_notify_reloading();
     if (reload_rules(keeper)) {
         atomic_fetch_add(&server->reloads, 1);
-        fprintf(stderr, "sluice: reloaded: %zu rules in force\n",
-                server->edition->rules->rule_count);
+        size_t count = server->edition->rules->rule_count;
+        fprintf(stderr, "sluice: reloaded: %zu rule%s in force\n", count, plural(count));
     } else {
         atomic_fetch_add(&server->failed_reloads, 1);
         fprintf(stderr, "sluice: not reloaded; the rules in force stay\n");
@@ -163,6 +180,13 @@ static void on_look(uv_timer_t *timer)
         reload(keeper);
 }
 
+/* Unix sockets': nobody finds the way here any more. */
+static void remove_files(struct sl_server *server)
+{
+    for (size_t i = 0; i < server->listening_count; i++)
+        sl_listening_remove(&server->listenings[i]);
+}
+
 static void on_stop(uv_signal_t *signal, int number)
 {
     struct keeper *keeper = signal->data;
@@ -170,6 +194,9 @@ static void on_stop(uv_signal_t *signal, int number)
     if (atomic_exchange(&keeper->server.is_draining, true))
         _exit(1); /* told twice */
     sl_notify("STOPPING=1");
+    uv_signal_stop(&keeper->hangup);
+    uv_timer_stop(&keeper->look);
+    remove_files(&keeper->server);
     for (size_t i = 0; i < keeper->server.worker_count; i++)
         sl_worker_wake(&keeper->server.workers[i]);
 }
@@ -181,12 +208,12 @@ static void on_ended(uv_async_t *ended)
         uv_stop(&keeper->loop);
 }
 
-static bool open_loop(struct keeper *keeper)
+static bool init_loop(struct keeper *keeper)
 {
     uv_loop_t *loop = &keeper->loop;
-    if (uv_loop_init(loop) != 0)
+    keeper->is_loop_open = uv_loop_init(loop) == 0;
+    if (!keeper->is_loop_open)
         return false;
-    keeper->is_loop_open = true;
     keeper->hangup.data = keeper->terminate.data = keeper->interrupt.data = keeper;
     keeper->look.data = keeper->server.ended.data = keeper;
     return uv_async_init(loop, &keeper->server.ended, on_ended) == 0 &&
@@ -200,20 +227,12 @@ static bool open_loop(struct keeper *keeper)
            uv_timer_start(&keeper->look, on_look, LOOK_EVERY_MS, LOOK_EVERY_MS) == 0;
 }
 
-static void close_handle(uv_handle_t *handle, void *about)
+static bool open_loop(struct keeper *keeper)
 {
-    (void)about;
-    if (!uv_is_closing(handle))
-        uv_close(handle, NULL);
-}
-
-static void close_loop(struct keeper *keeper)
-{
-    if (!keeper->is_loop_open)
-        return;
-    uv_walk(&keeper->loop, close_handle, NULL);
-    uv_run(&keeper->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&keeper->loop);
+    bool good = init_loop(keeper);
+    if (!good)
+        fprintf(stderr, "sluice: cannot start: out of memory or file descriptors\n");
+    return good;
 }
 
 /* ---- opening ---- */
@@ -287,22 +306,17 @@ static bool open_all(struct keeper *keeper)
         sl_ruleset_free(rules);
         return false;
     }
+    watch_files(keeper, settings);
     server->edition = make_edition(keeper, rules);
     if (!server->edition)
         return false;
     keeper->first = sl_edition_keep(server->edition);
-    watch_files(keeper, settings);
     return open_listener(server, &settings->http, "http") &&
            open_listener(server, &settings->https, "https") && open_loop(keeper) &&
            start_workers(server);
 }
 
 /* ---- telling ---- */
-
-static const char *plural(size_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 static void tell(const struct keeper *keeper)
 {
@@ -329,7 +343,8 @@ static void close_all(struct keeper *keeper)
     struct sl_server *server = &keeper->server;
     for (size_t i = 0; server->workers && i < server->worker_count; i++)
         sl_worker_join(&server->workers[i]);
-    close_loop(keeper);
+    if (keeper->is_loop_open)
+        sl_loop_close(&keeper->loop);
     for (size_t i = 0; server->workers && i < server->worker_count; i++)
         sl_worker_release(&server->workers[i]);
     for (size_t i = 0; i < server->listening_count; i++)
@@ -348,8 +363,10 @@ int sl_serve(const struct sl_serve_config *config)
     keeper.server.started_us = sl_walltime_us();
     signal(SIGPIPE, SIG_IGN);
     if (!open_all(&keeper)) {
-        if (keeper.server.workers && keeper.server.workers[0].is_started)
-            exit(2); /* threads run already: let the system clear up */
+        if (keeper.server.workers && keeper.server.workers[0].is_started) {
+            remove_files(&keeper.server);
+            _exit(2); /* threads run already: the system clears up */
+        }
         close_all(&keeper);
         return 2;
     }

@@ -12,10 +12,9 @@ static const struct {
     enum sl_attribute attribute;
     const char *name, *value;
 } people[] = {
-    { SL_ATTR_TENANT, "tenant", "acme" },
-    { SL_ATTR_USER, "user", "alice" },
-    { SL_ATTR_IP, "ip", "192.0.2.7" },
-    { SL_ATTR_CLIENT, "client", "app" },
+    { SL_ATTR_TENANT, "tenant", "acme" }, { SL_ATTR_USER, "user", "alice" },
+    { SL_ATTR_IP, "ip", "192.0.2.7" },    { SL_ATTR_CLIENT, "client", "app" },
+    { SL_ATTR_METHOD, "method", "GET" },  { SL_ATTR_TIER, "tier", "free" },
 };
 
 static const struct sl_rule *smallest(const struct sl_ruleset *rules)
@@ -66,8 +65,12 @@ static void add_resource(struct sl_buffer *out, const struct sl_rule *rule)
     const struct sl_pattern *pattern = &rule->resource;
     char text[512];
     size_t len = 0;
-    if (rule->any_resource || pattern->everything || pattern->text.len > sizeof text / 2)
+    if (rule->any_resource || pattern->everything || pattern->text.len > sizeof text / 2) {
+        for (size_t i = 0; i < rule->per_count; i++)
+            if (rule->per[i].attribute == SL_ATTR_RESOURCE)
+                add_member(out, SL_TEXT("resource"), SL_TEXT("/x"));
         return;
+    }
     for (size_t i = 0; i < pattern->text.len; i++)
         text[len++] = pattern->text.at[i] == '*' ? 'x' : pattern->text.at[i];
     add_member(out, SL_TEXT("resource"), (struct sluice_text){ text, len });
@@ -112,8 +115,11 @@ static void add_url(struct sl_buffer *out, const char *address)
 
 bool sl_try_print(const struct sl_ruleset *rules, const char *address, struct sl_buffer *out)
 {
+    bool is_tls = strncmp(address, "https:", 6) == 0;
     const struct sl_rule *rule = smallest(rules);
-    if (!rule)
+    const struct sl_settings *settings = &rules->settings;
+    /* curl would need more than a line. */
+    if (!rule || settings->http.proxy_protocol || (is_tls && settings->tls.client_ca))
         return false;
     int64_t capacity = rule->numbers[0].limit.capacity, cost = 1, calls = capacity + 1;
     if (calls > CALLS_MAX) {
@@ -127,12 +133,13 @@ bool sl_try_print(const struct sl_ruleset *rules, const char *address, struct sl
         sl_buffer_add_i64(out, i);
     }
     sl_buffer_add(out, SL_TEXT("; do curl -s "));
-    if (strncmp(address, "https:", 6) == 0)
+    if (is_tls)
         sl_buffer_add(out, SL_TEXT("-k "));
     sl_buffer_add(out, SL_TEXT("--json '"));
     size_t request = out->len;
     add_request(out, rule, cost);
-    bool is_quotable = !out->failed && !memchr(out->at + request, '\'', out->len - request);
+    bool is_quotable = !strchr(address, '\'') && !out->failed &&
+                       !memchr(out->at + request, '\'', out->len - request);
     sl_buffer_add(out, SL_TEXT("' "));
     add_url(out, address);
     sl_buffer_add(out, SL_TEXT("; echo; done"));

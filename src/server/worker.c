@@ -9,6 +9,7 @@
  * the earliest of the few first ones. */
 #include "server/worker.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -36,7 +37,8 @@ static void on_busy(uv_idle_t *busy)
 void sl_worker_ready_later(struct sl_worker *worker, struct sl_conn *conn)
 {
     sl_worker_ready(worker, conn);
-    uv_idle_start(&worker->busy, on_busy);
+    if (worker->ready)
+        uv_idle_start(&worker->busy, on_busy);
 }
 
 /* ---- the round ---- */
@@ -63,6 +65,22 @@ static void write_date(struct sl_worker *worker)
     strftime(worker->date, sizeof worker->date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
 }
 
+/* Where time-outs have become shorter, they are so for who waits already: with each
+ * list in its order still. */
+static void shorten_timers(struct sl_worker *worker)
+{
+    uint64_t now_ms = uv_now(&worker->loop);
+    for (enum sl_timer kind = SL_TIMER_OPENING; kind < SL_TIMER_COUNT; kind++) {
+        uint64_t most_ms = now_ms + (uint64_t)sl_worker_timeout_ms(worker, kind);
+        struct sl_conn *conn = worker->timers[kind].first;
+        for (; conn; conn = conn->timer_next)
+            conn->due_ms = conn->due_ms < most_ms ? conn->due_ms : most_ms;
+        conn = worker->timers[kind].first;
+        if (conn && conn->due_ms < worker->timer_due_ms)
+            sl_worker_arm(worker, conn->due_ms);
+    }
+}
+
 /* Goes over to the newest edition. Its counts go on from the old one's. */
 static void adopt(struct sl_worker *worker, struct sl_edition *edition)
 {
@@ -74,6 +92,7 @@ static void adopt(struct sl_worker *worker, struct sl_edition *edition)
     pthread_mutex_unlock(&worker->server->counts_lock);
     worker->round.limiter = edition->limiters[worker->number];
     worker->round.settings = &edition->rules->settings;
+    shorten_timers(worker);
     sl_edition_drop(old);
 }
 
@@ -123,8 +142,6 @@ int64_t sl_worker_timeout_ms(const struct sl_worker *worker, enum sl_timer timer
     }
 }
 
-/* Timers of one kind are in their order but for a reload that made them shorter:
- * those from before may then be late by as much as they were longer. */
 static void on_timer(uv_timer_t *timer)
 {
     struct sl_worker *worker = timer->data;
@@ -151,9 +168,8 @@ void sl_worker_arm(struct sl_worker *worker, uint64_t due_ms)
 
 /* ---- the end ---- */
 
-void sl_worker_forget(struct sl_worker *worker, struct sl_conn *conn)
+void sl_worker_forget(struct sl_worker *worker)
 {
-    (void)conn;
     atomic_fetch_sub(&worker->open, 1);
     atomic_fetch_sub(&worker->server->open, 1);
 }
@@ -180,7 +196,8 @@ static void on_wake(uv_async_t *wake)
 /* Closes what keeps the loop alive, once nobody is left. */
 static void leave_if_empty(struct sl_worker *worker)
 {
-    if (!worker->is_draining || worker->all || uv_is_closing((uv_handle_t *)&worker->wake))
+    if (!worker->is_draining || worker->all || worker->ready ||
+        uv_is_closing((uv_handle_t *)&worker->wake))
         return;
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->timer, NULL);
@@ -204,7 +221,8 @@ static void *run(void *about)
 
 static bool init_loop(struct sl_worker *worker)
 {
-    if (uv_loop_init(&worker->loop) != 0)
+    worker->is_loop_open = uv_loop_init(&worker->loop) == 0;
+    if (!worker->is_loop_open)
         return false;
     worker->check.data = worker->busy.data = worker->wake.data = worker;
     worker->timer.data = worker->resume.data = worker;
@@ -235,7 +253,8 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
 bool sl_worker_start(struct sl_worker *worker)
 {
     atomic_fetch_add(&worker->server->running, 1);
-    worker->is_started = pthread_create(&worker->thread, NULL, run, worker) == 0;
+    errno = pthread_create(&worker->thread, NULL, run, worker);
+    worker->is_started = errno == 0;
     return worker->is_started;
 }
 
@@ -250,9 +269,24 @@ void sl_worker_join(struct sl_worker *worker)
         pthread_join(worker->thread, NULL);
 }
 
+static void close_handle(uv_handle_t *handle, void *about)
+{
+    (void)about;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void sl_loop_close(uv_loop_t *loop)
+{
+    uv_walk(loop, close_handle, NULL);
+    uv_run(loop, UV_RUN_DEFAULT);
+    uv_loop_close(loop);
+}
+
 void sl_worker_release(struct sl_worker *worker)
 {
-    uv_loop_close(&worker->loop);
+    if (worker->is_loop_open)
+        sl_loop_close(&worker->loop);
     sl_round_release(&worker->round);
     sl_blocks_release(&worker->blocks);
     sl_edition_drop(atomic_exchange(&worker->next, NULL));

@@ -12,7 +12,7 @@
 #include "server/listener.h"
 #include "server/round.h"
 
-enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256 };
+enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256, SL_REFUSING_MAX = 64 };
 
 struct sl_server;
 
@@ -25,6 +25,7 @@ struct sl_worker {
     struct sl_server *server;
     size_t number;
     pthread_t thread;
+    bool is_loop_open;
     bool is_started;
 
     uv_loop_t loop;
@@ -39,7 +40,8 @@ struct sl_worker {
 
     struct sl_round round;
     struct sl_blocks blocks;
-    size_t large_bytes; /* of buffers longer than a block */
+    size_t large_bytes;  /* of messages longer than a block, and */
+    size_t unread_bytes; /* of answers */
     struct sl_conn *ready;
     struct sl_conn **ready_end;
     struct sl_conn *all;
@@ -53,6 +55,7 @@ struct sl_worker {
     _Atomic uint32_t open; /* connections, also those on their way here */
     _Atomic uint64_t accepted;
     _Atomic uint64_t refused;
+    uint32_t refusing; /* connections that hear just now that there are too many */
 
     pthread_mutex_t inbox_lock;
     struct sl_arrival inbox[SL_INBOX_MAX]; /* from workers who have more */
@@ -81,7 +84,7 @@ struct sl_server {
 /* False: error->text. It does not run yet. */
 bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t number,
                     struct sluice_error *error);
-bool sl_worker_start(struct sl_worker *worker);
+bool sl_worker_start(struct sl_worker *worker); /* false: errno says why */
 
 /* From another thread: look at `next`, the inbox and whether to drain. */
 void sl_worker_wake(struct sl_worker *worker);
@@ -89,6 +92,9 @@ void sl_worker_wake(struct sl_worker *worker);
 /* Waits for its end, after draining. */
 void sl_worker_join(struct sl_worker *worker);
 void sl_worker_release(struct sl_worker *worker);
+
+/* Closes every handle and the loop, which was opened and does not run. */
+void sl_loop_close(uv_loop_t *loop);
 
 /* ---- for its connections ---- */
 
@@ -106,7 +112,7 @@ int64_t sl_worker_timeout_ms(const struct sl_worker *worker, enum sl_timer timer
 void sl_worker_arm(struct sl_worker *worker, uint64_t due_ms);
 
 /* A connection is gone for good. */
-void sl_worker_forget(struct sl_worker *worker, struct sl_conn *conn);
+void sl_worker_forget(struct sl_worker *worker);
 
 static inline const struct sl_settings *sl_worker_settings(const struct sl_worker *worker)
 {
