@@ -23,6 +23,12 @@ bool sl_metrics_init(struct sl_metrics *metrics, const struct sl_ruleset *rules)
     return metrics->rules;
 }
 
+void sl_metrics_set_workers(struct sl_metrics *metrics, size_t count)
+{
+    metrics->workers = count;
+    metrics->by_worker = sl_arena_take(&metrics->arena, count * sizeof *metrics->by_worker);
+}
+
 void sl_metrics_release(struct sl_metrics *metrics)
 {
     free(metrics->rules);
@@ -171,6 +177,19 @@ static void print_reloads(struct sl_buffer *out, const struct sl_metrics *metric
     end_sample(out, metrics->failed_reloads);
 }
 
+static void print_by_worker(struct sl_buffer *out, const struct sl_metrics *metrics)
+{
+    if (!metrics->by_worker)
+        return;
+    start_family(out, "sluice_worker_connections", "gauge",
+                 "Connections open now, by the thread that serves them.");
+    for (size_t i = 0; i < metrics->workers; i++) {
+        sl_buffer_add(out, SL_TEXT("sluice_worker_connections{worker=\""));
+        sl_buffer_add_i64(out, (int64_t)i);
+        end_sample(out, metrics->by_worker[i]);
+    }
+}
+
 /* One number each. */
 static const struct single {
     const char *name, *type, *help;
@@ -205,5 +224,6 @@ void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
     print_rules(out, metrics);
     for (size_t i = 0; i < sizeof singles / sizeof *singles; i++)
         print_single(out, &singles[i], metrics);
+    print_by_worker(out, metrics);
     print_reloads(out, metrics);
 }

@@ -25,7 +25,8 @@ struct sl_metrics {
     /* The caller's: */
     const char *version;
     uint64_t workers;
-    uint64_t connections; /* open now */
+    uint64_t connections; /* open now, */
+    uint64_t *by_worker;  /* and at each; NULL: not known */
     uint64_t accepted;    /* connections since the start */
     uint64_t refused;
     uint64_t reloads;
@@ -44,6 +45,9 @@ struct sl_metrics {
 
 /* All zero but the rules, which live longer. False: no memory. */
 bool sl_metrics_init(struct sl_metrics *metrics, const struct sl_ruleset *rules);
+
+/* From now on by_worker has a place for each. */
+void sl_metrics_set_workers(struct sl_metrics *metrics, size_t count);
 void sl_metrics_release(struct sl_metrics *metrics);
 
 /* Adds what this limiter has counted. One that still has other rules, because its

@@ -51,13 +51,15 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
     pthread_mutex_lock(&server->counts_lock);
     bool good = sl_metrics_init(metrics, self->edition->rules);
     metrics->version = SLUICE_VERSION;
-    metrics->workers = server->worker_count;
+    if (good)
+        sl_metrics_set_workers(metrics, server->worker_count);
     metrics->connections = atomic_load(&server->open);
     metrics->reloads = atomic_load(&server->reloads);
     metrics->failed_reloads = atomic_load(&server->failed_reloads);
     metrics->start_time_s = (uint64_t)server->started_us / 1000000;
     for (size_t i = 0; good && i < server->worker_count; i++) {
         const struct sl_worker *worker = &server->workers[i];
+        metrics->by_worker[i] = atomic_load(&worker->open);
         metrics->accepted += atomic_load(&worker->accepted);
         metrics->refused += atomic_load(&worker->refused);
         sl_metrics_add(metrics, worker->edition->limiters[i]);

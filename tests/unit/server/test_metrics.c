@@ -333,9 +333,30 @@ static void a_limiter_of_older_rules_counts_by_name(void **unused)
     model_close(&model.store);
 }
 
+static void connections_are_told_by_worker_where_they_are_known(void **unused)
+{
+    (void)unused;
+    struct sl_ruleset *rules = rules_of(two_rules);
+    struct sl_metrics metrics = metrics_of(rules);
+    char *page = print(&metrics);
+    assert_null(strstr(page, "sluice_worker_connections"));
+    free(page);
+    sl_metrics_set_workers(&metrics, 2);
+    metrics.by_worker[1] = 7;
+    page = print(&metrics);
+    assert_line(page, "# TYPE sluice_worker_connections gauge");
+    assert_line(page, "sluice_worker_connections{worker=\"0\"} 0");
+    assert_line(page, "sluice_worker_connections{worker=\"1\"} 7");
+    assert_line(page, "sluice_workers 2");
+    free(page);
+    sl_metrics_release(&metrics);
+    sl_ruleset_free(rules);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        CLAIM(connections_are_told_by_worker_where_they_are_known),
         CLAIM(the_whole_page_is_as_written_here),
         CLAIM(families_are_told_once_and_are_contiguous),
         CLAIM(a_page_without_rules_is_a_page),
