@@ -42,6 +42,9 @@ static int run(const struct sl_command *command, int argc, char **argv)
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &serve);
     if (parsed != SL_PARSED)
         return parsed == SL_PARSED_HELP ? 0 : 2;
+    if (serve.rules && strcmp(serve.rules, "-") == 0)
+        return sl_command_wrong(command, "the rules must be in a file: they are read again on "
+                                         "SIGHUP and when they change");
     if (serve.http && !sl_listen_address_is_good(sl_text(serve.http)))
         return sl_command_wrong(command,
                                 "`--http %s` is not address:port such as 127.0.0.1:8080, "

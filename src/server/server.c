@@ -326,6 +326,8 @@ static void tell(const struct keeper *keeper)
     printf("sluice " SLUICE_VERSION ": %s, %zu rule%s; counts in %s; %zu worker%s\n",
            keeper->config->rules_name, rules->rule_count, plural(rules->rule_count),
            file ? file : "memory", server->worker_count, plural(server->worker_count));
+    if (rules->rule_count == 0)
+        fprintf(stderr, "sluice: note: there are no rules, so every request passes\n");
     for (size_t i = 0; i < server->listening_count; i++)
         printf("listening on %s\n", server->listenings[i].address);
     struct sl_buffer line = sl_buffer(8192);
