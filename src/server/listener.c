@@ -12,15 +12,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "rules/host.h"
 
 /* ---- saying why not ---- */
 
 static bool fail(struct sluice_error *error, const char *address, const char *why, const char *what)
 {
-    snprintf(error->text, sizeof error->text, "cannot listen on %s: %s%s%s", address, why,
-             *what ? "; " : "", what);
-    return false;
+    return sl_error_say(error, "cannot listen on %s: %s%s%s", address, why, *what ? "; " : "",
+                        what);
 }
 
 static bool fail_errno(struct sluice_error *error, const char *address, int number)

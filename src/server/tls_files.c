@@ -13,24 +13,14 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/file.h"
 
 enum { FILE_MAX_BYTES = 1 << 20 }; /* five times all the CAs of the web */
-
-__attribute__((format(printf, 2, 3))) static bool refuse(struct sluice_error *error,
-                                                         const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error->text, sizeof error->text, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 /* A file of `tls`, as it is being read. */
 struct pem {
@@ -60,10 +50,10 @@ static bool open_pem(struct pem *pem, struct sluice_error *error)
     pem->bio = NULL;
     int code = sl_file_read(pem->path, &pem->bytes);
     if (code)
-        return refuse(error, "%s: `%s` cannot be read: %s; %s", pem->setting, pem->path,
-                      strerror(code), cure_of(code));
+        return sl_error_say(error, "%s: `%s` cannot be read: %s; %s", pem->setting, pem->path,
+                            strerror(code), cure_of(code));
     pem->bio = BIO_new_mem_buf(pem->bytes.at ? pem->bytes.at : "", (int)pem->bytes.len);
-    return pem->bio || refuse(error, "%s: no memory", pem->setting);
+    return pem->bio || sl_error_say(error, "%s: no memory", pem->setting);
 }
 
 static void close_pem(struct pem *pem)
@@ -101,19 +91,20 @@ static bool read_certificates(struct pem *pem, STACK_OF(X509) * out, struct slui
             break;
         if (!sk_X509_push(out, next)) {
             X509_free(next);
-            return refuse(error, "%s: no memory", pem->setting);
+            return sl_error_say(error, "%s: no memory", pem->setting);
         }
     }
     unsigned long last = ERR_peek_last_error();
     bool at_end = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
     if (!at_end)
-        return refuse(error, "%s: certificate %d in `%s` is damaged (%s); copy it again",
-                      pem->setting, sk_X509_num(out) + 1, pem->path, openssl_says());
+        return sl_error_say(error, "%s: certificate %d in `%s` is damaged (%s); copy it again",
+                            pem->setting, sk_X509_num(out) + 1, pem->path, openssl_says());
     if (sk_X509_num(out) == 0)
-        return refuse(error,
-                      "%s: `%s` holds no certificate in PEM (-----BEGIN CERTIFICATE-----); one in "
-                      "DER is turned into PEM by `openssl x509 -inform der -in FILE -out FILE.pem`",
-                      pem->setting, pem->path);
+        return sl_error_say(
+            error,
+            "%s: `%s` holds no certificate in PEM (-----BEGIN CERTIFICATE-----); one in "
+            "DER is turned into PEM by `openssl x509 -inform der -in FILE -out FILE.pem`",
+            pem->setting, pem->path);
     return true;
 }
 
@@ -142,7 +133,7 @@ static STACK_OF(X509) *
     STACK_OF(X509) *all = sk_X509_new_null();
     bool good = open_pem(&pem, error);
     if (good && !all)
-        good = refuse(error, "%s: no memory", setting);
+        good = sl_error_say(error, "%s: no memory", setting);
     good = good && read_certificates(&pem, all, error);
     for (int i = 0; good && !error->text[0] && i < sk_X509_num(all); i++)
         note_dates(&pem, sk_X509_value(all, i), error);
@@ -164,13 +155,15 @@ static EVP_PKEY *key_of(const char *path, struct sluice_error *error)
         ERR_clear_error();
         key = PEM_read_bio_PrivateKey(pem.bio, NULL, no_passphrase, &asked);
         if (!key && asked)
-            refuse(error,
-                   "tls.key: `%s` is locked with a passphrase, and nobody is there to type it; "
-                   "`openssl pkey -in FILE -out OPEN` writes it without one",
-                   path);
+            sl_error_say(
+                error,
+                "tls.key: `%s` is locked with a passphrase, and nobody is there to type it; "
+                "`openssl pkey -in FILE -out OPEN` writes it without one",
+                path);
         else if (!key)
-            refuse(error, "tls.key: `%s` holds no private key in PEM (-----BEGIN PRIVATE KEY-----)",
-                   path);
+            sl_error_say(error,
+                         "tls.key: `%s` holds no private key in PEM (-----BEGIN PRIVATE KEY-----)",
+                         path);
     }
     close_pem(&pem);
     return key;
@@ -182,16 +175,18 @@ static bool use_pair(SSL_CTX *context, STACK_OF(X509) * chain, EVP_PKEY *key,
     X509 *own = sk_X509_shift(chain);
     bool good = X509_check_private_key(own, key) == 1;
     if (!good)
-        refuse(error,
-               "tls.key: `%s` is not the key of the first certificate in `%s`; name the key that "
-               "it was made with, and put the server's own certificate before its chain",
-               paths[1], paths[0]);
+        sl_error_say(
+            error,
+            "tls.key: `%s` is not the key of the first certificate in `%s`; name the key that "
+            "it was made with, and put the server's own certificate before its chain",
+            paths[1], paths[0]);
     ERR_clear_error();
     if (good && SSL_CTX_use_cert_and_key(context, own, key, chain, 1) != 1)
-        good = refuse(error,
-                      "tls.certificate: OpenSSL refuses `%s`: %s; make one with a key of ECDSA "
-                      "P-256 or RSA 2048, signed with SHA-256",
-                      paths[0], openssl_says());
+        good =
+            sl_error_say(error,
+                         "tls.certificate: OpenSSL refuses `%s`: %s; make one with a key of ECDSA "
+                         "P-256 or RSA 2048, signed with SHA-256",
+                         paths[0], openssl_says());
     X509_free(own);
     return good;
 }
@@ -221,8 +216,8 @@ bool sl_tls_use_client_ca(SSL_CTX *context, const char *client_ca, struct sluice
         X509 *one = sk_X509_value(all, i);
         good = X509_STORE_add_cert(store, one) == 1 && SSL_CTX_add_client_CA(context, one) == 1;
         if (!good)
-            refuse(error, "tls.client_ca: OpenSSL refuses certificate %d in `%s`: %s", i + 1,
-                   client_ca, openssl_says());
+            sl_error_say(error, "tls.client_ca: OpenSSL refuses certificate %d in `%s`: %s", i + 1,
+                         client_ca, openssl_says());
     }
     sk_X509_pop_free(all, X509_free);
     ERR_clear_error();

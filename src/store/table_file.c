@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "store/reservation.h"
 
 _Static_assert(sizeof(struct sl_header) <= SL_HEADER_BYTES, "the header is one page");
@@ -31,16 +31,6 @@ enum { LOG_SHARE = 20, RESERVATION_SHARE = 256, RESERVATIONS_MAX = 65536 };
 #define STEP_MIN_US INT64_C(1000)
 
 static const char magic[8] = { 'S', 'L', 'U', 'I', 'C', 'E', 'T', 'B' };
-
-__attribute__((format(printf, 2, 3))) static bool refuse(struct sluice_error *error,
-                                                         const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error->text, sizeof error->text, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 /* ---- layout -------------------------------------------------------------------- */
 
@@ -69,8 +59,8 @@ static bool lay_out(const struct sl_memory_config *config, struct sl_header *hea
     uint64_t log_bytes = wanted_log_bytes(config, size_bytes);
     uint64_t least = others + LINES_MIN * sizeof(struct sl_line);
     if (size_bytes < least || log_bytes > size_bytes - least)
-        return refuse(error, "a table of %llu bytes with %llu for logs has no room for slots",
-                      (unsigned long long)size_bytes, (unsigned long long)log_bytes);
+        return sl_error_say(error, "a table of %llu bytes with %llu for logs has no room for slots",
+                            (unsigned long long)size_bytes, (unsigned long long)log_bytes);
     memcpy(header->magic, magic, sizeof magic);
     header->version = VERSION;
     header->byte_order = BYTE_ORDER_MARK;
@@ -107,19 +97,19 @@ static bool accept(const struct sl_header *header, const char *path, uint64_t si
 {
     const char *again = "; remove it, or name another file";
     if (memcmp(header->magic, magic, sizeof magic) != 0)
-        return refuse(error, "`%s` is not a table of Sluice%s", path, again);
+        return sl_error_say(error, "`%s` is not a table of Sluice%s", path, again);
     if (header->byte_order != BYTE_ORDER_MARK)
-        return refuse(error, "the table `%s` was written by a machine of another byte order%s",
-                      path, again);
+        return sl_error_say(
+            error, "the table `%s` was written by a machine of another byte order%s", path, again);
     if (header->version != VERSION)
-        return refuse(error, "the table `%s` has version %u, this program reads version %d%s", path,
-                      header->version, VERSION, again);
+        return sl_error_say(error, "the table `%s` has version %u, this program reads version %d%s",
+                            path, header->version, VERSION, again);
     if (header->checksum != checksum_of(header) || !adds_up(header))
-        return refuse(error, "the header of the table `%s` is damaged%s", path, again);
+        return sl_error_say(error, "the header of the table `%s` is damaged%s", path, again);
     if (header->size_bytes != size_bytes)
-        return refuse(error, "the table `%s` is damaged: it should have %llu bytes and has %llu%s",
-                      path, (unsigned long long)header->size_bytes, (unsigned long long)size_bytes,
-                      again);
+        return sl_error_say(
+            error, "the table `%s` is damaged: it should have %llu bytes and has %llu%s", path,
+            (unsigned long long)header->size_bytes, (unsigned long long)size_bytes, again);
     return true;
 }
 
@@ -171,8 +161,8 @@ static bool create(const struct sl_memory_config *config, struct sluice_error *e
         return false;
     int len = snprintf(temporary, sizeof temporary, "%s.XXXXXX", config->path);
     if (len < 0 || (size_t)len >= sizeof temporary)
-        return refuse(error, "cannot create the table `%s`: %s", config->path,
-                      strerror(ENAMETOOLONG));
+        return sl_error_say(error, "cannot create the table `%s`: %s", config->path,
+                            strerror(ENAMETOOLONG));
     int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600: it holds the secret */
     int wrong = fd < 0 ? errno : make_file(fd, temporary, config->path, &header);
     if (fd >= 0) {
@@ -180,8 +170,8 @@ static bool create(const struct sl_memory_config *config, struct sluice_error *e
         close(fd);
     }
     if (wrong)
-        return refuse(error, "cannot create the table `%s` of %llu bytes: %s", config->path,
-                      (unsigned long long)header.size_bytes, strerror(wrong));
+        return sl_error_say(error, "cannot create the table `%s` of %llu bytes: %s", config->path,
+                            (unsigned long long)header.size_bytes, strerror(wrong));
     return true;
 }
 
@@ -192,13 +182,13 @@ static int open_or_create(const struct sl_memory_config *config, struct sluice_e
         if (fd >= 0)
             return fd;
         if (errno != ENOENT) {
-            refuse(error, "cannot open the table `%s`: %s", config->path, strerror(errno));
+            sl_error_say(error, "cannot open the table `%s`: %s", config->path, strerror(errno));
             return -1;
         }
         if (!create(config, error))
             return -1;
     }
-    refuse(error, "cannot open the table `%s`: it comes and goes", config->path);
+    sl_error_say(error, "cannot open the table `%s`: it comes and goes", config->path);
     return -1;
 }
 
@@ -207,13 +197,13 @@ static bool read_header(int fd, const char *path, struct sl_header *header,
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return refuse(error, "cannot read the table `%s`: %s", path, strerror(errno));
+        return sl_error_say(error, "cannot read the table `%s`: %s", path, strerror(errno));
     if (!S_ISREG(status.st_mode))
-        return refuse(error, "`%s` is not a file", path);
+        return sl_error_say(error, "`%s` is not a file", path);
     if (status.st_size < SL_HEADER_BYTES)
-        return refuse(error, "`%s` is not a table of Sluice: it is too short", path);
+        return sl_error_say(error, "`%s` is not a table of Sluice: it is too short", path);
     if (pread(fd, header, sizeof *header, 0) != (ssize_t)sizeof *header)
-        return refuse(error, "cannot read the table `%s`: %s", path, strerror(errno));
+        return sl_error_say(error, "cannot read the table `%s`: %s", path, strerror(errno));
     return accept(header, path, (uint64_t)status.st_size, error);
 }
 
@@ -223,8 +213,8 @@ static bool map(int fd, const struct sl_header *header, struct sl_table *table,
     int flags = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
     void *base = mmap(NULL, header->size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     if (base == MAP_FAILED)
-        return refuse(error, "cannot map a table of %llu bytes: %s",
-                      (unsigned long long)header->size_bytes, strerror(errno));
+        return sl_error_say(error, "cannot map a table of %llu bytes: %s",
+                            (unsigned long long)header->size_bytes, strerror(errno));
     if (fd < 0)
         memcpy(base, header, sizeof *header);
     use(table, header, base);
@@ -236,16 +226,18 @@ static void note_size(const struct sl_memory_config *config, const struct sl_hea
 {
     uint64_t asked = config->size_bytes / SL_HEADER_BYTES * SL_HEADER_BYTES;
     if (asked && asked != header->size_bytes)
-        refuse(error,
-               "the table `%s` was created with %llu bytes, not the %llu asked for now; it stays "
-               "as it is until the file is removed",
-               config->path, (unsigned long long)header->size_bytes,
-               (unsigned long long)config->size_bytes);
+        sl_error_say(
+            error,
+            "the table `%s` was created with %llu bytes, not the %llu asked for now; it stays "
+            "as it is until the file is removed",
+            config->path, (unsigned long long)header->size_bytes,
+            (unsigned long long)config->size_bytes);
     else if (config->logs_wanted && header->log_bytes == 0)
-        refuse(error,
-               "the table `%s` was created with `log=0` and has no room for the sliding window "
-               "log that the rules use",
-               config->path);
+        sl_error_say(
+            error,
+            "the table `%s` was created with `log=0` and has no room for the sliding window "
+            "log that the rules use",
+            config->path);
 }
 
 static bool open_file(const struct sl_memory_config *config, struct sl_table *table,
@@ -332,8 +324,9 @@ bool sl_table_open(const struct sl_memory_config *config, struct sl_table *table
 {
     error->text[0] = 0;
     if (!sl_word_supported())
-        return refuse(error, "this processor has no 16-byte compare-and-swap (cmpxchg16b), which "
-                             "the memory store needs");
+        return sl_error_say(error,
+                            "this processor has no 16-byte compare-and-swap (cmpxchg16b), which "
+                            "the memory store needs");
     if (config->path) {
         if (!open_file(config, table, error))
             return false;
