@@ -41,7 +41,7 @@ static struct sl_worker *least_busy(struct sl_worker *self)
     for (size_t i = 0; i < server->worker_count; i++) {
         struct sl_worker *other = &server->workers[i];
         uint32_t open = atomic_load_explicit(&other->open, memory_order_relaxed);
-        if (open + (best == self) < least) { /* one more is not worth the way */
+        if (open < least) {
             best = other;
             least = open;
         }

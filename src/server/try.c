@@ -1,12 +1,16 @@
 /* The line to try: made from the rules themselves, so that it shows a denial
  * whatever they are. Of the enforced rules the one with the smallest limit is
  * asked as somebody whom it counts; where the limit is high, with a cost that uses
- * it up in a few calls. */
+ * it up in a few calls. What is exempt, excepted or otherwise let pass is found by
+ * trying it first, on counts of our own. */
 #include "base/buffer.h"
+#include "base/clock.h"
+#include "limiter/limiter.h"
 #include "server/server.h"
 #include "wire/json_decision.h"
+#include "wire/json_request.h"
 
-enum { CALLS_MAX = 12, LIMIT_MAX = 1000000000 };
+enum { CALLS_MAX = 12, LIMIT_MAX = 1000000000, RULES_TRIED_MAX = 16, REQUEST_MAX_BYTES = 4096 };
 
 static const struct {
     enum sl_attribute attribute;
@@ -17,14 +21,24 @@ static const struct {
     { SL_ATTR_METHOD, "method", "GET" },  { SL_ATTR_TIER, "tier", "free" },
 };
 
-static const struct sl_rule *smallest(const struct sl_ruleset *rules)
+static int64_t capacity_of(const struct sl_rule *rule)
+{
+    return rule->numbers[0].limit.capacity;
+}
+
+/* The enforced rule with the smallest limit behind `last`, or NULL; of equal ones the
+ * first in the file first. */
+static const struct sl_rule *next_smallest(const struct sl_ruleset *rules,
+                                           const struct sl_rule *last)
 {
     const struct sl_rule *best = NULL;
     for (size_t i = 0; i < rules->rule_count; i++) {
         const struct sl_rule *rule = &rules->rules[i];
-        int64_t capacity = rule->numbers[0].limit.capacity;
-        if (!rule->shadow && !rule->numbers[0].unlimited && capacity <= LIMIT_MAX &&
-            (!best || capacity < best->numbers[0].limit.capacity))
+        int64_t capacity = capacity_of(rule);
+        bool was = last && (capacity < capacity_of(last) ||
+                            (capacity == capacity_of(last) && rule <= last));
+        if (!was && !rule->shadow && !rule->numbers[0].unlimited && capacity <= LIMIT_MAX &&
+            (!best || capacity < capacity_of(best)))
             best = rule;
     }
     return best;
@@ -40,39 +54,43 @@ static void add_member(struct sl_buffer *out, struct sluice_text name, struct sl
     sl_json_print_string(out, value);
 }
 
-static bool asks_for(const struct sl_rule *rule, enum sl_attribute attribute)
+/* Then it has a value of its own. */
+static bool asks_for(const struct sl_rule *rule, const struct sl_part *part)
 {
     for (size_t i = 0; i < rule->when_count; i++)
-        if (rule->when[i].attribute.attribute == attribute)
-            return true; /* it has a value of its own */
+        if (rule->when[i].attribute.attribute == part->attribute &&
+            sl_text_equal(rule->when[i].attribute.name, part->name))
+            return true;
     return false;
 }
 
 static void add_person(struct sl_buffer *out, const struct sl_rule *rule)
 {
-    for (size_t i = 0; i < sizeof people / sizeof *people; i++)
-        for (size_t j = 0; j < rule->per_count; j++)
-            if (rule->per[j].attribute == people[i].attribute &&
-                !asks_for(rule, people[i].attribute))
+    for (size_t j = 0; j < rule->per_count; j++) {
+        const struct sl_part *part = &rule->per[j];
+        if (asks_for(rule, part))
+            continue;
+        for (size_t i = 0; i < sizeof people / sizeof *people; i++)
+            if (part->attribute == people[i].attribute)
                 add_member(out, sl_text(people[i].name), sl_text(people[i].value));
-    for (size_t j = 0; j < rule->per_count; j++)
-        if (rule->per[j].attribute == SL_ATTR_OTHER && !asks_for(rule, SL_ATTR_OTHER))
-            add_member(out, rule->per[j].name, SL_TEXT("x"));
+        if (part->attribute == SL_ATTR_OTHER)
+            add_member(out, part->name, SL_TEXT("x"));
+    }
 }
 
 static void add_resource(struct sl_buffer *out, const struct sl_rule *rule)
 {
     const struct sl_pattern *pattern = &rule->resource;
-    char text[512];
-    size_t len = 0;
-    if (rule->any_resource || pattern->everything || pattern->text.len > sizeof text / 2) {
-        for (size_t i = 0; i < rule->per_count; i++)
-            if (rule->per[i].attribute == SL_ATTR_RESOURCE)
-                add_member(out, SL_TEXT("resource"), SL_TEXT("/x"));
+    bool is_counted = false;
+    char text[512] = "/x";
+    size_t len = 2;
+    for (size_t i = 0; i < rule->per_count; i++)
+        is_counted |= rule->per[i].attribute == SL_ATTR_RESOURCE;
+    if (rule->any_resource && !is_counted)
         return;
-    }
-    for (size_t i = 0; i < pattern->text.len; i++)
-        text[len++] = pattern->text.at[i] == '*' ? 'x' : pattern->text.at[i];
+    if (!rule->any_resource && !pattern->everything && pattern->text.len <= sizeof text)
+        for (len = 0; len < pattern->text.len; len++)
+            text[len] = pattern->text.at[len] == '*' ? 'x' : pattern->text.at[len];
     add_member(out, SL_TEXT("resource"), (struct sluice_text){ text, len });
 }
 
@@ -113,37 +131,75 @@ static void add_url(struct sl_buffer *out, const char *address)
     sl_buffer_add(out, SL_TEXT("/v1/check"));
 }
 
-bool sl_try_print(const struct sl_ruleset *rules, const char *address, struct sl_buffer *out)
+/* Is the last of so many calls denied, if they come at once? */
+static bool is_denied(const struct sl_ruleset *rules, struct sluice_text request, int64_t calls)
 {
-    bool is_tls = strncmp(address, "https:", 6) == 0;
-    const struct sl_rule *rule = smallest(rules);
-    const struct sl_settings *settings = &rules->settings;
-    /* curl would need more than a line. */
-    if (!rule || settings->http.proxy_protocol || (is_tls && settings->tls.client_ca))
+    char used_up[REQUEST_MAX_BYTES];
+    struct sl_json_room room;
+    struct sluice_request asked;
+    struct sluice_decision decision = { .allowed = true };
+    if (request.len > sizeof used_up)
         return false;
-    int64_t capacity = rule->numbers[0].limit.capacity, cost = 1, calls = capacity + 1;
-    if (calls > CALLS_MAX) {
-        cost = sl_div_ceil(capacity, 4);
-        calls = 6; /* one more than it takes: a bucket fills meanwhile */
+    memcpy(used_up, request.at, request.len);
+    struct sl_store *store = sl_heap_open();
+    struct sl_limiter *limiter = store ? sl_limiter_new(rules, store) : NULL;
+    if (limiter && sl_json_read_request(used_up, request.len, &room, &asked)) {
+        asked.at_us = sl_walltime_us();
+        for (int64_t i = 0; i < calls; i++)
+            sl_limiter_decide(limiter, &asked, &decision);
     }
-    size_t start = out->len;
+    sl_limiter_free(limiter);
+    sl_store_close(store);
+    return !decision.allowed;
+}
+
+/* The request and how often it is made; false: that would show nothing. */
+static bool find_request(const struct sl_ruleset *rules, struct sl_buffer *request, int64_t *calls)
+{
+    const struct sl_rule *rule = NULL;
+    for (int i = 0; i < RULES_TRIED_MAX && (rule = next_smallest(rules, rule)); i++) {
+        int64_t capacity = capacity_of(rule), cost = 1;
+        *calls = capacity + 1;
+        if (*calls > CALLS_MAX) {
+            cost = sl_div_ceil(capacity, 4);
+            *calls = 6; /* one more than it takes: a bucket fills meanwhile */
+        }
+        sl_buffer_clear(request);
+        add_request(request, rule, cost);
+        struct sluice_text text = { request->at, request->len };
+        if (!request->failed && !memchr(text.at, '\'', text.len) && is_denied(rules, text, *calls))
+            return true;
+    }
+    return false;
+}
+
+static void print_loop(struct sl_buffer *out, int64_t calls)
+{
     sl_buffer_add(out, SL_TEXT("for i in"));
     for (int64_t i = 1; i <= calls; i++) {
         sl_buffer_add(out, SL_TEXT(" "));
         sl_buffer_add_i64(out, i);
     }
     sl_buffer_add(out, SL_TEXT("; do curl -s "));
-    if (is_tls)
-        sl_buffer_add(out, SL_TEXT("-k "));
-    sl_buffer_add(out, SL_TEXT("--json '"));
-    size_t request = out->len;
-    add_request(out, rule, cost);
-    bool is_quotable = !strchr(address, '\'') && !out->failed &&
-                       !memchr(out->at + request, '\'', out->len - request);
-    sl_buffer_add(out, SL_TEXT("' "));
-    add_url(out, address);
-    sl_buffer_add(out, SL_TEXT("; echo; done"));
-    if (!is_quotable || out->failed)
-        out->len = start;
-    return out->len > start;
+}
+
+bool sl_try_print(const struct sl_ruleset *rules, const char *address, struct sl_buffer *out)
+{
+    const struct sl_settings *settings = &rules->settings;
+    struct sl_buffer request = sl_buffer(REQUEST_MAX_BYTES);
+    bool is_tls = strncmp(address, "https:", 6) == 0;
+    int64_t calls;
+    /* curl would need more than a line. */
+    bool needs_more = settings->http.proxy_protocol || (is_tls && settings->tls.client_ca);
+    bool found = !needs_more && !strchr(address, '\'') && find_request(rules, &request, &calls);
+    if (found) {
+        print_loop(out, calls);
+        sl_buffer_add(out, is_tls ? SL_TEXT("-k --json '") : SL_TEXT("--json '"));
+        sl_buffer_add(out, (struct sluice_text){ request.at, request.len });
+        sl_buffer_add(out, SL_TEXT("' "));
+        add_url(out, address);
+        sl_buffer_add(out, SL_TEXT("; echo; done"));
+    }
+    sl_buffer_release(&request);
+    return found && !out->failed;
 }
