@@ -190,12 +190,13 @@ format:                       ## let clang-format lay out the C
 
 bench: all                    ## what a decision costs, in process and over HTTP, as ratios
 	@tools/deps build test
-	@$(MAKE) --no-print-directory $(BUILD)/bench-core $(BUILD)/bench-table
+	@$(MAKE) --no-print-directory $(BUILD)/bench-core $(BUILD)/bench-table $(BUILD)/bench-http-bare
 	@BUILD=$(BUILD) $(PYTHON) tools/bench
 
 ROUNDS ?= 5
-bench-http: $(BUILD)/sluice   ## of these only the server beside nginx's limit_req, ROUNDS (5)
+bench-http: $(BUILD)/sluice   ## of these only the server beside nginx and a bare loop, ROUNDS (5)
 	@tools/deps build test
+	@$(MAKE) --no-print-directory $(BUILD)/bench-http-bare
 	@BUILD=$(BUILD) $(PYTHON) tools/bench http --rounds $(ROUNDS)
 
 MILLION ?= 100
@@ -206,7 +207,12 @@ $(BUILD)/bench-core: tests/bench/bench_core.c $(CORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
-$(BUILD)/bench-table: $(filter-out tests/bench/bench_core.c,$(wildcard tests/bench/*.c)) \
+# It stands alone: nothing of Sluice is in it.
+$(BUILD)/bench-http-bare: tests/bench/bare_http.c $(BUILD)/.flags | $(BUILD)/.deps
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
+$(BUILD)/bench-table: $(filter-out %/bench_core.c %/bare_http.c,$(wildcard tests/bench/*.c)) \
                       $(wildcard tests/bench/*.h) $(CORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)

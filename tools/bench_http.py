@@ -1,13 +1,15 @@
-"""Sluice over HTTP beside nginx with limit_req, wrk asking both: a part of tools/bench.
+"""Sluice over HTTP beside nginx with limit_req and beside a bare loop, wrk asking all of
+them: a part of tools/bench.
 
     tools/bench http --rounds 15
 
-The two get the same bytes on equally many connections and take turns, second by
-second. What is compared is requests per second of the server's processor time: the
-load generator is often the one that cannot go faster, and throughput would then be
-its own. Nothing is measured before both have been asked who is let in, and no round
-counts whose answers are not the ones expected, all of them, by the server's own count
-too. What stands beside what, and why it is fair: docs/benchmarks.md.
+They get the same bytes on equally many connections and take turns, second by second.
+What is compared is requests per second of the server's processor time: the load
+generator is often the one that cannot go faster, and throughput would then be its own.
+The bare loop (tests/bench/bare_http.c) only receives, and sends what Sluice would say:
+the end of the scale. Nothing is measured before Sluice and nginx have been asked who is
+let in, and no round counts whose answers are not the ones expected, all of them, by the
+server's own count too. What stands beside what, and why it is fair: docs/benchmarks.md.
 """
 
 import contextlib
@@ -15,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -39,16 +42,18 @@ Setting = namedtuple("Setting", "keys rules workers denies", defaults=(1, 1, 1, 
 HOT, DENIED = Setting(), Setting(denies=True)
 MANY, RULES, WORKERS = Setting(keys=KEYS), Setting(rules=10), Setting(workers=2)
 
-# One row of the table. `at_least` is the target of its ratio.
-Row = namedtuple("Row", "name setting depth call at_least", defaults=("authorize", None))
+# One row of the table. `at_least` is the target of its ratio; `bare`: stands beside the
+# bare loop too.
+Row = namedtuple("Row", "name setting depth call at_least bare",
+                 defaults=("authorize", None, False))
 ROWS = [
-    Row("/v1/authorize", HOT, 1, at_least=1.2),
+    Row("/v1/authorize", HOT, 1, at_least=1.2, bare=True),
     Row("/v1/check", HOT, 1, "check"),
     Row("100,000 keys", MANY, 1),
     Row("denied", DENIED, 1),
     Row("10 rules", RULES, 1),
     Row("2 workers", WORKERS, 1),
-    Row("/v1/authorize", HOT, DEPTH, at_least=8),
+    Row("/v1/authorize", HOT, DEPTH, at_least=8, bare=True),
     Row("/v1/check", HOT, DEPTH, "check"),
     Row("100,000 keys", MANY, DEPTH),
     Row("denied", DENIED, DEPTH),
@@ -105,6 +110,15 @@ class Server:
         counts nanoseconds and all threads; /proc/PID/stat counts hundredths of a second."""
         return sum(time.clock_gettime(~pid << 3 | 2) for pid in self.pids())
 
+    def listen(self, command, setting):
+        """Starts it, and reads from it where it listens."""
+        self.process = start(command, setting, stdout=subprocess.PIPE, text=True)
+        for line in self.process.stdout:
+            if found := re.search(r"listening on http://127.0.0.1:(\d+)", line):
+                self.port = int(found[1])
+                return
+        raise Unfit(f"{self.name} ended with {self.process.wait()} before it listened")
+
 
 class Sluice(Server):
     name = "Sluice"
@@ -112,13 +126,7 @@ class Sluice(Server):
     def __init__(self, program, setting, folder):
         rules = Path(folder, "rules.yaml")
         rules.write_text(self.rules(setting), encoding="utf-8")
-        self.process = start([program, "serve", "-c", rules], setting, stdout=subprocess.PIPE,
-                             text=True)
-        for line in self.process.stdout:
-            if found := re.search(r"listening on http://127.0.0.1:(\d+)", line):
-                self.port = int(found[1])
-                return
-        raise Unfit(f"Sluice ended with {self.process.wait()} before it listened")
+        self.listen([program, "serve", "-c", rules], setting)
 
     @staticmethod
     def rules(setting):
@@ -213,6 +221,49 @@ class Nginx(Server):
             raise Unfit(f"nginx answered {status} and says of limit_req: {fields['Limit']}")
 
 
+class Bare(Server):
+    """Says to everything what Sluice has said once."""
+    name = "bare"
+
+    def __init__(self, program, sluice):
+        self.answer = raw_answer(sluice.port)
+        self.listen([program, self.answer], HOT)
+
+    def pids(self):
+        return [self.process.pid]
+
+    def counts(self):
+        """Connections and requests."""
+        self.process.send_signal(signal.SIGUSR1)
+        counts = self.process.stdout.readline().split()
+        if not counts:
+            raise Unfit(f"the bare loop ended with {self.process.wait()}")
+        return [int(count) for count in counts]
+
+    @staticmethod
+    def same_of(said):
+        return [said["requests"]]
+
+    def prove(self):
+        """What it says is Sluice's to the byte, and is a yes."""
+        said = raw_answer(self.port)
+        if said != self.answer or not said.startswith("HTTP/1.1 200 "):
+            raise Unfit(f"the bare loop answered {said!r} in place of {self.answer!r}")
+
+
+def raw_answer(port):
+    """What stands on the wire, up to the empty line: such an answer has no body."""
+    ask = f"GET {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-User: prove\r\n\r\n"
+    said = b""
+    with socket.create_connection(("127.0.0.1", port), START_S) as conn:
+        conn.sendall(ask.encode("ascii"))
+        while not said.endswith(b"\r\n\r\n"):
+            if not (more := conn.recv(4096)):
+                raise Unfit(f"an answer ended within its head: {said!r}")
+            said += more
+    return said.decode("ascii")
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
@@ -266,7 +317,7 @@ def measure(server, row):
 
 
 def pairs_of(stack, program, folder):
-    """{setting: (Sluice, nginx)}, all running and found to be what they should."""
+    """{setting: (Sluice, nginx)}, all running and found to be what they should be."""
     pairs = {}
     for number, setting in enumerate(dict.fromkeys(row.setting for row in ROWS)):
         place = Path(folder, str(number))
@@ -278,20 +329,30 @@ def pairs_of(stack, program, folder):
     return pairs
 
 
-def take_turns(pairs, rounds, progress):
-    """{row: [(Sluice's sample, nginx's)]}; the first round warms up and is dropped. nginx knows
-    one call only, so rows of the same setting and depth stand beside the same second of it."""
+def bare_of(stack, program, pairs):
+    bare = stack.enter_context(Bare(program, pairs[HOT][0]))
+    bare.prove()
+    return bare
+
+
+def take_turns(pairs, bare, rounds, progress):
+    """{row: [{name of a server: its sample}]}; the first round warms up and is dropped. nginx
+    knows one call only, so rows of the same setting and depth stand beside the same second of
+    it."""
     samples = defaultdict(list)
     for turn in range(rounds + 1):
         beside = {}
         for number, row in enumerate(ROWS):
             progress(turn * len(ROWS) + number, (rounds + 1) * len(ROWS))
             sluice, nginx = pairs[row.setting]
-            sample, same = measure(sluice, row), (row.setting, row.depth)
+            sample, same = {sluice.name: measure(sluice, row)}, (row.setting, row.depth)
             if same not in beside:
                 beside[same] = measure(nginx, row)
+            sample[nginx.name] = beside[same]
+            if row.bare:
+                sample[bare.name] = measure(bare, row)
             if turn > 0:
-                samples[row].append((sample, beside[same]))
+                samples[row].append(sample)
     progress(1, 1)
     return samples
 
@@ -299,8 +360,8 @@ def take_turns(pairs, rounds, progress):
 # ---- printing --------------------------------------------------------------
 
 
-def median_of(samples, which, field):
-    return statistics.median(getattr(both[which], field) for both in samples)
+def median_of(samples, name, field):
+    return statistics.median(getattr(sample[name], field) for sample in samples)
 
 
 def spread(ratios):
@@ -311,34 +372,54 @@ def spread(ratios):
     return low, high
 
 
-def print_row(row, samples, verdict):
-    ratios = [ours.per_cpu_s / theirs.per_cpu_s for ours, theirs in samples]
+def how_of(depth):
+    return "one per read" if depth == 1 else f"{depth} pipelined"
+
+
+def judged(row, ratio, verdict):
+    """The target of Sluice beside nginx, and whether it held."""
+    if not row.at_least:
+        return "", ""
+    what = f"http: {row.name}, {how_of(row.depth)}, beside nginx limit_req"
+    return f">= {row.at_least:g}", verdict(ratio >= row.at_least, what)
+
+
+def print_row(row, samples, names, judge_ratio):
+    one, other = names
+    ratios = [sample[one].per_cpu_s / sample[other].per_cpu_s for sample in samples]
     ratio, (low, high) = statistics.median(ratios), spread(ratios)
-    target, said = "", ""
-    if row.at_least:
-        how = "one per read" if row.depth == 1 else f"{row.depth} pipelined"
-        target = f">= {row.at_least:g}"
-        said = verdict(ratio >= row.at_least, f"http: {row.name}, {how}, beside nginx limit_req")
+    target, said = judge_ratio(row, ratio)
     per_cpu_s, per_s, busy, p50, p99 = (
-        [median_of(samples, which, field) for which in (0, 1)] for field in Sample._fields)
+        [median_of(samples, name, field) for name in names] for field in Sample._fields)
     print(f"  {row.name:14}{per_cpu_s[0] / 1e3:8.1f}{per_cpu_s[1] / 1e3:7.1f}{ratio:8.2f}"
-          f"{low:7.2f} –{high:5.2f}{target:>8} {said:6}{per_s[0] / 1e3:8.0f}{per_s[1] / 1e3:7.0f}"
+          f"{low:6.2f} – {high:<5.2f}{target:>8} {said:6}{per_s[0] / 1e3:8.0f}{per_s[1] / 1e3:7.0f}"
           f"{busy[0]:8.0%}{busy[1]:7.0%}"
           + (f"{p50[0]:8.0f}{p50[1]:7.0f}{p99[0]:8.0f}{p99[1]:7.0f}" if row.depth == 1 else ""))
 
 
+def print_beside(names, samples, judge_ratio):
+    """A line of names, and the rows of `samples`, all of one depth, as one server beside the
+    other."""
+    pairs = 4 if next(iter(samples)).depth == 1 else 2
+    one, other = names
+    print(f"  {'':14}{one:>8}{other:>7}{'ratio':>8}{'quartiles':>14}{'target':>8}{'':7}"
+          + f"{one:>8}{other:>7}" * pairs)
+    for row, of_row in samples.items():
+        print_row(row, of_row, names, judge_ratio)
+
+
 def print_rows(depth, samples, verdict):
-    how = "one request per read" if depth == 1 else f"{depth} requests pipelined"
     latency = ", latency in µs as wrk has it" if depth == 1 else ""
-    print(f"Over HTTP beside nginx's limit_req, {how}: thousands per second of the\n"
+    print(f"Over HTTP beside nginx's limit_req, {how_of(depth)}: thousands per second of the\n"
           f"server's processor time, per second, how busy it was{latency}:\n")
     pairs = ["per second", "busy", *(["p50", "p99"] if depth == 1 else [])]
     print(f"  {'':14}{'per CPU second':>15}{'':37}" + "".join(f"{over:>15}" for over in pairs))
-    print(f"  {'':14}{'Sluice':>8}{'nginx':>7}{'ratio':>8}{'quartiles':>14}{'target':>8}{'':7}"
-          + f"{'Sluice':>8}{'nginx':>7}" * len(pairs))
-    for row, both in samples.items():
-        if row.depth == depth:
-            print_row(row, both, verdict)
+    samples = {row: of_row for row, of_row in samples.items() if row.depth == depth}
+    print_beside(("Sluice", "nginx"), samples, lambda row, ratio: judged(row, ratio, verdict))
+    print("\n  a bare loop, which only receives, and sends Sluice's answer; Sluice beside it:\n")
+    for names in (("bare", "nginx"), ("Sluice", "bare")):
+        print_beside(names, {row: of_row for row, of_row in samples.items() if row.bare},
+                     lambda row, ratio: ("none", ""))
     print()
 
 
@@ -369,7 +450,8 @@ def run(program, rounds, verdict, progress):
         Path(folder).chmod(0o755)  # nginx's workers are somebody else, if root started them
         with contextlib.ExitStack() as stack:
             pairs = pairs_of(stack, program, folder)
-            samples = take_turns(pairs, rounds, progress)
+            bare = bare_of(stack, Path(program).with_name("bench-http-bare"), pairs)
+            samples = take_turns(pairs, bare, rounds, progress)
     print_conditions(rounds)
     for depth in (1, DEPTH):
         print_rows(depth, samples, verdict)

@@ -123,6 +123,7 @@ void sl_conn_close(struct sl_conn *conn)
         worker->all = conn->all_next;
     if (conn->all_next)
         conn->all_next->all_prev = conn->all_prev;
+    count_unread(conn, 0);
     /* Calls of this round may still point into its bytes: see sl_conn_settle. */
     if (!conn->is_ready) {
         sl_conn_drop_in(conn);
@@ -316,6 +317,19 @@ static void choose_timer(struct sl_conn *conn, bool has_moved)
         sl_conn_set_timer(conn, conn->awaits ? conn->awaits : SL_TIMER_IDLE);
 }
 
+/* Somebody must go: who has read nothing for the longest time; if all is held, who
+ * came last. */
+static void close_slowest_reader(struct sl_conn *last)
+{
+    struct sl_worker *worker = last->worker;
+    enum sl_timer kind = worker->is_draining ? SL_TIMER_FLUSH : SL_TIMER_WRITE;
+    struct sl_conn *conn = worker->timers[kind].first;
+    while (conn && !conn->unread_bytes)
+        conn = conn->timer_next;
+    if (conn || last->unread_bytes)
+        sl_conn_close(conn ? conn : last);
+}
+
 static bool is_done(const struct sl_conn *conn)
 {
     if (conn->out.len > 0)
@@ -354,17 +368,15 @@ void sl_conn_settle(struct sl_conn *conn)
         sl_conn_close(conn);
         return;
     }
-    count_unread(conn, conn->out.room > SL_BLOCK_BYTES ? conn->out.room : 0);
-    if (conn->unread_bytes && conn->worker->unread_bytes > UNREAD_MAX_BYTES) {
-        sl_conn_close(conn); /* somebody must go, and this one does not read */
-        return;
-    }
     if (conn->in_start == conn->in_end)
         sl_conn_drop_in(conn);
     if (is_done(conn))
         part(conn);
     else
         choose_timer(conn, unsent(conn) < before);
+    count_unread(conn, conn->out.room > SL_BLOCK_BYTES ? conn->out.room : 0);
+    if (conn->worker->unread_bytes > UNREAD_MAX_BYTES)
+        close_slowest_reader(conn);
     if (!conn->is_gone)
         sl_conn_wait(conn);
 }

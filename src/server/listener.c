@@ -183,11 +183,13 @@ static bool open_unix(struct sl_listening *listening, const char *address, size_
     if (bind(fd, (const struct sockaddr *)&to, sizeof to) != 0)
         return fail_errno(error, address, errno);
     struct stat made;
-    listening->path = strdup(path);
-    if (listen(fd, SL_BACKLOG) != 0 || stat(path, &made) != 0)
+    if (stat(path, &made) != 0)
         return fail_errno(error, address, errno);
+    listening->path = strdup(path);
     listening->device = made.st_dev;
     listening->inode = made.st_ino;
+    if (listen(fd, SL_BACKLOG) != 0)
+        return fail_errno(error, address, errno);
     for (size_t i = 1; i < workers; i++, listening->fd_count++) {
         listening->fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         if (listening->fds[i] < 0)
@@ -225,10 +227,10 @@ void sl_listening_remove(struct sl_listening *listening)
 
 void sl_listening_close(struct sl_listening *listening)
 {
+    sl_listening_remove(listening);
     for (size_t i = 0; i < listening->fd_count; i++)
         if (listening->fds[i] >= 0)
             close(listening->fds[i]);
-    sl_listening_remove(listening);
     free(listening->fds);
     listening->fds = NULL;
     listening->fd_count = 0;

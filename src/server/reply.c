@@ -80,7 +80,10 @@ static bool is_farewell(const struct sl_round *round, const struct sl_call *call
     if (!round->worker->is_draining)
         return false;
     const struct sl_call *next = call + 1, *end = round->calls + round->call_count;
-    return (next >= end || next->conn != call->conn) && call->conn->in_start == call->conn->in_end;
+    const struct sl_conn *conn = call->conn;
+    /* A full buffer: more may lie in the kernel. */
+    return (next >= end || next->conn != conn) && conn->in_start == conn->in_end &&
+           conn->in_end < conn->in_room;
 }
 
 void sl_reply_print(struct sl_round *round, struct sl_call *call,

@@ -169,8 +169,11 @@ static void reload(struct keeper *keeper)
 
 static void on_hangup(uv_signal_t *signal, int number)
 {
+    struct keeper *keeper = signal->data;
     (void)number;
-    reload(signal->data);
+    /* Its handler stays while it ends: without one the signal would kill. */
+    if (!atomic_load(&keeper->server.is_draining))
+        reload(keeper);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -194,7 +197,6 @@ static void on_stop(uv_signal_t *signal, int number)
     if (atomic_exchange(&keeper->server.is_draining, true))
         _exit(1); /* told twice */
     sl_notify("STOPPING=1");
-    uv_signal_stop(&keeper->hangup);
     uv_timer_stop(&keeper->look);
     remove_files(&keeper->server);
     for (size_t i = 0; i < keeper->server.worker_count; i++)
@@ -311,9 +313,9 @@ static bool open_all(struct keeper *keeper)
     if (!server->edition)
         return false;
     keeper->first = sl_edition_keep(server->edition);
-    return open_listener(server, &settings->http, "http") &&
-           open_listener(server, &settings->https, "https") && open_loop(keeper) &&
-           start_workers(server);
+    /* The loop first: libuv aborts where its very first loop runs out of files half way. */
+    return open_loop(keeper) && open_listener(server, &settings->http, "http") &&
+           open_listener(server, &settings->https, "https") && start_workers(server);
 }
 
 /* ---- telling ---- */

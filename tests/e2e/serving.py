@@ -247,3 +247,14 @@ class Raw:
             pass
         assert self.unread == b"", f"more came: {self.unread!r}"
         return True
+
+
+def connect_unix(path):
+    connected = socket.socket(socket.AF_UNIX)
+    try:
+        connected.settimeout(TIMEOUT_S)
+        connected.connect(str(path))
+        return Raw(connected)
+    except BaseException:
+        connected.close()
+        raise

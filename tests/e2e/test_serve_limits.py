@@ -1,6 +1,7 @@
 """Clients that are many, slow, greedy or rude; and that all others are served meanwhile."""
 
 import json
+import re
 import resource
 import select
 import socket
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from serving import TIMEOUT_S, Raw, Server
+from serving import TIMEOUT_S, Raw, Server, connect_unix
 from watching import is_sanitized, open_files, resident_bytes, wait_until
 
 RULES = """
@@ -127,6 +128,45 @@ def test_a_connection_too_many_is_told_and_there_is_room_again_later():
         wait_until(is_let_in, "room for one more")
         for raw in held:
             raw.socket.close()
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_who_is_refused_may_finish_what_it_says_and_then_hears_it(tmp_path, kind):
+    """Most clients write a request whole before they listen: an error there, and the answer
+    would never be read."""
+    listen = {"http": "127.0.0.1:0" if kind == "tcp" else "unix:here.sock"}
+    with Server(f"max_connections: 1\n{RULES}", folder=tmp_path, listen=listen) as server:
+        def connect():
+            return server.raw() if kind == "tcp" else connect_unix(tmp_path / "here.sock")
+
+        with connect() as held:
+            held.send(HEALTH)
+            assert held.response().status == 200
+            for _ in range(20):
+                with connect() as refused:
+                    assert select.select([refused.socket], [], [], TIMEOUT_S)[0]
+                    for at in range(0, len(CHECK), 20):
+                        refused.socket.sendall(CHECK[at:at + 20])
+                    answer = problem(refused.response(), 503)
+                    assert "max_connections" in answer.json["detail"]
+                    assert refused.socket.recv(1) == b""  # and no reset
+            for _ in range(20 if kind == "tcp" else 0):  # head and body apart, as they come
+                assert server.check({"user": "u"}).status == 503
+
+
+def test_who_is_refused_is_not_counted_as_accepted():
+    with Server(f"max_connections: 2\n{RULES}") as server, server.raw() as first, \
+            server.raw() as second:
+        for raw in (first, second):
+            raw.send(HEALTH)
+            assert raw.response().status == 200
+        for _ in range(5):
+            with server.raw() as refused:
+                assert refused.response().status == 503
+        first.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        told = re.findall(r"^sluice_connections_(accepted|refused)_total (\d+)$",
+                          first.response().body.decode(), re.M)
+        assert dict(told) == {"accepted": "2", "refused": "5"}
 
 
 def test_rude_ends_give_their_room_back():

@@ -213,6 +213,43 @@ def test_settings_take_effect():
         assert "RateLimit" not in denied.headers
 
 
+@pytest.mark.parametrize("data, statuses", [
+    (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", [200]),
+    (b"GET /healthz HTTP/1.1\r\nHost: x\r\n", [408]),
+    (b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", [408]),
+    (b"", []),
+], ids=["idle", "head", "body", "the first byte"])
+def test_shorter_time_outs_hold_for_who_waits_already(data, statuses):
+    """And for who comes after, though somebody with more time stands before them."""
+    alone = "workers: 1\n"
+    with Server(alone + "timeouts: { head: 10m, body: 10m, idle: 10m }\n" + A) as server, \
+            server.raw() as waits:
+        waits.send(data)
+        becomes(server, "a1", "a2")  # it was read before this is answered
+        server.write_rules(alone + "timeouts: { head: 300ms, body: 300ms, idle: 300ms }\n" + B)
+        becomes(server, "b1", "b2")
+        with server.raw() as comes:
+            comes.send(data)
+            for raw in (comes, waits):
+                assert [raw.response().status for _ in statuses] == statuses
+                assert raw.ended()
+
+
+@pytest.mark.parametrize("store", ["memory:", "memory:?size=8M&log=0",
+                                   "memory:limits.slu?size=8M&log=0"])
+def test_a_log_in_a_store_that_was_opened_for_none_is_noted(tmp_path, store):
+    log = "  - { name: log, per: user, algorithm: sliding_window_log, limit: 3/1m }\n"
+    with Server(f'store: "{store}"\n{A}', folder=tmp_path) as server:
+        server.write_rules(f'store: "{store}"\n{B}')
+        becomes(server, "b1", "b2")
+        assert "sliding" not in server.stderr
+        server.write_rules(f'store: "{store}"\n{A}{log}')
+        becomes(server, "a1", "a2", "log")
+        said = wait_until(lambda: re.search(r".*sliding.*", server.stderr), "a note")[0]
+        assert said.startswith("sluice: note: ")
+        assert "restart" in said
+
+
 @pytest.mark.parametrize("key, value", [
     ("listen", "{ http: 127.0.0.1:1 }"), ("workers", "7"),
     ("store", '"memory:other.slu?size=1M"')])

@@ -7,13 +7,14 @@ import signal
 import socket
 import stat
 import subprocess
+from contextlib import ExitStack
 
 import pytest
 
 import certificates
 from program import ROOT, run
-from serving import ANY_PORT, TIMEOUT_S, Raw, Server
-from watching import Started, wait_until
+from serving import ANY_PORT, TIMEOUT_S, Raw, Server, connect_unix
+from watching import Notified, Started, wait_until
 
 ANY = "127.0.0.1:0"
 RULES = """
@@ -40,17 +41,6 @@ def fails(*arguments):
     assert "listening on" not in done.out
     assert done.err
     return done.err
-
-
-def connect_unix(path):
-    connected = socket.socket(socket.AF_UNIX)
-    try:
-        connected.settimeout(TIMEOUT_S)
-        connected.connect(str(path))
-        return Raw(connected)
-    except BaseException:
-        connected.close()
-        raise
 
 
 def is_healthy(raw):
@@ -115,20 +105,6 @@ def test_ipv6_is_listened_on():
     with Started("--http", "[::1]:0") as server:
         assert re.fullmatch(r"http://\[::1\]:\d+", server.addresses[0])
         assert is_healthy(Raw(socket.create_connection(("::1", server.port), TIMEOUT_S)))
-
-
-@pytest.mark.parametrize("kind", ["tcp", "unix"])
-def test_the_line_to_try_leads_to_a_denial(tmp_path, kind):
-    where = ANY if kind == "tcp" else f"unix:{tmp_path / 'a socket'}"
-    with Started("--http", where) as server:
-        line = wait_until(lambda: next((line for line in server.out if "curl" in line), None),
-                          "a line with curl")
-        command = line[re.search(r"\b(for|curl|while|seq)\b", line).start():].strip("`")
-        done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=TIMEOUT_S,
-                              check=False, stdin=subprocess.DEVNULL)
-        said = done.stdout.decode()
-        assert re.search(r"\b429\b|rate_limit_exceeded", said), (command, said, done.stderr)
-        assert re.search(r"\b200\b|\"allowed\": true", said), "not even the first one passed"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -277,23 +253,6 @@ def test_a_slip_on_the_command_line_is_told(arguments, part):
 # ---- systemd ----------------------------------------------------------------------------
 
 
-class Notified:
-    """A socket as systemd has one, and what was sent to it."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.settimeout(TIMEOUT_S)
-        self.socket.bind("\0" + path[1:] if path.startswith("@") else path)
-
-    def next(self):
-        """The variables of the next datagram that is about states, not about a text to show."""
-        while True:
-            text = self.socket.recv(65536).decode()
-            variables = dict(line.split("=", 1) for line in text.splitlines() if line)
-            if set(variables) - {"STATUS"}:
-                return variables
-
-
 @pytest.mark.parametrize("kind", ["path", "abstract"])
 def test_systemd_is_told_of_readiness_reloads_and_the_end(tmp_path, monkeypatch, kind):
     path = str(tmp_path / "notify") if kind == "path" else f"@sluice-test-{os.getpid()}"
@@ -360,6 +319,22 @@ def test_the_socket_of_a_live_server_is_left_to_it(tmp_path):
         assert str(path) in said
         assert "in use" in said
         assert is_healthy(connect_unix(path))
+
+
+def test_a_server_that_does_not_accept_is_not_waited_for(tmp_path):
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as busy, ExitStack() as queue:
+        busy.bind(str(path))
+        busy.listen(0)
+        with pytest.raises(BlockingIOError):  # somebody who waits, until nobody more may
+            for _ in range(100):
+                waiting = queue.enter_context(socket.socket(socket.AF_UNIX))
+                waiting.setblocking(False)
+                waiting.connect(str(path))
+        said = fails("--http", f"unix:{path}")
+        assert str(path) in said
+        assert "in use" in said
+        assert stat.S_ISSOCK(path.lstat().st_mode)
 
 
 def test_a_file_is_never_taken_for_a_socket(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 import certificates
 from serving import TIMEOUT_S, Answer, Raw, Server
-from watching import https_port
+from watching import busy_share, https_port
 
 BOTH = {"http": "127.0.0.1:0", "https": "127.0.0.1:0"}
 RULES = """
@@ -164,33 +164,69 @@ def test_a_message_may_come_in_many_records(server, made, length):
         assert [raw.response().status for _ in range(4)] == [200] * 4
 
 
+class ByHand:
+    """The socket is ours: what TLS has made is handed over as we like."""
+
+    def __init__(self, port, context, length=65536):
+        self.bare, self.length = plain(port), length
+        self.bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname="127.0.0.1")
+        self.until_done(self.tls.do_handshake)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.bare.close()
+
+    def hand_over(self):
+        data = self.outgoing.read()
+        for at in range(0, len(data), self.length):
+            self.bare.sendall(data[at:at + self.length])
+
+    def until_done(self, step):
+        while True:
+            try:
+                return step()
+            except ssl.SSLWantReadError:
+                self.hand_over()
+                self.incoming.write(self.bare.recv(65536))
+
+    def record(self, data):
+        """What was not handed over yet, and this."""
+        self.tls.write(data)
+        return self.outgoing.read()
+
+
 @pytest.mark.parametrize("length", [1, 5, 100])
 def test_a_record_may_come_in_many_pieces(server, made, length):
-    """The socket is ours: what TLS has made is handed over bit by bit."""
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    tls = trusting(made).wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
-    with plain(https_port(server)) as bare:
-        bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-        def hand_over():
-            data = outgoing.read()
-            for at in range(0, len(data), length):
-                bare.sendall(data[at:at + length])
-
-        def until_done(step):
-            while True:
-                try:
-                    return step()
-                except ssl.SSLWantReadError:
-                    hand_over()
-                    incoming.write(bare.recv(65536))
-
-        until_done(tls.do_handshake)
-        tls.write(CHECK + CHECK)
-        hand_over()
+    with ByHand(https_port(server), trusting(made), length) as by_hand:
+        by_hand.tls.write(CHECK + CHECK)
+        by_hand.hand_over()
         got = b""
         while got.count(b'"allowed": true') < 2:
-            got += until_done(lambda: tls.read(65536))
+            got += by_hand.until_done(lambda: by_hand.tls.read(65536))
+
+
+def test_a_damaged_record_keeps_nobody_busy(made):
+    """It comes right behind one that fills the server's buffer, so there is more to be read
+    when the connection breaks. The first is as long as a record may be."""
+    with Server(f"tls: {made.server.listed}\nworkers: 1\n{RULES}", folder=made.folder,
+                listen=BOTH) as server:
+        for _ in range(3):
+            with ByHand(https_port(server), trusting(made)) as by_hand:
+                good = by_hand.record((CHECK * 200)[:16384])
+                bad = bytearray(by_hand.record(CHECK * 50))
+                bad[-1] ^= 1
+                by_hand.bare.sendall(good + bad)
+                try:
+                    while by_hand.bare.recv(65536):  # answers to what was good, if any
+                        pass
+                except ConnectionResetError:
+                    pass
+        assert busy_share(server.pid) < 0.2  # before anybody else gives it something to do
+        assert serves(server, made)
 
 
 def test_a_large_body_comes_over_many_records(server, made):
@@ -207,6 +243,16 @@ def test_the_end_is_announced(server, made):
     with connect(https_port(server), trusting(made)) as raw:
         raw.socket.suppress_ragged_eofs = False
         raw.send(HEALTH.replace(b"Host", b"Connection: close\r\nHost"))
+        assert raw.response().status == 200
+        assert raw.socket.recv(1) == b""
+
+
+def test_the_end_of_an_idle_connection_is_announced_too(made):
+    with Server(f"tls: {made.server.listed}\ntimeouts: {{ idle: 300ms }}\n{RULES}",
+                folder=made.folder, listen=BOTH) as server, \
+            connect(https_port(server), trusting(made)) as raw:
+        raw.socket.suppress_ragged_eofs = False
+        raw.send(HEALTH)
         assert raw.response().status == 200
         assert raw.socket.recv(1) == b""
 

@@ -1,8 +1,9 @@
-"""A server that is looked at from outside: its memory, its files, its first words."""
+"""A server that is looked at from outside: its memory, its time, its files, its words."""
 
 import os
 import queue
 import re
+import socket
 import subprocess
 import tempfile
 import threading
@@ -35,6 +36,19 @@ def wait_until(is_so, what, timeout_s=TIMEOUT_S):
 def resident_bytes(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return int(re.search(r"^VmRSS:\s+(\d+) kB", status.read(), re.M)[1]) << 10
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        user, system = stat.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def busy_share(pid, seconds=1):
+    """Of that time, how much it spent working; more than 1 with several threads."""
+    start, before = time.monotonic(), cpu_seconds(pid)
+    time.sleep(seconds)
+    return (cpu_seconds(pid) - before) / (time.monotonic() - start)
 
 
 def open_files(pid):
@@ -70,3 +84,20 @@ class Started(Server):
             self.out.append(line.decode().rstrip("\n"))
             self.lines.put(self.out[-1])
         self.lines.put(None)
+
+
+class Notified:
+    """A socket as systemd has one, and what was sent to it."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.settimeout(TIMEOUT_S)
+        self.socket.bind("\0" + path[1:] if path.startswith("@") else path)
+
+    def next(self):
+        """The variables of the next datagram that is about states, not about a text to show."""
+        while True:
+            text = self.socket.recv(65536).decode()
+            variables = dict(line.split("=", 1) for line in text.splitlines() if line)
+            if set(variables) - {"STATUS"}:
+                return variables
