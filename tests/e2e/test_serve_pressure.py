@@ -141,7 +141,7 @@ def test_unread_answers_are_bounded_over_all_connections(serve, record_property)
     """A small question each, and 4 MiB to say to it: 160 MiB, if all were kept. What is let
     pass is half as much again as the bound, 64 MiB."""
     clients = 40
-    rules = "workers: 1\nrules:\n" + "".join(
+    rules = "workers: 1\ntimeouts: { head: 10m, write: 10m }\nrules:\n" + "".join(
         f"  - {{ name: rule-{i:02}, per: user, limit: {1_000_000 + i}/1m }}\n" for i in range(20))
     ask = post(json.dumps([{"user": "u", "explain": True}] * 1000).encode())
     with serve(rules) as server, ExitStack() as greedy, connect(server) as other:
