@@ -156,18 +156,22 @@ ASAN := BUILD=$(BUILD)/asan CFLAGS="-O1 -g" WERROR=-Werror \
 TSAN := BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" WERROR=-Werror \
         SANITIZE="-fsanitize=thread -mcx16 -fno-omit-frame-pointer"
 
+# Hundreds of small programs: as many at a time as there are processors, unless whoever
+# called make has said how many.
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
 test-binaries: $(BUILD)/sluice $(UNITBINS) $(PROPS) $(STRESS) $(CORPUS)
 
 test:                         ## install, build and run everything; ends with N passed, N failed
 	@tools/deps build test
-	@$(MAKE) --no-print-directory all test-binaries
-	@$(MAKE) --no-print-directory $(ASAN) test-binaries
-	@$(MAKE) --no-print-directory $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice
+	@$(MAKE) --no-print-directory $(JOBS) all test-binaries
+	@$(MAKE) --no-print-directory $(JOBS) $(ASAN) test-binaries
+	@$(MAKE) --no-print-directory $(JOBS) $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice
 	@BUILD=$(BUILD) $(PYTHON) tests/run
 
 asan:                         ## only the sanitized build and its tests
 	@tools/deps build test
-	@$(MAKE) --no-print-directory $(ASAN) test-binaries
+	@$(MAKE) --no-print-directory $(JOBS) $(ASAN) test-binaries
 	@BUILD=$(BUILD) $(PYTHON) tests/run asan
 
 soak: test-binaries           ## the long forms: hundreds of times the random decisions, and fuzzing
