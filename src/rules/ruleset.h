@@ -187,7 +187,7 @@ struct sl_settings {
     uint32_t workers; /* 0: as many as cores */
     uint32_t max_connections;
     struct {
-        int64_t head_us, body_us, idle_us, write_us;
+        int64_t head_us, body_us, idle_us, write_us, drain_us;
     } timeouts;
     struct sl_store_url store;
     int64_t store_deadline_us;

@@ -35,6 +35,7 @@ static const struct sl_key timeout_keys[] = {
     TIMEOUT(body, "30s", "for its body"),
     TIMEOUT(idle, "75s", "between two requests"),
     TIMEOUT(write, "30s", "for an answer that the client does not read"),
+    TIMEOUT(drain, "500ms", "shutting down: for a last request on a connection that is kept"),
     { 0 },
 };
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "server/door.h"
 
-enum { DATE_EVERY_MS = 50, LINGER_MS = 2000, DRAIN_MS = 500, FLUSH_MS = 5000 };
+enum { DATE_EVERY_MS = 50, LINGER_MS = 2000, FLUSH_MS = 5000 };
 
 /* ---- who is ready ---- */
 
@@ -134,7 +134,7 @@ int64_t sl_worker_timeout_ms(const struct sl_worker *worker, enum sl_timer timer
     case SL_TIMER_LINGER:
         return LINGER_MS;
     case SL_TIMER_DRAIN:
-        return DRAIN_MS;
+        return settings->timeouts.drain_us / 1000;
     case SL_TIMER_FLUSH:
         return FLUSH_MS;
     default:

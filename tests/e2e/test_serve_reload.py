@@ -346,7 +346,8 @@ def charged(server, text, names):
 
 
 def test_load_with_reloads_and_an_end_loses_nobody(tmp_path):
-    store = 'store: "memory:limits.slu?size=1M"\n'
+    # A client that is kept waiting by the machine must not find its connection closed as idle.
+    store = 'timeouts: { drain: 20s }\nstore: "memory:limits.slu?size=1M"\n'
     with Server(store + A, folder=tmp_path) as server:
         steady = [start_client(mode, server.port) for mode in ("keep", "keep", "pipeline",
                                                                "pipeline")]
