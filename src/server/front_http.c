@@ -121,7 +121,7 @@ static enum step wait_for_body(struct sl_conn *conn, struct sl_round *round,
     return is_asked ? answer_expectation(conn, round, head) : WAIT;
 }
 
-/* For a message of so many bytes. calls that were added before may point into the
+/* For a message of so many bytes. Calls that were added before may point into the
  * buffer, so they are finished first. */
 static enum step make_room(struct sl_conn *conn, struct sl_round *round, size_t total)
 {

@@ -6,7 +6,7 @@
 #include "server/reply.h"
 #include "wire/http_head.h"
 
-/* A whole message, on its way to becoming an call. */
+/* A whole message, on its way to becoming a call. */
 struct sl_message {
     struct sl_round *round;
     struct sl_conn *conn;

@@ -3,7 +3,7 @@
  *
  *   GET /v1/authorize?a=1 HTTP/1.1\r\n      read_request_line
  *   Host: example.org\r\n                   read_field, each noted if it is known
- *   \r\n                                    read_meaning: length, connection, ...
+ *   \r\n                                    read_framing, read_connection, read_expect
  *
  * Why two functions and not one that goes on where it stopped: nearly every head
  * arrives in one piece. Looking for its end is a memchr per line, and a reader
