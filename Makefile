@@ -20,8 +20,8 @@ say       = $(if $(V),,@echo "  $(1) $(2)")
 # joining such stores into wide ones makes the processor wait for them (hot key: 5 %).
 override CFLAGS += -fno-tree-slp-vectorize -std=c17 -D_GNU_SOURCE -Iinclude -Isrc $(WARNINGS) $(SANITIZE) -MMD -MP
 LDLIBS   := -lyaml -pthread
-SERVER   := -luv -lssl -lcrypto # what the server needs besides; the library does not
-TESTLIBS := -lcmocka -ljansson
+SERVER   := -luv -lssl -lcrypto -ljansson -lsqlite3 -lcurl # what the server needs besides; the library does not
+TESTLIBS := -lcmocka
 
 SOURCES  := $(sort $(wildcard src/*/*.c))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
@@ -34,8 +34,8 @@ FUZZ     := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CORPUS   := $(FUZZ:tests/fuzz/fuzz_%.c=$(BUILD)/corpus/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-100m docs install \
-        uninstall clean help library test-binaries FORCE
+.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-jwt bench-100m docs \
+        install uninstall clean help library test-binaries FORCE
 
 all: $(BUILD)/sluice library  ## build/sluice and build/libsluice.* (the default)
 
@@ -65,7 +65,8 @@ $(BUILD)/.flags: FORCE
 VERSION := $(shell sed -n 's/^\#define SLUICE_VERSION "\(.*\)"/\1/p' include/sluice.h)
 SONAME  := libsluice.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(BUILD)/libsluice.so.$(VERSION)
-PIC     := $(patsubst $(BUILD)/obj/%,$(BUILD)/pic/%,$(filter-out $(BUILD)/obj/server/%,$(CORE)))
+APART   := token registry server
+PIC     := $(patsubst $(BUILD)/obj/%,$(BUILD)/pic/%,$(filter-out $(APART:%=$(BUILD)/obj/%/%),$(CORE)))
 OBJCOPY ?= objcopy
 PC       = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
            src/lib/sluice.pc.in
@@ -194,7 +195,8 @@ format:                       ## let clang-format lay out the C
 
 bench: all                    ## what a decision costs, in process and over HTTP, as ratios
 	@tools/deps build test
-	@$(MAKE) --no-print-directory $(BUILD)/bench-core $(BUILD)/bench-table $(BUILD)/bench-http-bare
+	@$(MAKE) --no-print-directory $(BUILD)/bench-core $(BUILD)/bench-table $(BUILD)/bench-http-bare \
+	    $(BUILD)/bench-token
 	@BUILD=$(BUILD) $(PYTHON) tools/bench
 
 ROUNDS ?= 5
@@ -202,6 +204,11 @@ bench-http: $(BUILD)/sluice   ## of these only the server beside nginx and a bar
 	@tools/deps build test
 	@$(MAKE) --no-print-directory $(BUILD)/bench-http-bare
 	@BUILD=$(BUILD) $(PYTHON) tools/bench http --rounds $(ROUNDS)
+
+bench-jwt: $(BUILD)/sluice    ## of these only what tokens and API keys cost, ROUNDS (5)
+	@tools/deps build test
+	@$(MAKE) --no-print-directory $(BUILD)/bench-token
+	@BUILD=$(BUILD) $(PYTHON) tools/bench jwt --rounds $(ROUNDS)
 
 MILLION ?= 100
 bench-100m: $(BUILD)/bench-table ## a table for MILLION (100) million keys, and what happens past them
@@ -211,12 +218,16 @@ $(BUILD)/bench-core: tests/bench/bench_core.c $(CORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
+$(BUILD)/bench-token: tests/bench/bench_token.c tests/bench/measure.c tests/bench/measure.h $(CORE)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
+
 # It stands alone: nothing of Sluice is in it.
 $(BUILD)/bench-http-bare: tests/bench/bare_http.c $(BUILD)/.flags | $(BUILD)/.deps
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
 
-$(BUILD)/bench-table: $(filter-out %/bench_core.c %/bare_http.c,$(wildcard tests/bench/*.c)) \
+$(BUILD)/bench-table: $(filter-out %/bench_core.c %/bare_http.c %/bench_token.c,$(wildcard tests/bench/*.c)) \
                       $(wildcard tests/bench/*.h) $(CORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)

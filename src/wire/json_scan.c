@@ -1,5 +1,7 @@
 #include "wire/json_scan.h"
 
+#include "base/utf8.h"
+
 static bool fail(struct sl_json_scan *scan, const char *error)
 {
     if (!scan->error)
@@ -33,26 +35,6 @@ static int hex4(const char *at)
     return value;
 }
 
-static char *put_utf8(char *out, int code)
-{
-    if (code < 0x80) {
-        *out++ = (char)code;
-    } else if (code < 0x800) {
-        *out++ = (char)(0xc0 | code >> 6);
-        *out++ = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        *out++ = (char)(0xe0 | code >> 12);
-        *out++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (code & 0x3f));
-    } else {
-        *out++ = (char)(0xf0 | code >> 18);
-        *out++ = (char)(0x80 | (code >> 12 & 0x3f));
-        *out++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (code & 0x3f));
-    }
-    return out;
-}
-
 /* \uXXXX behind the `u`, and its second half where it is a surrogate pair. */
 static bool unicode_escape(struct sl_json_scan *scan, char **out)
 {
@@ -69,7 +51,7 @@ static bool unicode_escape(struct sl_json_scan *scan, char **out)
         scan->at += 6;
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
-    *out = put_utf8(*out, code);
+    *out += sl_utf8_put(*out, (uint32_t)code);
     return true;
 }
 
@@ -89,30 +71,6 @@ static bool escape(struct sl_json_scan *scan, char **out)
     return true;
 }
 
-/* How many bytes the well-formed UTF-8 sequence at `at` has; 0: it is none. */
-static size_t utf8_len(const unsigned char *at, size_t left)
-{
-    static const struct {
-        unsigned char first_min, first_max, second_min, second_max;
-        size_t len;
-    } forms[] = {
-        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (at[0] < forms[i].first_min || at[0] > forms[i].first_max)
-            continue;
-        if (left < forms[i].len || at[1] < forms[i].second_min || at[1] > forms[i].second_max)
-            return 0;
-        for (size_t k = 2; k < forms[i].len; k++)
-            if ((at[k] & 0xc0) != 0x80)
-                return 0;
-        return forms[i].len;
-    }
-    return 0;
-}
-
 static bool plain(struct sl_json_scan *scan, char **out)
 {
     size_t len = 1;
@@ -120,7 +78,7 @@ static bool plain(struct sl_json_scan *scan, char **out)
     if (c < 0x20)
         return fail(scan, "a control character in a string must be escaped");
     if (c >= 0x80)
-        len = utf8_len((const unsigned char *)scan->at, (size_t)(scan->end - scan->at));
+        len = sl_utf8_len((struct sluice_text){ scan->at, (size_t)(scan->end - scan->at) });
     if (len == 0)
         return fail(scan, "a string is not valid UTF-8");
     for (size_t i = 0; i < len; i++)
