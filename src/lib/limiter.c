@@ -11,14 +11,11 @@
 #include "lib/error.h"
 #include "rules/tree.h"
 
-/* Keys that change decisions, and that a later version will heed. */
+/* What changes decisions and is the server's alone: the library has no SHA-256. */
 static void note_unused(const struct sl_ruleset *rules, struct sluice_error *error)
 {
-    static const char note[] = "this version does not use `%s`";
     if (rules->settings.identity.user_id_sha256_email_ip)
-        sl_error_add(error, 0, note, "identity.user_id");
-    if (rules->exempt.api_key_count)
-        sl_error_add(error, 0, note, "exempt.api_keys");
+        sl_error_add(error, 0, "`identity.user_id` is for the server; give the id as `user` here");
 }
 
 /* The limiter's store, given or opened. */

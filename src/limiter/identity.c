@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "rules/index.h"
 #include "rules/whitelist.h"
 
@@ -77,16 +78,35 @@ void sl_asker_release(struct sl_asker *asker)
     free(asker->resource);
 }
 
+/* Is it before that moment? Only an exemption that ends has to know what time it is. */
+static bool lasts(const struct sluice_request *request, int64_t until_us)
+{
+    if (until_us == SL_EXEMPT_NOT || until_us == SL_EXEMPT_ALWAYS)
+        return until_us == SL_EXEMPT_ALWAYS;
+    int64_t now_us = request->at_us == SLUICE_NOW ? sl_walltime_us() : request->at_us;
+    return now_us < until_us;
+}
+
+static bool has_exempt_key(const struct sluice_request *request, const struct sl_whitelist *list)
+{
+    static const struct sl_part api_key = { SL_ATTR_OTHER, { "api_key", 7 } };
+    struct sluice_text digest_hex = sl_attribute_of(request, &api_key);
+    return !sl_text_missing(digest_hex) &&
+           lasts(request, sl_whitelist_api_key_us(list, digest_hex));
+}
+
 bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_whitelist *list)
 {
     const struct sluice_request *request = &asker->request;
-    if (asker->has_address && sl_whitelist_has_address(list, &asker->address))
+    if (asker->has_address && lasts(request, sl_whitelist_address_us(list, &asker->address)))
         return true;
     if (!sl_text_missing(request->user) &&
         sl_whitelist_has_user(list, request->tenant, request->user))
         return true;
-    return !sl_text_missing(request->client) &&
-           sl_whitelist_has_client(list, request->tenant, request->client);
+    if (!sl_text_missing(request->client) &&
+        lasts(request, sl_whitelist_client_us(list, request->tenant, request->client)))
+        return true;
+    return sl_whitelist_has_api_keys(list) && has_exempt_key(request, list);
 }
 
 struct key_bytes {

@@ -25,6 +25,7 @@ bool sl_asker_init(struct sl_asker *asker, const struct sl_ruleset *rules,
                    const struct sluice_request *request);
 void sl_asker_release(struct sl_asker *asker);
 
+/* Is the asker never counted, at the request's time or (SLUICE_NOW) by the wall clock? */
 bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_whitelist *list);
 
 /* Where a rule's counts live among all keys: mixed into every key of its. */

@@ -1,8 +1,9 @@
-/* Who is never counted (`exempt`), and what people are worth (`tiers`): the
- * two lists of the file that rules refer to. */
+/* Who is never counted: `exempt` of the file, and what an overlay adds to it. */
+#include "base/check.h"
+#include "rules/overlay.h"
 #include "rules/parts.h"
 
-enum { TIERS_MAX = 256, DIGEST_LEN = 64 };
+enum { DIGEST_LEN = 64 };
 
 /* "10.0.0.1/8" → the network it lies in, or NULL where that is not what is
  * wrong with it. */
@@ -97,48 +98,51 @@ static const struct sl_key exempt_keys[] = {
 
 const struct sl_table sl_exempt_table = { "`exempt`", exempt_keys };
 
-static const struct sl_decimal_range scale_range = { 1, UINT64_C(1000000000) * 1000000000,
-                                                     "a decimal above 0" };
-
-static const struct sl_key tier_keys[] = {
-    { "scale", sl_read_decimal, offsetof(struct sl_tier, scale), &scale_range, .standard = "1",
-      .help = "what capacities and rates are multiplied by" },
-    { "unlimited", sl_read_bool, offsetof(struct sl_tier, unlimited), .standard = "false",
-      .help = "no rule applies" },
-    { 0 },
+static const struct kind {
+    const char *key; /* what problems call the value */
+    sl_reading *read;
+    size_t offset;
+    int kind;
+} kinds[] = {
+    [SL_EXEMPT_CLIENT] = { "client", read_name, offsetof(struct sl_exempt_until, client),
+                           SL_UNTIL_CLIENT },
+    [SL_EXEMPT_IP] = { "ip", sl_read_network, offsetof(struct sl_exempt_until, ip), SL_UNTIL_IP },
+    [SL_EXEMPT_API_KEY] = { "api_keys", read_digest, offsetof(struct sl_exempt_until, api_key),
+                            SL_UNTIL_API_KEY },
 };
 
-const struct sl_table sl_tier_table = { "a tier", tier_keys };
-
-static bool read_tier(struct sl_reader *in, const struct sl_node *entry, struct sl_tier *out)
+/* What may be a key in the clear is not repeated. */
+static const char *subject_of(struct sl_reader *in, const struct sl_overlay_exemption *exemption)
 {
-    struct sl_node key = sl_node_of_key(entry);
-    /* A tier whose mistakes are reported still has numbers that rules can use. */
-    *out = (struct sl_tier){ .name = entry->key, .scale = { 1, 0 } };
-    bool good = sl_read_span(in, &key, NULL, &out->name);
-    good &= sl_read_keys(in, entry, &sl_tier_table, out);
-    if (good && out->unlimited && sl_node_get(entry, "scale")) {
-        sl_report_error(in->report, sl_node_get(entry, "scale")->key_mark,
-                        "an unlimited tier has no `scale`; leave one of them out");
-        good = false;
-    }
+    if (exemption->kind == SL_EXEMPT_API_KEY)
+        return "exemption of an `api_key`";
+    return sl_report_subject(in->report, "exemption", exemption->value);
+}
+
+static bool read_exemption(struct sl_reader *in, const struct sl_overlay_exemption *exemption,
+                           struct sl_exempt_until *out)
+{
+    SL_CHECK(exemption->kind != SL_EXEMPT_USER);
+    const struct kind *kind = &kinds[exemption->kind];
+    struct sl_node node = { .kind = SL_NODE_SCALAR,
+                            .key = sl_text(kind->key),
+                            .text = sl_text(exemption->value) };
+    in->report->subject = subject_of(in, exemption);
+    out->kind = kind->kind;
+    out->until_us = exemption->until_us;
+    bool good = kind->read(in, &node, NULL, (char *)out + kind->offset);
+    in->report->subject = NULL;
     return good;
 }
 
-bool sl_read_tiers(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
+bool sl_read_exempt_until(struct sl_reader *in, struct sl_ruleset *rules)
 {
-    struct sl_ruleset *rules = out;
-    (void)shape;
-    if (node->kind != SL_NODE_MAP)
-        return sl_refuse(in, node, "a map, such as { free: { scale: 1 }, pro: { scale: 10 } }");
-    if (node->count > TIERS_MAX) {
-        sl_report_error(in->report, node->mark, "there are %zu tiers; a file has at most %d",
-                        node->count, TIERS_MAX);
-        return false;
-    }
-    rules->tiers = sl_arena_take(in->arena, node->count * sizeof *rules->tiers);
+    size_t count = in->overlay ? in->overlay->exemption_count : 0;
+    struct sl_exempt_until *until = sl_arena_take(in->arena, count * sizeof *until);
     bool good = true;
-    for (const struct sl_node *entry = node->first; entry; entry = entry->next)
-        good &= read_tier(in, entry, &rules->tiers[rules->tier_count++]);
+    for (size_t i = 0; i < count; i++)
+        good &= read_exemption(in, &in->overlay->exemptions[i], &until[i]);
+    rules->exempt_until = until;
+    rules->exempt_until_count = count;
     return good;
 }

@@ -54,23 +54,11 @@ static bool read_header_name(struct sl_reader *in, const struct sl_node *node, c
 static bool read_algorithms(struct sl_reader *in, const struct sl_node *node, const void *shape,
                             void *out)
 {
-    size_t count;
-    const struct sl_node *element = sl_elements(node, &count);
-    uint32_t bits = 0, which;
-    bool good = true;
     (void)shape;
-    if (count == 0)
+    if (node->kind == SL_NODE_LIST && node->count == 0)
         return sl_refuse(in, node, "at least one of %s",
                          sl_words_join(in->scratch, algorithm_names, "and"));
-    for (; count > 0; count--, element = element->next) {
-        if (sl_read_word(in, element, algorithm_names, &which))
-            bits |= 1u << which;
-        else
-            good = false;
-    }
-    if (good)
-        *(uint32_t *)out = bits;
-    return good;
+    return sl_read_set(in, node, algorithm_names, out);
 }
 
 static const struct sl_key key_keys[] = {
@@ -129,7 +117,7 @@ static const struct sl_key jwt_keys[] = {
     { "required", sl_read_bool, AT(jwt.required), .standard = "false",
       .help = "a request without a token is refused" },
     { "claims", sl_read_sources, .shape = EACH(sl_read_text, jwt.claims, jwt.claim_count),
-      .missing = "none", .help = "attribute: claim that it is taken from" },
+      .missing = "user: sub", .help = "attribute: claim that it is taken from" },
     { 0 },
 };
 
@@ -176,12 +164,19 @@ static void check_families(struct sl_reader *in, const struct sl_node *jwt,
                                     "or leave the key out");
 }
 
+/* What `claims` are where none are written. */
+static const struct sl_claim_map standard_claims[] = { { { SL_ATTR_USER, { "user", 4 } }, "sub" } };
+
 static bool read_jwt(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
 {
     struct sl_identity *identity = out;
     if (!sl_read_keys(in, node, shape, out))
         return false;
     identity->jwt.on = true;
+    if (!sl_node_get(node, "claims")) {
+        identity->jwt.claims = standard_claims;
+        identity->jwt.claim_count = 1;
+    }
     if (!identity->jwt.keys == !identity->jwt.jwks_file) {
         sl_report_error(in->report, node->key_mark,
                         "`jwt` needs either `keys` or `jwks_file`, and not both");
@@ -195,6 +190,7 @@ static bool read_jwt(struct sl_reader *in, const struct sl_node *node, const voi
 }
 
 static const char *const user_id_words[] = { "off", "sha256(email_ip)", NULL };
+static const char *const api_keys_words[] = { "optional", "required", NULL };
 
 static const struct sl_key identity_keys[] = {
     { "trusted_proxies", sl_read_each,
@@ -206,6 +202,8 @@ static const struct sl_key identity_keys[] = {
       .help = "bits an IPv6 address counts by" },
     { "user_id", sl_read_choice, AT(user_id_sha256_email_ip), user_id_words, .standard = "off",
       .help = "`sha256(email_ip)`: user = hex SHA-256 of email_ip" },
+    { "api_keys", sl_read_choice, AT(api_keys_required), api_keys_words, .standard = "optional",
+      .help = "`required`: only who has a key or a token is answered" },
     { "headers", sl_read_sources, .shape = EACH(read_header_name, headers, header_count),
       .missing = "none", .help = "attribute: header, believed from trusted peers only" },
     { "jwt", read_jwt, .below = &jwt_table, .missing = "off", .help = "JSON Web Tokens" },

@@ -60,7 +60,8 @@ static bool check_known(struct sl_reader *in, const struct sl_node *map,
     return good;
 }
 
-/* What stands for a key that is not written: its standard, or an empty map. */
+/* What stands for a key that is not written: its standard, or an empty map. Tiers and
+ * rules are read even then: an overlay may bring some. */
 static bool stand_in(const struct sl_node *map, const struct sl_key *key, struct sl_node *out)
 {
     *out = (struct sl_node){ .mark = map->mark, .key = sl_text(key->name), .key_mark = map->mark };
@@ -68,8 +69,10 @@ static bool stand_in(const struct sl_node *map, const struct sl_key *key, struct
         out->kind = SL_NODE_SCALAR;
         out->plain = true;
         out->text = sl_text(key->standard);
-    } else if (key->read == sl_read_keys) {
+    } else if (key->read == sl_read_keys || key->read == sl_read_tiers) {
         out->kind = SL_NODE_MAP;
+    } else if (key->read == sl_read_rules) {
+        out->kind = SL_NODE_LIST;
     }
     return out->kind != SL_NODE_BROKEN;
 }

@@ -68,7 +68,10 @@ void sl_lint_warn(struct sl_lint *lint, const struct sl_rule *rule, const char *
     va_start(arguments, format);
     const char *text = sl_arena_vprint(&lint->scratch, format, arguments);
     va_end(arguments);
+    if (rule->revision)
+        lint->report->subject = sl_report_subject(lint->report, "rule", rule->name);
     sl_report_warning(lint->report, rule->mark, "%s", text);
+    lint->report->subject = NULL;
 }
 
 const char *sl_lint_quote(struct sl_lint *lint, struct sluice_text text)

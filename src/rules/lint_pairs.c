@@ -242,10 +242,12 @@ static bool never_decides(const struct sl_lint *lint, const struct sl_rule *loos
 static void warn_useless(struct sl_lint *lint, const struct sl_rule *loose,
                          const struct sl_rule *tight)
 {
+    const char *where =
+        tight->revision ? "" : sl_arena_print(&lint->scratch, " in line %u", tight->mark.line);
     sl_lint_warn(lint, loose,
-                 "`%s` never decides anything: `%s` in line %u counts the same requests "
-                 "against a limit that is never larger; keep one of them",
-                 loose->name, tight->name, tight->mark.line);
+                 "`%s` never decides anything: `%s`%s counts the same requests against a limit "
+                 "that is never larger; keep one of them",
+                 loose->name, tight->name, where);
 }
 
 /* Compares a rule with the tightest so far of its signature. */

@@ -5,21 +5,6 @@
 
 #include "rules/ruleset.h"
 
-/* What the file says, for one rule and one tier. A tier's own number comes
- * with a scale of 1. */
-struct sl_numbers_in {
-    const struct sl_algo *algo;
-    uint64_t capacity;
-    struct sl_decimal capacity_scale;
-    int64_t window_us;      /* buckets: 0 if there is none */
-    bool has_rate;          /* buckets: else the rate is capacity / window */
-    struct sl_decimal rate; /* tokens per second */
-    struct sl_decimal rate_scale;
-    struct sl_decimal burst;
-    bool first_request;
-    bool adaptive;
-};
-
 /* NULL, or what is wrong with the numbers, and what would be right; *out is
  * then untouched. Every trust score of an adaptive rule is covered. */
 const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers *out);

@@ -11,7 +11,7 @@ extern const struct sl_table sl_listen_table;   /* listen.c; a struct sl_setting
 extern const struct sl_table sl_tls_table;      /* listen.c; sl_settings.tls */
 extern const struct sl_table sl_identity_table; /* identity.c; a struct sl_identity */
 extern const struct sl_table sl_exempt_table;   /* exempt.c; a struct sl_exempt */
-extern const struct sl_table sl_tier_table;     /* exempt.c; a struct sl_tier */
+extern const struct sl_table sl_tier_table;     /* tier.c; a struct sl_tier */
 extern const struct sl_table sl_rule_table;     /* rule.c; a struct sl_rule_draft */
 
 /* A short way to write a row's range. */
@@ -35,6 +35,14 @@ sl_reading sl_read_conditions; /* `when`; out: struct sl_rule */
 /* attribute: source, into a list of struct sl_claim_map. Shape: struct sl_each,
  * whose `read` is for the source alone. */
 sl_reading sl_read_sources;
+
+/* A rule's or a tenant's: 1 to 64 letters, digits and a few signs; out: const char *. */
+sl_reading sl_read_name;
+
+/* `off`, `auto` or a number; out: int64_t */
+sl_reading sl_read_lease;
+
+extern const char *const sl_algorithm_names[]; /* rule.c; as sl_algos, ended by NULL */
 
 /* The key of an entry as a value of its own, for the readers above. */
 struct sl_node sl_node_of_key(const struct sl_node *entry);
@@ -81,5 +89,38 @@ extern const struct sl_decimal_range sl_rate_range;
 
 /* One rule; shape: struct sl_ruleset; out: struct sl_rule. */
 sl_reading sl_read_rule;
+
+/* A rule or a tier on its way: the file's, or one that lies on top. */
+struct sl_layer {
+    const struct sl_node *node;         /* its map; NULL: the overlay's, not read yet */
+    const struct sl_overlay_rule *over; /* NULL: it is the file's */
+    bool replaces_files;
+};
+
+/* All that are in force, in their order. overlay.c */
+struct sl_layers {
+    struct sl_layer *at;
+    size_t count;
+    const char **hidden; /* of the file; in in->arena */
+    size_t hidden_count;
+};
+
+/* `base` is what the file says: the list of rules, or the map of tiers. */
+struct sl_layers sl_layers_of(struct sl_reader *in, const struct sl_node *base);
+
+/* What is reported from now on is about this one; `what` is "rule" or "tier". */
+void sl_layer_begin(struct sl_reader *in, const struct sl_layer *layer, const char *what);
+/* And from now on about the file again. */
+void sl_layers_end(struct sl_reader *in);
+
+/* Begins it. Its map; NULL: it was refused. A tier's key is its name. */
+const struct sl_node *sl_layer_open_rule(struct sl_reader *in, struct sl_layer *layer);
+const struct sl_node *sl_layer_open_tier(struct sl_reader *in, struct sl_layer *layer);
+
+/* The rule that was read out of an open layer: whose it is. */
+bool sl_layer_mark_rule(struct sl_reader *in, const struct sl_layer *layer, struct sl_rule *rule);
+
+/* The overlay's exemptions; exempt.c */
+bool sl_read_exempt_until(struct sl_reader *in, struct sl_ruleset *rules);
 
 #endif

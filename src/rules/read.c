@@ -195,6 +195,23 @@ bool sl_read_word(struct sl_reader *in, const struct sl_node *node, const void *
     return sl_refuse(in, node, "%s", all);
 }
 
+bool sl_read_set(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
+{
+    size_t count;
+    const struct sl_node *element = sl_elements(node, &count);
+    uint32_t bits = 0, which;
+    bool good = true;
+    for (; count > 0; count--, element = element->next) {
+        if (sl_read_word(in, element, shape, &which))
+            bits |= 1u << which;
+        else
+            good = false;
+    }
+    if (good)
+        *(uint32_t *)out = bits;
+    return good;
+}
+
 static bool has_control(struct sluice_text text)
 {
     for (size_t i = 0; i < text.len; i++)

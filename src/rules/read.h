@@ -14,11 +14,14 @@
 #include "base/number.h"
 #include "rules/tree.h"
 
+struct sl_overlay;
+
 struct sl_reader {
     struct sl_arena *arena;   /* for what outlives the reading */
     struct sl_arena *scratch; /* for what does not */
     struct sl_report *report;
     struct sluice_text folder; /* of the file, with its last slash; paths are relative to it */
+    const struct sl_overlay *overlay; /* what lies on top of the file; NULL: nothing */
 };
 
 typedef bool sl_reading(struct sl_reader *in, const struct sl_node *node, const void *shape,
@@ -54,6 +57,7 @@ sl_reading sl_read_duration; /* shape: struct sl_duration_range; out: int64_t, Â
 
 sl_reading sl_read_bool; /* out: bool */
 sl_reading sl_read_word; /* shape: words ended by NULL; out: uint32_t, which of them */
+sl_reading sl_read_set;  /* a list of such words; out: uint32_t, bit i: word i is in it */
 
 /* Texts are not empty and hold no control characters; numbers and booleans are
  * texts too. Copies are terminated and live in in->arena. */

@@ -8,17 +8,40 @@
  * order, and there are at most SL_REPORT_MAX, so moving the few behind it
  * beats sorting at the end.
  *
- * Texts quote the file, and a file may hold anything: control characters are
- * shown as `?`, so that a problem is one line and no terminal obeys it. */
+ * What lies on top of the file (overlay.h) has places of its own: those problems
+ * carry a subject and stand behind the file's, each subject's together.
+ *
+ * Texts quote the file, and a file may hold anything: control characters, and
+ * what is no UTF-8, are shown as `?`, so that a problem is one line, no terminal
+ * obeys it and every JSON can hold it. */
 #include "rules/report.h"
 
 #include <ctype.h>
 
-enum { FIRST_ROOM = 16, WORD_MAX = 48, QUOTE_MAX = 60 };
+#include "base/utf8.h"
 
-static bool before(struct sl_mark a, struct sl_mark b)
+enum { FIRST_ROOM = 16, WORD_MAX = 48, QUOTE_MAX = 60, SUBJECT_MAX = 160 };
+
+static bool is_last(const struct sl_problem *problem)
 {
-    return a.line != b.line ? a.line < b.line : a.column < b.column;
+    return problem->mark.line == SL_MARK_LAST.line;
+}
+
+/* The file is before every subject. */
+static int by_subject(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+static bool before(const struct sl_problem *a, const struct sl_problem *b)
+{
+    int order = is_last(a) - is_last(b);
+    if (order == 0)
+        order = by_subject(a->subject, b->subject);
+    if (order)
+        return order < 0;
+    return a->mark.line != b->mark.line ? a->mark.line < b->mark.line
+                                        : a->mark.column < b->mark.column;
 }
 
 static void grow(struct sl_report *report)
@@ -36,18 +59,23 @@ static void insert(struct sl_report *report, struct sl_problem problem)
     if (report->count == report->room)
         grow(report);
     size_t place = report->count;
-    for (; place > 0 && before(problem.mark, report->problems[place - 1].mark); place--)
+    for (; place > 0 && before(&problem, &report->problems[place - 1]); place--)
         report->problems[place] = report->problems[place - 1];
     report->problems[place] = problem;
 }
 
 static void make_printable(char *text)
 {
-    for (unsigned char *at = (unsigned char *)text; *at; at++) {
-        if (*at < 0x20 || *at == 0x7f)
+    size_t left = strlen(text), bytes;
+    for (char *at = text; left; at += bytes, left -= bytes) {
+        unsigned char first = (unsigned char)at[0];
+        bytes = sl_utf8_len((struct sluice_text){ at, left });
+        if (bytes == 0 || first < 0x20 || first == 0x7f) {
             *at = '?';
-        else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f) /* U+0080 to U+009F */
+            bytes = 1;
+        } else if (first == 0xc2 && (unsigned char)at[1] <= 0x9f) { /* U+0080 to U+009F */
             at[0] = at[1] = '?';
+        }
     }
 }
 
@@ -58,6 +86,7 @@ add(struct sl_report *report, struct sl_problem problem, const char *format, va_
         char *text = sl_arena_vprint(&report->arena, format, arguments);
         make_printable(text);
         problem.text = text;
+        problem.subject = report->subject;
         insert(report, problem);
     }
     report->count++;
@@ -96,8 +125,8 @@ void sl_report_print(struct sl_report *report, FILE *out)
     size_t kept = sl_report_kept(report), left_out = report->count - kept;
     for (size_t i = 0; i < kept; i++) {
         const struct sl_problem *problem = &report->problems[i];
-        fprintf(out, "%s:", file);
-        if (problem->mark.line && problem->mark.line != SL_MARK_LAST.line)
+        fprintf(out, "%s:", problem->subject ? problem->subject : file);
+        if (problem->mark.line && !is_last(problem))
             fprintf(out, "%u:%u:", problem->mark.line, problem->mark.column);
         fprintf(out, " %s%s\n", problem->warning ? "warning: " : "", problem->text);
     }
@@ -110,7 +139,19 @@ void sl_report_release(struct sl_report *report)
 {
     sl_arena_release(&report->arena);
     report->problems = NULL;
+    report->subject = NULL;
     report->count = report->room = report->errors = 0;
+}
+
+const char *sl_report_subject(struct sl_report *report, const char *what, const char *name)
+{
+    size_t len = strlen(name);
+    /* No right name is so long: only one that is going to be refused is cut. */
+    if (len > SUBJECT_MAX)
+        name = sl_report_quote(report, (struct sluice_text){ name, len });
+    char *subject = sl_arena_print(&report->arena, "%s `%s`", what, name);
+    make_printable(subject);
+    return subject;
 }
 
 const char *sl_report_quote(struct sl_report *report, struct sluice_text text)

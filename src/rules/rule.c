@@ -16,17 +16,20 @@ static bool is_name_byte(char c)
            c == '_' || c == '-';
 }
 
-static bool read_name(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                      void *out)
+static bool is_name(struct sluice_text text)
 {
-    struct sluice_text name = node->text;
-    bool good = node->kind == SL_NODE_SCALAR && name.len > 0 && name.len <= NAME_MAX_BYTES;
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_name_byte(text.at[i]))
+            return false;
+    return text.len > 0 && text.len <= NAME_MAX_BYTES;
+}
+
+bool sl_read_name(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
+{
     (void)shape;
-    for (size_t i = 0; good && i < name.len; i++)
-        good = is_name_byte(name.at[i]);
-    if (!good)
+    if (node->kind != SL_NODE_SCALAR || !is_name(node->text))
         return sl_refuse(in, node, "1 to %d letters, digits, `.`, `_` or `-`", NAME_MAX_BYTES);
-    *(const char **)out = sl_arena_copy(in->arena, name);
+    *(const char **)out = sl_arena_copy(in->arena, node->text);
     return true;
 }
 
@@ -69,15 +72,20 @@ static bool read_resource(struct sl_reader *in, const struct sl_node *node, cons
 static const struct sl_each each_except =
     SL_EACH(sl_read_pattern, struct sl_rule, except, except_count);
 
+/* In the order of sl_algos. */
+const char *const sl_algorithm_names[] = {
+#define SL_ALGO(name) #name,
+#include "algo/list.def"
+#undef SL_ALGO
+    NULL,
+};
+
 static bool read_algorithm(struct sl_reader *in, const struct sl_node *node, const void *shape,
                            void *out)
 {
-    const char *names[16] = { 0 };
     uint32_t which;
     (void)shape;
-    for (size_t i = 0; sl_algos[i] && i + 1 < sizeof names / sizeof *names; i++)
-        names[i] = sl_algos[i]->name;
-    if (!sl_read_word(in, node, names, &which))
+    if (!sl_read_word(in, node, sl_algorithm_names, &which))
         return false;
     *(const struct sl_algo **)out = sl_algos[which];
     return true;
@@ -148,8 +156,7 @@ static bool read_guard(struct sl_reader *in, const struct sl_node *node, const v
     return true;
 }
 
-static bool read_lease(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                       void *out)
+bool sl_read_lease(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
 {
     int64_t *lease = out;
     uint64_t number;
@@ -170,7 +177,7 @@ static const char *const align_words[] = { "epoch", "first_request", NULL };
 static const char *const missing_words[] = { "skip", "deny", NULL };
 
 static const struct sl_key rule_keys[] = {
-    { "name", read_name, AT(rule.name), .required = true,
+    { "name", sl_read_name, AT(rule.name), .required = true,
       .help = "1 to 64 letters, digits, `.`, `_` or `-`; no two rules share one" },
     { "per", sl_read_per, AT(rule), .required = true,
       .help = "whom it counts, as `global`, `user`, `ip`, any attribute, or a list of them" },
@@ -206,7 +213,7 @@ static const struct sl_key rule_keys[] = {
       .help = "a request lacks what `per` names: `skip` the rule, or `deny`" },
     { "on_store_failure", sl_read_failure_policy, AT(rule.on_store_failure),
       .missing = "the file's", .help = "`allow`, `deny` or `local`" },
-    { "lease", read_lease, AT(rule.lease), .missing = "off; auto: global on Redis",
+    { "lease", sl_read_lease, AT(rule.lease), .missing = "off; auto: global on Redis",
       .help = "units taken from the store at once: `off`, `auto` or a number" },
     { 0 },
 };

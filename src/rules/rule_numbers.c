@@ -220,18 +220,19 @@ static bool is_unlimited(const struct sl_tier *tier, const struct sl_own_numbers
 }
 
 static bool compose_tiers(struct sl_reader *in, struct sl_mark mark,
-                          const struct sl_rule_draft *draft, struct sl_numbers *numbers)
+                          const struct sl_rule_draft *draft, struct sl_numbers_in *parts,
+                          struct sl_numbers *numbers)
 {
     bool good = true;
     for (size_t i = 0; i < draft->rules->tier_count; i++) {
         const struct sl_tier *tier = &draft->rules->tiers[i];
         const struct sl_own_numbers *own = draft->own ? &draft->own[i] : NULL;
+        parts[i] = tier_numbers(draft, tier, own);
         if (is_unlimited(tier, own)) {
             numbers[i].unlimited = true;
             continue;
         }
-        struct sl_numbers_in parts = tier_numbers(draft, tier, own);
-        const char *wrong = sl_numbers_compose(&parts, &numbers[i]);
+        const char *wrong = sl_numbers_compose(&parts[i], &numbers[i]);
         if (!wrong)
             continue;
         sl_report_error(in->report, own && own->node ? own->node->mark : mark, "tier `%s`: %s",
@@ -260,17 +261,20 @@ static bool compose(struct sl_reader *in, const struct sl_node *node, struct sl_
 {
     size_t count = 1 + draft->rules->tier_count;
     struct sl_numbers *numbers = sl_arena_take(in->arena, count * sizeof *numbers);
+    struct sl_numbers_in *parts = sl_arena_take(in->arena, count * sizeof *parts);
     const struct sl_node *given = sl_node_get(node, "limit");
     if (!given)
         given = sl_node_get(node, "capacity");
-    struct sl_numbers_in parts = base_numbers(draft);
-    const char *wrong = sl_numbers_compose(&parts, &numbers[0]);
+    parts[0] = base_numbers(draft);
+    const char *wrong = sl_numbers_compose(&parts[0], &numbers[0]);
     if (wrong) {
         sl_report_error(in->report, given->mark, "%s", wrong);
         return false;
     }
-    bool good = compose_tiers(in, given->mark, draft, numbers + 1);
+    bool good = compose_tiers(in, given->mark, draft, parts + 1, numbers + 1);
     draft->rule.numbers = numbers;
+    draft->rule.parts = parts;
+    draft->rule.tier_count = count - 1;
     draft->rule.window_us = draft->window_us;
     draft->rule.burst = draft->burst;
     draft->rule.ring_len = good ? longest_ring(&draft->rule, count) : 0;

@@ -1,6 +1,7 @@
 /* A rules file's text, turned into an immutable ruleset.
  *
  *   text → tree (tree.c) → keys by their tables (keys.c) → checks → index
+ *                             ↑ rules and tiers on top (overlay.c)
  *
  * Everything reports and goes on, so that one run shows every problem; a
  * ruleset is given out only when there was none. The tree and other scratch
@@ -9,6 +10,8 @@
 
 #include "base/check.h"
 #include "rules/index.h"
+#include "rules/node_json.h"
+#include "rules/overlay.h"
 #include "rules/parts.h"
 #include "rules/whitelist.h"
 
@@ -31,25 +34,40 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Sorted, equal names are neighbours. */
-static void check_names(struct sl_reader *in, const struct sl_node *list,
+static void check_names(struct sl_reader *in, const struct sl_layers *layers,
                         const struct sl_ruleset *rules)
 {
     struct named *all = sl_arena_take(in->scratch, rules->rule_count * sizeof *all);
-    size_t count = 0, index = 0;
-    for (const struct sl_node *node = list->first; node; node = node->next, index++) {
-        const char *name = rules->rules[index].name;
+    size_t count = 0;
+    for (size_t i = 0; i < layers->count; i++) {
+        const char *name = rules->rules[i].name;
         if (name)
-            all[count++] = (struct named){ name, sl_node_get(node, "name")->mark, index };
+            all[count++] = (struct named){ name, sl_node_get(layers->at[i].node, "name")->mark, i };
     }
     qsort(all, count, sizeof *all, by_name);
     for (size_t i = 1, first = 0; i < count; i++) {
-        if (strcmp(all[i].name, all[first].name) == 0)
-            sl_report_error(in->report, all[i].mark,
-                            "another rule is called `%s`, in line %u; give each a name of its own",
-                            all[i].name, all[first].mark.line);
-        else
+        if (strcmp(all[i].name, all[first].name) != 0) {
             first = i;
+            continue;
+        }
+        sl_layer_begin(in, &layers->at[all[i].index], "rule");
+        sl_report_error(in->report, all[i].mark,
+                        "another rule is called `%s`, in line %u; give each a name of its own",
+                        all[i].name, all[first].mark.line);
     }
+}
+
+static bool read_layer(struct sl_reader *in, struct sl_layer *layer, const struct sl_ruleset *rules,
+                       struct sl_rule *out)
+{
+    const struct sl_node *node = sl_layer_open_rule(in, layer);
+    if (!node)
+        return false;
+    bool good = sl_read_rule(in, node, rules, out);
+    good &= sl_layer_mark_rule(in, layer, out);
+    if (good)
+        out->json = sl_node_json(in->arena, node, &sl_rule_table);
+    return good;
 }
 
 bool sl_read_rules(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
@@ -58,21 +76,24 @@ bool sl_read_rules(struct sl_reader *in, const struct sl_node *node, const void 
     (void)shape;
     if (node->kind != SL_NODE_LIST)
         return sl_refuse(in, node, "a list of rules, each after a dash (none: `[]`)");
-    if (node->count * (1 + rules->tier_count) > NUMBERS_MAX) {
+    struct sl_layers layers = sl_layers_of(in, node);
+    if (layers.count * (1 + rules->tier_count) > NUMBERS_MAX) {
         sl_report_error(in->report, node->mark,
                         "%zu rules with %zu tiers are too many; rules times tiers are at most %d",
-                        node->count, rules->tier_count, NUMBERS_MAX);
+                        layers.count, rules->tier_count, NUMBERS_MAX);
         return false;
     }
-    rules->rules = sl_arena_take(in->arena, node->count * sizeof *rules->rules);
-    rules->rule_count = node->count;
+    rules->rules = sl_arena_take(in->arena, layers.count * sizeof *rules->rules);
+    rules->rule_count = layers.count;
+    rules->hidden = layers.hidden;
+    rules->hidden_count = layers.hidden_count;
     bool good = true;
-    uint32_t index = 0;
-    for (const struct sl_node *rule = node->first; rule; rule = rule->next, index++) {
-        good &= sl_read_rule(in, rule, rules, &rules->rules[index]);
-        rules->rules[index].index = index;
+    for (size_t i = 0; i < layers.count; i++) {
+        good &= read_layer(in, &layers.at[i], rules, &rules->rules[i]);
+        rules->rules[i].index = (uint32_t)i;
     }
-    check_names(in, node, rules);
+    check_names(in, &layers, rules);
+    sl_layers_end(in);
     return good;
 }
 
@@ -83,8 +104,8 @@ static struct sluice_text folder_of(const char *name)
     return (struct sluice_text){ name, slash ? (size_t)(slash - name) + 1 : 0 };
 }
 
-struct sl_ruleset *sl_ruleset_parse(const char *name, struct sluice_text yaml,
-                                    struct sl_report *report)
+struct sl_ruleset *sl_ruleset_parse_over(const char *name, struct sluice_text yaml,
+                                         const struct sl_overlay *overlay, struct sl_report *report)
 {
     size_t errors_before = report->errors;
     struct sl_arena scratch = { 0 };
@@ -94,9 +115,10 @@ struct sl_ruleset *sl_ruleset_parse(const char *name, struct sluice_text yaml,
         report->file = name;
     const struct sl_node *file = sl_tree_parse(&scratch, yaml, report);
     if (file) {
-        struct sl_reader in = { &rules->arena, &scratch, report, folder_of(name) };
+        struct sl_reader in = { &rules->arena, &scratch, report, folder_of(name), overlay };
         sl_settings_init(&rules->settings);
         bool good = sl_read_keys(&in, file, &sl_file_table, rules);
+        good &= sl_read_exempt_until(&in, rules);
         sl_listen_check(&in, file, &rules->settings);
         SL_CHECK(good || report->errors > errors_before);
     }
@@ -108,6 +130,12 @@ struct sl_ruleset *sl_ruleset_parse(const char *name, struct sluice_text yaml,
     rules->index = sl_index_new(rules);
     rules->whitelist = sl_whitelist_new(rules);
     return rules;
+}
+
+struct sl_ruleset *sl_ruleset_parse(const char *name, struct sluice_text yaml,
+                                    struct sl_report *report)
+{
+    return sl_ruleset_parse_over(name, yaml, NULL, report);
 }
 
 void sl_ruleset_free(struct sl_ruleset *rules)

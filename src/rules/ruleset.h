@@ -37,6 +37,21 @@ struct sl_condition {
     size_t value_count;
 };
 
+/* What the file says, for one rule and one tier. A tier's own number comes
+ * with a scale of 1. */
+struct sl_numbers_in {
+    const struct sl_algo *algo;
+    uint64_t capacity;
+    struct sl_decimal capacity_scale;
+    int64_t window_us;      /* buckets: 0 if there is none */
+    bool has_rate;          /* buckets: else the rate is capacity / window */
+    struct sl_decimal rate; /* tokens per second */
+    struct sl_decimal rate_scale;
+    struct sl_decimal burst;
+    bool first_request;
+    bool adaptive;
+};
+
 /* A rule's numbers for one tier, before trust.
  * capacity = ⌊capacity_n / capacity_d · (1 + s)⌋, token = ⌈token_n / token_d / (1 + s/2)⌉. */
 struct sl_numbers {
@@ -83,12 +98,27 @@ struct sl_rule {
     int64_t lease; /* N, or SL_LEASE_… */
 
     struct sl_mark mark; /* where the file says it */
+
+    /* What `numbers` are composed of, in the same places; an unlimited tier's too. */
+    const struct sl_numbers_in *parts;
+    size_t tier_count;
+
+    /* Where it comes from: */
+    const char *json;    /* as it was written, as a JSON object; numbers as their text */
+    const char *tenant;  /* it is this tenant's own, and is called "TENANT/NAME"; or NULL */
+    uint64_t revision;   /* of the overlay's rule; 0: it is the file's */
+    bool replaces_files; /* the overlay's, in place of one of the file's */
 };
 
 struct sl_tier {
     struct sluice_text name;
     struct sl_decimal scale;
     bool unlimited;
+    uint32_t algorithms; /* that its tenants may choose: bit i, sl_algos[i]; 0: all */
+
+    const char *json; /* as for rules */
+    uint64_t revision;
+    bool replaces_files;
 };
 
 /* tenant/name; tenant not given: requests without a tenant */
@@ -106,6 +136,15 @@ struct sl_exempt {
     size_t client_count;
     const struct sluice_text *api_keys; /* lowercase hex SHA-256 */
     size_t api_key_count;
+};
+
+/* What an overlay adds to them, each with an end. */
+struct sl_exempt_until {
+    int64_t until_us; /* wall time; 0: it does not end */
+    enum { SL_UNTIL_CLIENT, SL_UNTIL_IP, SL_UNTIL_API_KEY } kind;
+    struct sl_exempt_name client;
+    struct sl_network ip;
+    struct sluice_text api_key;
 };
 
 struct sl_listener {
@@ -159,6 +198,7 @@ struct sl_identity {
     uint32_t ipv4_prefix;
     uint32_t ipv6_prefix;
     bool user_id_sha256_email_ip;
+    bool api_keys_required;
     const struct sl_claim_map *headers;
     size_t header_count;
     struct {
@@ -215,6 +255,12 @@ struct sl_ruleset {
     struct sl_exempt exempt;
     struct sl_rule *rules;
     size_t rule_count;
+    const char *const *hidden; /* rules of the file that the overlay hides */
+    size_t hidden_count;
+    const char *const *hidden_tiers;
+    size_t hidden_tier_count;
+    const struct sl_exempt_until *exempt_until;
+    size_t exempt_until_count;
     struct sl_index *index;
     struct sl_whitelist *whitelist;
 };

@@ -105,25 +105,7 @@ static bool read_store(struct sl_reader *in, const struct sl_node *node, const v
 _Static_assert(SL_HEADER_X_RATELIMIT == 1 && SL_HEADER_RATELIMIT == 2 && SL_HEADER_RETRY_AFTER == 4,
                "the words below are in the order of the bits");
 
-static bool read_headers(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                         void *out)
-{
-    static const char *const words[] = { "x-ratelimit", "ratelimit", "retry-after", NULL };
-    size_t count;
-    const struct sl_node *element = sl_elements(node, &count);
-    uint32_t headers = 0, word;
-    bool good = true;
-    (void)shape;
-    for (; count > 0; count--, element = element->next) {
-        if (sl_read_word(in, element, words, &word))
-            headers |= 1u << word;
-        else
-            good = false;
-    }
-    if (good)
-        *(uint32_t *)out = headers;
-    return good;
-}
+static const char *const header_words[] = { "x-ratelimit", "ratelimit", "retry-after", NULL };
 
 static bool read_audit(struct sl_reader *in, const struct sl_node *node, const void *shape,
                        void *out)
@@ -173,7 +155,7 @@ static const struct sl_key file_keys[] = {
       .help = "what keeps keys together in Redis Cluster: `tenant` or `identifier`" },
     { "hash_identifiers", sl_read_bool, AT(hash_identifiers), .standard = "false",
       .help = "store, audit and figures keep SHA-256 digests, never plain names" },
-    { "headers", read_headers, AT(headers), .missing = "all",
+    { "headers", sl_read_set, AT(headers), header_words, .missing = "all",
       .help = "list of `x-ratelimit`, `ratelimit`, `retry-after`" },
     { "deny_status", sl_read_u32, AT(deny_status), SL_RANGE(400, 599), .standard = "429",
       .help = "what /v1/authorize answers a denied request" },

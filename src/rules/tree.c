@@ -179,7 +179,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Sorted, equal keys are neighbours: a map of thousands costs no squares. */
-static void refuse_duplicates(struct builder *b, const struct sl_node *map)
+void sl_map_refuse_duplicates(const struct sl_node *map, struct sl_report *report)
 {
     const struct sl_node **entries = malloc((map->count + 1) * sizeof *entries);
     SL_CHECK(entries != NULL);
@@ -190,9 +190,9 @@ static void refuse_duplicates(struct builder *b, const struct sl_node *map)
     const struct sl_node *original = count ? entries[0] : NULL;
     for (size_t i = 1; i < count; i++) {
         if (sl_text_equal(entries[i]->key, original->key))
-            sl_report_error(b->report, entries[i]->key_mark,
+            sl_report_error(report, entries[i]->key_mark,
                             "`%s` is here a second time; the first is in line %u, keep one",
-                            sl_report_quote(b->report, original->key), original->key_mark.line);
+                            sl_report_quote(report, original->key), original->key_mark.line);
         else
             original = entries[i];
     }
@@ -217,7 +217,7 @@ static struct sl_node *build_map(struct builder *b, const yaml_event_t *event, s
         end = &value->next;
         map->count++;
     }
-    refuse_duplicates(b, map);
+    sl_map_refuse_duplicates(map, b->report);
     return map;
 }
 
@@ -305,8 +305,9 @@ const struct sl_node *sl_tree_parse(struct sl_arena *arena, struct sluice_text y
 
 const struct sl_node *sl_node_get(const struct sl_node *map, const char *key)
 {
+    struct sluice_text wanted = sl_text(key);
     for (const struct sl_node *entry = map->first; entry; entry = entry->next)
-        if (sl_text_is(entry->key, key))
+        if (sl_text_equal(entry->key, wanted))
             return entry;
     return NULL;
 }
@@ -314,7 +315,7 @@ const struct sl_node *sl_node_get(const struct sl_node *map, const char *key)
 bool sl_node_is_null(const struct sl_node *node)
 {
     static const char *const spellings[] = { "", "~", "null", "Null", "NULL", NULL };
-    if (node->kind != SL_NODE_SCALAR || !node->plain)
+    if (node->kind != SL_NODE_SCALAR || !node->plain || node->text.len > 4)
         return false;
     for (const char *const *spelling = spellings; *spelling; spelling++)
         if (sl_text_is(node->text, *spelling))

@@ -39,6 +39,9 @@ enum {
 const struct sl_node *sl_tree_parse(struct sl_arena *arena, struct sluice_text yaml,
                                     struct sl_report *report);
 
+/* Reports keys that a map has twice. */
+void sl_map_refuse_duplicates(const struct sl_node *map, struct sl_report *report);
+
 /* The entry of a map under `key`, or NULL. */
 const struct sl_node *sl_node_get(const struct sl_node *map, const char *key);
 

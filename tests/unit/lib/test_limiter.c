@@ -197,7 +197,8 @@ static void what_a_later_version_will_heed_is_noted(void **unused)
     model_open(&model);
     assert_int_equal(sluice_limiter_parse(&store, "f", sluice_text(yaml), &limiter, &error),
                      SLUICE_OK);
-    assert_string_equal(error.text, "this version does not use `identity.user_id`");
+    assert_string_equal(error.text,
+                        "`identity.user_id` is for the server; give the id as `user` here");
     sluice_limiter_close(limiter);
     model_close(&model.store);
 }

@@ -28,7 +28,9 @@ static bool read_value(const char *yaml, sl_reading *read, const void *shape, vo
     snprintf(text, sizeof text, "k: %s\n", yaml);
     const struct sl_node *root = sl_tree_parse(&scratch, sl_text(text), &report);
     assert_non_null(root);
-    struct sl_reader in = { &arena, &scratch, &report, SL_TEXT("etc/sluice/") };
+    struct sl_reader in = {
+        .arena = &arena, .scratch = &scratch, .report = &report, .folder = SL_TEXT("etc/sluice/")
+    };
     return read(&in, root->first, shape, out);
 }
 

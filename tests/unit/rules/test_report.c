@@ -88,6 +88,56 @@ static void what_is_said_last_has_no_place_either(void **state)
     assert_printed(&report, "r.yaml:7:1: warning: there\nr.yaml: warning: and more\n");
 }
 
+static void each_subject_has_its_problems_together_behind_the_files(void **state)
+{
+    (void)state;
+    struct sl_report report = { .file = "r.yaml" };
+    const char *a = sl_report_subject(&report, "rule", "a");
+    const char *b = sl_report_subject(&report, "rule", "b");
+    report.subject = b;
+    sl_report_error(&report, at(1, 9), "b, second");
+    report.subject = a;
+    sl_report_warning(&report, at(7, 1), "a");
+    report.subject = NULL;
+    sl_report_warning(&report, SL_MARK_LAST, "and more");
+    sl_report_error(&report, at(9, 9), "the file");
+    report.subject = sl_report_subject(&report, "rule", "b");
+    sl_report_error(&report, at(1, 2), "b, first");
+    sl_report_error(&report, at(0, 0), "b, as a whole");
+    assert_int_equal(report.errors, 4);
+    assert_null(report.problems[0].subject);
+    assert_string_equal(report.problems[1].subject, "rule `a`");
+    assert_printed(&report, "r.yaml:9:9: the file\n"
+                            "rule `a`:7:1: warning: a\n"
+                            "rule `b`: b, as a whole\n"
+                            "rule `b`:1:2: b, first\n"
+                            "rule `b`:1:9: b, second\n"
+                            "r.yaml: warning: and more\n");
+    assert_null(report.subject); /* a report that was released begins with the file */
+}
+
+static void a_subject_is_printable_and_cut_if_no_name_is_so_long(void **state)
+{
+    (void)state;
+    struct sl_report report = { 0 };
+    char name[200] = "";
+    memset(name, 'x', 129); /* a tenant's own rule at its longest */
+    assert_int_equal(strlen(sl_report_subject(&report, "rule", name)), 129 + strlen("rule ``"));
+    memset(name, 'x', sizeof name - 1);
+    assert_true(strlen(sl_report_subject(&report, "rule", name)) < 100);
+    assert_string_equal(sl_report_subject(&report, "tier", "a\nb\xff\xc3"), "tier `a?b??`");
+    sl_report_release(&report);
+}
+
+static void what_is_no_utf8_is_shown_as_question_marks(void **state)
+{
+    (void)state;
+    struct sl_report report = { .file = "r.yaml" };
+    sl_report_error(&report, at(1, 1), "%s",
+                    "\xff\xc3\xa9\xe2\x82 \xed\xa0\x80\xf0\x9f\x98\x80\xc3");
+    assert_printed(&report, "r.yaml:1:1: ?\xc3\xa9?? ???\xf0\x9f\x98\x80?\n");
+}
+
 static void a_problem_is_one_line_whatever_it_quotes(void **state)
 {
     (void)state;
@@ -172,7 +222,10 @@ int main(void)
         cmocka_unit_test(a_warning_says_so_and_is_no_error),
         cmocka_unit_test(a_problem_of_the_whole_file_has_no_place_and_comes_first),
         cmocka_unit_test(what_is_said_last_has_no_place_either),
+        cmocka_unit_test(each_subject_has_its_problems_together_behind_the_files),
+        cmocka_unit_test(a_subject_is_printable_and_cut_if_no_name_is_so_long),
         cmocka_unit_test(a_problem_is_one_line_whatever_it_quotes),
+        cmocka_unit_test(what_is_no_utf8_is_shown_as_question_marks),
         cmocka_unit_test(problems_beyond_the_most_are_counted),
         cmocka_unit_test(a_long_text_is_quoted_up_to_a_whole_character),
         cmocka_unit_test(a_slip_of_the_fingers_is_recognised),

@@ -37,6 +37,7 @@ static void what_is_not_written_is_at_its_default(void **state)
     assert_int_equal(settings->identity.ipv4_prefix, 32);
     assert_int_equal(settings->identity.ipv6_prefix, 64);
     assert_false(settings->identity.user_id_sha256_email_ip);
+    assert_false(settings->identity.api_keys_required);
     assert_false(settings->identity.jwt.on);
     assert_null(settings->admin.token_file);
     assert_null(settings->database);
@@ -102,6 +103,7 @@ static void identity_is_read_whole(void **state)
     parse("identity:\n"
           "  trusted_proxies: [10.0.0.0/8, '::1']\n"
           "  user_id: sha256(email_ip)\n"
+          "  api_keys: required\n"
           "  headers: { user: X-User, plan: X-Plan }\n"
           "  jwt:\n"
           "    algorithms: [RS256, HS256]\n"
@@ -112,6 +114,7 @@ static void identity_is_read_whole(void **state)
     assert_int_equal(identity->trusted_proxy_count, 2);
     assert_int_equal(identity->trusted_proxies[0].prefix, 104);
     assert_true(identity->user_id_sha256_email_ip);
+    assert_true(identity->api_keys_required);
     assert_int_equal(identity->header_count, 2);
     assert_int_equal(identity->headers[0].attribute.attribute, SL_ATTR_USER);
     assert_string_equal(identity->headers[1].source, "X-Plan");
@@ -125,6 +128,27 @@ static void identity_is_read_whole(void **state)
     assert_string_equal(identity->jwt.issuer, "me");
     assert_int_equal(identity->jwt.leeway_us, 5000000);
     assert_string_equal(identity->jwt.claims[0].source, "sub");
+}
+
+static void a_token_without_claims_in_the_file_gives_its_sub_as_user(void **state)
+{
+    (void)state;
+    const struct sl_identity *identity;
+    parse("identity: { jwt: { algorithms: RS256, jwks_file: k } }");
+    identity = &rules->settings.identity;
+    assert_int_equal(identity->jwt.claim_count, 1);
+    assert_int_equal(identity->jwt.claims[0].attribute.attribute, SL_ATTR_USER);
+    assert_true(sl_text_is(identity->jwt.claims[0].attribute.name, "user"));
+    assert_string_equal(identity->jwt.claims[0].source, "sub");
+    parse("identity: { jwt: { algorithms: RS256, jwks_file: k, claims: { tenant: org } } }");
+    identity = &rules->settings.identity;
+    assert_int_equal(identity->jwt.claim_count, 1);
+    assert_string_equal(identity->jwt.claims[0].source, "org");
+    parse("identity: { api_keys: optional, jwt: { algorithms: RS256, jwks_file: k, claims: {} } }");
+    assert_int_equal(rules->settings.identity.jwt.claim_count, 0);
+    assert_false(rules->settings.identity.api_keys_required);
+    parse("rules: []");
+    assert_int_equal(rules->settings.identity.jwt.claim_count, 0);
 }
 
 static void exemptions_have_tenants(void **state)
@@ -171,6 +195,26 @@ static void tiers_are_found_by_name(void **state)
     assert_int_equal(sl_ruleset_tier(rules, SL_TEXT("")), -1);
     assert_int_equal(rules->tiers[1].scale.digits, 25);
     assert_int_equal(rules->tiers[1].scale.places, 1);
+}
+
+static void a_tier_may_restrict_its_tenants_algorithms(void **state)
+{
+    (void)state;
+    parse("tiers: { all: {}, one: { algorithms: leaky_bucket },\n"
+          "         two: { scale: 2, algorithms: [sliding_window_counter, token_bucket] } }");
+    assert_int_equal(rules->tiers[0].algorithms, 0);
+    for (uint32_t i = 0; sl_algos[i]; i++) {
+        bool one = sl_algos[i] == &sl_leaky_bucket;
+        bool two = sl_algos[i] == &sl_sliding_window_counter || sl_algos[i] == &sl_token_bucket;
+        assert_int_equal(rules->tiers[1].algorithms >> i & 1, one);
+        assert_int_equal(rules->tiers[2].algorithms >> i & 1, two);
+    }
+    assert_string_equal(rules->tiers[2].json,
+                        "{\"scale\": 2, \"algorithms\": [\"sliding_window_counter\", "
+                        "\"token_bucket\"]}");
+    refuse("tiers: { x: { algorithms: [] } }", 1);
+    refuse("tiers: { x: { algorithms: } }", 1);
+    refuse("tiers: { x: { algorithms: [token_bucket, bucket, 5] } }", 2);
 }
 
 static void every_problem_of_a_file_is_reported(void **state)
@@ -234,6 +278,9 @@ static void every_key_has_a_line_in_the_list(void **state)
     sl_keys_print(out);
     fclose(out);
     assert_non_null(strstr(text, "\nlisten.http "));
+    assert_non_null(strstr(text, "\ntiers.TIER.algorithms               all "));
+    assert_non_null(strstr(text, "\nidentity.api_keys                   optional "));
+    assert_non_null(strstr(text, "\nidentity.jwt.claims                 user: sub "));
     assert_non_null(strstr(text, "\nidentity.jwt.keys[].kid "));
     assert_non_null(strstr(text, "\nrules[].tiers.TIER.capacity "));
     assert_non_null(strstr(text, "\nrules[].burst_guard.threshold "));
@@ -249,10 +296,12 @@ int main(void)
         cmocka_unit_test(paths_start_from_the_files_folder),
         cmocka_unit_test(a_file_without_a_folder_has_none),
         cmocka_unit_test(identity_is_read_whole),
+        cmocka_unit_test(a_token_without_claims_in_the_file_gives_its_sub_as_user),
         cmocka_unit_test(exemptions_have_tenants),
         cmocka_unit_test(rules_know_their_place_in_the_file),
         cmocka_unit_test(rules_may_stand_before_what_they_refer_to),
         cmocka_unit_test(tiers_are_found_by_name),
+        cmocka_unit_test(a_tier_may_restrict_its_tenants_algorithms),
         cmocka_unit_test(every_problem_of_a_file_is_reported),
         cmocka_unit_test(one_mistake_is_one_problem),
         cmocka_unit_test(a_report_may_hold_problems_of_other_files_already),
