@@ -45,13 +45,30 @@ static int64_t sum(struct share a, struct share b)
     return a.whole + b.whole + (rests >= (sl_u128)a.parts * b.parts);
 }
 
+static int64_t violation_cost(const struct sl_trust_weights *weights,
+                              const struct sl_trust_facts *facts)
+{
+    sl_u128 cost = (sl_u128)(uint64_t)weights->violation * facts->violations;
+    return cost < (sl_u128)weights->violation_max ? (int64_t)cost : weights->violation_max;
+}
+
 int32_t sl_trust_score(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts)
 {
     int64_t score = sum(age_share(weights, facts->account_age_us),
                         share_of(weights->success, facts->successes, facts->calls));
     if (facts->email_verified)
         score += weights->email;
-    sl_u128 penalty = (sl_u128)(uint64_t)weights->violation * facts->violations;
-    score -= penalty < (sl_u128)weights->violation_max ? (int64_t)penalty : weights->violation_max;
+    score -= violation_cost(weights, facts);
     return (int32_t)(sl_min_i64(sl_max_i64(score, 0), SL_TRUST_ONE) / (SL_TRUST_ONE / 1000));
+}
+
+void sl_trust_explain(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts,
+                      struct sl_trust_parts *out)
+{
+    *out = (struct sl_trust_parts){
+        .age = age_share(weights, facts->account_age_us).whole,
+        .email = facts->email_verified ? weights->email : 0,
+        .success = share_of(weights->success, facts->successes, facts->calls).whole,
+        .violations = violation_cost(weights, facts),
+    };
 }

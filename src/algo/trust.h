@@ -35,4 +35,13 @@ struct sl_trust_facts {
 /* 0 to SL_TRUST_MAX thousandths, floored once at the end. */
 int32_t sl_trust_score(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts);
 
+/* The parts of it, in billionths, each rounded down: they add up to the score but for
+ * that, and for its bounds. */
+struct sl_trust_parts {
+    int64_t age, email, success;
+    int64_t violations; /* what they cost */
+};
+void sl_trust_explain(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts,
+                      struct sl_trust_parts *out);
+
 #endif

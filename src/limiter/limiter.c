@@ -14,8 +14,9 @@
 #include <stdlib.h>
 
 #include "limiter/decision.h"
-#include "limiter/identity.h"
+#include "limiter/known.h"
 #include "rules/index.h"
+#include "rules/numbers.h"
 
 enum { BUNDLES_MAX = 64, CLAIMS_FREE = 256 };
 
@@ -26,6 +27,8 @@ struct ask {
     const struct sl_rule **rules; /* rules[i] made the bundle's claim i */
     enum sluice_reason nobody;    /* the reason where none of them is enforced */
     struct sluice_decision *out;
+    const struct sluice_request *request;
+    int64_t minutes; /* sl_known.minutes */
 };
 
 struct sl_limiter {
@@ -45,6 +48,8 @@ struct sl_limiter {
     size_t bundle_count;
 
     struct sluice_explained *explained; /* room for all rules */
+
+    struct sl_known known; /* of the asker */
 };
 
 struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_store *store)
@@ -83,6 +88,28 @@ void sl_limiter_free(struct sl_limiter *limiter)
     free(limiter);
 }
 
+void sl_limiter_set_people(struct sl_limiter *limiter, struct sl_people *people)
+{
+    limiter->known = (struct sl_known){ .people = people };
+}
+
+/* ---- the asker ---- */
+
+/* The request becomes the asker. False: no memory. */
+static bool take_asker(struct sl_limiter *limiter, const struct sluice_request *request)
+{
+    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+        return false;
+    if (limiter->known.people)
+        sl_known_meet(&limiter->known, limiter->rules, &limiter->asker);
+    return true;
+}
+
+static bool is_exempt(const struct sl_limiter *limiter)
+{
+    return sl_asker_exempt(&limiter->asker, limiter->rules->whitelist) || limiter->known.is_exempt;
+}
+
 /* ---- claims ---- */
 
 /* A claim of the asker's, but for its limit. False: its identity is missing. */
@@ -108,15 +135,24 @@ static void leave_keyless(struct sl_claim *claim)
 
 enum applies { APPLIES, MISSING, UNLIMITED };
 
-static enum applies apply(const struct sl_limiter *limiter, const struct sl_rule *rule,
+/* A user's own numbers count even where the tier is unlimited. */
+static enum applies apply(struct sl_limiter *limiter, const struct sl_rule *rule,
                           struct sl_claim *claim)
 {
-    const struct sl_asker *asker = &limiter->asker;
+    struct sl_asker *asker = &limiter->asker;
+    int32_t *trust = &asker->request.trust_thousandths;
+    if (rule->adaptive && *trust == SLUICE_NO_TRUST) /* once, for all rules that ask */
+        *trust = sl_known_trust(&limiter->known, limiter->rules, asker);
+    const struct sl_own *own = sl_known_own(&limiter->known, rule, asker->tier);
     struct sl_limit limit;
-    if (!sl_rule_limit(rule, asker->tier, asker->request.trust_thousandths, &limit))
+    if (own)
+        sl_numbers_limit(&own->numbers, rule->adaptive ? *trust : 0, &limit);
+    else if (!sl_rule_limit(rule, asker->tier, *trust, &limit))
         return UNLIMITED;
     bool found = make_claim(limiter, rule, claim);
     claim->limit = limit;
+    if (own)
+        claim->ring_len = own->ring_len;
     if (found)
         return APPLIES;
     leave_keyless(claim);
@@ -144,6 +180,7 @@ static enum sluice_reason make_claims(struct sl_limiter *limiter)
 static void forget(struct sl_limiter *limiter)
 {
     limiter->claim_count = limiter->bundle_count = 0;
+    limiter->known.wall_is_read = false;
 }
 
 /* ---- deciding ---- */
@@ -170,15 +207,20 @@ static int answer_at_once(struct sl_limiter *limiter, const struct sluice_reques
 static int take(struct sl_limiter *limiter, const struct sluice_request *request,
                 int64_t max_delay_us, struct sluice_decision *out)
 {
-    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
-        return answer_at_once(limiter, request, SLUICE_NO_MEMORY, out);
-    if (sl_asker_exempt(&limiter->asker, limiter->rules->whitelist))
-        return answer_at_once(limiter, request, SLUICE_OK, out);
+    int status = take_asker(limiter, request) ? SLUICE_OK : SLUICE_NO_MEMORY;
+    if (status != SLUICE_OK || is_exempt(limiter))
+        return answer_at_once(limiter, request, status, out);
     if (max_delay_us == BY_THE_RULES && request->wait)
         max_delay_us = limiter->rules->settings.max_wait_us;
     size_t first = limiter->claim_count;
     enum sluice_reason nobody = make_claims(limiter);
-    limiter->asks[limiter->bundle_count] = (struct ask){ limiter->matched + first, nobody, out };
+    limiter->asks[limiter->bundle_count] = (struct ask){
+        .rules = limiter->matched + first,
+        .nobody = nobody,
+        .out = out,
+        .request = request,
+        .minutes = limiter->known.minutes,
+    };
     limiter->bundles[limiter->bundle_count++] = (struct sl_bundle){
         .now_us = request->at_us,
         .cost = request->cost,
@@ -195,6 +237,23 @@ static bool is_full(const struct sl_limiter *limiter)
     return limiter->bundle_count == BUNDLES_MAX || limiter->claim_count > CLAIMS_FREE;
 }
 
+/* Those who were denied by an enforced rule, which nothing changes any more. What is
+ * known of this minute already is not told again. */
+__attribute__((noinline)) static void tell_violations(struct sl_limiter *limiter)
+{
+    struct sl_people *people = limiter->known.people;
+    for (size_t i = 0; i < limiter->bundle_count; i++) {
+        const struct sl_bundle *bundle = &limiter->bundles[i];
+        const struct ask *ask = &limiter->asks[i];
+        if (ask->out->allowed || bundle->peek || bundle->status != SLUICE_OK ||
+            sl_text_missing(ask->request->user) ||
+            ask->out->decided_at_us / SL_MINUTE_US == ask->minutes - 1)
+            continue;
+        people->ops->violated(people, ask->request->tenant, ask->request->user,
+                              ask->out->decided_at_us);
+    }
+}
+
 /* Answers every bundle. The first bad status. */
 static int decide_taken(struct sl_limiter *limiter)
 {
@@ -209,6 +268,8 @@ static int decide_taken(struct sl_limiter *limiter)
             sl_decision_fail(file_policy(limiter), ask->rules, bundle->claim_count, ask->out);
         first_bad = first_bad ? first_bad : bundle->status;
     }
+    if (limiter->known.people)
+        tell_violations(limiter);
     return first_bad;
 }
 
@@ -312,7 +373,9 @@ int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *r
     if (!ops->refund)
         return SLUICE_UNSUPPORTED;
     forget(limiter);
-    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+    limiter->known.wall_us = decision->decided_at_us; /* trust as it was */
+    limiter->known.wall_is_read = true;
+    if (!take_asker(limiter, request))
         return SLUICE_NO_MEMORY;
     make_claims(limiter);
     for (size_t i = 0; i < limiter->claim_count; i++) {
@@ -362,7 +425,7 @@ int sl_limiter_reset(struct sl_limiter *limiter, const struct sluice_request *re
     if (!limiter->store->ops->reset)
         return SLUICE_UNSUPPORTED;
     forget(limiter);
-    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+    if (!take_asker(limiter, request))
         return SLUICE_NO_MEMORY;
     return rule ? reset_named(limiter, rule) : reset_matching(limiter);
 }

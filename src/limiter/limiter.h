@@ -1,6 +1,6 @@
 /* The waist: a request in, a decision out.
  *
- *   exempt? → which rules match → their limits for this tier and trust →
+ *   exempt? → which rules match → their limits for this user, tier and trust →
  *   claims → store → one decision out of many answers
  *
  * One limiter serves one thread: it owns the scratch memory of a decision, so
@@ -13,10 +13,15 @@
 #include "store/store.h"
 
 struct sl_limiter;
+struct sl_people;
 
 /* Keeps pointers to both. NULL: no memory. */
 struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_store *store);
 void sl_limiter_free(struct sl_limiter *limiter);
+
+/* Whom to ask about users from now on; they must outlive the limiter. NULL, as at first:
+ * nothing is known of anybody. Violations that it decides are told to them. */
+void sl_limiter_set_people(struct sl_limiter *limiter, struct sl_people *people);
 
 /* Always answers: a failing store is answered by the rules' policy, and then
  * returned too, as a negative status. The request is not kept. */
@@ -44,7 +49,9 @@ int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *
                        int64_t expiry_us, struct sluice_decision *out, uint64_t *id);
 
 /* Gives back what `decision` charged for this very request. The first bad
- * status, after trying every rule. */
+ * status, after trying every rule. The claims are made again, of what is known of the
+ * user now: if a tier that is unlimited in one of several rules came or went meanwhile,
+ * another rule than was charged may be given back. */
 int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *request,
                       const struct sluice_decision *decision);
 

@@ -1,0 +1,155 @@
+/* Who is taken in, who makes room, and who is forgotten. */
+#include "unit/registry/crowd.h"
+
+static bool knows_number(const char *letter, int number)
+{
+    char id[16];
+    snprintf(id, sizeof id, "%s%d", letter, number);
+    return knows(id);
+}
+
+static void violate_number(const char *letter, int number)
+{
+    char id[16];
+    snprintf(id, sizeof id, "%s%d", letter, number);
+    violate(NULL, id, NOON);
+}
+
+static void who_was_not_heard_of_for_longest_makes_room(void **unused)
+{
+    (void)unused;
+    struct sl_people_counts counts;
+    close_crowd(NULL);
+    open_people(10);
+    PUT(.id = "r");
+    EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL });
+    for (int i = 0; i < 8; i++)
+        violate_number("s", i);
+    ADD(.id = "s0", .calls = 1); /* heard of again */
+    sl_people_measure(people, &counts);
+    assert_int_equal(counts.evicted, 0);
+    violate_number("n", 0);
+    violate_number("n", 1);
+    assert_int_equal(people->count, 10);
+    sl_people_measure(people, &counts);
+    assert_int_equal(counts.evicted, 2);
+    assert_false(knows_number("s", 1) || knows_number("s", 2));
+    assert_true(knows_number("s", 0) && knows_number("s", 3) && knows_number("n", 1));
+    PUT(.id = "s3"); /* no stranger any more */
+    for (int i = 10; i < 100; i++)
+        violate_number("n", i);
+    assert_true(knows("r") && knows("e") && knows("s3"));
+    assert_int_equal(people->count, 10);
+    for (int i = 93; i < 100; i++)
+        assert_true(knows_number("n", i));
+}
+
+static void only_strangers_make_room(void **unused)
+{
+    (void)unused;
+    struct sl_people_counts counts;
+    close_crowd(NULL);
+    open_people(3);
+    assert_true(PUT(.id = "a") && PUT(.id = "b"));
+    assert_true(EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL }));
+    assert_false(PUT(.id = "c", .limits = "{\"api\":{\"capacity\":5}}"));
+    assert_false(ADD(.id = "c", .calls = 1));
+    assert_false(PUT_DAY(.id = "c", .calls = 1));
+    violate(NULL, "c", NOON);
+    assert_false(EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL }, { SL_EXEMPT_USER, "c", 0, NULL }));
+    assert_true(knows("a") && knows("b") && knows("e"));
+    assert_false(knows("c"));
+    sl_people_measure(people, &counts);
+    assert_int_equal(counts.refused, 5);
+    struct sl_violation waiting[1];
+    assert_int_equal(sl_people_take_violations(people, waiting, 1), 0);
+    assert_true(PUT(.id = "a", .tier = "pro")); /* who is there can be changed */
+    assert_true(ADD(.id = "a", .calls = 1));
+    assert_true(knows("a"));
+    assert_string_equal(found.tier, "pro");
+    sl_people_drop(people, "", "b");
+    assert_true(PUT(.id = "c"));
+    assert_true(knows("c"));
+}
+
+static void many_users_are_all_found(void **unused)
+{
+    enum { MANY = 20000 };
+    char id[16], tier[16];
+    (void)unused;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            snprintf(id, sizeof id, "u%d", i);
+            snprintf(tier, sizeof tier, "t%d", i + round);
+            assert_true(PUT(.id = id, .tier = tier));
+        }
+        assert_int_equal(people->count, MANY);
+        for (int i = 0; i < MANY; i++) {
+            snprintf(tier, sizeof tier, "t%d", i + round);
+            assert_true(knows_number("u", i));
+            assert_string_equal(found.tier, tier);
+        }
+        assert_false(knows_number("u", MANY));
+    }
+    for (int i = 0; i < MANY; i += 2) {
+        snprintf(id, sizeof id, "u%d", i);
+        sl_people_drop(people, "", id);
+    }
+    assert_int_equal(people->count, MANY / 2);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(knows_number("u", i), i % 2);
+}
+
+static void a_sweep_forgets_strangers_of_long_ago(void **unused)
+{
+    (void)unused;
+    PUT(.id = "r");
+    PUT_DAY(.id = "r", .day = TODAY - 50, .calls = 1);
+    PUT_DAY(.id = "old", .day = TODAY - 30, .violations = 1);
+    PUT_DAY(.id = "new", .day = TODAY - 29, .violations = 1);
+    ADD(.id = "s", .calls = 1);
+    EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL }, { SL_EXEMPT_USER, "over", (TODAY - 29) * DAY, NULL },
+           { SL_EXEMPT_USER, "ends", NOON, NULL });
+    assert_int_equal(people->count, 7);
+    sl_people_sweep(people, TODAY - 29);
+    assert_int_equal(people->count, 5); /* `old` and `over` are gone */
+    assert_true(knows("r") && knows("new") && knows("s") && knows("e"));
+    assert_true(knows_at(NULL, "ends", NOON - 1));
+    sl_people_sweep(people, TODAY + 1);
+    assert_int_equal(people->count, 2);
+    assert_true(knows("r") && knows("e"));
+}
+
+static void all_are_forgotten_but_for_exemptions(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 600; round++) { /* more than generations have numbers */
+        PUT(.limits = "{\"api\":{\"capacity\":5}}", .tier = "pro");
+        PUT(.id = "e", .tier = "pro");
+        violate(NULL, "s", NOON + round * MINUTE);
+        EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL });
+        assert_true(knows("u") && found.own_count == 1);
+        sl_people_clear(people);
+        assert_false(knows("u"));
+        assert_false(knows("s"));
+        assert_true(knows("e") && found.is_exempt);
+        assert_string_equal(found.tier, "");
+        assert_int_equal(people->count, 1);
+    }
+    struct sl_violation waiting[1]; /* those are on their way, and stay so */
+    assert_int_equal(sl_people_take_violations(people, waiting, 1), 1);
+    free(waiting[0].tenant);
+    free(waiting[0].id);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_PEOPLE(who_was_not_heard_of_for_longest_makes_room),
+        WITH_PEOPLE(only_strangers_make_room),
+        WITH_PEOPLE(many_users_are_all_found),
+        WITH_PEOPLE(a_sweep_forgets_strangers_of_long_ago),
+        WITH_PEOPLE(all_are_forgotten_but_for_exemptions),
+    };
+    return RUN(tests);
+}

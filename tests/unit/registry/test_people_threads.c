@@ -1,0 +1,233 @@
+/* Readers beside writers, with so little room that entries change hands all the time. */
+#include <pthread.h>
+
+#include "unit/registry/crowd.h"
+
+enum { ROUNDS = 15000, READERS = 3 };
+
+static int records; /* users who have one */
+
+static _Atomic int running; /* writers */
+static _Atomic int wrong;   /* what was read and cannot be */
+static _Atomic uint64_t reads;
+
+static void expect(bool is_so, int which)
+{
+    int none = 0;
+    if (!is_so)
+        atomic_compare_exchange_strong(&wrong, &none, which);
+}
+
+/* A record in which every part says the same number. */
+static void put_number(int user, int number)
+{
+    char id[16], tier[65], limits[256];
+    snprintf(id, sizeof id, "r%d", user);
+    snprintf(tier, sizeof tier, "%064d", number);
+    snprintf(limits, sizeof limits, "{\"a\":{\"capacity\":%d},\"b\":{\"capacity\":%d}}", number,
+             number);
+    expect(PUT(.id = id, .tier = tier, .has_created_at = true, .created_at_us = number,
+               .limits = number % 3 ? limits : NULL),
+           1);
+}
+
+static void look_at_record(int user)
+{
+    char id[16];
+    struct sl_person person;
+    snprintf(id, sizeof id, "r%d", user);
+    if (!people->ops->find(people, SL_TEXT(""), sl_text(id), NOON, &person)) {
+        expect(false, 2); /* who has a record is always there */
+        return;
+    }
+    int number = (int)person.created_at_us;
+    expect(atoi(person.tier) == number && strlen(person.tier) == 64, 3);
+    expect(person.own_count == (number % 3 ? 2 : 0), 4);
+    for (size_t i = 0; i < person.own_count; i++) {
+        expect(person.own[i].capacity == (uint64_t)number, 5);
+        expect(strcmp(person.own[i].rule, i ? "b" : "a") == 0, 6);
+    }
+    expect(person.calls == person.successes && person.calls <= UINT32_MAX, 7);
+    expect(person.is_exempt == (user == 0) || user == 1, 8); /* 0 always, 1 sometimes */
+}
+
+static void *read_records(void *unused)
+{
+    struct sl_person person;
+    (void)unused;
+    while (atomic_load(&running)) {
+        for (int user = 0; user < records; user++)
+            look_at_record(user);
+        expect(!people->ops->find(people, SL_TEXT(""), SL_TEXT("nobody"), NOON, &person), 9);
+        atomic_fetch_add(&reads, 1);
+    }
+    return NULL;
+}
+
+static void *write_records(void *unused)
+{
+    (void)unused;
+    for (int i = 1; i <= ROUNDS; i++)
+        put_number(i % records, i);
+    atomic_fetch_sub(&running, 1);
+    return NULL;
+}
+
+/* Each pushes another out. */
+static void *write_strangers(void *unused)
+{
+    char id[16];
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++) {
+        snprintf(id, sizeof id, "s%d", i);
+        violate(NULL, id, NOON + i * MINUTE / 100);
+        snprintf(id, sizeof id, "r%d", i % records);
+        ADD(.id = id, .calls = 1, .successes = 1);
+    }
+    atomic_fetch_sub(&running, 1);
+    return NULL;
+}
+
+static void *write_exemptions(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        EXEMPT({ SL_EXEMPT_USER, "r0", 0, NULL }, { SL_EXEMPT_USER, "r1", 0, NULL },
+               { SL_EXEMPT_USER, "e", NOON, NULL });
+        EXEMPT({ SL_EXEMPT_USER, "r0", NOON + 1, NULL });
+        sl_people_sweep(people, i % 8 ? TODAY - 29 : TODAY + 1);
+    }
+    atomic_fetch_sub(&running, 1);
+    return NULL;
+}
+
+static void read_beside_writers(size_t room)
+{
+    void *(*const writers[])(void *) = { write_records, write_strangers, write_exemptions };
+    pthread_t threads[COUNT(writers) + READERS];
+    struct sl_people_counts counts;
+    open_people(room);
+    for (int user = 0; user < records; user++)
+        put_number(user, user);
+    EXEMPT({ SL_EXEMPT_USER, "r0", 0, NULL });
+    atomic_store(&running, COUNT(writers));
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_create(&threads[i], NULL, i < COUNT(writers) ? writers[i] : read_records, NULL);
+    while (atomic_load(&running)) { /* as the server does */
+        struct sl_violation waiting[16];
+        size_t count = sl_people_take_violations(people, waiting, COUNT(waiting));
+        for (size_t i = 0; i < count; i++) {
+            free(waiting[i].tenant);
+            free(waiting[i].id);
+        }
+    }
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+    sl_people_measure(people, &counts);
+    assert_int_equal(atomic_load(&wrong), 0);
+    assert_true(counts.evicted > 0);
+    assert_true(atomic_load(&reads) > 0);
+    assert_true(people->count <= room);
+}
+
+static void readers_see_whole_users(void **unused)
+{
+    (void)unused;
+    records = 3; /* each is written over in the moment that it is read */
+    read_beside_writers(10);
+}
+
+static void readers_never_miss_one(void **unused)
+{
+    (void)unused;
+    records = 40; /* in chains: 127 users are 64 of them */
+    read_beside_writers(127);
+}
+
+/* ---- violations ---- */
+
+enum { MINUTES = 300, DENIED = 8 };
+
+static void *violate_all(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < MINUTES; i++)
+        for (int user = 0; user < DENIED; user++) {
+            char id[16];
+            snprintf(id, sizeof id, "d%d", user);
+            violate("acme", id, NOON + i * MINUTE);
+            violate("acme", id, NOON + i * MINUTE + MINUTE - 1);
+        }
+    atomic_fetch_sub(&running, 1);
+    return NULL;
+}
+
+static void a_minute_is_counted_once_whoever_sees_it(void **unused)
+{
+    static bool seen[DENIED][MINUTES];
+    pthread_t threads[4];
+    struct sl_violation violation;
+    size_t count = 0;
+    (void)unused;
+    open_people(0);
+    atomic_store(&running, COUNT(threads));
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_create(&threads[i], NULL, violate_all, NULL);
+    for (bool over = false; !over;) {
+        over = atomic_load(&running) == 0; /* then what is there now is all */
+        for (; sl_people_take_violations(people, &violation, 1); count++) {
+            bool *is_seen = &seen[violation.id[1] - '0'][violation.minute - NOON / MINUTE];
+            assert_false(*is_seen);
+            *is_seen = true;
+            free(violation.tenant);
+            free(violation.id);
+        }
+    }
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(count, DENIED * MINUTES);
+    for (int user = 0; user < DENIED; user++) {
+        char id[] = { 'd', (char)('0' + user), '\0' };
+        assert_true(knows_at("acme", id, NOON));
+        assert_int_equal(found.violations, MINUTES);
+    }
+}
+
+/* ---- digests ---- */
+
+static void *find_hashed(void *unused)
+{
+    struct sl_person person;
+    (void)unused;
+    for (int i = 0; i < 2000; i++) {
+        expect(people->ops->find(people, SL_TEXT(""), SL_TEXT("u1"), NOON, &person), 10);
+        expect(!people->ops->find(people, SL_TEXT(""), SL_TEXT("u2"), NOON, &person), 11);
+    }
+    return NULL;
+}
+
+static void threads_have_digests_of_their_own(void **unused)
+{
+    pthread_t threads[6];
+    struct sl_arena arena = { 0 };
+    (void)unused;
+    people = sl_people_open(&(struct sl_people_config){ .hash_identifiers = true });
+    PUT(.id = sl_people_id(people, SL_TEXT("u1"), &arena));
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_create(&threads[i], NULL, find_hashed, NULL);
+    for (size_t i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+    sl_arena_release(&arena);
+    assert_int_equal(atomic_load(&wrong), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(readers_see_whole_users, close_crowd),
+        cmocka_unit_test_teardown(readers_never_miss_one, close_crowd),
+        cmocka_unit_test_teardown(a_minute_is_counted_once_whoever_sees_it, close_crowd),
+        cmocka_unit_test_teardown(threads_have_digests_of_their_own, close_crowd),
+    };
+    return RUN(tests);
+}

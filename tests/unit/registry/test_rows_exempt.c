@@ -1,0 +1,125 @@
+#include "unit/registry/in_memory.h"
+
+static bool put(enum sl_exempt_kind kind, const char *value, int64_t until_us, const char *reason)
+{
+    bool is_new;
+    struct sl_exemption exemption = { kind, value, until_us, reason };
+    DONE(sl_registry_put_exemption(registry, &exemption, &is_new, &error));
+    return is_new;
+}
+
+static bool drop(enum sl_exempt_kind kind, const char *value)
+{
+    bool found;
+    DONE(sl_registry_drop_exemption(registry, kind, value, &found, &error));
+    return found;
+}
+
+/* "1:10.0.0.0/8>0(-)" for each: kind, value, until, reason. */
+static const char *listed(int64_t now_us)
+{
+    struct sl_exemption *all;
+    size_t count;
+    DONE(sl_registry_exemptions(registry, now_us, &arena, &all, &count, &error));
+    written[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        write_down("%s%d:%s>%lld(%s)", i ? " " : "", (int)all[i].kind, all[i].value,
+                   (long long)all[i].until_us, or_dash(all[i].reason));
+    return written;
+}
+
+static const char *in_overlay(int64_t now_us)
+{
+    struct sl_overlay overlay;
+    DONE(sl_registry_overlay(registry, now_us, &arena, &overlay, &error));
+    written[0] = 0;
+    for (size_t i = 0; i < overlay.exemption_count; i++)
+        write_down("%s%d:%s>%lld", i ? " " : "", (int)overlay.exemptions[i].kind,
+                   overlay.exemptions[i].value, (long long)overlay.exemptions[i].until_us);
+    return written;
+}
+
+static void they_come_in_the_order_in_which_they_were_made(void **unused)
+{
+    (void)unused;
+    assert_true(put(SL_EXEMPT_IP, "203.0.113.0/24", 0, "load test"));
+    assert_true(put(SL_EXEMPT_USER, "acme/root", 500, NULL));
+    assert_true(put(SL_EXEMPT_CLIENT, "batch", 0, NULL));
+    assert_true(put(SL_EXEMPT_API_KEY, "00ff", 0, ""));
+    assert_string_equal(listed(0), "2:203.0.113.0/24>0(load test) 0:acme/root>500(-) 1:batch>0(-) "
+                                   "3:00ff>0()");
+}
+
+static void a_replaced_one_keeps_its_place(void **unused)
+{
+    (void)unused;
+    assert_true(put(SL_EXEMPT_USER, "a", 1, "one"));
+    assert_true(put(SL_EXEMPT_USER, "b", 2, "two"));
+    assert_false(put(SL_EXEMPT_USER, "a", 0, NULL));
+    assert_string_equal(listed(0), "0:a>0(-) 0:b>2(two)");
+}
+
+static void kinds_do_not_mix(void **unused)
+{
+    (void)unused;
+    assert_true(put(SL_EXEMPT_USER, "a", 0, NULL));
+    assert_true(put(SL_EXEMPT_CLIENT, "a", 0, NULL));
+    assert_false(drop(SL_EXEMPT_IP, "a"));
+    assert_true(drop(SL_EXEMPT_USER, "a"));
+    assert_false(drop(SL_EXEMPT_USER, "a"));
+    assert_string_equal(listed(0), "1:a>0(-)");
+}
+
+static void it_is_over_from_its_moment_on(void **unused)
+{
+    (void)unused;
+    put(SL_EXEMPT_IP, "10.0.0.0/8", 1000, NULL);
+    assert_string_equal(listed(999), "2:10.0.0.0/8>1000(-)");
+    assert_string_equal(listed(1000), "");
+    assert_string_equal(in_overlay(999), "2:10.0.0.0/8>1000");
+    assert_string_equal(in_overlay(1000), "");
+}
+
+static void the_overlay_has_all_but_users(void **unused)
+{
+    (void)unused;
+    put(SL_EXEMPT_USER, "root", 0, NULL);
+    put(SL_EXEMPT_API_KEY, "00ff", 7, NULL);
+    put(SL_EXEMPT_USER, "admin", 0, NULL);
+    put(SL_EXEMPT_CLIENT, "batch", 0, NULL);
+    assert_string_equal(in_overlay(0), "3:00ff>7 1:batch>0");
+}
+
+static void sweeping_deletes_what_is_over_and_nothing_else(void **unused)
+{
+    (void)unused;
+    put(SL_EXEMPT_USER, "over", 1000, NULL);
+    put(SL_EXEMPT_USER, "not yet", 1001, NULL);
+    put(SL_EXEMPT_USER, "never", 0, NULL);
+    DONE(sl_registry_sweep(registry, 1000, &error));
+    assert_string_equal(listed(0), "0:not yet>1001(-) 0:never>0(-)");
+    assert_true(put(SL_EXEMPT_USER, "over", 0, NULL));
+}
+
+static void sweeping_nothing_is_no_change(void **unused)
+{
+    (void)unused;
+    put(SL_EXEMPT_USER, "not yet", 1001, NULL);
+    uint64_t before = next_transaction();
+    DONE(sl_registry_sweep(registry, 1000, &error));
+    assert_int_equal(next_transaction(), before);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        IN_MEMORY(they_come_in_the_order_in_which_they_were_made),
+        IN_MEMORY(a_replaced_one_keeps_its_place),
+        IN_MEMORY(kinds_do_not_mix),
+        IN_MEMORY(it_is_over_from_its_moment_on),
+        IN_MEMORY(the_overlay_has_all_but_users),
+        IN_MEMORY(sweeping_deletes_what_is_over_and_nothing_else),
+        IN_MEMORY(sweeping_nothing_is_no_change),
+    };
+    return RUN(tests);
+}
