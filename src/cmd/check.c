@@ -2,11 +2,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "cmd/kept.h"
 #include "cmd/load.h"
 #include "cmd/options.h"
 #include "cmd/screen.h"
 #include "limiter/limiter.h"
 #include "rules/attribute.h"
+#include "token/user_id.h"
 #include "wire/json_decision.h"
 
 struct check {
@@ -17,6 +19,7 @@ struct check {
     uint32_t cost;
     uint64_t times;
     bool peek, explain, json;
+    struct sl_sha256 *hasher; /* where the rules make ids of users; else NULL */
 };
 
 #define FIELD(name) offsetof(struct check, name)
@@ -114,6 +117,9 @@ static int decide_all(const struct check *check, struct sl_limiter *limiter,
     for (uint64_t i = 1; i <= check->times && !ferror(stdout); i++) {
         struct sluice_request request = request_of(check);
         struct sluice_decision decision;
+        char user_id[SL_DIGEST_HEX + 1];
+        if (check->hasher)
+            sl_user_id_apply(check->hasher, &request, user_id);
         int status = sl_limiter_decide(limiter, &request, &decision);
         if (status != SLUICE_OK && failed++ == 0)
             sl_say_store_failed(url, status);
@@ -137,18 +143,26 @@ static int run(const struct sl_command *command, int argc, char **argv)
     int code = 2;
     struct sl_store *store = NULL;
     struct sl_limiter *limiter = NULL;
-    struct sl_ruleset *rules = sl_load_rules(check.rules);
-    if (rules)
-        store = sl_load_store(&rules->settings.store, rules);
-    if (store)
-        limiter = sl_limiter_new(rules, store);
-    if (limiter)
-        code = decide_all(&check, limiter, &rules->settings.store);
-    else if (store)
+    struct sl_kept kept;
+    struct sl_sha256 *hasher = sl_sha256_new();
+    if (!sl_kept_load(check.rules, &kept)) {
+        sl_sha256_free(hasher);
+        return 2;
+    }
+    store = sl_load_store(&kept.rules->settings.store, kept.rules);
+    if (store && hasher)
+        limiter = sl_limiter_new(kept.rules, store);
+    if (limiter) {
+        sl_limiter_set_people(limiter, kept.people);
+        check.hasher = kept.rules->settings.identity.user_id_sha256_email_ip ? hasher : NULL;
+        code = decide_all(&check, limiter, &kept.rules->settings.store);
+    } else if (store) {
         fprintf(stderr, "sluice: out of memory\n");
+    }
     sl_limiter_free(limiter);
     sl_store_close(store);
-    sl_ruleset_free(rules);
+    sl_kept_release(&kept);
+    sl_sha256_free(hasher);
     return code;
 }
 
@@ -158,7 +172,8 @@ const struct sl_command sl_command_check = {
     .usage = "-c FILE [options]",
     .more =
         "Counts are those of the rules' store: with `memory:FILE` they are shared by all who use\n"
-        "the file, and last; with `memory`, the default, every run starts afresh.\n\n"
+        "the file, and last; with `memory`, the default, every run starts afresh. What the\n"
+        "admin API has changed counts too: rules, exemptions and what is known of users.\n\n"
         "Exit: 0 all allowed, 1 any denied, 2 error (a store failure under `deny` too).\n\n"
         "  sluice check -c examples/gateway.yaml --resource /api/videos --user u1 --times 3\n",
     .options = options,

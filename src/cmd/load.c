@@ -3,35 +3,40 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "store/open.h"
 
-static bool say_unreadable(const char *path, int error)
+/* Reads it; false: error->text. */
+static bool read_text(const char *path, struct sl_buffer *out, struct sluice_error *error)
 {
-    if (error == EFBIG)
-        fprintf(stderr,
-                "sluice: the rules file `%s` is too large: it can have at most %d bytes (16 MiB)\n",
-                path, SL_RULES_FILE_MAX_BYTES);
-    else
-        fprintf(stderr, "sluice: cannot read the rules file `%s`: %s\n", path, strerror(error));
-    return false;
+    bool from_input = strcmp(path, "-") == 0;
+    int wrong = from_input ? sl_file_read_fd(STDIN_FILENO, out) : sl_file_read(path, out);
+    if (wrong == EFBIG)
+        return sl_error_say(
+            error, "the rules file `%s` is too large: it can have at most %d bytes (16 MiB)", path,
+            SL_RULES_FILE_MAX_BYTES);
+    if (wrong)
+        return sl_error_say(error, "cannot read the rules file `%s`: %s", path, strerror(wrong));
+    return true;
 }
 
 bool sl_load_file(const char *path, struct sl_buffer *out)
 {
-    bool from_input = strcmp(path, "-") == 0;
-    int wrong = from_input ? sl_file_read_fd(STDIN_FILENO, out) : sl_file_read(path, out);
-    return wrong == 0 || say_unreadable(path, wrong);
+    struct sluice_error error;
+    if (read_text(path, out, &error))
+        return true;
+    fprintf(stderr, "sluice: %s\n", error.text);
+    return false;
 }
 
-/* Keys that change decisions, and that a later version will heed. */
-static void note_unused(const struct sl_ruleset *rules)
+bool sl_load_text(const char *path, struct sl_buffer *out, struct sl_report *report)
 {
-    static const char note[] = "sluice: note: this version does not use `%s`\n";
-    if (rules->settings.identity.user_id_sha256_email_ip)
-        fprintf(stderr, note, "identity.user_id");
-    if (rules->exempt.api_key_count)
-        fprintf(stderr, note, "exempt.api_keys");
+    struct sluice_error error;
+    if (read_text(path, out, &error))
+        return true;
+    sl_report_error(report, (struct sl_mark){ 0, 0 }, "%s", error.text);
+    return false;
 }
 
 struct sl_ruleset *sl_load_rules(const char *path)
@@ -41,9 +46,7 @@ struct sl_ruleset *sl_load_rules(const char *path)
     struct sl_ruleset *rules = NULL;
     if (sl_load_file(path, &text)) {
         rules = sl_ruleset_parse(path, (struct sluice_text){ text.at, text.len }, &report);
-        if (rules)
-            note_unused(rules);
-        else
+        if (!rules)
             sl_report_print(&report, stderr);
     }
     sl_report_release(&report);

@@ -11,6 +11,9 @@
  * after saying why it cannot be read. */
 bool sl_load_file(const char *path, struct sl_buffer *out);
 
+/* The same; false: in *report. */
+bool sl_load_text(const char *path, struct sl_buffer *out, struct sl_report *report);
+
 /* The rules, or NULL after every problem went to standard error. */
 struct sl_ruleset *sl_load_rules(const char *path);
 

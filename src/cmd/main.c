@@ -1,16 +1,17 @@
 #include <stdio.h>
 
+#include "cmd/admin.h"
 #include "cmd/options.h"
 #include "rules/report.h"
 
 static const struct sl_command *const commands[] = {
-    &sl_command_serve,
-    &sl_command_check,
-    &sl_command_replay,
-    &sl_command_lint,
-    &sl_command_table,
-    &sl_command_bench,
-    NULL,
+    &sl_command_serve,       &sl_command_check,
+    &sl_command_replay,      &sl_command_lint,
+    &sl_command_rules,       &sl_command_tier,
+    &sl_command_exempt,      &sl_command_user,
+    &sl_command_tenant,      &sl_call_reset.command,
+    &sl_call_reload.command, &sl_command_table,
+    &sl_command_bench,       NULL,
 };
 
 /* A report that could not be written is not a report. */
@@ -54,11 +55,23 @@ static int run(const char *name, int argc, char **argv)
     return unknown(name);
 }
 
+/* `help rules set` is `rules set --help`: argv has one place more than it needs, that of
+ * the word `help`. */
+static int help_about(int argc, char **argv)
+{
+    static char flag[] = "--help";
+    const char *name = argv[2];
+    memmove(argv, argv + 3, (size_t)(argc - 3) * sizeof *argv);
+    argv[argc - 3] = flag;
+    argv[argc - 2] = NULL;
+    return run(name, argc - 2, argv);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     if (!strcmp(name, "help") && argc > 2)
-        return flushed(run(argv[2], 1, (char *[]){ (char[]){ "--help" }, NULL }));
+        return flushed(help_about(argc, argv));
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
         return flushed(help());
     if (!strcmp(name, "--version"))

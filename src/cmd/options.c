@@ -53,6 +53,15 @@ static bool read_trust(struct sluice_text text, int32_t *out)
     return sl_parse_decimal(text, &decimal) && sl_json_read_trust(text, out);
 }
 
+static bool read_wait(struct sluice_text text, int64_t *out_us)
+{
+    int64_t us = 0;
+    if (!sl_parse_duration_us(text, &us) || us < 1000 || us > INT64_C(86400000000))
+        return false;
+    *out_us = us;
+    return true;
+}
+
 /* NULL, or what the value should have been. */
 static const char *store_value(const struct sl_option *option, const char *value, void *out)
 {
@@ -81,6 +90,8 @@ static const char *store_value(const struct sl_option *option, const char *value
         return read_trust(text, field) ? NULL : "a decimal from 0 to 1";
     case SL_OPTION_ATTRS:
         return add_attr(field, text) ? NULL : "NAME=VALUE, at most 64 times";
+    case SL_OPTION_WAIT:
+        return read_wait(text, field) ? NULL : "a time from 1ms to 24h, such as 5s";
     }
     return NULL;
 }
@@ -93,17 +104,24 @@ static const struct sl_option *find(const struct sl_command *command, struct slu
     return option->name ? option : NULL;
 }
 
-static int unknown(const struct sl_command *command, struct sluice_text name)
+/* `what` is an option or a command; `names` ends with NULL. */
+static int unknown(const struct sl_command *command, const char *what, struct sluice_text name,
+                   const char *const *names)
+{
+    const char *meant = sl_did_you_mean(name, names);
+    if (meant)
+        return sl_command_wrong(command, "unknown %s `%.*s` (did you mean `%s`?)", what,
+                                (int)name.len, name.at, meant);
+    return sl_command_wrong(command, "unknown %s `%.*s`", what, (int)name.len, name.at);
+}
+
+static int unknown_option(const struct sl_command *command, struct sluice_text name)
 {
     const char *names[64] = { 0 };
     size_t count = 0;
     for (const struct sl_option *option = command->options; option->name && count < 63; option++)
         names[count++] = option->name;
-    const char *meant = sl_did_you_mean(name, names);
-    if (meant)
-        return sl_command_wrong(command, "unknown option `%.*s` (did you mean `%s`?)",
-                                (int)name.len, name.at, meant);
-    return sl_command_wrong(command, "unknown option `%.*s`", (int)name.len, name.at);
+    return unknown(command, "option", name, names);
 }
 
 static bool store_operand(const struct sl_command *command, const char *value, void *out)
@@ -131,7 +149,7 @@ static int take_option(const struct sl_command *command, char **argv, void *out)
         equals = NULL;
     const struct sl_option *option = find(command, name);
     if (!option) {
-        unknown(command, name);
+        unknown_option(command, name);
         return 0;
     }
     bool takes_next = option->value && !equals;
@@ -150,6 +168,19 @@ static int take_option(const struct sl_command *command, char **argv, void *out)
         return 0;
     }
     return 1 + takes_next;
+}
+
+/* Every operand that must be there is; else it is asked for. */
+static enum sl_parsed check_operands(const struct sl_command *command, void *out)
+{
+    for (const struct sl_option *option = command->options; option->name; option++) {
+        const char **field = (const char **)(void *)((char *)out + option->offset);
+        if (option->kind == SL_OPTION_OPERAND && option->value && (!*field || !**field)) {
+            sl_command_wrong(command, "%s", option->value);
+            return SL_PARSED_WRONG;
+        }
+    }
+    return SL_PARSED;
 }
 
 enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char **argv, void *out)
@@ -172,5 +203,44 @@ enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char
             return SL_PARSED_WRONG;
         }
     }
-    return SL_PARSED;
+    return check_operands(command, out);
+}
+
+/* ---- groups ------------------------------------------------------------------ */
+
+/* "list" of "rules list". */
+static const char *last_word(const char *name)
+{
+    const char *space = strrchr(name, ' ');
+    return space ? space + 1 : name;
+}
+
+static int print_members(const struct sl_command *group)
+{
+    printf("usage: sluice %s COMMAND [options]\n\n%s\n\n", group->name, group->summary);
+    for (const struct sl_command *const *member = group->members; *member; member++)
+        printf("  %-10s %s\n", last_word((*member)->name), (*member)->summary);
+    printf("\n  sluice %s COMMAND --help    what a command takes\n", group->name);
+    if (group->more)
+        printf("\n%s", group->more);
+    return 0;
+}
+
+int sl_command_choose(const struct sl_command *group, int argc, char **argv)
+{
+    const char *names[16] = { 0 };
+    if (argc == 0 || !*argv[0]) {
+        fprintf(stderr, "sluice %s: which command? try `sluice %s --help`\n", group->name,
+                group->name);
+        return 2;
+    }
+    struct sluice_text name = sl_text(argv[0]);
+    if (sl_text_is(name, "--help") || sl_text_is(name, "-h") || sl_text_is(name, "help"))
+        return print_members(group);
+    for (size_t i = 0; group->members[i] && i < 15; i++) {
+        names[i] = last_word(group->members[i]->name);
+        if (sl_text_is(name, names[i]))
+            return group->members[i]->run(group->members[i], argc - 1, argv + 1);
+    }
+    return unknown(group, *argv[0] == '-' ? "option" : "command", name, names);
 }

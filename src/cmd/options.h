@@ -1,5 +1,6 @@
 /* Command lines read by a table: one row an option, from which the help is
- * printed too. */
+ * printed too. A command that is a group (`sluice rules`) has a table of commands of its
+ * own (`rules list`), and theirs may be groups again (`tenant key add`). */
 #ifndef SL_CMD_OPTIONS_H
 #define SL_CMD_OPTIONS_H
 
@@ -12,12 +13,14 @@ enum sl_option_kind {
     SL_OPTION_TIMES,  /* uint64_t, at least 1 */
     SL_OPTION_TRUST,  /* int32_t, thousandths */
     SL_OPTION_ATTRS,  /* struct sl_attrs */
+    SL_OPTION_WAIT,   /* int64_t, microseconds: 1ms to 24h */
     SL_OPTION_OPERAND /* const char *: the argument that is no option */
 };
 
 struct sl_option {
     const char *name;  /* "--times", "-c" or "TRACE" */
-    const char *value; /* what the help calls its value; NULL for flags */
+    const char *value; /* what the help calls its value; NULL for flags. Of an operand: what is
+                        * asked where it is missing or empty, NULL if it need not be there */
     enum sl_option_kind kind;
     size_t offset; /* of what it fills */
     const char *help;
@@ -31,12 +34,13 @@ struct sl_attrs {
 };
 
 struct sl_command {
-    const char *name;
+    const char *name;                /* "check"; within a group with its name: "rules list" */
     const char *summary;             /* one line */
     const char *usage;               /* behind the name, as in "-c FILE [TRACE]" */
     const char *more;                /* below the options; may be NULL */
     const struct sl_option *options; /* ended by a row without a name */
     int (*run)(const struct sl_command *command, int argc, char **argv);
+    const struct sl_command *const *members; /* of a group, ended by NULL; else NULL */
 };
 
 /* Commands print to standard output; main sees to it that it was written. */
@@ -50,11 +54,19 @@ enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char
 __attribute__((format(printf, 2, 3))) int sl_command_wrong(const struct sl_command *command,
                                                            const char *format, ...);
 
+/* How a group runs: as the member that the first argument names. */
+int sl_command_choose(const struct sl_command *group, int argc, char **argv);
+
 extern const struct sl_command sl_command_serve;
 extern const struct sl_command sl_command_check;
 extern const struct sl_command sl_command_replay;
 extern const struct sl_command sl_command_lint;
 extern const struct sl_command sl_command_table;
 extern const struct sl_command sl_command_bench;
+extern const struct sl_command sl_command_rules;
+extern const struct sl_command sl_command_tier;
+extern const struct sl_command sl_command_exempt;
+extern const struct sl_command sl_command_user;
+extern const struct sl_command sl_command_tenant;
 
 #endif

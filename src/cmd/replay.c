@@ -17,6 +17,7 @@
 #include "cmd/screen.h"
 #include "limiter/limiter.h"
 #include "rules/store_url.h"
+#include "token/user_id.h"
 #include "wire/json_decision.h"
 #include "wire/json_request.h"
 
@@ -44,6 +45,7 @@ struct player {
     const struct sl_ruleset *rules;
     struct sl_store_url url; /* of the store; zero: private */
     struct sl_limiter *limiter;
+    struct sl_sha256 *hasher;
     struct sl_buffer out;
     struct sl_json_room room;
     uint64_t lines;
@@ -93,6 +95,9 @@ static void play(struct player *player, struct sl_line *line)
     }
     struct sluice_decision decision;
     const struct sluice_explained *rows = NULL;
+    char user_id[SL_DIGEST_HEX + 1];
+    if (player->rules->settings.identity.user_id_sha256_email_ip)
+        sl_user_id_apply(player->hasher, &request, user_id);
     int status = sl_limiter_decide(player->limiter, &request, &decision);
     if (status != SLUICE_OK && player->failed++ == 0)
         sl_say_store_failed(&player->url, status);
@@ -216,13 +221,15 @@ static int run(const struct sl_command *command, int argc, char **argv)
     if (store) {
         player.rules = rules;
         player.limiter = sl_limiter_new(rules, store);
+        player.hasher = sl_sha256_new();
         player.by_rule = calloc(rules->rule_count + 1, sizeof *player.by_rule);
     }
-    if (player.limiter && player.by_rule)
+    if (player.limiter && player.by_rule && player.hasher)
         code = replay_with(&player, replay.trace);
     else if (store)
         fprintf(stderr, "sluice: out of memory\n");
     free(player.by_rule);
+    sl_sha256_free(player.hasher);
     sl_limiter_free(player.limiter);
     sl_store_close(store);
     sl_ruleset_free(rules);

@@ -20,20 +20,18 @@ static const struct sl_option options[] = {
     { 0 },
 };
 
-static struct sl_ruleset *load_file(void *about)
+static bool read_file(void *about, struct sl_buffer *out, struct sl_report *report)
 {
     const struct serve *serve = about;
-    return sl_load_rules(serve->rules);
+    return sl_load_text(serve->rules, out, report);
 }
 
-static struct sl_ruleset *load_default(void *about)
+static bool read_default(void *about, struct sl_buffer *out, struct sl_report *report)
 {
-    struct sl_report report = { .file = "built-in rules" };
     (void)about;
-    struct sl_ruleset *rules = sl_ruleset_parse(report.file, sl_asset_default_rules(), &report);
-    sl_report_print(&report, stderr);
-    sl_report_release(&report);
-    return rules;
+    (void)report;
+    sl_buffer_add(out, sl_asset_default_rules());
+    return true;
 }
 
 static int run(const struct sl_command *command, int argc, char **argv)
@@ -51,9 +49,10 @@ static int run(const struct sl_command *command, int argc, char **argv)
                                 "[::1]:8080, or unix:PATH",
                                 serve.http);
     struct sl_serve_config config = {
-        .load = serve.rules ? load_file : load_default,
+        .read = serve.rules ? read_file : read_default,
         .about = &serve,
         .rules_name = serve.rules ? serve.rules : "built-in rules (name yours with -c FILE)",
+        .rules_path = serve.rules ? serve.rules : "built-in rules",
         .rules_file = serve.rules,
         .http = serve.http,
     };

@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "server/front.h"
+#include "server/job.h"
 #include "server/worker.h"
 
 enum { UNREAD_MAX_BYTES = 64 << 20 }; /* a worker's, in answers longer than a block */
@@ -110,6 +111,9 @@ void sl_conn_close(struct sl_conn *conn)
     conn->is_gone = true;
     sl_conn_set_timer(conn, SL_TIMER_NONE);
     drop_hold(conn);
+    if (conn->job)
+        conn->job->conn = NULL;
+    conn->job = NULL;
     if (conn->tls) {
         sl_tls_finish(conn->tls);
         sl_tls_stream_free(conn->tls);
@@ -234,6 +238,18 @@ void sl_conn_hold_from(struct sl_conn *conn, size_t offset, int64_t delay_us)
     uv_timer_start(conn->hold, on_hold, (uint64_t)(delay_us + 999) / 1000 + 1, 0);
 }
 
+void sl_conn_park(struct sl_conn *conn, struct sl_job *job)
+{
+    SL_CHECK(!conn->job);
+    conn->job = job;
+}
+
+void sl_conn_unpark(struct sl_conn *conn)
+{
+    conn->job = NULL;
+    sl_worker_ready_later(conn->worker, conn); /* messages may wait behind the answer */
+}
+
 /* ---- bytes out ---- */
 
 static ssize_t write_bytes(struct sl_conn *conn, const char *at, size_t len)
@@ -311,7 +327,7 @@ static void choose_timer(struct sl_conn *conn, bool has_moved)
     if (unsent(conn) > 0) {
         if (has_moved || !is_writing(conn))
             sl_conn_set_timer(conn, SL_TIMER_WRITE);
-    } else if (conn->held_from != SIZE_MAX)
+    } else if (conn->held_from != SIZE_MAX || conn->job)
         sl_conn_set_timer(conn, SL_TIMER_NONE);
     else if (is_writing(conn) || conn->timer == SL_TIMER_NONE)
         sl_conn_set_timer(conn, conn->awaits ? conn->awaits : SL_TIMER_IDLE);
@@ -332,7 +348,7 @@ static void close_slowest_reader(struct sl_conn *last)
 
 static bool is_done(const struct sl_conn *conn)
 {
-    if (conn->out.len > 0)
+    if (conn->out.len > 0 || conn->job)
         return false;
     return conn->is_finished || (conn->has_ended && !conn->has_backlog);
 }

@@ -36,6 +36,7 @@ enum sl_timer {
 };
 
 struct sl_front;
+struct sl_job;
 struct sl_worker;
 
 struct sl_conn {
@@ -67,6 +68,8 @@ struct sl_conn {
     bool has_backlog;    /* whole messages may wait: the client must read first, or a hold end */
     bool read_again;     /* TLS has bytes that poll does not know of */
     bool write_for_read; /* TLS must write before it can read */
+
+    struct sl_job *job; /* whose answer it waits for: until then it is parked; or NULL */
 
     bool is_local; /* through a Unix socket: there is no address */
     struct sl_address peer;
@@ -120,10 +123,16 @@ void sl_conn_finish(struct sl_conn *conn, bool lingers);
  * message is. */
 void sl_conn_hold_from(struct sl_conn *conn, size_t offset, int64_t delay_us);
 
+/* It waits for the answer to this job. */
+void sl_conn_park(struct sl_conn *conn, struct sl_job *job);
+
+/* The answer is there (in `out` already): it goes on. */
+void sl_conn_unpark(struct sl_conn *conn);
+
 /* May messages be read off it now? */
 static inline bool sl_conn_is_open(const struct sl_conn *conn)
 {
-    return !conn->is_gone && !conn->is_finished && conn->held_from == SIZE_MAX &&
+    return !conn->is_gone && !conn->is_finished && !conn->job && conn->held_from == SIZE_MAX &&
            conn->out.len - conn->sent < SL_CONN_OUT_HIGH_BYTES;
 }
 

@@ -78,8 +78,8 @@ static void read_for_nothing(struct sl_conn *conn)
 static bool start_tls(struct sl_conn *conn)
 {
     conn->wants_tls = false;
-    if (conn->worker->edition->tls)
-        conn->tls = sl_tls_accept(conn->worker->edition->tls, conn->fd);
+    if (conn->worker->edition->files->tls)
+        conn->tls = sl_tls_accept(conn->worker->edition->files->tls, conn->fd);
     return conn->tls;
 }
 

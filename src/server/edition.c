@@ -2,32 +2,34 @@
 
 #include <stdlib.h>
 
-static bool make_limiters(struct sl_edition *edition, struct sl_store *store)
+static bool make_limiters(struct sl_edition *edition, const struct sl_edition_parts *parts)
 {
-    edition->limiters = calloc(edition->worker_count, sizeof(struct sl_limiter *));
-    for (size_t i = 0; edition->limiters && i < edition->worker_count; i++) {
-        edition->limiters[i] = sl_limiter_new(edition->rules, store);
-        if (!edition->limiters[i])
+    size_t count = parts->worker_count + 1;
+    edition->limiters = calloc(count, sizeof(struct sl_limiter *));
+    for (size_t i = 0; edition->limiters && i < count; i++) {
+        struct sl_limiter *limiter = sl_limiter_new(edition->rules, parts->store);
+        if (!limiter)
             return false;
+        sl_limiter_set_people(limiter, parts->people);
+        edition->limiters[edition->limiter_count++] = limiter;
     }
     return edition->limiters;
 }
 
-struct sl_edition *sl_edition_new(struct sl_ruleset *rules, struct sl_tls *tls,
-                                  struct sl_store *store, size_t worker_count)
+struct sl_edition *sl_edition_new(const struct sl_edition_parts *parts)
 {
     struct sl_edition *edition = calloc(1, sizeof *edition);
     if (!edition) {
-        if (tls)
-            sl_tls_drop(tls);
-        sl_ruleset_free(rules);
+        sl_ruleset_free(parts->rules);
+        sl_files_drop(parts->files);
+        sl_keyring_free(parts->keyring);
         return NULL;
     }
     edition->holders = 1;
-    edition->rules = rules;
-    edition->tls = tls;
-    edition->worker_count = worker_count;
-    if (make_limiters(edition, store))
+    edition->rules = parts->rules;
+    edition->files = parts->files;
+    edition->keyring = parts->keyring;
+    if (make_limiters(edition, parts))
         return edition;
     sl_edition_drop(edition);
     return NULL;
@@ -43,11 +45,11 @@ void sl_edition_drop(struct sl_edition *edition)
 {
     if (!edition || atomic_fetch_sub(&edition->holders, 1) != 1)
         return;
-    for (size_t i = 0; edition->limiters && i < edition->worker_count; i++)
+    for (size_t i = 0; i < edition->limiter_count; i++)
         sl_limiter_free(edition->limiters[i]);
     free(edition->limiters);
-    if (edition->tls)
-        sl_tls_drop(edition->tls);
+    sl_files_drop(edition->files);
+    sl_keyring_free(edition->keyring);
     sl_ruleset_free(edition->rules);
     free(edition);
 }

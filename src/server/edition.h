@@ -1,29 +1,40 @@
-/* An edition of the rules: a file read once, and all that the server makes of it.
+/* One reading of the rules, with everything that is made of it. Immutable but for
+ * the limiters, of which each worker has its own.
  *
- * Immutable but for the limiters, one for each worker, which only that worker
- * uses. A worker goes from one edition to the next between two rounds, so no
+ * A reload makes a new edition; workers go over to it between two rounds, so that no
  * request meets half of each. Who holds one keeps it; the last to drop it frees
- * it. */
+ * it. What comes from files beside the rules (certificate, keys, tokens) is read when
+ * they are, and shared by the editions that the API makes until then. */
 #ifndef SL_SERVER_EDITION_H
 #define SL_SERVER_EDITION_H
 
 #include <stdatomic.h>
 
 #include "limiter/limiter.h"
-#include "server/tls.h"
+#include "limiter/people.h"
+#include "server/access.h"
+#include "server/files.h"
 
 struct sl_edition {
     _Atomic uint32_t holders;
     struct sl_ruleset *rules;
-    struct sl_tls *tls;           /* NULL: no listener speaks it */
-    struct sl_limiter **limiters; /* by worker */
+    struct sl_files *files;
+    struct sl_keyring *keyring;
+    struct sl_limiter **limiters; /* by worker; the last is the main thread's */
+    size_t limiter_count;
+};
+
+struct sl_edition_parts {
+    struct sl_ruleset *rules;
+    struct sl_files *files;
+    struct sl_keyring *keyring;
+    struct sl_store *store;
+    struct sl_people *people; /* NULL: nothing is known of users */
     size_t worker_count;
 };
 
-/* Takes over the rules and (NULL: none) the TLS, also if it fails. Held once. NULL:
- * no memory. */
-struct sl_edition *sl_edition_new(struct sl_ruleset *rules, struct sl_tls *tls,
-                                  struct sl_store *store, size_t worker_count);
+/* Takes over rules, files and keyring, also if it fails. Held once. NULL: no memory. */
+struct sl_edition *sl_edition_new(const struct sl_edition_parts *parts);
 struct sl_edition *sl_edition_keep(struct sl_edition *edition);
 void sl_edition_drop(struct sl_edition *edition);
 

@@ -13,19 +13,7 @@ bool sl_fit_is_serveable(const struct sl_settings *settings)
         fprintf(stderr, "sluice: note: `listen.grpc` is not in this version; it is not opened\n");
     if (settings->resp.address)
         fprintf(stderr, "sluice: note: `listen.resp` is not in this version; it is not opened\n");
-    if (settings->admin.token_file || settings->admin.token_env)
-        fprintf(stderr, "sluice: note: the admin API is not in this version; `admin` is unused\n");
-    if (settings->identity.jwt.on) {
-        fprintf(stderr, "sluice: `identity.jwt` is not in this version, and serving without it "
-                        "would let everybody in; take it out to serve\n");
-        return false;
-    }
-    if (!settings->http.address && !settings->https.address) {
-        fprintf(stderr, "sluice: there is nothing to serve: `listen.http` and `listen.https` are "
-                        "both off\n");
-        return false;
-    }
-    return true;
+    return settings->http.address || settings->https.address;
 }
 
 static bool differ(const char *a, const char *b)
@@ -44,6 +32,10 @@ const char *sl_fit_fixed_change(const struct sl_settings *old, const struct sl_s
         return "workers";
     if (differ(old->store.text, new->store.text))
         return "store";
+    if (differ(old->database, new->database))
+        return "database";
+    if (old->hash_identifiers != new->hash_identifiers)
+        return "hash_identifiers";
     return NULL;
 }
 

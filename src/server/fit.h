@@ -4,7 +4,7 @@
 
 #include "rules/ruleset.h"
 
-/* False: not at all, after saying why. What can be left out is noted. */
+/* False: there is nothing to serve. What can be left out is noted. */
 bool sl_fit_is_serveable(const struct sl_settings *settings);
 
 /* Raises this process's limit of open files as far as it can be, and lowers

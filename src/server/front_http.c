@@ -84,6 +84,7 @@ static enum step hand_on(struct sl_conn *conn, struct sl_message *message, size_
     bool keep_alive = message->head->keep_alive;
     conn->in_start += total;
     *state_of(conn) = (struct http){ 0 };
+    message->route = route;
     if (sl_route_accepts(route, message))
         route->call(message);
     else

@@ -8,12 +8,15 @@
 /* The statuses we ever choose; `deny_status` may be any other. */
 #define STATUSES(X)                                                                                \
     X(200, "OK")                                                                                   \
+    X(201, "Created")                                                                              \
     X(400, "Bad Request")                                                                          \
     X(401, "Unauthorized")                                                                         \
     X(403, "Forbidden")                                                                            \
     X(404, "Not Found")                                                                            \
     X(405, "Method Not Allowed")                                                                   \
     X(408, "Request Timeout")                                                                      \
+    X(409, "Conflict")                                                                             \
+    X(412, "Precondition Failed")                                                                  \
     X(413, "Content Too Large")                                                                    \
     X(414, "URI Too Long")                                                                         \
     X(415, "Unsupported Media Type")                                                               \
@@ -105,6 +108,10 @@ void sl_reply_print(struct sl_round *round, struct sl_call *call,
         add_line(out, SL_TEXT("Content-Type: "), parts->type);
     if (parts->allow)
         add_line(out, SL_TEXT("Allow: "), parts->allow);
+    if (parts->authenticate)
+        add_line(out, SL_TEXT("WWW-Authenticate: "), parts->authenticate);
+    if (parts->etag)
+        add_line(out, SL_TEXT("ETag: "), parts->etag);
     if (parts->retry_after_s) {
         sl_buffer_add(out, SL_TEXT("Retry-After: "));
         sl_buffer_add_i64(out, parts->retry_after_s);
@@ -148,6 +155,7 @@ void sl_reply_problem(struct sl_round *round, struct sl_call *call)
                                               .type = "application/problem+json",
                                               .body = { body->at, body->len },
                                               .allow = call->allow,
+                                              .authenticate = call->authenticate,
                                               .retry_after_s = call->retry_after_s });
 }
 

@@ -9,8 +9,10 @@ struct sl_answer_parts {
     const char *type;                       /* of the body; NULL: there is none */
     struct sluice_text body;                /* not in the connection's own buffer */
     const struct sluice_decision *decision; /* its fields are told; NULL: none */
-    const char *allow;                      /* or NULL */
-    uint32_t retry_after_s;                 /* of a problem; 0: not said */
+    const char *allow;                      /* or NULL, */
+    const char *authenticate;               /* and so are these */
+    const char *etag;
+    uint32_t retry_after_s; /* of a problem; 0: not said */
 };
 
 /* Appends the answer. Unless the call is keep_alive, the connection is finished. */

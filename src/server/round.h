@@ -17,6 +17,7 @@ enum { SL_ROUND_REQUESTS = 1024, SL_ROUND_CALLS = 1024 };
 
 struct sl_call;
 struct sl_conn;
+struct sl_job;
 struct sl_round;
 struct sl_worker;
 
@@ -32,20 +33,24 @@ struct sl_call {
     /* What an answer over HTTP needs to know of its question. */
     bool keep_alive;
     bool is_1_0;
-    bool is_head;       /* no body in the answer */
-    uint16_t status;    /* of a problem */
-    const char *detail; /* in the round's memory or static */
-    const char *allow;  /* 405: the methods there are */
+    bool is_head;             /* no body in the answer */
+    uint16_t status;          /* of a problem */
+    const char *detail;       /* in the round's memory or static */
+    const char *allow;        /* 405: the methods there are */
+    const char *authenticate; /* 401: what would be believed */
+    struct sl_job *job;       /* whose answer it is */
     uint32_t retry_after_s;
-    int64_t expires_us;   /* a reservation's time to live */
-    uint64_t reservation; /* to be settled, */
-    uint32_t cost;        /* at this */
+    int64_t expires_us;        /* a reservation's time to live */
+    struct sluice_text tenant; /* whose reservation; null `at`: anybody's */
+    uint64_t reservation;      /* to be settled, */
+    uint32_t cost;             /* at this */
 };
 
 struct sl_round {
     struct sl_worker *worker;
     struct sl_limiter *limiter;
-    const struct sl_settings *settings; /* of the rules in force */
+    const struct sl_ruleset *rules;     /* in force, */
+    const struct sl_settings *settings; /* and theirs */
 
     struct sl_call *calls;
     size_t call_count;

@@ -1,8 +1,13 @@
 #include "server/route.h"
 
 #include "server/conn.h"
+#include "server/office.h"
 
 #define JSON_IS "application/json"
+
+#define READ   "GET, HEAD"
+#define CHANGE "GET, HEAD, PUT, DELETE"
+#define ADMIN  .takes_json = true, .call = sl_call_admin
 
 const struct sl_route sl_routes[] = {
     { SL_TEXT("/v1/check"), .allow = "POST", .takes_json = true, .call = sl_call_check },
@@ -10,19 +15,59 @@ const struct sl_route sl_routes[] = {
     { SL_TEXT("/v1/reserve"), .allow = "POST", .takes_json = true, .call = sl_call_reserve },
     { SL_TEXT("/v1/commit"), .allow = "POST", .takes_json = true, .call = sl_call_commit },
     { SL_TEXT("/v1/cancel"), .allow = "POST", .takes_json = true, .call = sl_call_cancel },
-    { SL_TEXT("/healthz"), .allow = "GET, HEAD", .call = sl_call_health },
-    { SL_TEXT("/readyz"), .allow = "GET, HEAD", .call = sl_call_ready },
-    { SL_TEXT("/metrics"), .allow = "GET, HEAD", .call = sl_call_metrics },
-    { SL_TEXT("/openapi.json"), .allow = "GET, HEAD", .call = sl_call_openapi },
+    { SL_TEXT("/healthz"), .allow = READ, .call = sl_call_health },
+    { SL_TEXT("/readyz"), .allow = READ, .call = sl_call_ready },
+    { SL_TEXT("/metrics"), .allow = READ, .call = sl_call_metrics },
+    { SL_TEXT("/openapi.json"), .allow = READ, .call = sl_call_openapi },
+
+    { SL_TEXT("/v1/outcomes"), .allow = "POST", ADMIN, .run = sl_run_outcomes, .tenants = "POST" },
+    { SL_TEXT("/v1/users/*"), .allow = CHANGE, ADMIN, .run = sl_run_user, .tenants = CHANGE },
+    { SL_TEXT("/v1/rules"), .allow = READ, ADMIN, .run = sl_run_rules, .tenants = READ },
+    { SL_TEXT("/v1/rules/*"), .allow = CHANGE, ADMIN, .run = sl_run_rule, .tenants = CHANGE },
+    { SL_TEXT("/v1/tiers"), .allow = READ, ADMIN, .run = sl_run_tiers },
+    { SL_TEXT("/v1/tiers/*"), .allow = CHANGE, ADMIN, .run = sl_run_tier },
+    { SL_TEXT("/v1/exemptions"), .allow = "GET, HEAD, POST, DELETE", ADMIN,
+      .run = sl_run_exemptions },
+    { SL_TEXT("/v1/tenants"), .allow = READ, ADMIN, .run = sl_run_tenants },
+    { SL_TEXT("/v1/tenants/*"), .allow = CHANGE, ADMIN, .run = sl_run_tenant, .tenants = READ },
+    { SL_TEXT("/v1/tenants/*/keys"), .allow = "POST", ADMIN, .run = sl_run_tenant_keys },
+    { SL_TEXT("/v1/tenants/*/keys/*"), .allow = "DELETE", ADMIN, .run = sl_run_tenant_key },
+    { SL_TEXT("/v1/tenants/*/rules"), .allow = READ, ADMIN, .run = sl_run_tenant_rules,
+      .tenants = READ },
+    { SL_TEXT("/v1/tenants/*/rules/*"), .allow = CHANGE, ADMIN, .run = sl_run_tenant_rule,
+      .tenants = CHANGE },
+    { SL_TEXT("/v1/reload"), .allow = "POST", ADMIN, .run = sl_run_reload },
+    { SL_TEXT("/v1/reset"), .allow = "POST", ADMIN, .run = sl_run_reset, .tenants = "POST" },
     { .allow = NULL },
 };
 
+bool sl_path_matches(struct sluice_text pattern, struct sluice_text path, struct sluice_text *parts)
+{
+    size_t at = 0, part = 0;
+    for (size_t i = 0; i < pattern.len; i++) {
+        if (pattern.at[i] != '*') {
+            if (at >= path.len || path.at[at++] != pattern.at[i])
+                return false;
+            continue;
+        }
+        const char *start = path.at + at;
+        while (at < path.len && path.at[at] != '/')
+            at++;
+        parts[part] = (struct sluice_text){ start, (size_t)(path.at + at - start) };
+        if (parts[part++].len == 0)
+            return false;
+    }
+    return at == path.len;
+}
+
 const struct sl_route *sl_route_find(struct sluice_text path)
 {
+    struct sluice_text parts[SL_JOB_PARTS_MAX];
     for (const struct sl_route *route = sl_routes; route->path.at; route++) {
         size_t len = route->path.len;
-        bool is_longer = route->has_below && path.len > len && path.at[len] == '/';
-        if ((path.len == len || is_longer) && memcmp(path.at, route->path.at, len) == 0)
+        bool is_below = route->has_below && path.len > len && path.at[len] == '/' &&
+                        memcmp(path.at, route->path.at, len) == 0;
+        if (is_below || sl_path_matches(route->path, path, parts))
             return route;
     }
     return NULL;
@@ -51,7 +96,7 @@ static bool is_json(struct sluice_text type)
 }
 
 /* Methods are told apart by case. */
-static bool allows(const char *methods, struct sluice_text method)
+bool sl_methods_have(const char *methods, struct sluice_text method)
 {
     const char *at = methods;
     for (; at; at = strchr(at, ' ')) {
@@ -69,7 +114,7 @@ bool sl_route_accepts(const struct sl_route *route, struct sl_message *message)
     if (!route)
         return make_problem(message, 404,
                             "There is nothing at this path; /openapi.json lists what there is.");
-    if (route->allow && !allows(route->allow, head->method)) {
+    if (route->allow && !sl_methods_have(route->allow, head->method)) {
         message->call->allow = route->allow;
         return make_problem(message, 405, "This path has no such method; see `Allow` for its own.");
     }

@@ -14,16 +14,26 @@ struct sl_message {
     const struct sl_http_head *head;
     char *body; /* may be used up */
     size_t body_len;
+    const struct sl_route *route;
+    struct sluice_text told_ip; /* the address in the body, where there is one */
+    bool is_authorize;          /* attributes come from headers, and no token is the admin's */
 };
 
+struct sl_job;
+struct sl_office;
+
 struct sl_route {
-    struct sluice_text path;
-    bool has_below;    /* paths below it too */
-    const char *allow; /* its methods; NULL: any */
-    bool takes_json;   /* a body of that type */
+    struct sluice_text path; /* a star is a segment that is not empty */
+    bool has_below;          /* paths below it too */
+    const char *allow;       /* its methods; NULL: any */
+    bool takes_json;         /* a body of that type */
 
     /* Fills in message->call and its requests, and adds it to the round. */
     void (*call)(struct sl_message *message);
+
+    /* Calls of the admin API (`call` is sl_call_admin): what the main thread does then. */
+    void (*run)(struct sl_office *office, struct sl_job *job);
+    const char *tenants; /* methods that tenants may use; NULL: none */
 };
 
 extern const struct sl_route sl_routes[]; /* ended by a row without a path */
@@ -50,6 +60,14 @@ void sl_call_health(struct sl_message *message); /* route_look.c */
 void sl_call_ready(struct sl_message *message);
 void sl_call_metrics(struct sl_message *message);
 void sl_call_openapi(struct sl_message *message);
+void sl_call_admin(struct sl_message *message); /* route_admin.c */
+
+/* Is the path one of the pattern's? parts[i] is then the i-th star's segment. */
+bool sl_path_matches(struct sluice_text pattern, struct sluice_text path,
+                     struct sluice_text *parts);
+
+/* Is the method in a list such as "GET, HEAD"? */
+bool sl_methods_have(const char *methods, struct sluice_text method);
 
 /* ---- what they share ---- */
 

@@ -5,6 +5,7 @@
  * other on; so where two of them contradict each other nobody is believed. */
 #include <strings.h>
 
+#include "server/caller.h"
 #include "server/conn.h"
 #include "server/peer.h"
 #include "server/route.h"
@@ -64,29 +65,6 @@ static bool take_original(const struct sl_http_head *head, struct sluice_request
     return true;
 }
 
-/* The attributes that have a field of their own; NULL: it has none. */
-static struct sluice_text *field_of(struct sluice_request *request, enum sl_attribute attribute)
-{
-    switch (attribute) {
-    case SL_ATTR_TENANT:
-        return &request->tenant;
-    case SL_ATTR_RESOURCE:
-        return &request->resource;
-    case SL_ATTR_METHOD:
-        return &request->method;
-    case SL_ATTR_USER:
-        return &request->user;
-    case SL_ATTR_IP:
-        return &request->ip;
-    case SL_ATTR_CLIENT:
-        return &request->client;
-    case SL_ATTR_TIER:
-        return &request->tier;
-    default:
-        return NULL;
-    }
-}
-
 static bool is_same_name(struct sluice_text a, const char *b)
 {
     return strlen(b) == a.len && strncasecmp(a.at, b, a.len) == 0;
@@ -118,7 +96,7 @@ static bool take_identity(struct sl_message *message, const struct sl_identity *
         struct sluice_text value;
         if (!find_field(message->head, map->source, &value))
             return false;
-        struct sluice_text *field = field_of(request, map->attribute.attribute);
+        struct sluice_text *field = sl_request_field(request, map->attribute.attribute);
         if (!value.at)
             continue;
         if (field)
@@ -130,22 +108,24 @@ static bool take_identity(struct sl_message *message, const struct sl_identity *
     return true;
 }
 
-/* Mostly it is the peer's, which is printed already. False: no memory. */
-static bool take_address(struct sl_message *message, const struct sl_identity *identity,
-                         struct sluice_request *request)
+/* Mostly it is the peer's, which is printed already. */
+bool sl_message_address(struct sl_message *message, struct sluice_text *out)
 {
+    const struct sl_identity *identity = &message->round->settings->identity;
     const struct sl_conn *conn = message->conn;
     const struct sluice_text *known = message->head->known;
     if (!conn->is_local && !known[SL_HTTP_FORWARDED].at && !known[SL_HTTP_X_FORWARDED_FOR].at) {
-        request->ip = (struct sluice_text){ conn->peer_text, conn->peer_len };
+        *out = (struct sluice_text){ conn->peer_text, conn->peer_len };
         return true;
     }
     struct sl_address client =
         sl_peer_client(identity, conn->is_local ? NULL : &conn->peer, message->head);
     char *text = sl_round_take(message->round, SL_ADDRESS_PRINT_MAX);
-    if (!text)
+    if (!text) {
+        sl_message_refuse(message, 500, NULL);
         return false;
-    request->ip = (struct sluice_text){ text, sl_address_print(&client, text) };
+    }
+    *out = (struct sluice_text){ text, sl_address_print(&client, text) };
     return true;
 }
 
@@ -170,18 +150,24 @@ void sl_call_authorize(struct sl_message *message)
     const struct sl_identity *identity = &message->round->settings->identity;
     const struct sl_conn *conn = message->conn;
     struct sluice_request *request = sl_round_request(message->round);
+    struct sl_caller caller;
     bool is_trusted = conn->is_local || sl_peer_is_trusted(identity, &conn->peer);
     struct sluice_attribute *others =
         sl_round_take(message->round, identity->header_count * sizeof *others);
-    if (!others || !take_address(message, identity, request)) {
+    message->is_authorize = true;
+    if (!others) {
         sl_message_refuse(message, 500, NULL);
         return;
     }
+    if (!sl_message_address(message, &request->ip))
+        return;
     if (!take_original(message->head, request) ||
         (is_trusted && !take_identity(message, identity, others))) {
         sl_message_refuse(message, 400, contradiction);
         return;
     }
+    if (!sl_caller_identify(message, &caller) || !sl_caller_name(&caller, message, request, false))
+        return;
     message->call->reply = reply;
     sl_round_add(message->round, message->call);
 }

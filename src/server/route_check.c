@@ -6,6 +6,7 @@
  * decided before it is given. */
 #include <stdio.h>
 
+#include "server/caller.h"
 #include "server/conn.h"
 #include "server/route.h"
 #include "wire/json_decision.h"
@@ -103,6 +104,7 @@ bool sl_message_read_request(struct sl_message *message, struct sluice_request *
         sl_message_refuse(message, 422, at_us_detail);
         return false;
     }
+    message->told_ip = out->ip;
     return keep_others(message, out);
 }
 
@@ -149,7 +151,9 @@ static void reply_one_alone(struct sl_round *round, struct sl_call *call)
 static void ask_one(struct sl_message *message)
 {
     struct sluice_request *request = sl_round_request(message->round);
-    if (!sl_message_read_request(message, request))
+    struct sl_caller caller;
+    if (!sl_message_read_request(message, request) || !sl_caller_identify(message, &caller) ||
+        !sl_caller_name(&caller, message, request, true))
         return;
     bool alone = request->explain || request->wait;
     message->call->reply = alone ? reply_one_alone : reply_one;
@@ -214,7 +218,8 @@ static void refuse_element(struct sl_message *message, size_t number, const char
 }
 
 /* False: refused. *alone: one of them has to be decided so. */
-static bool read_element(struct sl_message *message, struct sl_json_scan *scan, bool *alone)
+static bool read_element(struct sl_message *message, struct sl_json_scan *scan,
+                         const struct sl_caller *caller, bool *alone)
 {
     struct sl_json_room room;
     size_t number = message->round->request_count - message->call->first + 1;
@@ -232,7 +237,7 @@ static bool read_element(struct sl_message *message, struct sl_json_scan *scan, 
         return false;
     }
     *alone |= request->explain || request->wait;
-    return keep_others(message, request);
+    return keep_others(message, request) && sl_caller_name(caller, message, request, true);
 }
 
 static void refuse_place(struct sl_message *message, const struct sl_json_scan *scan,
@@ -259,13 +264,17 @@ static bool end_array(struct sl_message *message, struct sl_json_scan *scan)
 static void ask_array(struct sl_message *message, struct sl_json_scan *scan)
 {
     bool alone = false;
+    struct sl_caller caller;
+    /* First: it may finish the round, and with it the memory that a caller's names are in. */
     message->call = sl_round_make_room(message->round, message->call, ARRAY_MAX);
+    if (!sl_caller_identify(message, &caller))
+        return;
     if (sl_json_take(scan, ']')) {
         sl_message_refuse(message, 422, "The array is empty; it holds 1 to 1,000 requests.");
         return;
     }
     do {
-        if (!read_element(message, scan, &alone))
+        if (!read_element(message, scan, &caller, &alone))
             return;
     } while (sl_json_take(scan, ','));
     if (!end_array(message, scan))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/number.h"
+#include "server/caller.h"
 #include "server/conn.h"
 #include "server/route.h"
 #include "server/worker.h"
@@ -12,7 +13,34 @@
 #define EXPIRES_MIN_US INT64_C(1000)
 #define EXPIRES_MAX_US INT64_C(86400000000)
 
-enum { ID_DIGITS = 16 };
+enum { ID_DIGITS = 16, TAG_DIGITS = 16, NAME_MAX_BYTES = ID_DIGITS + 1 + TAG_DIGITS + 1 };
+
+/* ---- names ---- */
+
+/* A reservation's name is its number and a tag that only this store can make, for the
+ * tenant whose key it was made with, or for nobody's: so that it is settled by whoever was
+ * told its name, and by nobody who counts up. */
+static uint64_t tag_of(struct sl_worker *worker, uint64_t id, struct sluice_text tenant)
+{
+    struct sl_digest digest;
+    char text[2 * sizeof(uint64_t) + 256];
+    uint64_t secret = worker->server->store->secret, tag;
+    size_t len = tenant.len < 256 ? tenant.len : 256;
+    memcpy(text, &secret, sizeof secret);
+    memcpy(text + sizeof secret, &id, sizeof id);
+    if (len)
+        memcpy(text + 2 * sizeof secret, tenant.at, len);
+    sl_sha256_of(worker->hasher, (struct sluice_text){ text, 2 * sizeof secret + len }, &digest);
+    memcpy(&tag, digest.byte, sizeof tag);
+    return tag;
+}
+
+static void print_name(char out[NAME_MAX_BYTES], struct sl_worker *worker, uint64_t id,
+                       struct sluice_text tenant)
+{
+    snprintf(out, NAME_MAX_BYTES, "%0*" PRIx64 "-%0*" PRIx64, ID_DIGITS, id, TAG_DIGITS,
+             tag_of(worker, id, tenant));
+}
 
 /* ---- reserve ---- */
 
@@ -41,15 +69,14 @@ static bool take_expiry(const char *body, struct sluice_request *request, int64_
     return *expires_us >= EXPIRES_MIN_US && *expires_us <= EXPIRES_MAX_US;
 }
 
-enum { RESERVATION_MAX_BYTES = 96 };
+enum { RESERVATION_MAX_BYTES = 128 };
 
-static struct sluice_text print_reservation(char out[RESERVATION_MAX_BYTES], uint64_t id,
+static struct sluice_text print_reservation(char out[RESERVATION_MAX_BYTES], const char *name,
                                             int64_t expires_at_us)
 {
-    if (id)
+    if (name)
         snprintf(out, RESERVATION_MAX_BYTES,
-                 "{\"reservation\": \"%0*" PRIx64 "\", \"expires_at_us\": %" PRId64 ",", ID_DIGITS,
-                 id, expires_at_us);
+                 "{\"reservation\": \"%s\", \"expires_at_us\": %" PRId64 ",", name, expires_at_us);
     else
         snprintf(out, RESERVATION_MAX_BYTES, "{\"reservation\": null, \"expires_at_us\": null,");
     return sl_text(out);
@@ -69,9 +96,10 @@ static void reply_reserve(struct sl_round *round, struct sl_call *call)
         return;
     }
     sl_round_note(round, status);
-    char text[RESERVATION_MAX_BYTES];
+    char text[RESERVATION_MAX_BYTES], name[NAME_MAX_BYTES];
+    print_name(name, round->worker, id, call->tenant);
     struct sluice_text reservation =
-        print_reservation(text, id, decision->decided_at_us + call->expires_us);
+        print_reservation(text, id ? name : NULL, decision->decided_at_us + call->expires_us);
     sl_buffer_clear(body);
     sl_denial_print(body, reservation, decision, (struct sl_explained_rows){ 0 });
     sl_reply_print(round, call,
@@ -96,6 +124,11 @@ void sl_call_reserve(struct sl_message *message)
                           "`peek`, `wait` and `explain` do not go with a reservation.");
         return;
     }
+    struct sl_caller caller;
+    if (!sl_caller_identify(message, &caller) || !sl_caller_name(&caller, message, request, true))
+        return;
+    if (caller.owner)
+        message->call->tenant = caller.owner->tenant;
     message->call->reply = reply_reserve;
     sl_round_add_alone(message->round, message->call);
 }
@@ -104,21 +137,32 @@ void sl_call_reserve(struct sl_message *message)
 
 struct settlement {
     uint64_t id;
+    uint64_t tag;
     uint64_t cost;
-    bool has_id, has_cost;
+    bool has_id, has_tag, has_cost;
 };
 
-static bool parse_id(struct sluice_text text, uint64_t *out)
+static bool parse_hex(const char *at, uint64_t *out)
 {
-    uint64_t id = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        int digit = sl_hex_digit(text.at[i]);
+    uint64_t number = 0;
+    for (size_t i = 0; i < ID_DIGITS; i++) {
+        int digit = sl_hex_digit(at[i]);
         if (digit < 0)
             return false;
-        id = id << 4 | (uint64_t)digit;
+        number = number << 4 | (uint64_t)digit;
     }
-    *out = id;
-    return text.len == ID_DIGITS;
+    *out = number;
+    return true;
+}
+
+static bool parse_name(struct sluice_text text, struct settlement *out)
+{
+    if (text.len != ID_DIGITS && text.len != ID_DIGITS + 1 + TAG_DIGITS)
+        return false;
+    out->has_tag = text.len > ID_DIGITS;
+    return parse_hex(text.at, &out->id) &&
+           (!out->has_tag ||
+            (text.at[ID_DIGITS] == '-' && parse_hex(text.at + ID_DIGITS + 1, &out->tag)));
 }
 
 /* What is wrong with a body, and whether that is its JSON or its meaning. */
@@ -127,17 +171,19 @@ struct flaw {
     bool is_json;     /* it is JSON, so far */
 };
 
-static const struct flaw not_json = {
-    "Send a JSON object, as in {\"reservation\": \"00c0ffee00000001\", \"cost\": 1}.", false
-};
+static const struct flaw not_json = { "Send a JSON object, as in {\"reservation\": "
+                                      "\"00c0ffee00000001-5ca1ab1e0badcafe\", \"cost\": 1}.",
+                                      false };
 static const struct flaw not_object = {
-    "Send an object, as in {\"reservation\": \"00c0ffee00000001\", \"cost\": 1}.", true
+    "Send an object, as in {\"reservation\": \"00c0ffee00000001-5ca1ab1e0badcafe\", \"cost\": 1}.",
+    true
 };
 static const struct flaw bad_member = {
     "There are `reservation` and, to commit, `cost`, each once, and nothing else.", true
 };
 static const struct flaw bad_id = {
-    "`reservation` must be the 16 hex digits that /v1/reserve gave, as a string.", true
+    "`reservation` must be what /v1/reserve gave, as a string: 16 hex digits, a dash and 16 more.",
+    true
 };
 static const struct flaw bad_cost = { "`cost` must be a whole number from 0 to 4294967295.", true };
 static const struct flaw none;
@@ -152,7 +198,7 @@ static struct flaw read_member(struct sl_json_scan *scan, struct settlement *out
         return not_json;
     if (sl_text_is(name, "reservation") && !out->has_id) {
         out->has_id = true;
-        return kind == SL_JSON_STRING && parse_id(value, &out->id) ? none : bad_id;
+        return kind == SL_JSON_STRING && parse_name(value, out) ? none : bad_id;
     }
     if (sl_text_is(name, "cost") && !out->has_cost) {
         out->has_cost = true;
@@ -207,9 +253,9 @@ static bool settle(struct sl_round *round, struct sl_call *call)
 static void reply_settled(struct sl_round *round, struct sl_call *call, const char *how)
 {
     struct sl_buffer *body = &round->scratch;
-    char text[128];
-    int len = snprintf(text, sizeof text, "{\"reservation\": \"%0*" PRIx64 "\", %s}", ID_DIGITS,
-                       call->reservation, how);
+    char text[128], name[NAME_MAX_BYTES];
+    print_name(name, round->worker, call->reservation, call->tenant);
+    int len = snprintf(text, sizeof text, "{\"reservation\": \"%s\", %s}", name, how);
     sl_buffer_clear(body);
     sl_buffer_add(body, (struct sluice_text){ text, (size_t)len });
     sl_reply_print(round, call,
@@ -232,6 +278,22 @@ static void reply_cancel(struct sl_round *round, struct sl_call *call)
         reply_settled(round, call, "\"cancelled\": true");
 }
 
+/* May this caller settle it? Another's is as if it were not there; the admin needs no more
+ * than the number. */
+static bool check_caller(struct sl_message *message, const struct settlement *settlement)
+{
+    struct sl_caller caller;
+    if (!sl_caller_identify(message, &caller))
+        return false;
+    if (caller.owner)
+        message->call->tenant = caller.owner->tenant;
+    uint64_t tag = tag_of(message->conn->worker, settlement->id, message->call->tenant);
+    if (caller.is_admin || (settlement->has_tag && settlement->tag == tag))
+        return true;
+    sl_message_refuse(message, 404, sluice_status_text(SLUICE_NO_RESERVATION));
+    return false;
+}
+
 void sl_call_commit(struct sl_message *message)
 {
     struct settlement settlement = { 0 };
@@ -241,6 +303,8 @@ void sl_call_commit(struct sl_message *message)
         sl_message_refuse(message, 422, "A commit needs `reservation` and `cost`.");
         return;
     }
+    if (!check_caller(message, &settlement))
+        return;
     message->call->reservation = settlement.id;
     message->call->cost = (uint32_t)settlement.cost;
     message->call->reply = reply_commit;
@@ -256,6 +320,8 @@ void sl_call_cancel(struct sl_message *message)
         sl_message_refuse(message, 422, "A cancellation needs `reservation`, and no `cost`.");
         return;
     }
+    if (!check_caller(message, &settlement))
+        return;
     message->call->reservation = settlement.id;
     message->call->reply = reply_cancel;
     sl_round_add_alone(message->round, message->call);

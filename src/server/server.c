@@ -14,8 +14,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "rules/tree.h"
+#include "server/attempts.h"
+#include "server/files.h"
 #include "server/fit.h"
 #include "server/notify.h"
+#include "server/office.h"
 #include "server/watch.h"
 #include "server/worker.h"
 #include "store/open.h"
@@ -29,6 +33,7 @@ struct keeper {
     uv_signal_t hangup, terminate, interrupt;
     uv_timer_t look;
     struct sl_watch watch;
+    struct sl_office office;
     struct sl_edition *first; /* what cannot change is as it was in it */
     bool has_said_files;
     bool speaks_tls;
@@ -42,50 +47,62 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
-static struct sl_ruleset *load_rules(struct keeper *keeper)
+/* The file's own rules: what it says beside them (listeners, store, keys) is read from
+ * here. NULL: it has said why, or *report does. */
+static struct sl_ruleset *load_alone(struct keeper *keeper, struct sl_buffer *text,
+                                     struct sl_report *report)
 {
-    struct sl_ruleset *rules = keeper->config->load(keeper->config->about);
+    const struct sl_serve_config *config = keeper->config;
+    if (!config->read(config->about, text, report))
+        return NULL;
+    struct sl_ruleset *rules =
+        sl_ruleset_parse(config->rules_path, (struct sluice_text){ text->at, text->len }, report);
     if (!rules)
         return NULL;
-    if (keeper->config->http)
-        rules->settings.http.address = keeper->config->http;
+    if (config->http)
+        rules->settings.http.address = config->http;
     keeper->has_said_files |= !sl_fit_files(&rules->settings, !keeper->has_said_files);
     if (sl_fit_is_serveable(&rules->settings))
         return rules;
+    sl_report_error(report, SL_MARK_LAST,
+                    "there is nothing to serve: `listen.http` and `listen.https` are both off");
     sl_ruleset_free(rules);
     return NULL;
 }
 
-/* The certificate as it is now; the old one's, where the rules name none any more. */
-static bool load_tls(struct keeper *keeper, const struct sl_settings *settings, struct sl_tls **out)
+/* What the settings name beside the rules. Takes the rules over. NULL: in *report. */
+static struct sl_files *load_files(struct keeper *keeper, struct sl_ruleset *alone,
+                                   struct sl_report *report)
 {
     struct sluice_error error = { 0 };
-    struct sl_edition *old = keeper->server.edition;
-    *out = NULL;
-    if (!keeper->speaks_tls)
-        return true;
-    if (!settings->tls.certificate && old) {
-        *out = sl_tls_keep(old->tls);
-        return true;
-    }
-    *out =
-        sl_tls_new(settings->tls.certificate, settings->tls.key, settings->tls.client_ca, &error);
-    if (*error.text)
-        fprintf(stderr, "sluice: %s%s\n", *out ? "note: " : "", error.text);
-    return *out;
+    const struct sl_edition *old = keeper->server.edition;
+    struct sl_files *files =
+        sl_files_load(alone,
+                      &(struct sl_files_config){ .speaks_tls = keeper->speaks_tls,
+                                                 .old = old ? old->files : NULL,
+                                                 .hasher = keeper->office.hasher },
+                      &error);
+    if (!files)
+        sl_report_error(report, SL_MARK_LAST, "%s", error.text);
+    return files;
 }
 
-static struct sl_edition *make_edition(struct keeper *keeper, struct sl_ruleset *rules)
+/* Of this text, the registry, and the files that it names. NULL: in *report. */
+static struct sl_edition *make_edition(struct keeper *keeper, struct sl_ruleset *alone,
+                                       struct sluice_text text, struct sl_report *report)
 {
-    struct sl_tls *tls;
-    if (!load_tls(keeper, &rules->settings, &tls)) {
-        sl_ruleset_free(rules);
+    struct sl_files *files = load_files(keeper, alone, report);
+    if (!files)
+        return NULL;
+    struct sl_ruleset *rules = sl_office_compose(&keeper->office, text, report);
+    if (!rules) {
+        sl_files_drop(files);
         return NULL;
     }
-    struct sl_edition *edition =
-        sl_edition_new(rules, tls, keeper->server.store, keeper->server.worker_count);
+    sl_fit_files(&rules->settings, false);
+    struct sl_edition *edition = sl_office_edition(&keeper->office, rules, files);
     if (!edition)
-        fprintf(stderr, "sluice: out of memory\n");
+        sl_report_error(report, SL_MARK_LAST, "the edition could not be made");
     return edition;
 }
 
@@ -97,29 +114,13 @@ static void watch_files(struct keeper *keeper, const struct sl_settings *setting
     struct sl_watch *watch = &keeper->watch;
     *watch = (struct sl_watch){ 0 };
     sl_watch_add(watch, keeper->config->rules_file);
-    if (settings && keeper->speaks_tls) {
-        sl_watch_add(watch, settings->tls.certificate);
-        sl_watch_add(watch, settings->tls.key);
-        sl_watch_add(watch, settings->tls.client_ca);
-    }
+    if (settings)
+        sl_files_watch(settings, keeper->speaks_tls, watch);
     for (size_t i = 0; i < watch->count; i++)
         for (size_t j = 0; j < old.count; j++)
             if (strcmp(watch->files[i].path, old.files[j].path) == 0)
                 watch->files[i].accepted = old.files[j].accepted;
     sl_watch_release(&old);
-}
-
-/* Workers go over when they next come round. */
-static void publish(struct sl_server *server, struct sl_edition *edition)
-{
-    struct sl_edition *old = server->edition;
-    server->edition = edition;
-    for (size_t i = 0; i < server->worker_count; i++) {
-        struct sl_worker *worker = &server->workers[i];
-        sl_edition_drop(atomic_exchange(&worker->next, sl_edition_keep(edition)));
-        sl_worker_wake(worker);
-    }
-    sl_edition_drop(old);
 }
 
 /* What a reload cannot change. */
@@ -135,34 +136,60 @@ static void note_fixed(const struct keeper *keeper, const struct sl_ruleset *rul
                         "log, and has little room for one, or none; a restart may give it more\n");
 }
 
-static bool reload_rules(struct keeper *keeper)
+/* The text is kept where its rules are in force. */
+static bool adopt_text(struct keeper *keeper, struct sl_ruleset *alone, struct sl_buffer *text,
+                       struct sl_report *report)
 {
-    sl_watch_accept(&keeper->watch);
-    struct sl_ruleset *rules = load_rules(keeper);
-    if (!rules)
-        return false;
-    watch_files(keeper, &rules->settings);
-    struct sl_edition *edition = make_edition(keeper, rules);
+    struct sl_edition *edition =
+        make_edition(keeper, alone, (struct sluice_text){ text->at, text->len }, report);
     if (!edition)
         return false;
-    note_fixed(keeper, edition->rules);
-    publish(&keeper->server, edition);
+    sl_buffer_release(&keeper->office.text);
+    keeper->office.text = *text;
+    *text = sl_buffer(SL_RULES_FILE_MAX_BYTES);
+    if (keeper->first)
+        note_fixed(keeper, edition->rules);
+    sl_office_publish(&keeper->office, edition);
     return true;
 }
 
-static void reload(struct keeper *keeper)
+static bool reload_rules(struct keeper *keeper, struct sl_report *report)
 {
+    struct sl_buffer text = sl_buffer(SL_RULES_FILE_MAX_BYTES);
+    sl_watch_accept(&keeper->watch);
+    struct sl_ruleset *alone = load_alone(keeper, &text, report);
+    if (alone)
+        watch_files(keeper, &alone->settings);
+    bool good = alone && adopt_text(keeper, alone, &text, report);
+    sl_buffer_release(&text);
+    return good;
+}
+
+/* The report is whoever's asked. */
+static bool reload_into(void *about, struct sl_report *report)
+{
+    struct keeper *keeper = about;
     struct sl_server *server = &keeper->server;
     sl_notify_reloading();
-    if (reload_rules(keeper)) {
+    bool good = reload_rules(keeper, report);
+    if (good) {
         atomic_fetch_add(&server->reloads, 1);
         size_t count = server->edition->rules->rule_count;
         fprintf(stderr, "sluice: reloaded: %zu rule%s in force\n", count, plural(count));
     } else {
         atomic_fetch_add(&server->failed_reloads, 1);
+        sl_report_print(report, stderr);
         fprintf(stderr, "sluice: not reloaded; the rules in force stay\n");
     }
     sl_notify("READY=1");
+    return good;
+}
+
+static void reload(struct keeper *keeper)
+{
+    struct sl_report report = { .file = keeper->config->rules_path };
+    reload_into(keeper, &report);
+    sl_report_release(&report);
 }
 
 /* ---- signals and time ---- */
@@ -181,6 +208,17 @@ static void on_look(uv_timer_t *timer)
     struct keeper *keeper = timer->data;
     if (sl_watch_changed(&keeper->watch))
         reload(keeper);
+    sl_office_look(&keeper->office);
+}
+
+static void on_jobs(uv_async_t *jobs)
+{
+    struct keeper *keeper = jobs->data;
+    struct sl_job *next;
+    for (struct sl_job *job = sl_jobs_take(&keeper->server.jobs); job; job = next) {
+        next = job->next;
+        sl_office_run(&keeper->office, job);
+    }
 }
 
 /* Unix sockets': nobody finds the way here any more. */
@@ -217,8 +255,9 @@ static bool init_loop(struct keeper *keeper)
     if (!keeper->is_loop_open)
         return false;
     keeper->hangup.data = keeper->terminate.data = keeper->interrupt.data = keeper;
-    keeper->look.data = keeper->server.ended.data = keeper;
+    keeper->look.data = keeper->server.ended.data = keeper->server.come.data = keeper;
     return uv_async_init(loop, &keeper->server.ended, on_ended) == 0 &&
+           uv_async_init(loop, &keeper->server.come, on_jobs) == 0 &&
            uv_signal_init(loop, &keeper->hangup) == 0 &&
            uv_signal_init(loop, &keeper->terminate) == 0 &&
            uv_signal_init(loop, &keeper->interrupt) == 0 &&
@@ -294,25 +333,45 @@ static bool start_workers(struct sl_server *server)
     return true;
 }
 
+/* What the settings of the file decide once and for all. */
+static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
+{
+    struct sl_server *server = &keeper->server;
+    const struct sl_settings *settings = &alone->settings;
+    keeper->speaks_tls = settings->https.address;
+    server->worker_count = settings->workers ? settings->workers : uv_available_parallelism();
+    return open_store(server, alone) && sl_office_open(&keeper->office, settings);
+}
+
+static bool open_rules(struct keeper *keeper, struct sl_report *report)
+{
+    struct sl_buffer text = sl_buffer(SL_RULES_FILE_MAX_BYTES);
+    watch_files(keeper, NULL);
+    struct sl_ruleset *alone = load_alone(keeper, &text, report);
+    if (alone && !open_parts(keeper, alone)) {
+        sl_ruleset_free(alone);
+        alone = NULL;
+    }
+    if (alone)
+        watch_files(keeper, &alone->settings);
+    bool good = alone && adopt_text(keeper, alone, &text, report);
+    sl_buffer_release(&text);
+    return good;
+}
+
 static bool open_all(struct keeper *keeper)
 {
     struct sl_server *server = &keeper->server;
-    watch_files(keeper, NULL);
-    struct sl_ruleset *rules = load_rules(keeper);
-    if (!rules)
-        return false;
-    struct sl_settings *settings = &rules->settings;
-    keeper->speaks_tls = settings->https.address;
-    server->worker_count = settings->workers ? settings->workers : uv_available_parallelism();
-    if (!open_store(server, rules)) {
-        sl_ruleset_free(rules);
-        return false;
-    }
-    watch_files(keeper, settings);
-    server->edition = make_edition(keeper, rules);
-    if (!server->edition)
+    struct sl_report report = { .file = keeper->config->rules_path };
+    bool good = open_rules(keeper, &report);
+    if (!good)
+        sl_report_print(&report, stderr);
+    sl_report_release(&report);
+    if (!good)
         return false;
     keeper->first = sl_edition_keep(server->edition);
+    const struct sl_settings *settings = &server->edition->rules->settings;
+    server->attempts_rules = sl_attempts_rules(&settings->identity);
     /* The loop first: libuv aborts where its very first loop runs out of files half way. */
     return open_loop(keeper) && open_listener(server, &settings->http, "http") &&
            open_listener(server, &settings->https, "https") && start_workers(server);
@@ -353,8 +412,11 @@ static void close_all(struct keeper *keeper)
         sl_worker_release(&server->workers[i]);
     for (size_t i = 0; i < server->listening_count; i++)
         sl_listening_close(&server->listenings[i]);
+    sl_jobs_release(&server->jobs);
     sl_edition_drop(server->edition);
     sl_edition_drop(keeper->first);
+    sl_office_close(&keeper->office);
+    sl_ruleset_free(server->attempts_rules);
     sl_store_close(server->store);
     sl_watch_release(&keeper->watch);
     free(server->workers);
@@ -363,10 +425,17 @@ static void close_all(struct keeper *keeper)
 int sl_serve(const struct sl_serve_config *config)
 {
     struct keeper keeper = { .config = config };
+    struct sl_office *office = &keeper.office;
+    *office = (struct sl_office){ .server = &keeper.server, .config = config };
+    office->hasher = sl_sha256_new();
+    office->reload = reload_into;
+    office->about = &keeper;
+    sl_jobs_init(&keeper.server.jobs);
     pthread_mutex_init(&keeper.server.counts_lock, NULL);
     keeper.server.started_us = sl_walltime_us();
     signal(SIGPIPE, SIG_IGN);
-    if (!open_all(&keeper)) {
+    signal(SIGXFSZ, SIG_IGN); /* a database at its limit is an error like any other */
+    if (!office->hasher || !open_all(&keeper)) {
         if (keeper.server.workers && keeper.server.workers[0].is_started) {
             remove_files(&keeper.server);
             _exit(2); /* threads run already: the system clears up */

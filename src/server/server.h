@@ -6,11 +6,12 @@
 #include "rules/ruleset.h"
 
 struct sl_serve_config {
-    /* Reads the rules, now and at every reload. NULL: it has said why not. */
-    struct sl_ruleset *(*load)(void *about);
+    /* Reads the text of the rules, now and at every reload. False: in *report. */
+    bool (*read)(void *about, struct sl_buffer *out, struct sl_report *report);
     void *about;
 
     const char *rules_name; /* for people */
+    const char *rules_path; /* what problems are reported under, and paths are relative to */
     const char *rules_file; /* watched for changes; NULL: there is none */
     const char *http;       /* instead of listen.http; or NULL */
 };

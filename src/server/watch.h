@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SL_WATCH_MAX = 8 };
+enum { SL_WATCH_MAX = 128 };
 
 /* What a file was at one look. */
 struct sl_watch_look {

@@ -91,7 +91,12 @@ static void adopt(struct sl_worker *worker, struct sl_edition *edition)
     worker->edition = edition;
     pthread_mutex_unlock(&worker->server->counts_lock);
     worker->round.limiter = edition->limiters[worker->number];
+    worker->round.rules = edition->rules;
     worker->round.settings = &edition->rules->settings;
+    if (edition->files->keyset != worker->keyset) {
+        worker->keyset = edition->files->keyset;
+        sl_verifier_use(worker->verifier, worker->keyset);
+    }
     shorten_timers(worker);
     sl_edition_drop(old);
 }
@@ -191,6 +196,7 @@ static void on_wake(uv_async_t *wake)
     if (!worker->is_draining && atomic_load(&worker->server->is_draining))
         drain(worker);
     sl_door_take_in(worker);
+    sl_jobs_answer(worker);
 }
 
 /* Closes what keeps the loop alive, once nobody is left. */
@@ -234,6 +240,16 @@ static bool init_loop(struct sl_worker *worker)
            uv_check_start(&worker->check, on_check) == 0;
 }
 
+static bool init_callers(struct sl_worker *worker)
+{
+    const struct sl_server *server = worker->server;
+    worker->hasher = sl_sha256_new();
+    worker->verifier = worker->hasher ? sl_verifier_new(worker->hasher) : NULL;
+    worker->attempts =
+        server->attempts_rules ? sl_limiter_new(server->attempts_rules, server->store) : NULL;
+    return worker->verifier && worker->attempts;
+}
+
 bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t number,
                     struct sluice_error *error)
 {
@@ -241,7 +257,9 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
     worker->ready_end = &worker->ready;
     worker->timer_due_ms = UINT64_MAX;
     pthread_mutex_init(&worker->inbox_lock, NULL);
-    if (sl_round_init(&worker->round, worker) && init_loop(worker) && sl_door_open(worker)) {
+    sl_jobs_init(&worker->answers);
+    if (sl_round_init(&worker->round, worker) && init_callers(worker) && init_loop(worker) &&
+        sl_door_open(worker)) {
         adopt(worker, sl_edition_keep(server->edition));
         return true;
     }
@@ -291,5 +309,9 @@ void sl_worker_release(struct sl_worker *worker)
     sl_blocks_release(&worker->blocks);
     sl_edition_drop(atomic_exchange(&worker->next, NULL));
     sl_edition_drop(worker->edition);
+    sl_verifier_free(worker->verifier);
+    sl_sha256_free(worker->hasher);
+    sl_limiter_free(worker->attempts);
+    sl_jobs_release(&worker->answers);
     pthread_mutex_destroy(&worker->inbox_lock);
 }

@@ -9,8 +9,10 @@
 
 #include "server/conn.h"
 #include "server/edition.h"
+#include "server/job.h"
 #include "server/listener.h"
 #include "server/round.h"
+#include "token/verifier.h"
 
 enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256, SL_REFUSING_MAX = 64 };
 
@@ -49,6 +51,11 @@ struct sl_worker {
     char date[40]; /* "Date: …\r\n" */
     uint64_t date_ms;
 
+    struct sl_jobs answers; /* to jobs of ours */
+    struct sl_sha256 *hasher;
+    struct sl_verifier *verifier;
+    const struct sl_keyset *keyset; /* that the verifier uses */
+    struct sl_limiter *attempts;    /* counts wrong credentials; see caller.c */
     struct sl_edition *edition;
     _Atomic(struct sl_edition *) next; /* to go over to; NULL: none */
 
@@ -70,13 +77,16 @@ struct sl_server {
     struct sl_listening listenings[SL_LISTENINGS_MAX];
     size_t listening_count;
     struct sl_store *store;
-    struct sl_edition *edition; /* the newest */
+    struct sl_edition *edition;        /* the newest */
+    struct sl_ruleset *attempts_rules; /* for wrong credentials */
     int64_t started_us;
 
     _Atomic bool is_draining;
     _Atomic uint32_t running; /* workers; */
     uv_async_t ended;         /* one of them has */
     _Atomic uint32_t open;    /* connections of all workers */
+    struct sl_jobs jobs;      /* for the main thread, */
+    uv_async_t come;          /* which is told that there are some */
     _Atomic uint64_t reloads, failed_reloads;
     pthread_mutex_t counts_lock; /* held to read other workers' counts, and to change editions */
 };

@@ -5,6 +5,7 @@ answers it is closed, so that one that nobody has described fails.
 """
 
 import json
+import re
 
 from jsonschema import Draft202012Validator
 
@@ -40,8 +41,9 @@ def inlined(schema, is_part=False):
             out[word] = [inlined(branch, is_part) for branch in out[word]]
     if "allOf" in out:
         out["allOf"] = [inlined(branch, True) for branch in out["allOf"]]
-    if "items" in out:
-        out["items"] = inlined(out["items"])
+    for word in ("items", "additionalProperties"):
+        if word in out:
+            out[word] = inlined(out[word])
     if "properties" in out:
         out["properties"] = {name: inlined(below) for name, below in out["properties"].items()}
     if names_members(out) and not is_part and "additionalProperties" not in out:
@@ -62,6 +64,32 @@ def operations():
     """Every (path, method, operation); the path as it is described."""
     return [(path, method, item[method])
             for path, item in DOCUMENT["paths"].items() for method in METHODS if method in item]
+
+
+def operation_of(name):
+    """The (path, method, operation) of that operationId."""
+    return next(row for row in operations() if row[2]["operationId"] == name)
+
+
+def parameters_of(path, operation):
+    """Those of the path and of the operation, resolved."""
+    both = [*DOCUMENT["paths"][path].get("parameters", ()), *operation.get("parameters", ())]
+    return [resolve(one) for one in both]
+
+
+def target_of(path, **names):
+    """The path with a name in each of its places: the description's example, or another."""
+    for one in parameters_of(path, {}):
+        if one["in"] == "path":
+            path = path.replace(f"{{{one['name']}}}", names.get(one["name"], one["example"]))
+    return path
+
+
+def is_described(target):
+    """Is there such a path? A place takes what has no slash; a proxy's question, anything."""
+    patterns = (re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path))
+                for path in DOCUMENT["paths"])
+    return target.startswith("/v1/authorize/") or any(re.fullmatch(one, target) for one in patterns)
 
 
 def methods_of(path):

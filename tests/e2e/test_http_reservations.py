@@ -51,7 +51,7 @@ def test_a_reservation_is_a_decision_with_an_id(server):
     assert list(decision) == ["reservation", "expires_at_us", "allowed", "rule", "algorithm",
                               "reason", "limit", "remaining", "reset_at_us", "retry_after_us",
                               "delay_us", "reset_at", "retry_after"]
-    assert re.fullmatch(r"[0-9a-f]{16}", decision["reservation"])
+    assert re.fullmatch(r"[0-9a-f]{16}-[0-9a-f]{16}", decision["reservation"])
     minute, slack = 60_000_000, 5_000_000
     assert before_us + minute - slack <= decision["expires_at_us"] <= after_us + minute + slack
     assert decision["remaining"] == 700

@@ -4,6 +4,10 @@ Every status of every operation is provoked and the answer read by the
 description; a status or a member that is not described fails. What may be sent
 is tried the other way round: the server must refuse exactly the values that the
 description does.
+
+What tokens and keys do to decisions is in test_openapi_identity.py, the calls that
+change things in test_openapi_admin.py; what is refused whatever it asks is tried on
+those too, here.
 """
 
 import json
@@ -15,7 +19,7 @@ import time
 import pytest
 
 import description
-from description import DOCUMENT, check_answer, check_answer_of, operations, resolve
+from description import DOCUMENT, check_answer, check_answer_of, operations, resolve, target_of
 from program import SLUICE
 from serving import TIMEOUT_S, Server
 
@@ -45,10 +49,6 @@ def running_server():
     with Server(RULES) as server:
         assert server.check({"resource": "/few"}).status == 200  # the one there is
         yield server
-
-
-def target_of(path):
-    return path.replace("{resource}", "api/videos")
 
 
 def message(method, target, *fields, body=b"", version="1.1"):
@@ -251,7 +251,8 @@ def test_a_proxys_question_is_answered_as_described(server, path, method, operat
             check_limit_fields(answer, status == 429)
 
 
-@pytest.mark.parametrize("status, key", [(400, "400"), (403, "4XX"), (599, "5XX")])
+@pytest.mark.parametrize("status, key", [(400, "400"), (401, "401"), (403, "403"), (402, "4XX"),
+                                         (599, "5XX")])
 def test_another_deny_status_is_described(status, key):
     rules = "rules:\n  - { name: few, per: global, algorithm: fixed_window, limit: 1/365d }\n"
     with Server(f"deny_status: {status}\n{rules}") as server:
@@ -266,8 +267,8 @@ def test_another_deny_status_is_described(status, key):
             check_limit_fields(answer, True)
 
 
-GET_PATHS = [path for path, item in DOCUMENT["paths"].items()
-             if set(item) == {"get", "head"}]
+GET_PATHS = [path for path, method, operation in operations()
+             if "operation" in operation["tags"] and method == "get"]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -289,7 +290,8 @@ def refuses_connections(port):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_shutting_down_is_not_ready_as_described(method):
-    with Server(RULES) as server, server.raw() as raw:
+    patient = RULES.replace("body: 500ms", "body: 500ms, drain: 30s")  # however slow we are
+    with Server(patient) as server, server.raw() as raw:
         raw.send(message("GET", "/readyz", "Host: x"))
         assert raw.response().status == 200
         server.process.send_signal(signal.SIGTERM)
@@ -305,13 +307,14 @@ def test_shutting_down_is_not_ready_as_described(method):
 def test_every_listed_status_has_a_case():
     """Those that are listed one by one; refusals of a message are counted above."""
     everywhere = {"200", *map(str, REFUSED), "408", "503", "default"}
+    identity = {"401", "403", "429"}
     for path, _, operation in operations():
         listed = set(operation["responses"]) - everywhere
         if path in POSTED:
-            assert listed <= set(map(str, POSTED[path])), path
+            assert listed <= set(map(str, POSTED[path])) | identity, path
         elif "authorize" in path:
-            assert listed == {"429", "4XX", "5XX"}
-        else:
+            assert listed == {"401", "403", "429", "4XX", "5XX"}
+        elif "operation" in operation["tags"]:
             assert not listed
 
 
@@ -323,7 +326,7 @@ def test_the_methods_of_a_path_are_those_described(server, path):
     for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"):
         if method in description.methods_of(path):
             continue
-        answer = say(server, message(method, path, "Host: x"), method)
+        answer = say(server, message(method, target_of(path), "Host: localhost"), method)
         assert answer.status == 405
         allowed = set(re.split(r",\s*", answer.headers["allow"]))
         assert allowed == description.methods_of(path)
@@ -340,15 +343,18 @@ def test_paths_that_are_not_described_are_unknown(server):
                          SLUICE.read_bytes())
     candidates = {text.decode() for text in strings}
     assert set(GET_PATHS) <= candidates  # this way of looking finds what there is
-    candidates |= {"/", "/v1", "/v1/", "/v1/rules", "/v1/reload", "/v1/stats", "/v1/reset",
-                   "/v1/audit", "/v1/users/u", "/v1/outcomes", "/v1/exemptions", "/healthz/",
-                   "/v1/checks", "/v1/check/", "/v1/authorized", "/V1/check", "/openapi.yaml"}
+    candidates |= {"/", "/v1", "/v1/", "/v1/stats", "/v1/audit", "/healthz/", "/v1/checks",
+                   "/v1/check/", "/v1/authorized", "/V1/check", "/openapi.yaml", "/v1/rules/",
+                   "/v1/rules/a/b", "/v1/tiers/a/b", "/v1/exemptions/a", "/v1/users", "/v1/users/",
+                   "/v1/users/a/b", "/v1/outcomes/a", "/v1/reset/a", "/v1/reload/a", "/v1/keys",
+                   "/v1/tenants/", "/v1/tenants/a/", "/v1/tenants/a/b", "/v1/tenants/a/keys/",
+                   "/v1/tenants/a/keys/b/c", "/v1/tenants/a/rules/", "/v1/tenants/a/rules/b/c"}
     missing = resolve({"$ref": "#/components/responses/NoSuchPath"})
     with server.raw() as raw:
-        for path in sorted(candidates - set(DOCUMENT["paths"])):
-            if path.startswith("/v1/authorize/"):
+        for path in sorted(candidates):
+            if description.is_described(path):
                 continue
-            raw.send(message("GET", path, "Host: x"))
+            raw.send(message("GET", path, "Host: localhost"))
             answer = raw.response()
             assert answer.status == 404, path
             check_answer(missing, answer)
@@ -359,7 +365,10 @@ def test_paths_that_are_not_described_are_unknown(server):
 
 VALUES = [None, True, False, 0, 1, -1, 0.0005, 0.001, 0.5, 1.5, 86400, 86400.5, 4294967295,
           4294967296, "", "x", "192.0.2.1", "00c0ffee00000001", "00C0FFEE00000001",
-          "00c0ffee0000000", "00c0ffee000000011", "00c0ffee0000000g", [], {}, [1], {"a": 1}]
+          "00c0ffee0000000", "00c0ffee000000011", "00c0ffee0000000g",
+          "00c0ffee00000001-00c0ffee00000001", "00c0ffee00000001-", "00c0ffee00000001-0",
+          "00c0ffee00000001_00c0ffee00000001", "00c0ffee00000001-00c0ffee0000000g", [], {}, [1],
+          {"a": 1}]
 NEEDED = {"CommitRequest": {"reservation": "00c0ffee00000001", "cost": 1},
           "CancelRequest": {"reservation": "00c0ffee00000001"}}
 

@@ -22,14 +22,16 @@ def test_its_version_is_that_of_the_header():
 KEYS = {
     "document": ("openapi info paths", "servers tags components"),
     "info": ("title version", "summary description license"),
-    "operation": ("operationId responses", "tags summary description requestBody"),
+    "operation": ("operationId responses",
+                  "tags summary description security parameters requestBody"),
     "parameter": ("name in schema", "description required example"),
     "body": ("content", "description required"),
     "media": ("schema", "examples"),
     "response": ("description", "headers content x-statuses"),
     "header": ("description schema", "required example"),
     "example": ("summary value", ""),
-    "components": ("", "schemas headers parameters responses examples"),
+    "components": ("", "securitySchemes schemas headers parameters responses examples"),
+    "scheme": ("type description", "scheme bearerFormat name in"),
 }
 
 
@@ -65,6 +67,8 @@ def test_it_is_made_of_what_openapi_has():
     assert DOCUMENT["openapi"] == "3.1.0"
     components = DOCUMENT["components"]
     check_keys("components", components)
+    for node in components["securitySchemes"].values():
+        check_keys("scheme", node)
     for kind in ("response", "header", "parameter", "example"):
         for name, node in components[f"{kind}s"].items():
             assert re.fullmatch(r"[A-Za-z0-9._-]+", name)
@@ -77,6 +81,8 @@ def test_every_reference_leads_somewhere_and_every_component_is_used():
     used = set(references(DOCUMENT))
     for reference in used:
         assert resolve({"$ref": reference})
+    used |= {f"#/components/securitySchemes/{name}" for _, _, operation in operations()
+             for choice in operation.get("security", ()) for name in choice}
     named = {f"#/components/{kind}/{name}"
              for kind, group in DOCUMENT["components"].items() for name in group}
     # These two are of no operation: they are what all else is answered with.
@@ -88,23 +94,49 @@ def test_operations_are_complete():
     names = [operation["operationId"] for _, _, operation in operations()]
     assert len(set(names)) == len(names)
     tags = {tag["name"] for tag in DOCUMENT["tags"]}
-    for path, method, operation in operations():
+    for _, _, operation in operations():
         check_keys("operation", operation)
         assert set(operation["tags"]) <= tags
-        assert "200" in operation["responses"]
-        assert ("requestBody" in operation) == (method == "post" and "authorize" not in path)
+        assert {"200", "201"} & set(operation["responses"])
         for status, response in operation["responses"].items():
             assert re.fullmatch(r"[1-5]\d\d|[45]XX|default", status)
             check_keys("response", resolve(response))
+
+
+def test_parameters_are_those_of_their_paths():
     for path, item in DOCUMENT["paths"].items():
         assert path.startswith("/")
         assert set(item) <= {*description.METHODS, "parameters"}
-        parameters = [resolve(parameter) for parameter in item.get("parameters", ())]
-        in_path = {one["name"] for one in parameters if one["in"] == "path"}
-        assert in_path == set(re.findall(r"{(.+?)}", path))
-        for one in parameters:
-            check_keys("parameter", one)
-            assert one["in"] != "path" or one["required"] is True
+        for _, _, operation in (row for row in operations() if row[0] == path):
+            parameters = description.parameters_of(path, operation)
+            names = [(one["in"], one["name"]) for one in parameters]
+            assert len(set(names)) == len(names)
+            in_path = {name for place, name in names if place == "path"}
+            assert in_path == set(re.findall(r"{(.+?)}", path))
+            for one in parameters:
+                check_keys("parameter", one)
+                assert one["in"] != "path" or one["required"] is True
+                assert not description.problems_of(one["schema"], one["example"]), one["name"]
+
+
+def test_what_can_be_sent_and_looked_at_goes_by_the_method():
+    """A body with POST and PUT (a proxy's question has none, and a reload nothing to say), and
+    HEAD wherever there is GET."""
+    for path, method, operation in operations():
+        if "authorize" in path:
+            continue
+        has_body = "requestBody" in operation
+        assert has_body or method not in ("post", "put") or path == "/v1/reload"
+        assert not has_body or method in ("post", "put", "delete")
+        assert (method == "get") <= ("HEAD" in description.methods_of(path))
+
+
+def test_whoever_is_refused_is_told_how_to_be_let_in():
+    """401 comes with the challenge that RFC 9110 asks for, and with a scheme that helps."""
+    for _, _, operation in operations():
+        refusal = resolve(operation["responses"].get("401"))
+        assert (refusal is not None) == bool(operation.get("security"))
+        assert not refusal or "WWW-Authenticate" in refusal["headers"]
 
 
 def test_schemas_are_schemas_and_examples_keep_to_them():

@@ -2,9 +2,13 @@
 
 count_allocations.c is preloaded into the server and counts; the test looks
 before and after. The difference must be nothing at all, so there is one worker
-and nobody else asks.
+and nobody else asks. Those that are denied name no user: a user's violation is
+written down, once a minute, by the main thread.
 """
 
+import base64
+import hashlib
+import hmac
 import mmap
 import os
 import struct
@@ -18,10 +22,12 @@ from watching import forget_soon, is_sanitized, resident_bytes
 
 RULES = """
 workers: 1
-identity: { headers: { user: X-User } }
+identity:
+  headers: { user: X-User, client: X-Client }
+  jwt: { algorithms: [HS256], keys: [{ secret_file: secret }] }
 rules:
   - { name: all, per: global, algorithm: fixed_window, limit: 1000000000/365d }
-  - { name: few, resource: /few, per: user, algorithm: token_bucket, capacity: 3,
+  - { name: few, resource: /few, per: client, algorithm: token_bucket, capacity: 3,
       refill_rate: 0.001 }
   - { name: api, resource: /api/*, per: user, algorithm: sliding_window_counter,
       limit: 1000000/1h }
@@ -37,13 +43,26 @@ def get(fields):
     return b"GET /v1/authorize HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n"
 
 
+SECRET = b"a secret of thirty-two bytes: 32"
+
+
+def token():
+    """One that is verified once, and found in the cache from then on."""
+    parts = [base64.urlsafe_b64encode(part).rstrip(b"=")
+             for part in (b'{"alg":"HS256"}', b'{"sub":"u5"}')]
+    digest = hmac.new(SECRET, b".".join(parts), hashlib.sha256).digest()
+    return b".".join([*parts, base64.urlsafe_b64encode(digest).rstrip(b"=")])
+
+
 ASK = {
     "check": post(b'{"user": "u1", "resource": "/api/videos", "ip": "192.0.2.1", "more": 1}'),
     "check, explained": post(b'{"user": "u1", "resource": "/api/videos", "explain": true}'),
-    "check, denied": post(b'{"user": "u2", "resource": "/few"}'),
+    "check, denied": post(b'{"client": "c2", "resource": "/few"}'),
     "authorize": get(b"X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /api/videos?page=2\r\n"
                      b"X-Forwarded-For: 192.0.2.1\r\nX-User: u3\r\n"),
-    "authorize, denied": get(b"X-Original-URI: /few\r\nX-User: u4\r\n"),
+    "authorize, denied": get(b"X-Original-URI: /few\r\nX-Client: c4\r\n"),
+    "authorize, token": get(b"X-Original-URI: /api/a\r\nAuthorization: Bearer %s\r\n" % token()),
+    "authorize, key": get(b"X-Original-URI: /api/a\r\nX-API-Key: none that we know\r\n"),
 }
 REQUESTS = 5000
 WARM = 500
@@ -77,7 +96,8 @@ def counted_server(shim, tmp_path, monkeypatch):
     counts = Counted(tmp_path / "counts")
     monkeypatch.setenv("LD_PRELOAD", str(shim))
     monkeypatch.setenv("SLUICE_ALLOCATIONS", str(tmp_path / "counts"))
-    with Server(RULES) as server:
+    (tmp_path / "secret").write_bytes(SECRET)
+    with Server(RULES, folder=tmp_path) as server:
         monkeypatch.delenv("LD_PRELOAD")
         assert sum(counts()) > 0, "nothing is counted"
         yield server, counts
@@ -133,10 +153,12 @@ def test_the_count_sees_an_allocation(counted):
     assert counts()[0] > before[0]
 
 
-def test_two_hundred_thousand_requests_leave_memory_as_it_is(record_property, monkeypatch):
+def test_two_hundred_thousand_requests_leave_memory_as_it_is(record_property, monkeypatch,
+                                                             tmp_path):
     forget_soon(monkeypatch)
+    (tmp_path / "secret").write_bytes(SECRET)
     count = 20_000 if is_sanitized() else 200_000
-    with Server(RULES) as server, server.raw() as raw:
+    with Server(RULES, folder=tmp_path) as server, server.raw() as raw:
         ask(raw, ASK["check"], 2000, 100)
         before = resident_bytes(server.pid)
         assert ask(raw, ASK["check"], count, 100) == {200}

@@ -16,14 +16,20 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "server/attempts.h"
+#include "server/files.h"
 #include "server/front.h"
 #include "server/worker.h"
 
 enum { STAGE_WORKERS_MAX = 3, GOT_MAX_BYTES = 64 << 20 };
 
 struct stage {
-    struct sl_server server;
+    struct sl_server server; /* first: a worker's server is its stage */
     struct sl_worker workers[STAGE_WORKERS_MAX];
+    /* Whoever does the main thread's work (office_on_stage.h): runs the jobs that wait;
+     * false: there was nothing to do. NULL: jobs stay where they are. */
+    bool (*work)(struct stage *stage);
+    void *about; /* whose it is */
 };
 
 /* ---- the stage ---- */
@@ -39,6 +45,73 @@ static inline struct sl_ruleset *stage_rules(const char *yaml)
     return rules;
 }
 
+/* What these rules name besides: tokens, keys of tokens. */
+static inline struct sl_files *stage_files(const char *yaml)
+{
+    struct sluice_error error = { 0 };
+    struct sl_files_config config = { .hasher = sl_sha256_new() };
+    struct sl_files *files = sl_files_load(stage_rules(yaml), &config, &error);
+    if (!files)
+        fprintf(stderr, "%s\n", error.text);
+    SL_CHECK(files != NULL);
+    sl_sha256_free(config.hasher);
+    return files;
+}
+
+/* Nobody is known. `ring` is taken over. */
+static inline struct sl_edition *stage_edition_of(const char *yaml, struct sl_keyring *ring,
+                                                  struct sl_store *store, size_t worker_count)
+{
+    struct sl_edition *edition = sl_edition_new(&(struct sl_edition_parts){
+        .rules = stage_rules(yaml),
+        .files = stage_files(yaml),
+        .keyring = ring,
+        .store = store,
+        .worker_count = worker_count,
+    });
+    SL_CHECK(edition != NULL);
+    return edition;
+}
+
+/* Without tenants. */
+static inline struct sl_edition *stage_edition(const char *yaml, struct sl_store *store,
+                                               size_t worker_count)
+{
+    return stage_edition_of(yaml, sl_keyring_new(NULL, 0), store, worker_count);
+}
+
+/* What a worker does when it is woken; who would be served next is served by the test. */
+static inline void stage_wakes(struct sl_worker *worker)
+{
+    worker->wake.async_cb(&worker->wake);
+    for (struct sl_conn *conn = worker->ready; conn; conn = conn->ready_next)
+        conn->is_ready = false;
+    worker->ready = NULL;
+    worker->ready_end = &worker->ready;
+    uv_idle_stop(&worker->busy);
+}
+
+/* It is in force in every worker. */
+static inline void stage_go_over(struct stage *stage, struct sl_edition *edition)
+{
+    struct sl_server *server = &stage->server;
+    struct sl_edition *old = server->edition;
+    server->edition = edition;
+    for (size_t i = 0; i < server->worker_count; i++) {
+        sl_edition_drop(atomic_exchange(&server->workers[i].next, sl_edition_keep(edition)));
+        stage_wakes(&server->workers[i]);
+    }
+    sl_edition_drop(old);
+}
+
+/* Somebody has left a job for the main thread. */
+static inline void stage_come(uv_async_t *come)
+{
+    struct stage *stage = come->data;
+    if (stage->work)
+        stage->work(stage);
+}
+
 /* Listeners, if there are any, are in stage->server already. */
 static inline void stage_open_workers(struct stage *stage, const char *yaml, struct sl_store *store,
                                       size_t worker_count)
@@ -50,13 +123,16 @@ static inline void stage_open_workers(struct stage *stage, const char *yaml, str
     server->store = store;
     server->started_us = INT64_C(1700000000000000);
     pthread_mutex_init(&server->counts_lock, NULL);
-    server->edition = sl_edition_new(stage_rules(yaml), NULL, store, worker_count);
-    SL_CHECK(server->edition != NULL);
+    sl_jobs_init(&server->jobs);
+    server->edition = stage_edition(yaml, store, worker_count);
+    server->attempts_rules = sl_attempts_rules(&server->edition->rules->settings.identity);
     for (size_t i = 0; i < worker_count; i++) {
         struct sl_worker *worker = &stage->workers[i];
         SL_CHECK(sl_worker_init(worker, server, i, &error));
         strcpy(worker->date, "Date: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
     }
+    SL_CHECK(uv_async_init(&stage->workers[0].loop, &server->come, stage_come) == 0);
+    server->come.data = stage;
 }
 
 static inline void stage_open(struct stage *stage, const char *yaml, struct sl_store *store)
@@ -86,6 +162,8 @@ static inline void stage_close(struct stage *stage)
     for (size_t i = 0; i < stage->server.listening_count; i++)
         sl_listening_close(&stage->server.listenings[i]);
     sl_edition_drop(stage->server.edition);
+    sl_ruleset_free(stage->server.attempts_rules);
+    sl_jobs_release(&stage->server.jobs);
     pthread_mutex_destroy(&stage->server.counts_lock);
 }
 
@@ -114,6 +192,15 @@ static inline struct visitor visitor_enter(struct stage *stage)
     return (struct visitor){ conn, sl_buffer(GOT_MAX_BYTES) };
 }
 
+/* As from now, from this address; NULL: through a Unix socket. */
+static inline void visitor_comes_from(struct visitor *visitor, const char *address)
+{
+    struct sl_address peer = { 0 };
+    SL_CHECK(!address || sl_address_parse(sl_text(address), &peer));
+    sl_conn_set_peer(visitor->conn, &peer);
+    visitor->conn->is_local = !address;
+}
+
 static inline void visitor_drop_out(struct sl_conn *conn)
 {
     sl_block_give(&conn->worker->blocks, conn->out.at, conn->out.room);
@@ -132,6 +219,8 @@ static inline void visitor_leave(struct visitor *visitor)
     sl_conn_set_timer(conn, SL_TIMER_NONE);
     if (conn->hold)
         uv_close((uv_handle_t *)conn->hold, visitor_free_hold);
+    if (conn->job)
+        conn->job->conn = NULL;
     sl_conn_drop_in(conn);
     visitor_drop_out(conn);
     free(conn);
@@ -191,11 +280,17 @@ static inline void visitor_settle(struct visitor *visitor)
 /* Turns until nothing more can happen without the visitor. */
 static inline void visitor_turn(struct visitor *visitor)
 {
+    struct sl_conn *conn = visitor->conn;
+    struct stage *stage = (struct stage *)conn->worker->server;
+    bool is_answered;
     do {
         visitor_read(visitor);
-        sl_round_finish(&visitor->conn->worker->round);
+        sl_round_finish(&conn->worker->round);
         visitor_settle(visitor);
-    } while (visitor->conn->has_backlog && sl_conn_is_open(visitor->conn));
+        is_answered = conn->job && stage->work && stage->work(stage);
+        if (is_answered)
+            stage_wakes(conn->worker);
+    } while (is_answered || (conn->has_backlog && sl_conn_is_open(conn)));
 }
 
 /* All of it, in as few turns as there is room for. What a finished connection, or

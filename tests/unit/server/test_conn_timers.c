@@ -233,7 +233,7 @@ static void an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile(v
     visitor_forgets_time(&visitor);
     struct caller caller = enter();
     while (unsent(&caller) == 0)
-        caller_says(&caller, GET("/openapi.json"));
+        caller_says(&caller, GET("/metrics"));
     while (unsent(&caller) >= SL_CONN_OUT_HIGH_BYTES) {
         caller_reads(&caller, got, 4096);
         stage_turn(worker());
@@ -263,8 +263,7 @@ static void shorter_times_are_for_those_who_wait_already(void **unused)
     caller_says(&caller, GET("/healthz"));
     struct sl_server *server = &stage.server;
     sl_edition_drop(server->edition);
-    server->edition =
-        sl_edition_new(stage_rules("timeouts: { idle: 1s }\nrules: []\n"), NULL, &model.store, 1);
+    server->edition = stage_edition("timeouts: { idle: 1s }\nrules: []\n", &model.store, 1);
     atomic_store(&worker()->next, sl_edition_keep(server->edition));
     sl_worker_wake(worker());
     stage_turn(worker());

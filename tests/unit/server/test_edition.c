@@ -20,7 +20,7 @@ static struct sl_edition *publish(const char *yaml)
 {
     struct sl_server *server = &stage.server;
     struct sl_edition *old = server->edition;
-    server->edition = sl_edition_new(stage_rules(yaml), NULL, &model.store, server->worker_count);
+    server->edition = stage_edition(yaml, &model.store, server->worker_count);
     assert_non_null(server->edition);
     for (size_t i = 0; i < server->worker_count; i++) {
         struct sl_edition *unused =
@@ -64,9 +64,9 @@ static const char *metrics(void)
 static void every_worker_has_a_limiter_of_its_own(void **unused)
 {
     (void)unused;
-    struct sl_edition *edition = sl_edition_new(stage_rules(first_rules), NULL, &model.store, 3);
+    struct sl_edition *edition = stage_edition(first_rules, &model.store, 3);
     assert_non_null(edition);
-    assert_int_equal(edition->worker_count, 3);
+    assert_int_equal(edition->limiter_count, 3 + 1); /* and the main thread */
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
     request.user = SL_TEXT("u");
@@ -83,7 +83,7 @@ static void every_worker_has_a_limiter_of_its_own(void **unused)
 static void an_edition_lives_until_its_last_holder_drops_it(void **unused)
 {
     (void)unused;
-    struct sl_edition *edition = sl_edition_new(stage_rules(first_rules), NULL, &model.store, 1);
+    struct sl_edition *edition = stage_edition(first_rules, &model.store, 1);
     assert_int_equal(atomic_load(&edition->holders), 1);
     assert_ptr_equal(sl_edition_keep(edition), edition);
     assert_int_equal(atomic_load(&edition->holders), 2);

@@ -8,30 +8,30 @@ static const char rules[] = "rules: [{ name: all, per: global, limit: 1000000/h 
 #define HEAD(path) "HEAD " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
 /* All kinds of messages, and one that ends it. */
-static const char conversation[] = GET(
-    "/healthz") "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: 30\r\n\r\n{\"user\": "
-                "\"u1\", \"plan\": "
-                "\"gold\"}" HEAD(
-                    "/openapi.json") "POST /v1/check HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
-                                     "chunked\r\n\r\n"
-                                     "5\r\n{\"use\r\n8;x=y\r\nr\": \"u1\"\r\n1\r\n}\r\n0\r\nA: "
-                                     "trailer\r\n\r\n"
-                                     "\r\nGET /v1/authorize/few?x=1 HTTP/1.1\r\nHost: a\r\n\r\n"
-                                     "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                                     "44\r\n\r\n"
-                                     "[{\"user\": \"u2\"}, {\"user\": \"u1\", \"cost\": 2}]\n"
-                                     "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                                     "17\r\n\r\n{\"explain\": true}"
-                                     "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                                     "1\r\n\r\n{"
-                                     "DELETE /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                                     "3\r\n\r\nabc"
-                                     "POST /v1/reserve HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                                     "13\r\n\r\n{\"user\": \"u\"}"
-                                     "POST /v1/commit HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                                     "46\r\n\r\n"
-                                     "{\"reservation\": \"0000000000000001\", \"cost\": 3}\n" GET(
-                                         "/a\x01") GET("/healthz");
+static const char conversation[] =
+    GET("/healthz") "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: 30\r\n\r\n{\"user\": "
+                    "\"u1\", \"plan\": "
+                    "\"gold\"}" HEAD(
+                        "/openapi.json") "POST /v1/check HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                                         "chunked\r\n\r\n"
+                                         "5\r\n{\"use\r\n8;x=y\r\nr\": \"u1\"\r\n1\r\n}\r\n0\r\nA: "
+                                         "trailer\r\n\r\n"
+                                         "\r\nGET /v1/authorize/few?x=1 HTTP/1.1\r\nHost: a\r\n\r\n"
+                                         "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                         "44\r\n\r\n"
+                                         "[{\"user\": \"u2\"}, {\"user\": \"u1\", \"cost\": 2}]\n"
+                                         "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                         "17\r\n\r\n{\"explain\": true}"
+                                         "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                         "1\r\n\r\n{"
+                                         "DELETE /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                         "3\r\n\r\nabc"
+                                         "POST /v1/reserve HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                         "13\r\n\r\n{\"user\": \"u\"}"
+                                         "POST /v1/commit HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                                         "63\r\n\r\n"
+                                         "{\"reservation\": \"0000000000000001-0d003f0283b253c9\", "
+                                         "\"cost\": 3}\n" GET("/a\x01") GET("/healthz");
 
 static const char *const conversation_heads = "--H----------";
 

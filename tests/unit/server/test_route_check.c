@@ -108,17 +108,22 @@ static void a_reservation_is_made_and_settled(void **unused)
     (void)unused;
     static const struct row rows[] = {
         { "/v1/reserve", "{\"user\": \"u\", \"resource\": \"/many\", \"cost\": 500}", 200,
-          "{\"reservation\": \"0000000000000001\", \"expires_at_us\": 1067000000, \"allowed\": "
+          "{\"reservation\": \"0000000000000001-0d003f0283b253c9\", \"expires_at_us\": 1067000000, "
+          "\"allowed\": "
           "true" },
         { "/v1/reserve", "{\"resource\": \"/none\", \"expires_in\": 0.001}", 200,
           "{\"reservation\": null, \"expires_at_us\": null, \"allowed\": true" },
-        { "/v1/commit", "{\"reservation\": \"0000000000000001\", \"cost\": 320}", 200,
-          "{\"reservation\": \"0000000000000001\", \"committed\": true, \"cost\": 320}" },
-        { "/v1/commit", "{\"reservation\": \"0000000000000001\", \"cost\": 320}", 404, "detail" },
+        { "/v1/commit", "{\"reservation\": \"0000000000000001-0d003f0283b253c9\", \"cost\": 320}",
+          200,
+          "{\"reservation\": \"0000000000000001-0d003f0283b253c9\", \"committed\": true, \"cost\": "
+          "320}" },
+        { "/v1/commit", "{\"reservation\": \"0000000000000001-0d003f0283b253c9\", \"cost\": 320}",
+          404, "detail" },
         { "/v1/check", MANY, 200, "\"remaining\": 99679" },
         { "/v1/reserve", "{\"user\": \"u\", \"resource\": \"/many\", \"expires_in\": null}", 200,
-          "\"0000000000000002\"" },
-        { "/v1/cancel", "{\"reservation\": \"0000000000000002\"}", 200, "\"cancelled\": true" },
+          "\"0000000000000002-f5d37ef7be5b86ab\"" },
+        { "/v1/cancel", "{\"reservation\": \"0000000000000002-f5d37ef7be5b86ab\"}", 200,
+          "\"cancelled\": true" },
         { "/v1/check", MANY, 200, "\"remaining\": 99678" },
     };
     check_rows(rows, COUNT(rows));

@@ -1,0 +1,49 @@
+/* JSON bodies of the admin API, and what their answers share. */
+#ifndef SL_SERVER_ADMIN_JSON_H
+#define SL_SERVER_ADMIN_JSON_H
+
+#include <jansson.h>
+
+#include "server/office.h"
+#include "wire/json_decision.h"
+
+/* The job's body as an object with no other members than these (ended by NULL). NULL:
+ * refused (400 malformed, 422 not such an object). To be released with json_decref. */
+json_t *sl_job_object(struct sl_job *job, const char *const *members);
+
+/* The same for any value. */
+json_t *sl_job_json(struct sl_job *job);
+bool sl_json_check_members(struct sl_job *job, const json_t *object, const char *const *members);
+
+/* A member that is a string, not empty and without control characters; NULL in *out where it
+ * is missing or null. False: refused. */
+bool sl_json_text(struct sl_job *job, const json_t *object, const char *name, const char **out);
+
+/* A moment: a number of seconds since 1970, or RFC 3339. *has false: missing or null. */
+bool sl_json_moment(struct sl_job *job, const json_t *object, const char *name, bool *has,
+                    int64_t *out_us);
+
+/* ---- printing ---- */
+
+/* `"name": ` and the value; a comma before it unless it is the first of its object. */
+void sl_print_name(struct sl_buffer *out, const char *name);
+void sl_print_text(struct sl_buffer *out, const char *name, const char *value); /* NULL: null */
+void sl_print_bool(struct sl_buffer *out, const char *name, bool value);
+void sl_print_i64(struct sl_buffer *out, const char *name, int64_t value);
+/* Seconds with at most six decimals. */
+void sl_print_moment(struct sl_buffer *out, const char *name, int64_t us);
+/* Billionths as a decimal without zeros at its end. */
+void sl_print_billionths(struct sl_buffer *out, const char *name, int64_t billionths);
+/* Bytes that are JSON already. */
+void sl_print_raw(struct sl_buffer *out, const char *name, const char *json);
+
+/* Of a dry run: that it is one, and what would happen (job->would). Else nothing. */
+void sl_print_dry_run(struct sl_job *job);
+
+/* A name for tenants and rules: 1 to 64 letters, digits, `.`, `_`, `-`. */
+bool sl_is_plain_name(struct sluice_text name);
+
+/* "r12", in quotes, in the job's memory. */
+const char *sl_job_etag(struct sl_job *job, char kind, uint64_t number);
+
+#endif

@@ -1,0 +1,155 @@
+/* /v1/reset forgets counts, /v1/reload reads the files again. */
+#include "rules/index.h"
+#include "server/admin_json.h"
+#include "wire/json_request.h"
+
+static const char *const no_parameters[] = { NULL };
+
+/* ---- reset ---- */
+
+static struct sl_limiter *limiter_of(const struct sl_office *office)
+{
+    const struct sl_edition *edition = office->server->edition;
+    return edition->limiters[edition->limiter_count - 1];
+}
+
+/* Takes `rule` out of the attributes, where the reader has put it. */
+static const char *take_rule(struct sl_job *job, struct sl_json_room *room,
+                             struct sluice_request *request)
+{
+    for (size_t i = 0; i < request->other_count; i++) {
+        struct sluice_text value = room->others[i].value;
+        if (!sl_text_is(room->others[i].name, "rule"))
+            continue;
+        room->others[i] = room->others[--request->other_count];
+        return value.at ? sl_arena_copy(&job->arena, value) : NULL;
+    }
+    return NULL;
+}
+
+static bool has_identifier(const struct sl_rule *rule, const struct sluice_request *request)
+{
+    for (size_t i = 0; i < rule->per_count; i++)
+        if (rule->per[i].attribute != SL_ATTR_GLOBAL &&
+            sl_text_missing(sl_attribute_of(request, &rule->per[i])))
+            return false;
+    return true;
+}
+
+static const struct sl_rule *find(const struct sl_ruleset *rules, const char *name)
+{
+    for (size_t i = 0; i < rules->rule_count; i++)
+        if (strcmp(rules->rules[i].name, name) == 0)
+            return &rules->rules[i];
+    return NULL;
+}
+
+/* Forgets them in the rule of that name; refused where that cannot be. `skips`: nothing to
+ * forget is no reason to stop. */
+static bool reset_rule(struct sl_office *office, struct sl_job *job,
+                       const struct sluice_request *request, const char *name, bool skips)
+{
+    int status = SLUICE_INVALID;
+    if (has_identifier(find(sl_office_rules(office), name), request))
+        status = job->dry_run ? SLUICE_OK : sl_limiter_reset(limiter_of(office), request, name);
+    if (status == SLUICE_OK) {
+        if (job->out.at[job->out.len - 1] != '[')
+            sl_buffer_add(&job->out, SL_TEXT(", "));
+        sl_json_print_string(&job->out, sl_text(name));
+        return true;
+    }
+    if (status == SLUICE_INVALID && skips)
+        return true;
+    if (status == SLUICE_INVALID)
+        return sl_job_refuse(job, 422, "rule `%s` counts by something that is not given", name);
+    return sl_job_refuse(job, 503, "%s", sluice_status_text(status));
+}
+
+static bool is_callers(const struct sl_job *job, const struct sl_rule *rule)
+{
+    return !job->tenant || (rule->tenant && strcmp(rule->tenant, job->tenant) == 0);
+}
+
+/* Those that match, of a tenant its own. A peek says which match, and writes nothing. */
+static bool reset_all(struct sl_office *office, struct sl_job *job, struct sluice_request *request)
+{
+    const struct sl_rule *const *matched;
+    struct sluice_decision decision;
+    struct sl_limiter *limiter = limiter_of(office);
+    request->peek = true;
+    sl_limiter_decide(limiter, request, &decision);
+    size_t count = 0, all = sl_limiter_matched(limiter, &matched);
+    const char **names = sl_arena_take(&job->arena, (all + 1) * sizeof *names);
+    for (size_t i = 0; i < all; i++)
+        if (is_callers(job, matched[i]))
+            names[count++] = matched[i]->name;
+    for (size_t i = 0; i < count; i++)
+        if (!reset_rule(office, job, request, names[i], true))
+            return false;
+    return true;
+}
+
+static bool check_tenant(struct sl_job *job, struct sluice_request *request)
+{
+    if (!job->tenant)
+        return true;
+    if (!sl_text_missing(request->tenant) && !sl_text_is(request->tenant, job->tenant))
+        return sl_job_refuse(job, 403, "this key is another tenant's");
+    request->tenant = sl_text(job->tenant);
+    return true;
+}
+
+void sl_run_reset(struct sl_office *office, struct sl_job *job)
+{
+    struct sl_json_room room;
+    struct sluice_request request;
+    if (!sl_job_check_query(job, no_parameters))
+        return;
+    char *body = sl_arena_copy(&job->arena, job->body.at ? job->body : SL_TEXT(""));
+    if (!sl_json_read_request(body, job->body.len, &room, &request)) {
+        sl_job_refuse(job, room.unfit ? 422 : 400, "%s", room.error);
+        return;
+    }
+    if (request.at_us != SLUICE_NOW) {
+        sl_job_refuse(job, 422, "`at_us` is for `sluice replay`; leave it out");
+        return;
+    }
+    const char *rule = take_rule(job, &room, &request);
+    if (!check_tenant(job, &request))
+        return;
+    const char *name =
+        rule && job->tenant ? sl_arena_print(&job->arena, "%s/%s", job->tenant, rule) : rule;
+    if (name && !find(sl_office_rules(office), name)) {
+        sl_job_refuse(job, 404, "there is no rule `%s`", rule);
+        return;
+    }
+    sl_buffer_add(&job->out, SL_TEXT("{\"reset\": ["));
+    bool good =
+        name ? reset_rule(office, job, &request, name, false) : reset_all(office, job, &request);
+    if (!good)
+        return;
+    sl_buffer_add(&job->out, SL_TEXT("]"));
+    sl_print_dry_run(job);
+    sl_buffer_add(&job->out, SL_TEXT("}"));
+}
+
+/* ---- reload ---- */
+
+void sl_run_reload(struct sl_office *office, struct sl_job *job)
+{
+    struct sl_report report = { .file = office->config->rules_path };
+    if (!sl_job_check_query(job, no_parameters))
+        return;
+    if (job->dry_run) {
+        sl_job_refuse(job, 422, "a reload cannot be tried; `sluice lint` looks at a file");
+        return;
+    }
+    if (office->reload(office->about, &report)) {
+        sl_buffer_add(&job->out, SL_TEXT("{\"reloaded\": true"));
+        sl_print_i64(&job->out, "rules", (int64_t)sl_office_rules(office)->rule_count);
+        sl_buffer_add(&job->out, SL_TEXT("}"));
+    } else {
+        sl_job_refuse_report(job, 422, &report);
+    }
+    sl_report_release(&report);
+}

@@ -1,0 +1,422 @@
+/* /v1/users/ID and /v1/outcomes: what is known of users, and the trust made of it. */
+#include "base/clock.h"
+#include "limiter/own.h"
+#include "registry/limits.h"
+#include "rules/tree_json.h"
+#include "server/admin_json.h"
+
+enum { OUTCOMES_MAX = 1000, ID_MAX_BYTES = 512 };
+#define DAY_US INT64_C(86400000000)
+
+/* ---- who ---- */
+
+static bool check_id(struct sl_job *job, const char *what, const char *text)
+{
+    if (text && *text && strlen(text) <= ID_MAX_BYTES)
+        return true;
+    return sl_job_refuse(job, 422, "`%s` has 1 to %d bytes", what, ID_MAX_BYTES);
+}
+
+/* The tenant that is meant: "" for none; a tenant's key means its own. */
+static bool take_tenant(struct sl_job *job, const char *given, const char **out)
+{
+    *out = given ? given : job->tenant ? job->tenant : "";
+    if (job->tenant && strcmp(*out, job->tenant) != 0)
+        return sl_job_refuse(job, 403, "this key is another tenant's");
+    return strlen(*out) <= ID_MAX_BYTES ||
+           sl_job_refuse(job, 422, "`tenant` has at most %d bytes", ID_MAX_BYTES);
+}
+
+struct who {
+    const char *tenant;
+    const char *id; /* as it is kept */
+};
+
+static bool take_who(struct sl_office *office, struct sl_job *job, struct who *out)
+{
+    static const char *const parameters[] = { "tenant", NULL };
+    if (!sl_job_check_query(job, parameters) || !check_id(job, "ID", job->parts[0].at) ||
+        !take_tenant(job, sl_job_query(job, "tenant"), &out->tenant))
+        return false;
+    out->id = sl_people_id(office->people, job->parts[0], &job->arena);
+    return out->id || sl_job_refuse(job, 503, "out of memory");
+}
+
+/* ---- looking ---- */
+
+static void print_trust(struct sl_buffer *out, const struct sl_trust_weights *weights,
+                        const struct sl_person *person, int64_t now_us)
+{
+    struct sl_trust_parts parts;
+    struct sl_trust_facts facts = {
+        .account_age_us = person->has_created_at ? now_us - person->created_at_us : 0,
+        .email_verified = person->has_email_verified && person->email_verified,
+        .calls = person->calls,
+        .successes = person->successes,
+        .violations = person->violations,
+    };
+    struct sluice_request nobody = sluice_request();
+    int32_t score = sl_person_trust(weights, &nobody, person, now_us);
+    int64_t age_us = facts.account_age_us > 0 ? facts.account_age_us : 0;
+    sl_trust_explain(weights, &facts, &parts);
+    sl_print_name(out, "trust");
+    sl_buffer_add(out, SL_TEXT("{"));
+    sl_print_billionths(out, "score", (int64_t)score * (SL_TRUST_ONE / 1000));
+    sl_print_name(out, "age");
+    sl_buffer_add(out, SL_TEXT("{"));
+    sl_print_i64(out, "days", age_us / DAY_US);
+    sl_print_billionths(out, "value", parts.age);
+    sl_buffer_add(out, SL_TEXT("}, \"email\": {"));
+    sl_print_bool(out, "verified", facts.email_verified);
+    sl_print_billionths(out, "value", parts.email);
+    sl_buffer_add(out, SL_TEXT("}, \"success\": {"));
+    sl_print_i64(out, "calls", (int64_t)facts.calls);
+    sl_print_i64(out, "successes", (int64_t)facts.successes);
+    sl_print_billionths(out, "value", parts.success);
+    sl_buffer_add(out, SL_TEXT("}, \"violations\": {"));
+    sl_print_i64(out, "count", (int64_t)facts.violations);
+    sl_print_billionths(out, "value", -parts.violations);
+    sl_buffer_add(out, SL_TEXT("}}"));
+}
+
+/* Of the record, as it is or would be; what happened is the people's. */
+static void print_user(struct sl_office *office, struct sl_job *job,
+                       const struct sl_user_record *record, bool is_known)
+{
+    struct sl_buffer *out = &job->out;
+    struct sl_person person = { 0 };
+    int64_t now_us = sl_walltime_us();
+    is_known |= sl_people_find_kept(office->people, record->tenant, record->id, now_us, &person);
+    person.has_created_at = record->has_created_at;
+    person.created_at_us = record->created_at_us;
+    person.has_email_verified = record->has_email_verified;
+    person.email_verified = record->email_verified;
+    sl_buffer_add(out, SL_TEXT("{"));
+    sl_print_text(out, "user", record->id);
+    sl_print_text(out, "tenant", *record->tenant ? record->tenant : NULL);
+    sl_print_bool(out, "known", is_known);
+    if (record->has_created_at)
+        sl_print_moment(out, "created_at", record->created_at_us);
+    else
+        sl_print_raw(out, "created_at", "null");
+    sl_print_raw(out, "email_verified",
+                 !record->has_email_verified ? "null"
+                 : record->email_verified    ? "true"
+                                             : "false");
+    sl_print_text(out, "tier", record->tier);
+    sl_print_raw(out, "limits", record->limits ? record->limits : "{}");
+    sl_print_text(out, "etag", record->revision ? sl_job_etag(job, 'u', record->revision) : NULL);
+    print_trust(out, &sl_office_rules(office)->settings.trust, &person, now_us);
+    sl_print_dry_run(job);
+    sl_buffer_add(out, SL_TEXT("}"));
+}
+
+static void get_user(struct sl_office *office, struct sl_job *job, const struct who *who)
+{
+    struct sluice_error error = { 0 };
+    struct sl_user_record record;
+    bool found;
+    if (!sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record, &found,
+                          &error)) {
+        sl_job_refuse(job, 503, "%s", error.text);
+        return;
+    }
+    if (!found)
+        record = (struct sl_user_record){ .tenant = who->tenant, .id = who->id };
+    job->etag = found ? sl_job_etag(job, 'u', record.revision) : NULL;
+    print_user(office, job, &record, found);
+}
+
+/* ---- changing ---- */
+
+static bool read_facts(struct sl_job *job, const json_t *object, struct sl_user_record *record)
+{
+    const json_t *verified = json_object_get(object, "email_verified");
+    if (json_object_get(object, "created_at") &&
+        !sl_json_moment(job, object, "created_at", &record->has_created_at, &record->created_at_us))
+        return false;
+    if (!verified)
+        return true;
+    if (!json_is_boolean(verified) && !json_is_null(verified))
+        return sl_job_refuse(job, 422, "`email_verified` is true or false");
+    record->has_email_verified = json_is_boolean(verified);
+    record->email_verified = json_is_true(verified);
+    return true;
+}
+
+static bool read_tier(struct sl_office *office, struct sl_job *job, const json_t *object,
+                      struct sl_user_record *record)
+{
+    if (!json_object_get(object, "tier"))
+        return true;
+    if (!sl_json_text(job, object, "tier", &record->tier))
+        return false;
+    if (record->tier && sl_ruleset_tier(sl_office_rules(office), sl_text(record->tier)) < 0)
+        return sl_job_refuse(job, 422, "there is no tier `%s`", record->tier);
+    return true;
+}
+
+static bool check_own(struct sl_office *office, struct sl_job *job, const struct sl_own_limit *own)
+{
+    const struct sl_ruleset *rules = sl_office_rules(office);
+    struct sl_numbers numbers;
+    for (size_t i = 0; i < rules->rule_count; i++) {
+        if (strcmp(rules->rules[i].name, own->rule) != 0)
+            continue;
+        const char *wrong = sl_rule_own_numbers(&rules->rules[i], own, &numbers);
+        return !wrong || sl_job_refuse(job, 422, "rule `%s`: %s", own->rule, wrong);
+    }
+    return sl_job_refuse(job, 422, "there is no rule `%s`", own->rule);
+}
+
+/* Out of JSON, so that a plain scalar is what JSON writes too. */
+static void print_node(struct sl_buffer *out, const struct sl_node *node)
+{
+    bool is_map = node->kind == SL_NODE_MAP;
+    if (node->kind == SL_NODE_SCALAR) {
+        if (node->plain)
+            sl_buffer_add(out, node->text);
+        else
+            sl_json_print_string(out, node->text);
+        return;
+    }
+    sl_buffer_add(out, is_map ? SL_TEXT("{") : SL_TEXT("["));
+    for (const struct sl_node *below = node->first; below; below = below->next) {
+        if (below != node->first)
+            sl_buffer_add(out, SL_TEXT(", "));
+        if (is_map) {
+            sl_json_print_string(out, below->key);
+            sl_buffer_add(out, SL_TEXT(": "));
+        }
+        print_node(out, below);
+    }
+    sl_buffer_add(out, is_map ? SL_TEXT("}") : SL_TEXT("]"));
+}
+
+/* The text of `limits` out of the body, since numbers are kept as they are written. */
+static const char *limits_text(struct sl_job *job)
+{
+    struct sl_report report = { .file = "body" };
+    struct sl_buffer text = sl_buffer(1 << 20);
+    const struct sl_node *root = sl_tree_json_parse(&job->arena, job->body, &report);
+    const struct sl_node *limits = root ? sl_node_get(root, "limits") : NULL;
+    const char *out = NULL;
+    if (limits && report.errors == 0) {
+        print_node(&text, limits);
+        out = sl_arena_copy(&job->arena, (struct sluice_text){ text.at, text.len });
+    } else {
+        sl_job_refuse_report(job, 422, &report);
+    }
+    sl_buffer_release(&text);
+    sl_report_release(&report);
+    return out;
+}
+
+static bool read_limits(struct sl_office *office, struct sl_job *job, const json_t *object,
+                        struct sl_user_record *record)
+{
+    const json_t *limits = json_object_get(object, "limits");
+    struct sl_own_limit own[SL_OWN_LIMITS_MAX];
+    struct sl_buffer text = sl_buffer(1 << 16);
+    struct sluice_error error = { 0 };
+    size_t count;
+    if (!limits)
+        return true;
+    record->limits = NULL;
+    if (json_is_null(limits))
+        return true;
+    const char *written = limits_text(job);
+    if (!written)
+        return false;
+    if (!sl_limits_read(sl_text(written), own, &count, &error))
+        return sl_job_refuse(job, 422, "%s", error.text);
+    for (size_t i = 0; i < count; i++)
+        if (!check_own(office, job, &own[i]))
+            return false;
+    if (count) {
+        sl_limits_print(&text, own, count);
+        record->limits = sl_arena_copy(&job->arena, (struct sluice_text){ text.at, text.len });
+    }
+    sl_buffer_release(&text);
+    return true;
+}
+
+static bool read_changes(struct sl_office *office, struct sl_job *job, const json_t *object,
+                         struct sl_user_record *record)
+{
+    if (job->tenant && (json_object_get(object, "tier") || json_object_get(object, "limits")))
+        return sl_job_refuse(job, 403, "`tier` and `limits` take the admin's token");
+    return read_facts(job, object, record) && read_tier(office, job, object, record) &&
+           read_limits(office, job, object, record);
+}
+
+/* In the transaction: what is not given stays as it is there. */
+static bool try_put(struct sl_office *office, struct sl_job *job, const struct who *who,
+                    const json_t *object)
+{
+    struct sluice_error error = { 0 };
+    struct sl_user_record record;
+    bool found;
+    if (!sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record, &found,
+                          &error))
+        return sl_change_fail(office, job, &error);
+    if (!found)
+        record = (struct sl_user_record){ .tenant = who->tenant, .id = who->id };
+    if (!sl_job_check_match(job, found ? sl_job_etag(job, 'u', record.revision) : NULL) ||
+        !read_changes(office, job, object, &record))
+        return sl_change_drop(office);
+    if (!sl_registry_put_user(office->registry, &record, &error) ||
+        !sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record,
+                          &(bool){ false }, &error))
+        return sl_change_fail(office, job, &error);
+    job->status = found || job->dry_run ? 200 : 201;
+    job->would = found ? "replace" : "create";
+    if (!sl_change_end(office, job, NULL))
+        return false;
+    if (!job->dry_run)
+        sl_people_put(office->people, &record);
+    job->etag = job->dry_run ? NULL : sl_job_etag(job, 'u', record.revision);
+    print_user(office, job, &record, true);
+    return true;
+}
+
+static void put_user(struct sl_office *office, struct sl_job *job, const struct who *who)
+{
+    static const char *const members[] = { "created_at", "email_verified", "tier", "limits", NULL };
+    json_t *object = sl_job_object(job, members);
+    if (!object)
+        return;
+    if (sl_change_begin(office, job))
+        try_put(office, job, who, object);
+    json_decref(object);
+}
+
+static void delete_user(struct sl_office *office, struct sl_job *job, const struct who *who)
+{
+    struct sluice_error error = { 0 };
+    struct sl_user_record record;
+    bool found, is_recorded;
+    sl_office_flush(office); /* or what waits would be written behind it */
+    if (!sl_change_begin(office, job))
+        return;
+    if (!sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record,
+                          &is_recorded, &error)) {
+        sl_change_fail(office, job, &error);
+        return;
+    }
+    if (!sl_job_check_match(job, is_recorded ? sl_job_etag(job, 'u', record.revision) : NULL)) {
+        sl_change_drop(office);
+        return;
+    }
+    if (!sl_registry_drop_user(office->registry, who->tenant, who->id, &found, &error)) {
+        sl_change_fail(office, job, &error);
+        return;
+    }
+    if (!found) {
+        sl_job_refuse(job, 404, "nothing is known of that user");
+        sl_change_drop(office);
+        return;
+    }
+    sl_buffer_add(&job->out, SL_TEXT("{"));
+    job->would = "delete";
+    sl_print_text(&job->out, "user", who->id);
+    sl_print_text(&job->out, "tenant", *who->tenant ? who->tenant : NULL);
+    sl_print_bool(&job->out, "deleted", true);
+    sl_print_dry_run(job);
+    sl_buffer_add(&job->out, SL_TEXT("}"));
+    if (sl_change_end(office, job, NULL) && !job->dry_run)
+        sl_people_drop(office->people, who->tenant, who->id);
+}
+
+void sl_run_user(struct sl_office *office, struct sl_job *job)
+{
+    struct who who;
+    if (!take_who(office, job, &who))
+        return;
+    if (sl_job_is(job, "PUT"))
+        put_user(office, job, &who);
+    else if (sl_job_is(job, "DELETE"))
+        delete_user(office, job, &who);
+    else
+        get_user(office, job, &who);
+}
+
+/* ---- outcomes ---- */
+
+static bool read_outcome(struct sl_office *office, struct sl_job *job, const json_t *object,
+                         struct sl_user_day *out)
+{
+    static const char *const members[] = { "user", "tenant", "success", NULL };
+    const char *user, *tenant;
+    const json_t *success = json_object_get(object, "success");
+    if (!json_is_object(object))
+        return sl_job_refuse(job, 422,
+                             "an outcome is an object, as in {\"user\": \"u1\", "
+                             "\"success\": true}");
+    if (!sl_json_check_members(job, object, members) || !sl_json_text(job, object, "user", &user) ||
+        !sl_json_text(job, object, "tenant", &tenant) || !check_id(job, "user", user) ||
+        !take_tenant(job, tenant, &tenant))
+        return false;
+    if (!json_is_boolean(success))
+        return sl_job_refuse(job, 422, "`success` is true or false");
+    *out = (struct sl_user_day){
+        .tenant = tenant,
+        .id = sl_people_id(office->people, sl_text(user), &job->arena),
+        .day = sl_walltime_us() / DAY_US,
+        .calls = 1,
+        .successes = json_is_true(success),
+        .last_minute = -1,
+    };
+    return out->id || sl_job_refuse(job, 503, "out of memory");
+}
+
+/* All or none. */
+static struct sl_user_day *read_outcomes(struct sl_office *office, struct sl_job *job,
+                                         const json_t *json, size_t *count)
+{
+    bool is_array = json_is_array(json);
+    *count = is_array ? json_array_size(json) : 1;
+    if (*count == 0 || *count > OUTCOMES_MAX) {
+        sl_job_refuse(job, *count ? 413 : 422, "an array holds 1 to 1,000 outcomes");
+        return NULL;
+    }
+    struct sl_user_day *days = sl_arena_take(&job->arena, *count * sizeof *days);
+    for (size_t i = 0; i < *count; i++)
+        if (!read_outcome(office, job, is_array ? json_array_get(json, i) : json, &days[i]))
+            return NULL;
+    return days;
+}
+
+/* Kept through the end of this process, not through a power cut: they are many. */
+static bool write_outcomes(struct sl_office *office, struct sl_job *job,
+                           const struct sl_user_day *days, size_t count)
+{
+    struct sluice_error error = { 0 };
+    if (!sl_registry_begin(office->registry, SL_CARE_KILL, &error))
+        return sl_job_refuse(job, 503, "nothing was recorded: %s", error.text);
+    for (size_t i = 0; i < count; i++)
+        if (!sl_registry_add_outcomes(office->registry, &days[i], &error))
+            return sl_change_fail(office, job, &error);
+    if (!sl_registry_commit(office->registry, &error))
+        return sl_job_refuse(job, 503, "nothing was recorded: %s", error.text);
+    for (size_t i = 0; i < count; i++)
+        sl_people_add_outcomes(office->people, &days[i]);
+    return true;
+}
+
+void sl_run_outcomes(struct sl_office *office, struct sl_job *job)
+{
+    static const char *const parameters[] = { NULL };
+    size_t count;
+    json_t *json = sl_job_check_query(job, parameters) ? sl_job_json(job) : NULL;
+    if (!json)
+        return;
+    const struct sl_user_day *days = read_outcomes(office, job, json, &count);
+    json_decref(json);
+    if (!days || (!job->dry_run && !write_outcomes(office, job, days, count)))
+        return;
+    sl_buffer_add(&job->out, SL_TEXT("{"));
+    sl_print_i64(&job->out, "recorded", (int64_t)count);
+    sl_print_dry_run(job);
+    sl_buffer_add(&job->out, SL_TEXT("}"));
+}

@@ -1,0 +1,19 @@
+/* Wrong credentials, counted by Sluice itself. */
+#ifndef SL_SERVER_ATTEMPTS_H
+#define SL_SERVER_ATTEMPTS_H
+
+#include "server/route.h"
+
+/* What was wrong: an admin token or an API key; a JSON Web Token. */
+enum sl_attempt { SL_ATTEMPT_CREDENTIALS, SL_ATTEMPT_TOKENS };
+
+/* The rules that limit them, per address as these settings cut it. NULL: no memory. */
+struct sl_ruleset *sl_attempts_rules(const struct sl_identity *identity);
+
+/* Has whoever sent this failed too often? Then the message is refused already (429). */
+bool sl_attempts_bar(struct sl_message *message, enum sl_attempt what);
+
+/* They have failed once more. False: refused already, for want of memory. */
+bool sl_attempts_count(struct sl_message *message, enum sl_attempt what);
+
+#endif

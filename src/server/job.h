@@ -1,0 +1,95 @@
+/* Work that is not a worker's: calls that read or change what is kept on disk go to
+ * the main thread, one after the other, and their answers come back.
+ *
+ *   worker                          main thread
+ *   message → job, conn parked  →   queue → its route's `run` → answer
+ *   conn goes on                ←   inbox of the worker
+ *
+ * Meanwhile the connection is parked: nothing more is read off it, so that answers
+ * stay in order. A job belongs to one side at a time; only its worker looks at `conn`,
+ * which is NULL once that is gone. */
+#ifndef SL_SERVER_JOB_H
+#define SL_SERVER_JOB_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "server/access.h"
+#include "server/round.h"
+
+enum { SL_JOB_PARTS_MAX = 2, SL_JOBS_MAX = 1024 };
+
+struct sl_office;
+struct sl_route;
+
+struct sl_job {
+    struct sl_job *next;
+    struct sl_worker *worker;
+    struct sl_conn *conn;
+    struct sl_call call; /* what the answer must know of its question */
+    const struct sl_route *route;
+    struct sl_arena arena; /* of all texts below, and for whoever runs it */
+
+    enum sl_role role;
+    const char *tenant; /* of the caller, if it is one's */
+    struct sluice_text method;
+    struct sluice_text parts[SL_JOB_PARTS_MAX]; /* of the path, where its pattern has stars */
+    struct sluice_text query;                   /* as it was written */
+    struct sluice_text if_match;                /* null `at`: not given */
+    struct sluice_text if_none_match;
+    struct sluice_text body; /* null `at`: none */
+    bool dry_run;
+    const char *would; /* be done: "create", "replace", "delete", "hide", "undo"; or NULL */
+
+    uint32_t status;
+    const char *etag; /* quoted; or NULL */
+    struct sl_buffer out;
+    bool is_problem;
+};
+
+/* A queue that several threads add to and one takes from, all at once. */
+struct sl_jobs {
+    pthread_mutex_t lock;
+    struct sl_job *first, **end;
+    size_t count;
+};
+
+void sl_jobs_init(struct sl_jobs *jobs);
+/* False: there are `most` already. Answers have no such bound (SIZE_MAX): a connection waits for
+ * one at a time. */
+bool sl_jobs_add(struct sl_jobs *jobs, struct sl_job *job, size_t most);
+/* All of them, oldest first; NULL: none. */
+struct sl_job *sl_jobs_take(struct sl_jobs *jobs);
+void sl_jobs_release(struct sl_jobs *jobs);
+
+void sl_job_free(struct sl_job *job);
+
+/* Writes the answers that have come back to this worker, on its thread. route_admin.c */
+void sl_jobs_answer(struct sl_worker *worker);
+
+/* ---- for who runs it ---- */
+
+bool sl_job_is(const struct sl_job *job, const char *method);
+
+/* The answer is a problem. Always false, for whoever returns that. */
+__attribute__((format(printf, 3, 4))) bool sl_job_refuse(struct sl_job *job, uint32_t status,
+                                                         const char *format, ...);
+
+/* UTF-8 without control characters. */
+bool sl_is_printable(struct sluice_text text);
+
+/* %XX decoded, terminated. NULL: that is no printable text. */
+const char *sl_percent_read(struct sl_arena *arena, struct sluice_text text);
+
+/* The value of a query parameter, decoded and terminated, or NULL. */
+const char *sl_job_query(struct sl_job *job, const char *name);
+
+/* Refuses any other parameter than these (ended by NULL; `dry_run` is one of them by
+ * itself where the method changes something), one that is there twice, and rubbish. */
+bool sl_job_check_query(struct sl_job *job, const char *const *names);
+
+/* What If-Match and If-None-Match say of a thing that has this tag (NULL: it is not
+ * there). Refuses with 412. */
+bool sl_job_check_match(struct sl_job *job, const char *etag);
+
+#endif

@@ -1,0 +1,456 @@
+/* Composing is always of everything: the file's text and every row of the registry
+ * make one ruleset, as at the start. Rules are read at about a million a second's
+ * tenth, changes are rare, and there is no second way to the rules in force that could
+ * lead somewhere else. */
+#include "server/office.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "registry/path.h"
+#include "server/route.h"
+#include "wire/json_decision.h"
+
+enum { DAY_US_S = 86400, VIOLATIONS_AT_ONCE = 1024, TRUST_DAYS = 30 };
+#define SECOND_US INT64_C(1000000)
+#define SWEEP_US  (3600 * SECOND_US)
+
+static int64_t today(int64_t now_us)
+{
+    return now_us / SECOND_US / DAY_US_S;
+}
+
+/* ---- opening ---- */
+
+bool sl_office_open(struct sl_office *office, const struct sl_settings *settings)
+{
+    struct sluice_error error = { 0 };
+    office->database = sl_registry_path(settings, office->config->rules_file, &office->arena);
+    office->registry = sl_registry_open(office->database, false, &error);
+    if (!office->registry) {
+        fprintf(stderr, "sluice: %s\n", error.text);
+        return false;
+    }
+    office->people = sl_people_open(&(struct sl_people_config){
+        .hash_identifiers = settings->hash_identifiers,
+        .ids_are_digests = settings->identity.user_id_sha256_email_ip,
+    });
+    if (!office->people) {
+        fprintf(stderr, "sluice: out of memory\n");
+        return false;
+    }
+    if (!sl_office_refresh_people(office, &error)) {
+        fprintf(stderr, "sluice: %s\n", error.text);
+        return false;
+    }
+    return true;
+}
+
+void sl_office_close(struct sl_office *office)
+{
+    if (office->people && office->registry)
+        sl_office_flush(office);
+    if (office->people)
+        sl_people_close(office->people);
+    if (office->registry)
+        sl_registry_close(office->registry);
+    sl_sha256_free(office->hasher);
+    sl_buffer_release(&office->text);
+    sl_arena_release(&office->arena);
+}
+
+/* ---- rules ---- */
+
+struct sl_ruleset *sl_office_compose(struct sl_office *office, struct sluice_text text,
+                                     struct sl_report *report)
+{
+    struct sl_arena scratch = { 0 };
+    struct sl_overlay overlay;
+    struct sluice_error error = { 0 };
+    struct sl_ruleset *rules = NULL;
+    office->composed_revision = sl_registry_rules_revision(office->registry);
+    if (sl_registry_overlay(office->registry, sl_walltime_us(), &scratch, &overlay, &error))
+        rules = sl_ruleset_parse_over(office->config->rules_path, text, &overlay, report);
+    else
+        sl_report_error(report, (struct sl_mark){ 0 }, "%s", error.text);
+    sl_arena_release(&scratch);
+    if (rules && office->config->http)
+        rules->settings.http.address = office->config->http;
+    return rules;
+}
+
+static struct sl_keyring *load_keyring(struct sl_office *office)
+{
+    struct sl_arena scratch = { 0 };
+    struct sl_tenant *tenants;
+    size_t count;
+    struct sluice_error error = { 0 };
+    struct sl_keyring *ring = NULL;
+    if (sl_registry_tenants(office->registry, &scratch, &tenants, &count, &error))
+        ring = sl_keyring_new(tenants, count);
+    else
+        fprintf(stderr, "sluice: %s\n", error.text);
+    sl_arena_release(&scratch);
+    return ring;
+}
+
+struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset *rules,
+                                     struct sl_files *files)
+{
+    const struct sl_server *server = office->server;
+    struct sl_keyring *ring = load_keyring(office);
+    if (!ring) {
+        sl_ruleset_free(rules);
+        sl_files_drop(files);
+        return NULL;
+    }
+    struct sl_edition *edition = sl_edition_new(&(struct sl_edition_parts){
+        .rules = rules,
+        .files = files,
+        .keyring = ring,
+        .store = server->store,
+        .people = office->people,
+        .worker_count = server->worker_count,
+    });
+    if (!edition)
+        fprintf(stderr, "sluice: out of memory\n");
+    return edition;
+}
+
+/* Workers go over when they next come round. */
+void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
+{
+    struct sl_server *server = office->server;
+    struct sl_edition *old = server->edition;
+    server->edition = edition;
+    office->rules_revision = office->composed_revision;
+    for (size_t i = 0; server->workers && i < server->worker_count; i++) {
+        struct sl_worker *worker = &server->workers[i];
+        sl_edition_drop(atomic_exchange(&worker->next, sl_edition_keep(edition)));
+        sl_worker_wake(worker);
+    }
+    sl_edition_drop(old);
+}
+
+static struct sluice_text text_of(const struct sl_office *office)
+{
+    return (struct sluice_text){ office->text.at, office->text.len };
+}
+
+/* Another process has changed the rules. */
+static void take_over_rules(struct sl_office *office)
+{
+    struct sl_report report = { .file = office->config->rules_path };
+    struct sl_ruleset *rules = sl_office_compose(office, text_of(office), &report);
+    if (!rules)
+        sl_report_print(&report, stderr);
+    sl_report_release(&report);
+    struct sl_edition *edition =
+        rules ? sl_office_edition(office, rules, sl_files_keep(office->server->edition->files))
+              : NULL;
+    if (edition)
+        sl_office_publish(office, edition);
+    else
+        fprintf(stderr, "sluice: the database was changed by another process; the rules in "
+                        "force stay\n");
+}
+
+/* Mostly it is users, and then the rules need not be read again. */
+static void take_over(struct sl_office *office)
+{
+    struct sluice_error error = { 0 };
+    if (sl_registry_rules_revision(office->registry) != office->rules_revision)
+        take_over_rules(office);
+    if (!sl_office_refresh_people(office, &error))
+        fprintf(stderr, "sluice: %s\n", error.text);
+}
+
+/* ---- people ---- */
+
+/* Who was dropped cannot be told any more: nobody is known, and everybody follows. */
+static void take_afresh(void *about)
+{
+    sl_people_clear(about);
+}
+
+static void take_record(void *about, const struct sl_user_record *record)
+{
+    sl_people_put(about, record);
+}
+
+static void take_day(void *about, const struct sl_user_day *day)
+{
+    sl_people_put_day(about, day);
+}
+
+static void take_gone(void *about, const char *tenant, const char *id)
+{
+    sl_people_drop(about, tenant, id);
+}
+
+static bool refresh_exempt(struct sl_office *office, struct sluice_error *error)
+{
+    struct sl_arena scratch = { 0 };
+    struct sl_exemption *all;
+    size_t count, users = 0;
+    bool good =
+        sl_registry_exemptions(office->registry, sl_walltime_us(), &scratch, &all, &count, error);
+    for (size_t i = 0; good && i < count; i++)
+        if (all[i].kind == SL_EXEMPT_USER)
+            all[users++] = all[i];
+    if (good)
+        sl_people_set_exempt(office->people, all, users);
+    sl_arena_release(&scratch);
+    return good;
+}
+
+bool sl_office_refresh_people(struct sl_office *office, struct sluice_error *error)
+{
+    const struct sl_user_visitor visitor = {
+        .afresh = take_afresh,
+        .gone = take_gone,
+        .record = take_record,
+        .day = take_day,
+        .about = office->people,
+    };
+    uint64_t revision = sl_registry_revision(office->registry);
+    int64_t first_day = today(sl_walltime_us()) - (TRUST_DAYS - 1);
+    if (!sl_registry_visit_users(office->registry, office->people_revision, first_day, &visitor,
+                                 error) ||
+        !refresh_exempt(office, error))
+        return false;
+    office->people_revision = revision;
+    return true;
+}
+
+static bool write_violations(struct sl_office *office, const struct sl_violation *all, size_t count,
+                             struct sluice_error *error)
+{
+    if (!sl_registry_begin(office->registry, SL_CARE_KILL, error))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!sl_registry_add_violation(office->registry, all[i].tenant, all[i].id, all[i].minute,
+                                       error)) {
+            sl_registry_rollback(office->registry);
+            return false;
+        }
+    return sl_registry_commit(office->registry, error);
+}
+
+void sl_office_flush(struct sl_office *office)
+{
+    struct sl_violation all[VIOLATIONS_AT_ONCE];
+    struct sluice_error error = { 0 };
+    size_t count = sl_people_take_violations(office->people, all, VIOLATIONS_AT_ONCE);
+    if (count == 0)
+        return;
+    bool good = write_violations(office, all, count, &error);
+    if (!good && !office->has_said_unwritten)
+        fprintf(stderr, "sluice: note: violations are counted in memory alone: %s\n", error.text);
+    office->has_said_unwritten = !good;
+    for (size_t i = 0; i < count; i++) {
+        free(all[i].tenant);
+        free(all[i].id);
+    }
+}
+
+/* What is over need not be kept; a failure is none of anybody's, and tried again. */
+static void sweep(struct sl_office *office, int64_t now_us)
+{
+    struct sluice_error error = { 0 };
+    int64_t first_day = today(now_us) - (TRUST_DAYS - 1);
+    office->swept_us = now_us;
+    sl_people_sweep(office->people, first_day);
+    if (sl_registry_revision(office->registry) == 0 ||
+        !sl_registry_begin(office->registry, SL_CARE_KILL, &error))
+        return;
+    if (sl_registry_sweep(office->registry, now_us, &error) &&
+        sl_registry_forget_days(office->registry, first_day, &error))
+        sl_registry_commit(office->registry, &error);
+    else
+        sl_registry_rollback(office->registry);
+}
+
+void sl_office_look(struct sl_office *office)
+{
+    int64_t now_us = sl_walltime_us();
+    if (sl_registry_is_changed(office->registry))
+        take_over(office);
+    sl_office_flush(office);
+    if (now_us - office->swept_us > SWEEP_US || now_us < office->swept_us)
+        sweep(office, now_us);
+}
+
+/* ---- changes ---- */
+
+/* The transaction has ended, one way or the other. */
+static void end_trial(struct sl_office *office)
+{
+    if (!office->untouched)
+        return;
+    sl_registry_close(office->registry);
+    office->registry = office->untouched;
+    office->untouched = NULL;
+}
+
+static void roll_back(struct sl_office *office)
+{
+    sl_registry_rollback(office->registry);
+    end_trial(office);
+}
+
+/* A dry run makes no database: where there is none yet, it is tried on one in memory. */
+static bool begin_trial(struct sl_office *office, const struct sl_job *job,
+                        struct sluice_error *error)
+{
+    if (!job->dry_run || sl_registry_revision(office->registry) != 0)
+        return true;
+    struct sl_registry *trial = sl_registry_open(NULL, false, error);
+    if (!trial)
+        return false;
+    office->untouched = office->registry;
+    office->registry = trial;
+    return true;
+}
+
+bool sl_change_fail(struct sl_office *office, struct sl_job *job, const struct sluice_error *error)
+{
+    roll_back(office);
+    return sl_job_refuse(job, 503, "nothing was changed: %s", error->text);
+}
+
+bool sl_change_drop(struct sl_office *office)
+{
+    roll_back(office);
+    return false;
+}
+
+bool sl_change_begin(struct sl_office *office, struct sl_job *job)
+{
+    struct sluice_error error = { 0 };
+    if (!begin_trial(office, job, &error) ||
+        !sl_registry_begin(office->registry, SL_CARE_POWER_CUT, &error)) {
+        end_trial(office);
+        return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
+    }
+    /* As of now nobody else can change it: what is in force must be what is there, or a
+     * tag would be compared with that of yesterday. */
+    if (sl_registry_rules_revision(office->registry) != office->rules_revision)
+        take_over_rules(office);
+    return true;
+}
+
+/* Are all problems those of this tenant's own rules? */
+static bool is_about_tenant(const struct sl_report *report, const char *tenant)
+{
+    char start[128];
+    int len = snprintf(start, sizeof start, "rule `%s/", tenant);
+    for (size_t i = 0; i < sl_report_kept(report); i++) {
+        const char *subject = report->problems[i].subject;
+        if (!subject || strncmp(subject, start, (size_t)len) != 0)
+            return false;
+    }
+    return true;
+}
+
+void sl_job_refuse_report(struct sl_job *job, uint32_t status, struct sl_report *report)
+{
+    struct sl_buffer *out = &job->out;
+    size_t count = sl_report_kept(report);
+    if (job->tenant && !is_about_tenant(report, job->tenant)) {
+        sl_job_refuse(job, status, "it does not go together with other rules");
+        return;
+    }
+    sl_job_refuse(job, status, "%s",
+                  count == 1 ? report->problems[0].text
+                             : "there are several problems; see `errors`");
+    out->len--; /* the brace */
+    sl_buffer_add(out, SL_TEXT(", \"errors\": ["));
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_problem *problem = &report->problems[i];
+        sl_buffer_add(out, i ? SL_TEXT(", {\"subject\": ") : SL_TEXT("{\"subject\": "));
+        sl_json_print_string(out, sl_text(problem->subject ? problem->subject : report->file));
+        sl_buffer_add(out, SL_TEXT(", \"line\": "));
+        sl_buffer_add_i64(out, problem->mark.line);
+        sl_buffer_add(out, SL_TEXT(", \"column\": "));
+        sl_buffer_add_i64(out, problem->mark.column);
+        sl_buffer_add(out, SL_TEXT(", \"detail\": "));
+        sl_json_print_string(out, sl_text(problem->text));
+        sl_buffer_add(out, SL_TEXT("}"));
+    }
+    sl_buffer_add(out, SL_TEXT("]}"));
+}
+
+const struct sl_tenant *sl_office_tenant(struct sl_office *office, struct sl_job *job,
+                                         const char *name)
+{
+    struct sluice_error error = { 0 };
+    struct sl_tenant *tenants;
+    size_t count;
+    if (!sl_registry_tenants(office->registry, &job->arena, &tenants, &count, &error))
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(tenants[i].name, name) == 0)
+            return &tenants[i];
+    return NULL;
+}
+
+struct sl_ruleset *sl_change_compose(struct sl_office *office, struct sl_job *job, uint32_t status)
+{
+    struct sl_report report = { .file = office->config->rules_path };
+    struct sl_ruleset *rules = sl_office_compose(office, text_of(office), &report);
+    if (!rules) {
+        roll_back(office);
+        sl_job_refuse_report(job, status, &report);
+    }
+    sl_report_release(&report);
+    return rules;
+}
+
+bool sl_change_end(struct sl_office *office, struct sl_job *job, struct sl_ruleset *rules)
+{
+    struct sluice_error error = { 0 };
+    struct sl_edition *edition = NULL;
+    if (job->dry_run) {
+        roll_back(office);
+        sl_ruleset_free(rules);
+        return true;
+    }
+    if (rules) {
+        /* Made before the commit: what is on disk can then be in force too. */
+        edition = sl_office_edition(office, rules, sl_files_keep(office->server->edition->files));
+        if (!edition) {
+            roll_back(office);
+            return sl_job_refuse(job, 503, "nothing was changed: out of memory");
+        }
+    }
+    if (!sl_registry_commit(office->registry, &error)) {
+        sl_edition_drop(edition);
+        return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
+    }
+    if (edition)
+        sl_office_publish(office, edition);
+    return true;
+}
+
+/* ---- jobs ---- */
+
+static bool takes_body(const struct sl_job *job)
+{
+    if (sl_job_is(job, "DELETE"))
+        return job->route->run == sl_run_exemptions;
+    return !sl_job_is(job, "GET") && job->route->run != sl_run_reload;
+}
+
+void sl_office_run(struct sl_office *office, struct sl_job *job)
+{
+    struct sl_worker *worker = job->worker;
+    job->status = 200;
+    if (job->body.at && !takes_body(job))
+        sl_job_refuse(job, 422, "this call takes no body; leave it out");
+    else
+        job->route->run(office, job);
+    sl_jobs_add(&worker->answers, job, SIZE_MAX);
+    sl_worker_wake(worker);
+}
