@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cmd/load.h"
 #include "registry/path.h"
+#include "registry/people_fill.h"
 
 /* The files as one: NULL after saying why. */
 static struct sl_ruleset *compose(const char *rules_file, struct sl_registry *registry)
@@ -27,32 +28,6 @@ static struct sl_ruleset *compose(const char *rules_file, struct sl_registry *re
     return rules;
 }
 
-static void take_record(void *about, const struct sl_user_record *record)
-{
-    sl_people_put(about, record);
-}
-
-static void take_day(void *about, const struct sl_user_day *day)
-{
-    sl_people_put_day(about, day);
-}
-
-static bool load_exempt(struct sl_registry *registry, struct sl_people *people,
-                        struct sluice_error *error)
-{
-    struct sl_arena scratch = { 0 };
-    struct sl_exemption *all;
-    size_t count, users = 0;
-    bool good = sl_registry_exemptions(registry, sl_walltime_us(), &scratch, &all, &count, error);
-    for (size_t i = 0; good && i < count; i++)
-        if (all[i].kind == SL_EXEMPT_USER)
-            all[users++] = all[i];
-    if (good)
-        sl_people_set_exempt(people, all, users);
-    sl_arena_release(&scratch);
-    return good;
-}
-
 /* NULL after saying why. */
 static struct sl_people *load_people(struct sl_registry *registry,
                                      const struct sl_settings *settings)
@@ -62,12 +37,8 @@ static struct sl_people *load_people(struct sl_registry *registry,
         .hash_identifiers = settings->hash_identifiers,
         .ids_are_digests = settings->identity.user_id_sha256_email_ip,
     });
-    const struct sl_user_visitor visitor = { .record = take_record,
-                                             .day = take_day,
-                                             .about = people };
-    int64_t first_day = sl_walltime_us() / INT64_C(86400000000) - 29;
-    if (people && sl_registry_visit_users(registry, 0, first_day, &visitor, &error) &&
-        load_exempt(registry, people, &error))
+    uint64_t revision = 0;
+    if (people && sl_people_fill(people, registry, sl_walltime_us(), &revision, &error))
         return people;
     fprintf(stderr, "sluice: %s\n", error.text);
     if (people)

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/hash.h"
 #include "wire/json_decision.h"
 
 /* ---- reading ---- */
@@ -182,4 +183,18 @@ void sl_print_dry_run(struct sl_job *job)
 const char *sl_job_etag(struct sl_job *job, char kind, uint64_t number)
 {
     return sl_arena_print(&job->arena, "\"%c%" PRIx64 "\"", kind, number);
+}
+
+const char *sl_origin_etag(struct sl_job *job, struct sl_origin origin)
+{
+    if (origin.revision)
+        return sl_job_etag(job, 'r', origin.revision);
+    return sl_job_etag(job, 'f', sl_hash64(sl_text(origin.json), 0));
+}
+
+void sl_print_origin(struct sl_job *job, struct sl_origin origin)
+{
+    sl_print_text(&job->out, "source", origin.revision ? "api" : "file");
+    sl_print_text(&job->out, "replaces", origin.replaces_files ? "file" : NULL);
+    sl_print_text(&job->out, "etag", sl_origin_etag(job, origin));
 }

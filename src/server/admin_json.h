@@ -43,6 +43,15 @@ void sl_print_dry_run(struct sl_job *job);
 /* A name for tenants and rules: 1 to 64 letters, digits, `.`, `_`, `-`. */
 bool sl_is_plain_name(struct sluice_text name);
 
+/* Where a rule or a tier comes from. */
+struct sl_origin {
+    uint64_t revision; /* 0: the file */
+    bool replaces_files;
+    const char *json;
+};
+const char *sl_origin_etag(struct sl_job *job, struct sl_origin origin);
+void sl_print_origin(struct sl_job *job, struct sl_origin origin); /* source, replaces, etag */
+
 /* "r12", in quotes, in the job's memory. */
 const char *sl_job_etag(struct sl_job *job, char kind, uint64_t number);
 

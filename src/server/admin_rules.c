@@ -43,11 +43,14 @@ static bool is_visible(const struct sl_job *job, const struct sl_rule *rule)
 
 /* ---- printing ---- */
 
+static struct sl_origin origin_of(const struct sl_rule *rule)
+{
+    return (struct sl_origin){ rule->revision, rule->replaces_files, rule->json };
+}
+
 static const char *etag_of(struct sl_job *job, const struct sl_rule *rule)
 {
-    if (rule->revision)
-        return sl_job_etag(job, 'r', rule->revision);
-    return sl_job_etag(job, 'f', sl_hash64(sl_text(rule->json), 0));
+    return sl_origin_etag(job, origin_of(rule));
 }
 
 static const char *short_name(const struct sl_rule *rule)
@@ -56,21 +59,20 @@ static const char *short_name(const struct sl_rule *rule)
 }
 
 /* Its members, the closing brace to come. */
-static void print_members(struct sl_buffer *out, struct sl_job *job, const struct sl_rule *rule)
+static void print_members(struct sl_job *job, const struct sl_rule *rule)
 {
+    struct sl_buffer *out = &job->out;
     sl_buffer_add(out, SL_TEXT("{"));
     sl_print_text(out, "name", short_name(rule));
     sl_print_text(out, "tenant", rule->tenant);
-    sl_print_text(out, "source", rule->revision ? "api" : "file");
-    sl_print_text(out, "replaces", rule->replaces_files ? "file" : NULL);
-    sl_print_text(out, "etag", etag_of(job, rule));
+    sl_print_origin(job, origin_of(rule));
     sl_print_raw(out, "rule", rule->json);
 }
 
-static void print_rule(struct sl_buffer *out, struct sl_job *job, const struct sl_rule *rule)
+static void print_rule(struct sl_job *job, const struct sl_rule *rule)
 {
-    print_members(out, job, rule);
-    sl_buffer_add(out, SL_TEXT("}"));
+    print_members(job, rule);
+    sl_buffer_add(&job->out, SL_TEXT("}"));
 }
 
 static void print_list(struct sl_office *office, struct sl_job *job, const char *tenant)
@@ -90,7 +92,7 @@ static void print_list(struct sl_office *office, struct sl_job *job, const char 
         if (!is_first)
             sl_buffer_add(out, SL_TEXT(", "));
         is_first = false;
-        print_rule(out, job, rule);
+        print_rule(job, rule);
     }
     sl_buffer_add(out, SL_TEXT("]"));
     if (!job->tenant && !tenant) {
@@ -187,7 +189,7 @@ static void print_put(struct sl_office *office, struct sl_job *job, const struct
     job->status = old || job->dry_run ? 200 : 201;
     job->would = old ? "replace" : "create";
     job->etag = job->dry_run ? NULL : etag_of(job, new);
-    print_members(out, job, new);
+    print_members(job, new);
     sl_print_text(out, "counts", counts_of(old, new));
     if (job->tenant) /* a warning names rules, and they may be anybody's */
         sl_print_raw(out, "warnings", "[]");
@@ -279,7 +281,7 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
     sl_print_bool(&job->out, "hidden", strcmp(job->would, "hide") == 0);
     sl_print_name(&job->out, "now");
     if (now)
-        print_rule(&job->out, job, now);
+        print_rule(job, now);
     else
         sl_buffer_add(&job->out, SL_TEXT("null"));
     sl_print_dry_run(job);
@@ -309,7 +311,7 @@ static void get_rule(struct sl_office *office, struct sl_job *job, const char *t
         return;
     }
     job->etag = etag_of(job, rule);
-    print_rule(&job->out, job, rule);
+    print_rule(job, rule);
 }
 
 static void run_one(struct sl_office *office, struct sl_job *job, const char *tenant,

@@ -9,28 +9,30 @@ static const struct sl_tier *find(const struct sl_ruleset *rules, const char *na
     return number < 0 ? NULL : &rules->tiers[number];
 }
 
+static struct sl_origin origin_of(const struct sl_tier *tier)
+{
+    return (struct sl_origin){ tier->revision, tier->replaces_files, tier->json };
+}
+
 static const char *etag_of(struct sl_job *job, const struct sl_tier *tier)
 {
-    if (tier->revision)
-        return sl_job_etag(job, 'r', tier->revision);
-    return sl_job_etag(job, 'f', sl_hash64(sl_text(tier->json), 0));
+    return sl_origin_etag(job, origin_of(tier));
 }
 
 /* Its members, the closing brace to come. */
-static void print_members(struct sl_buffer *out, struct sl_job *job, const struct sl_tier *tier)
+static void print_members(struct sl_job *job, const struct sl_tier *tier)
 {
+    struct sl_buffer *out = &job->out;
     sl_buffer_add(out, SL_TEXT("{"));
     sl_print_text(out, "name", sl_arena_copy(&job->arena, tier->name));
-    sl_print_text(out, "source", tier->revision ? "api" : "file");
-    sl_print_text(out, "replaces", tier->replaces_files ? "file" : NULL);
-    sl_print_text(out, "etag", etag_of(job, tier));
+    sl_print_origin(job, origin_of(tier));
     sl_print_raw(out, "tier", tier->json);
 }
 
-static void print_tier(struct sl_buffer *out, struct sl_job *job, const struct sl_tier *tier)
+static void print_tier(struct sl_job *job, const struct sl_tier *tier)
 {
-    print_members(out, job, tier);
-    sl_buffer_add(out, SL_TEXT("}"));
+    print_members(job, tier);
+    sl_buffer_add(&job->out, SL_TEXT("}"));
 }
 
 void sl_run_tiers(struct sl_office *office, struct sl_job *job)
@@ -42,7 +44,7 @@ void sl_run_tiers(struct sl_office *office, struct sl_job *job)
     sl_buffer_add(out, SL_TEXT("{\"tiers\": ["));
     for (size_t i = 0; i < rules->tier_count; i++) {
         sl_buffer_add(out, i ? SL_TEXT(", ") : SL_TEXT(""));
-        print_tier(out, job, &rules->tiers[i]);
+        print_tier(job, &rules->tiers[i]);
     }
     sl_buffer_add(out, SL_TEXT("], \"hidden\": ["));
     for (size_t i = 0; i < rules->hidden_tier_count; i++) {
@@ -69,7 +71,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const char *na
     job->status = old || job->dry_run ? 200 : 201;
     job->would = old ? "replace" : "create";
     job->etag = job->dry_run ? NULL : etag_of(job, new);
-    print_members(&job->out, job, new);
+    print_members(job, new);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     return sl_change_end(office, job, rules);
@@ -141,7 +143,7 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
     sl_print_bool(&job->out, "hidden", hides);
     sl_print_name(&job->out, "now");
     if (now)
-        print_tier(&job->out, job, now);
+        print_tier(job, now);
     else
         sl_buffer_add(&job->out, SL_TEXT("null"));
     sl_print_dry_run(job);
@@ -166,7 +168,7 @@ static void get_tier(struct sl_office *office, struct sl_job *job, const char *n
         return;
     }
     job->etag = etag_of(job, tier);
-    print_tier(&job->out, job, tier);
+    print_tier(job, tier);
 }
 
 void sl_run_tier(struct sl_office *office, struct sl_job *job)

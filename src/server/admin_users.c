@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "limiter/own.h"
 #include "registry/limits.h"
+#include "registry/people_fill.h"
 #include "rules/tree_json.h"
 #include "server/admin_json.h"
 
@@ -362,7 +363,7 @@ static bool read_outcome(struct sl_office *office, struct sl_job *job, const jso
     *out = (struct sl_user_day){
         .tenant = tenant,
         .id = sl_people_id(office->people, sl_text(user), &job->arena),
-        .day = sl_walltime_us() / DAY_US,
+        .day = sl_day_of(sl_walltime_us()),
         .calls = 1,
         .successes = json_is_true(success),
         .last_minute = -1,

@@ -9,17 +9,13 @@
 
 #include "base/clock.h"
 #include "registry/path.h"
+#include "registry/people_fill.h"
 #include "server/route.h"
 #include "wire/json_decision.h"
 
-enum { DAY_US_S = 86400, VIOLATIONS_AT_ONCE = 1024, TRUST_DAYS = 30 };
+enum { VIOLATIONS_AT_ONCE = 1024 };
 #define SECOND_US INT64_C(1000000)
 #define SWEEP_US  (3600 * SECOND_US)
-
-static int64_t today(int64_t now_us)
-{
-    return now_us / SECOND_US / DAY_US_S;
-}
 
 /* ---- opening ---- */
 
@@ -168,60 +164,10 @@ static void take_over(struct sl_office *office)
 
 /* ---- people ---- */
 
-/* Who was dropped cannot be told any more: nobody is known, and everybody follows. */
-static void take_afresh(void *about)
-{
-    sl_people_clear(about);
-}
-
-static void take_record(void *about, const struct sl_user_record *record)
-{
-    sl_people_put(about, record);
-}
-
-static void take_day(void *about, const struct sl_user_day *day)
-{
-    sl_people_put_day(about, day);
-}
-
-static void take_gone(void *about, const char *tenant, const char *id)
-{
-    sl_people_drop(about, tenant, id);
-}
-
-static bool refresh_exempt(struct sl_office *office, struct sluice_error *error)
-{
-    struct sl_arena scratch = { 0 };
-    struct sl_exemption *all;
-    size_t count, users = 0;
-    bool good =
-        sl_registry_exemptions(office->registry, sl_walltime_us(), &scratch, &all, &count, error);
-    for (size_t i = 0; good && i < count; i++)
-        if (all[i].kind == SL_EXEMPT_USER)
-            all[users++] = all[i];
-    if (good)
-        sl_people_set_exempt(office->people, all, users);
-    sl_arena_release(&scratch);
-    return good;
-}
-
 bool sl_office_refresh_people(struct sl_office *office, struct sluice_error *error)
 {
-    const struct sl_user_visitor visitor = {
-        .afresh = take_afresh,
-        .gone = take_gone,
-        .record = take_record,
-        .day = take_day,
-        .about = office->people,
-    };
-    uint64_t revision = sl_registry_revision(office->registry);
-    int64_t first_day = today(sl_walltime_us()) - (TRUST_DAYS - 1);
-    if (!sl_registry_visit_users(office->registry, office->people_revision, first_day, &visitor,
-                                 error) ||
-        !refresh_exempt(office, error))
-        return false;
-    office->people_revision = revision;
-    return true;
+    return sl_people_fill(office->people, office->registry, sl_walltime_us(),
+                          &office->people_revision, error);
 }
 
 static bool write_violations(struct sl_office *office, const struct sl_violation *all, size_t count,
@@ -259,7 +205,7 @@ void sl_office_flush(struct sl_office *office)
 static void sweep(struct sl_office *office, int64_t now_us)
 {
     struct sluice_error error = { 0 };
-    int64_t first_day = today(now_us) - (TRUST_DAYS - 1);
+    int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
     office->swept_us = now_us;
     sl_people_sweep(office->people, first_day);
     if (sl_registry_revision(office->registry) == 0 ||
