@@ -167,7 +167,8 @@ test:                         ## install, build and run everything; ends with N 
 	@tools/deps build test
 	@$(MAKE) --no-print-directory $(JOBS) all test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(ASAN) test-binaries
-	@$(MAKE) --no-print-directory $(JOBS) $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice
+	@$(MAKE) --no-print-directory $(JOBS) $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice \
+	    $(BUILD)/tsan/unit/registry/test_people_threads
 	@BUILD=$(BUILD) $(PYTHON) tests/run
 
 asan:                         ## only the sanitized build and its tests
