@@ -7,7 +7,8 @@ import pytest
 
 from program import ROOT, SLUICE, TIMEOUT_S, run
 
-COMMANDS = ("serve", "check", "replay", "lint", "table", "bench")
+COMMANDS = ("serve", "check", "replay", "lint", "table", "bench",
+            "rules", "tier", "exempt", "user", "tenant", "reset", "reload")
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("help",)])
