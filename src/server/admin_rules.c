@@ -75,13 +75,26 @@ static void print_rule(struct sl_job *job, const struct sl_rule *rule)
     sl_buffer_add(&job->out, SL_TEXT("}"));
 }
 
+/* Of the last change; to a tenant, of what it sees: the rest is not its business. */
+static uint64_t revision_of(struct sl_office *office, const struct sl_job *job)
+{
+    const struct sl_ruleset *rules = sl_office_rules(office);
+    uint64_t last = 0;
+    if (!job->tenant)
+        return sl_registry_revision(office->registry);
+    for (size_t i = 0; i < rules->rule_count; i++)
+        if (is_visible(job, &rules->rules[i]) && rules->rules[i].revision > last)
+            last = rules->rules[i].revision;
+    return last;
+}
+
 static void print_list(struct sl_office *office, struct sl_job *job, const char *tenant)
 {
     const struct sl_ruleset *rules = sl_office_rules(office);
     struct sl_buffer *out = &job->out;
     bool is_first = true;
     sl_buffer_add(out, SL_TEXT("{"));
-    sl_print_i64(out, "revision", (int64_t)sl_registry_revision(office->registry));
+    sl_print_i64(out, "revision", (int64_t)revision_of(office, job));
     sl_print_name(out, "rules");
     sl_buffer_add(out, SL_TEXT("["));
     for (size_t i = 0; i < rules->rule_count; i++) {

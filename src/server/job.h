@@ -64,8 +64,9 @@ void sl_jobs_release(struct sl_jobs *jobs);
 
 void sl_job_free(struct sl_job *job);
 
-/* Writes the answers that have come back to this worker, on its thread. route_admin.c */
-void sl_jobs_answer(struct sl_worker *worker);
+/* Writes these answers, which have come back to this worker, on its thread, and frees them.
+ * route_admin.c */
+void sl_jobs_answer(struct sl_worker *worker, struct sl_job *answers);
 
 /* ---- for who runs it ---- */
 

@@ -84,9 +84,9 @@ static bool is_farewell(const struct sl_round *round, const struct sl_call *call
         return false;
     const struct sl_call *next = call + 1, *end = round->calls + round->call_count;
     const struct sl_conn *conn = call->conn;
-    /* A full buffer: more may lie in the kernel. */
+    /* A full buffer: more may lie in the kernel. None: it was given back while it was parked. */
     return (next >= end || next->conn != conn) && conn->in_start == conn->in_end &&
-           conn->in_end < conn->in_room;
+           (!conn->in || conn->in_end < conn->in_room);
 }
 
 void sl_reply_print(struct sl_round *round, struct sl_call *call,

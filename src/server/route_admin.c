@@ -139,11 +139,11 @@ static void reply(struct sl_round *round, struct sl_call *call)
                                               .etag = job->etag });
 }
 
-void sl_jobs_answer(struct sl_worker *worker)
+void sl_jobs_answer(struct sl_worker *worker, struct sl_job *answers)
 {
     struct sl_round *round = &worker->round;
     struct sl_job *next;
-    for (struct sl_job *job = sl_jobs_take(&worker->answers); job; job = next) {
+    for (struct sl_job *job = answers; job; job = next) {
         struct sl_conn *conn = job->conn;
         next = job->next;
         if (conn) {

@@ -190,13 +190,16 @@ static void drain(struct sl_worker *worker)
 static void on_wake(uv_async_t *wake)
 {
     struct sl_worker *worker = wake->data;
+    /* Answers first, then the edition: whoever is told that something was changed, and asks
+     * right behind that, must not be answered by what was before. */
+    struct sl_job *answers = sl_jobs_take(&worker->answers);
     struct sl_edition *next = atomic_exchange(&worker->next, NULL);
     if (next)
         adopt(worker, next);
     if (!worker->is_draining && atomic_load(&worker->server->is_draining))
         drain(worker);
     sl_door_take_in(worker);
-    sl_jobs_answer(worker);
+    sl_jobs_answer(worker, answers);
 }
 
 /* Closes what keeps the loop alive, once nobody is left. */
