@@ -145,7 +145,8 @@ $(BUILD)/explore: $(wildcard tests/stress/*.c) $(CORE) | $(BUILD)/.deps-test
 	    -Wl,--wrap=clock_gettime,--wrap=sched_yield -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
 # The fuzz targets with a plain main: every file of the corpus, once.
-$(BUILD)/corpus/%: tests/fuzz/fuzz_%.c tests/fuzz/corpus_main.c $(CORE) | $(BUILD)/.deps-test
+$(BUILD)/corpus/%: tests/fuzz/fuzz_%.c tests/fuzz/corpus_main.c $(CORE) \
+                   $(wildcard tests/fuzz/*.h tests/unit/server/*.h) | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER) $(TESTLIBS)

@@ -241,9 +241,13 @@ static bool is_files(struct sl_office *office, struct sl_job *job,
 {
     struct sl_exemption *all;
     size_t count = list_file(office, job, &all);
-    for (size_t i = 0; i < count; i++)
-        if (all[i].kind == exemption->kind && strcmp(all[i].value, exemption->value) == 0)
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].kind != exemption->kind)
+            continue;
+        const char *value = canonical(office, job, all[i].kind, all[i].value);
+        if (value && strcmp(value, exemption->value) == 0)
             return true;
+    }
     return false;
 }
 

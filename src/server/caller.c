@@ -247,10 +247,10 @@ static bool take_admin(struct sl_message *message, struct sluice_text token, str
         return false;
     enum sl_role role = role_of(message, token);
     out->is_admin = role == SL_ROLE_ADMIN;
-    if (role == SL_ROLE_READER)
-        return refuse(message, 403, "That token may only look; this call takes something.");
     if (out->is_admin || (!files->keyset && !out->mapping->api_keys_required))
         return true;
+    if (role == SL_ROLE_READER)
+        return refuse(message, 403, "That token may only look; this call takes something.");
     return sl_attempts_count(message, SL_ATTEMPT_CREDENTIALS) &&
            refuse_wrong(message, "That token is neither the admin's nor a JSON Web Token.");
 }

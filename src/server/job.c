@@ -192,13 +192,13 @@ bool sl_job_check_query(struct sl_job *job, const char *const *names)
 
 /* ---- conditions ---- */
 
-/* Is the tag in a list such as `"a", W/"b"`? Strong comparison: what is weak never is. */
-static bool lists_tag(struct sluice_text list, const char *etag)
+/* Is the tag in a list such as `"a", W/"b"`? Compared strongly, what is weak never is. */
+static bool lists_tag(struct sluice_text list, const char *etag, bool weakly)
 {
     size_t len = strlen(etag);
     for (size_t i = 0; i + len <= list.len; i++) {
-        bool starts =
-            i == 0 || list.at[i - 1] == ' ' || list.at[i - 1] == ',' || list.at[i - 1] == '\t';
+        bool starts = i == 0 || list.at[i - 1] == ' ' || list.at[i - 1] == ',' ||
+                      list.at[i - 1] == '\t' || (weakly && list.at[i - 1] == '/');
         if (starts && memcmp(list.at + i, etag, len) == 0)
             return true;
     }
@@ -210,12 +210,12 @@ bool sl_job_check_match(struct sl_job *job, const char *etag)
     struct sluice_text match = job->if_match, none = job->if_none_match;
     if (match.at && !etag)
         return sl_job_refuse(job, 412, "there is nothing of that name (`If-Match`)");
-    if (match.at && !sl_text_is(match, "*") && !lists_tag(match, etag))
+    if (match.at && !sl_text_is(match, "*") && !lists_tag(match, etag, false))
         return sl_job_refuse(job, 412,
                              "it was changed meanwhile (`If-Match`): it is %s now; look at it "
                              "again, then change it",
                              etag);
-    if (none.at && etag && (sl_text_is(none, "*") || lists_tag(none, etag)))
+    if (none.at && etag && (sl_text_is(none, "*") || lists_tag(none, etag, true)))
         return sl_job_refuse(job, 412, "it is there already (`If-None-Match`), as %s", etag);
     return true;
 }

@@ -184,13 +184,14 @@ static bool write_violations(struct sl_office *office, const struct sl_violation
     return sl_registry_commit(office->registry, error);
 }
 
-void sl_office_flush(struct sl_office *office)
+/* False: there are none. */
+static bool flush_some(struct sl_office *office)
 {
     struct sl_violation all[VIOLATIONS_AT_ONCE];
     struct sluice_error error = { 0 };
     size_t count = sl_people_take_violations(office->people, all, VIOLATIONS_AT_ONCE);
     if (count == 0)
-        return;
+        return false;
     bool good = write_violations(office, all, count, &error);
     if (!good && !office->has_said_unwritten)
         fprintf(stderr, "sluice: note: violations are counted in memory alone: %s\n", error.text);
@@ -199,6 +200,14 @@ void sl_office_flush(struct sl_office *office)
         free(all[i].tenant);
         free(all[i].id);
     }
+    return true;
+}
+
+/* As many as can wait, and no more: decisions go on meanwhile. */
+void sl_office_flush(struct sl_office *office)
+{
+    for (int i = 0; i < SL_VIOLATIONS_WAITING_MAX / VIOLATIONS_AT_ONCE && flush_some(office); i++)
+        ;
 }
 
 /* What is over need not be kept; a failure is none of anybody's, and tried again. */
@@ -250,7 +259,9 @@ static void roll_back(struct sl_office *office)
 static bool begin_trial(struct sl_office *office, const struct sl_job *job,
                         struct sluice_error *error)
 {
-    if (!job->dry_run || sl_registry_revision(office->registry) != 0)
+    /* A revision of 0 is also that of a database that cannot be read any more. */
+    bool had_one = office->rules_revision || office->people_revision;
+    if (!job->dry_run || had_one || sl_registry_revision(office->registry) != 0)
         return true;
     struct sl_registry *trial = sl_registry_open(NULL, false, error);
     if (!trial)

@@ -45,6 +45,15 @@ static struct sluice_text field(struct sl_job *job, const struct sl_http_head *h
     return (struct sluice_text){ 0 };
 }
 
+/* Lists in several lines are legal and nobody writes them: half of one is not to be heeded. */
+static bool is_once(const struct sl_http_head *head, struct sluice_text lower)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < head->field_count; i++)
+        count += sl_http_name_is(head->fields[i].name, lower);
+    return count <= 1;
+}
+
 static bool take_parts(struct sl_job *job, struct sluice_text path)
 {
     struct sluice_text parts[SL_JOB_PARTS_MAX] = { { 0 } };
@@ -100,6 +109,11 @@ void sl_call_admin(struct sl_message *message)
     /* What a page of another site can make a browser send without asking has another type. */
     if (message->body_len && !message->head->known[SL_HTTP_CONTENT_TYPE].at) {
         sl_message_refuse(message, 415, wants_json);
+        return;
+    }
+    if (!is_once(message->head, SL_TEXT("if-match")) ||
+        !is_once(message->head, SL_TEXT("if-none-match"))) {
+        sl_message_refuse(message, 400, "`If-Match` or `If-None-Match` is there twice; send one.");
         return;
     }
     struct sl_job *job = make_job(message);

@@ -1,0 +1,103 @@
+/* The main thread's desk beside a stage, without its loop: jobs that wait are run when
+ * somebody waits for their answers, one after the other, on a registry in memory.
+ *
+ * No test library is needed: a fuzz target stands on it too. */
+#ifndef TEST_SERVER_OFFICE_ON_STAGE_H
+#define TEST_SERVER_OFFICE_ON_STAGE_H
+
+#include "server/office.h"
+#include "unit/server/stage.h"
+
+struct desk {
+    struct sl_office office;
+    struct sl_serve_config config;
+    bool is_away;      /* nobody is there: jobs wait */
+    size_t done;       /* jobs that were run, */
+    size_t changing;   /* of these other than GET */
+    size_t reloads;    /* that were asked for */
+    bool fails_reload; /* with a problem of its own */
+};
+
+static inline bool desk_work(struct stage *stage)
+{
+    struct desk *desk = stage->about;
+    struct sl_job *job = desk->is_away ? NULL : sl_jobs_take(&stage->server.jobs), *next;
+    bool is_something = job;
+    for (; job; job = next, desk->done++) {
+        next = job->next;
+        desk->changing += !sl_job_is(job, "GET");
+        sl_office_run(&desk->office, job);
+    }
+    return is_something;
+}
+
+static inline bool desk_reload(void *about, struct sl_report *report)
+{
+    struct desk *desk = about;
+    desk->reloads++;
+    if (desk->fails_reload)
+        sl_report_error(report, (struct sl_mark){ 3, 5 }, "this file is not right");
+    return !desk->fails_reload;
+}
+
+/* Everything as it is composed of the stage's rules and the registry. */
+static inline void desk_compose(struct desk *desk, struct stage *stage)
+{
+    struct sl_office *office = &desk->office;
+    struct sl_report report = { .file = desk->config.rules_path };
+    struct sluice_text text = { office->text.at, office->text.len };
+    struct sl_ruleset *rules = sl_office_compose(office, text, &report);
+    sl_report_release(&report);
+    SL_CHECK(rules != NULL);
+    struct sl_edition *edition =
+        sl_office_edition(office, rules, sl_files_keep(stage->server.edition->files));
+    SL_CHECK(edition != NULL);
+    sl_office_publish(office, edition);
+    for (size_t i = 0; i < stage->server.worker_count; i++)
+        stage_wakes(&stage->workers[i]);
+}
+
+/* Room for so many users, which takes less time to make. */
+static inline void desk_keep_few(struct desk *desk, size_t users_max)
+{
+    struct sl_office *office = &desk->office;
+    const struct sl_settings *settings = &office->server->edition->rules->settings;
+    struct sluice_error error = { 0 };
+    sl_people_close(office->people);
+    office->people = sl_people_open(&(struct sl_people_config){
+        .most = users_max, .hash_identifiers = settings->hash_identifiers });
+    SL_CHECK(office->people != NULL);
+    office->people_revision = 0;
+    SL_CHECK(sl_office_refresh_people(office, &error));
+}
+
+/* Of a stage that was opened with these rules. `database` in them says where the registry
+ * is; otherwise in memory. users_max 0: as many as there may be. */
+static inline void desk_open(struct desk *desk, struct stage *stage, const char *yaml,
+                             size_t users_max)
+{
+    struct sl_office *office = &desk->office;
+    *desk = (struct desk){ .config = { .rules_path = "rules.yaml" } };
+    office->server = &stage->server;
+    office->config = &desk->config;
+    office->hasher = sl_sha256_new();
+    office->reload = desk_reload;
+    office->about = desk;
+    office->text = sl_buffer(1 << 20);
+    sl_buffer_add(&office->text, sl_text(yaml));
+    SL_CHECK(office->hasher && !office->text.failed);
+    SL_CHECK(sl_office_open(office, &stage->server.edition->rules->settings));
+    if (users_max)
+        desk_keep_few(desk, users_max);
+    desk_compose(desk, stage);
+    stage->about = desk;
+    stage->work = desk_work;
+}
+
+/* Behind stage_close: editions know the office's people. */
+static inline void desk_close(struct desk *desk)
+{
+    sl_office_close(&desk->office);
+}
+
+#endif

@@ -1,0 +1,322 @@
+/* The main thread's desk: rules composed of the file and the registry, editions made of
+ * them, people, and problems as they are told. */
+#include "base/clock.h"
+#include "unit/server/captured.h"
+#include "unit/server/known_callers.h"
+
+static const char yaml[] = "tiers: { pro: { scale: 10 } }\n"
+                           "rules: [{ name: api, per: user, limit: 2/1h }]\n";
+static const char in_a_file[] = "database: $/sluice.db\n"
+                                "tiers: { pro: { scale: 10 } }\n"
+                                "rules: [{ name: api, per: user, limit: 2/1h }]\n";
+
+static struct sluice_error error;
+
+#define DONE(call)                                                                                 \
+    do {                                                                                           \
+        if (!(call))                                                                               \
+            fail_msg("%s: %s", #call, error.text);                                                 \
+    } while (0)
+
+static struct sl_registry *registry(void)
+{
+    return desk.office.registry;
+}
+
+static void put_rule(const char *tenant, const char *name, const char *json)
+{
+    DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
+    DONE(sl_registry_put_rule(registry(), tenant, name, json, &error));
+    DONE(sl_registry_commit(registry(), &error));
+}
+
+/* The names of the rules, of what is composed now; or of the first problem. */
+static const char *composed(const char *text)
+{
+    static char out[512];
+    struct sl_report report = { .file = "rules.yaml" };
+    struct sl_ruleset *rules = sl_office_compose(&desk.office, sl_text(text), &report);
+    size_t len = 0;
+    out[0] = 0;
+    assert_int_equal(rules == NULL, report.errors > 0);
+    if (!rules)
+        snprintf(out, sizeof out, "%s: %s",
+                 report.problems[0].subject ? report.problems[0].subject : "",
+                 report.problems[0].text);
+    for (size_t i = 0; rules && i < rules->rule_count; i++)
+        len +=
+            (size_t)snprintf(out + len, sizeof out - len, i ? " %s" : "%s", rules->rules[i].name);
+    if (rules)
+        sl_ruleset_free(rules);
+    sl_report_release(&report);
+    return out;
+}
+
+/* ---- composing ---- */
+
+static void rules_are_those_of_the_text_with_the_registrys_on_top(void **unused)
+{
+    (void)unused;
+    assert_string_equal(composed(yaml), "api");
+    put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\"}");
+    assert_string_equal(composed(yaml), "api more");
+    assert_string_equal(composed("rules: []\n"), "more");
+    put_rule(NULL, "api", NULL); /* hidden */
+    assert_string_equal(composed(yaml), "more");
+}
+
+static void what_does_not_go_together_is_a_problem_that_names_its_subject(void **unused)
+{
+    (void)unused;
+    assert_non_null(strstr(composed("rules: 7\n"), "rules"));
+    put_rule(NULL, "more",
+             "{\"per\": \"ip\", \"limit\": \"1/1s\", \"tiers\": {\"pro\": {\"capacity\": 5}}}");
+    assert_string_equal(composed(yaml), "api more");
+    assert_non_null(strstr(composed("rules: []\n"), "rule `more`: "));
+}
+
+static void the_command_lines_address_goes_before_the_files(void **unused)
+{
+    (void)unused;
+    struct sl_report report = { .file = "rules.yaml" };
+    struct sluice_text text = SL_TEXT("listen: { http: '127.0.0.1:1' }\nrules: []\n");
+    desk.config.http = "127.0.0.1:2";
+    struct sl_ruleset *rules = sl_office_compose(&desk.office, text, &report);
+    assert_string_equal(rules->settings.http.address, "127.0.0.1:2");
+    sl_ruleset_free(rules);
+    desk.config.http = NULL;
+    rules = sl_office_compose(&desk.office, text, &report);
+    assert_string_equal(rules->settings.http.address, "127.0.0.1:1");
+    sl_ruleset_free(rules);
+    sl_report_release(&report);
+}
+
+/* Starting from the file alone would take away an operator's limits silently. */
+static void a_registry_that_cannot_be_read_is_a_problem_and_not_an_empty_one(void **unused)
+{
+    (void)unused;
+    put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\"}");
+    assert_string_equal(composed(yaml), "api more");
+    assert_int_equal(unlink(in_folder("sluice.db")), 0);
+    assert_non_null(strstr(composed(yaml), "sluice.db"));
+}
+
+/* ---- editions ---- */
+
+static void an_edition_has_the_tenants_keys_as_the_registry_has_them(void **unused)
+{
+    (void)unused;
+    bool is_new;
+    struct sl_tenant_key key = { .tenant = "acme", .digest = digest_of("sk_acme") };
+    assert_false(sl_keyring_has_tenants(stage.workers[0].edition->keyring));
+    DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
+    DONE(sl_registry_put_tenant(registry(), "acme", "pro", &is_new, &error));
+    DONE(sl_registry_put_key(registry(), &key, &is_new, &error));
+    DONE(sl_registry_commit(registry(), &error));
+    desk_compose(&desk, &stage);
+    const struct sl_key_owner *owner =
+        sl_keyring_find(stage.workers[0].edition->keyring, &key.digest);
+    assert_non_null(owner);
+    SAME_TEXT("tenant", owner->tenant, "acme");
+    SAME_TEXT("tier", owner->tier, "pro");
+}
+
+static void publishing_gives_it_to_every_worker_and_drops_the_old_one(void **unused)
+{
+    (void)unused;
+    struct sl_edition *old = sl_edition_keep(stage.server.edition);
+    struct sl_files *files = old->files;
+    desk_compose(&desk, &stage);
+    assert_ptr_not_equal(stage.server.edition, old);
+    assert_ptr_equal(stage.workers[0].edition, stage.server.edition);
+    assert_ptr_equal(stage.server.edition->files, files); /* which are shared */
+    assert_int_equal(atomic_load(&old->holders), 1);
+    assert_int_equal(desk.office.rules_revision, sl_registry_rules_revision(registry()));
+    sl_edition_drop(old);
+}
+
+/* ---- opening and closing ---- */
+
+static bool has_opened;
+
+static void open_another(void *about)
+{
+    struct sl_office *office = about;
+    struct sl_settings settings = { .database = folder }; /* which is no file */
+    struct sl_serve_config config = { .rules_path = "rules.yaml" };
+    office->config = &config;
+    has_opened = sl_office_open(office, &settings);
+    sl_office_close(office);
+}
+
+static void a_database_that_cannot_be_opened_is_said(void **unused)
+{
+    (void)unused;
+    struct sl_office office = { .server = &stage.server };
+    const char *said = said_by(open_another, &office);
+    assert_false(has_opened);
+    assert_non_null(strstr(said, "sluice: "));
+    assert_non_null(strstr(said, folder));
+}
+
+static void nothing_is_created_before_the_first_change(void **unused)
+{
+    (void)unused;
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
+    sl_office_look(&desk.office);
+    composed(yaml);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
+    put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\"}");
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), 0);
+}
+
+/* ---- violations ---- */
+
+static void deny(const char *user)
+{
+    char body[64];
+    snprintf(body, sizeof body, "{\"user\": \"%s\"}", user);
+    for (int i = 0; i < 3; i++)
+        answer_to_message("POST /v1/check", "", body);
+    assert_int_equal(answers[0].status, 429);
+}
+
+static void add_violations(void *about, const struct sl_user_day *day)
+{
+    *(uint64_t *)about += day->violations;
+}
+
+/* In the registry. */
+static uint64_t violations_kept(struct sl_registry *of)
+{
+    uint64_t count = 0;
+    struct sl_user_visitor visits = { .day = add_violations, .about = &count };
+    DONE(sl_registry_visit_users(of, 0, 0, &visits, &error));
+    return count;
+}
+
+static void violations_go_into_the_registry_when_they_are_flushed(void **unused)
+{
+    (void)unused;
+    model.now_us = sl_walltime_us(); /* what is of another month is forgotten */
+    deny("u1");
+    deny("u2");
+    assert_int_equal(violations_kept(registry()), 0);
+    sl_office_flush(&desk.office);
+    assert_int_equal(violations_kept(registry()), 2);
+    sl_office_flush(&desk.office); /* once each */
+    assert_int_equal(violations_kept(registry()), 2);
+    deny("u1"); /* mostly within the same minute: then nothing new */
+    sl_office_look(&desk.office);
+    assert_in_range(violations_kept(registry()), 2, 3);
+}
+
+static void closing_writes_what_is_left(void **unused)
+{
+    (void)unused;
+    deny("u1");
+    sl_office_flush(&desk.office); /* so that there is a file */
+    deny("u2");
+    struct sl_registry *other = sl_registry_open(in_folder("sluice.db"), true, &error);
+    assert_non_null(other);
+    assert_int_equal(violations_kept(other), 1);
+    sl_office_close(&desk.office);
+    desk.office = (struct sl_office){ 0 }; /* for whoever closes it again */
+    assert_int_equal(violations_kept(other), 2);
+    sl_registry_close(other);
+}
+
+static void flush(void *about)
+{
+    sl_office_flush(about);
+}
+
+static void violations_that_cannot_be_written_are_said_once_until_they_can(void **unused)
+{
+    (void)unused;
+    deny("u1");
+    sl_office_flush(&desk.office);
+    assert_int_equal(rename(in_folder("sluice.db"), in_folder("elsewhere")), 0);
+    deny("u2");
+    assert_non_null(strstr(said_by(flush, &desk.office), "violations are counted in memory alone"));
+    deny("u3");
+    assert_string_equal(said_by(flush, &desk.office), "");
+    assert_true(desk.office.has_said_unwritten);
+    assert_int_equal(rename(in_folder("elsewhere"), in_folder("sluice.db")), 0);
+    deny("u4");
+    assert_string_equal(said_by(flush, &desk.office), "");
+    assert_false(desk.office.has_said_unwritten);
+    assert_int_equal(violations_kept(registry()), 2); /* u1's and u4's */
+}
+
+/* ---- what is over ---- */
+
+static size_t exemptions_kept(void)
+{
+    struct sl_arena arena = { 0 };
+    struct sl_exemption *all;
+    size_t count;
+    DONE(sl_registry_exemptions(registry(), 0, &arena, &all, &count, &error));
+    sl_arena_release(&arena);
+    return count;
+}
+
+static void exemptions_that_are_over_are_swept_now_and_then(void **unused)
+{
+    (void)unused;
+    bool is_new;
+    struct sl_exemption over = { SL_EXEMPT_IP, "192.0.2.1", 1, NULL };
+    struct sl_exemption stays = { SL_EXEMPT_IP, "192.0.2.2", 0, NULL };
+    DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
+    DONE(sl_registry_put_exemption(registry(), &over, &is_new, &error));
+    DONE(sl_registry_put_exemption(registry(), &stays, &is_new, &error));
+    DONE(sl_registry_commit(registry(), &error));
+    assert_int_equal(exemptions_kept(), 2);
+    desk.office.swept_us = sl_walltime_us();
+    sl_office_look(&desk.office); /* it was done a moment ago */
+    assert_int_equal(exemptions_kept(), 2);
+    desk.office.swept_us -= INT64_C(3601) * 1000000;
+    sl_office_look(&desk.office);
+    assert_int_equal(exemptions_kept(), 1);
+    assert_true(desk.office.swept_us > 0);
+}
+
+/* ---- tenants ---- */
+
+static void a_tenant_is_found_by_its_whole_name(void **unused)
+{
+    (void)unused;
+    struct sl_job job = { 0 };
+    bool is_new;
+    assert_null(sl_office_tenant(&desk.office, &job, "acme"));
+    DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
+    DONE(sl_registry_put_tenant(registry(), "acme", "pro", &is_new, &error));
+    DONE(sl_registry_commit(registry(), &error));
+    const struct sl_tenant *tenant = sl_office_tenant(&desk.office, &job, "acme");
+    assert_non_null(tenant);
+    assert_string_equal(tenant->tier, "pro");
+    assert_null(sl_office_tenant(&desk.office, &job, "acm"));
+    assert_null(sl_office_tenant(&desk.office, &job, "Acme"));
+    sl_arena_release(&job.arena);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        WITHOUT_TENANTS(rules_are_those_of_the_text_with_the_registrys_on_top, yaml),
+        WITHOUT_TENANTS(what_does_not_go_together_is_a_problem_that_names_its_subject, yaml),
+        WITHOUT_TENANTS(the_command_lines_address_goes_before_the_files, yaml),
+        WITHOUT_TENANTS(a_registry_that_cannot_be_read_is_a_problem_and_not_an_empty_one,
+                        in_a_file),
+        WITHOUT_TENANTS(an_edition_has_the_tenants_keys_as_the_registry_has_them, yaml),
+        WITHOUT_TENANTS(publishing_gives_it_to_every_worker_and_drops_the_old_one, yaml),
+        WITHOUT_TENANTS(a_database_that_cannot_be_opened_is_said, yaml),
+        WITHOUT_TENANTS(nothing_is_created_before_the_first_change, in_a_file),
+        WITHOUT_TENANTS(violations_go_into_the_registry_when_they_are_flushed, yaml),
+        WITHOUT_TENANTS(closing_writes_what_is_left, in_a_file),
+        WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, in_a_file),
+        WITHOUT_TENANTS(exemptions_that_are_over_are_swept_now_and_then, yaml),
+        WITHOUT_TENANTS(a_tenant_is_found_by_its_whole_name, yaml),
+    };
+    return RUN(tests);
+}
