@@ -400,10 +400,8 @@ static int reset_rule(struct sl_limiter *limiter, const struct sl_rule *rule)
 
 static int reset_named(struct sl_limiter *limiter, const char *name)
 {
-    for (size_t i = 0; i < limiter->rules->rule_count; i++)
-        if (strcmp(limiter->rules->rules[i].name, name) == 0)
-            return reset_rule(limiter, &limiter->rules->rules[i]);
-    return SLUICE_INVALID;
+    const struct sl_rule *rule = sl_ruleset_rule(limiter->rules, name);
+    return rule ? reset_rule(limiter, rule) : SLUICE_INVALID;
 }
 
 /* A rule that does not apply for want of an identity has nothing to forget. */
@@ -431,6 +429,16 @@ int sl_limiter_reset(struct sl_limiter *limiter, const struct sluice_request *re
 }
 
 /* ---- telling ---- */
+
+size_t sl_limiter_match(struct sl_limiter *limiter, const struct sluice_request *request,
+                        const struct sl_rule *const **rules)
+{
+    forget(limiter);
+    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+        return SIZE_MAX;
+    *rules = limiter->matched;
+    return sl_index_match(limiter->rules, &limiter->asker.request, limiter->matched);
+}
 
 size_t sl_limiter_matched(const struct sl_limiter *limiter, const struct sl_rule *const **rules)
 {

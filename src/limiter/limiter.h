@@ -62,6 +62,11 @@ int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *r
 int sl_limiter_reset(struct sl_limiter *limiter, const struct sluice_request *request,
                      const char *rule);
 
+/* The rules that match a request, whether they apply to it or not; SIZE_MAX: no memory. Good
+ * until the next call. */
+size_t sl_limiter_match(struct sl_limiter *limiter, const struct sluice_request *request,
+                        const struct sl_rule *const **rules);
+
 /* The rules that matched the last request, in the order of the file. Good
  * until the next call; after a batch, a refund or a reset there are none.
  * Returns how many. */

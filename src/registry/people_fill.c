@@ -9,30 +9,39 @@ int64_t sl_day_of(int64_t now_us)
     return now_us / DAY_US;
 }
 
+struct fill {
+    struct sl_people *people;
+    int64_t last_day;
+};
+
 /* Who was dropped cannot be told any more: nobody is known, and everybody follows. */
 static void take_afresh(void *about)
 {
-    sl_people_clear(about);
+    sl_people_clear(((struct fill *)about)->people);
 }
 
 static void take_gone(void *about, const char *tenant, const char *id)
 {
-    sl_people_drop(about, tenant, id);
+    sl_people_drop(((struct fill *)about)->people, tenant, id);
 }
 
 /* Where there is no room the user stays unknown, which grants nothing. */
 static void take_record(void *about, const struct sl_user_record *record)
 {
-    sl_people_put(about, record);
+    sl_people_put(((struct fill *)about)->people, record);
 }
 
+/* A day that is yet to come was written by a clock that had leapt: it would push out those
+ * that were. */
 static void take_day(void *about, const struct sl_user_day *day)
 {
-    sl_people_put_day(about, day);
+    const struct fill *fill = about;
+    if (day->day <= fill->last_day)
+        sl_people_put_day(fill->people, day);
 }
 
-static bool fill_exempt(struct sl_people *people, struct sl_registry *registry, int64_t now_us,
-                        struct sluice_error *error)
+bool sl_people_fill_exempt(struct sl_people *people, struct sl_registry *registry, int64_t now_us,
+                           struct sluice_error *error)
 {
     struct sl_arena scratch = { 0 };
     struct sl_exemption *all;
@@ -50,17 +59,18 @@ static bool fill_exempt(struct sl_people *people, struct sl_registry *registry, 
 bool sl_people_fill(struct sl_people *people, struct sl_registry *registry, int64_t now_us,
                     uint64_t *revision, struct sluice_error *error)
 {
+    struct fill fill = { people, sl_day_of(now_us) + 1 };
     const struct sl_user_visitor visitor = {
         .afresh = take_afresh,
         .gone = take_gone,
         .record = take_record,
         .day = take_day,
-        .about = people,
+        .about = &fill,
     };
     uint64_t now = sl_registry_revision(registry);
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
     if (!sl_registry_visit_users(registry, *revision, first_day, &visitor, error) ||
-        !fill_exempt(people, registry, now_us, error))
+        !sl_people_fill_exempt(people, registry, now_us, error))
         return false;
     *revision = now;
     return true;

@@ -14,4 +14,8 @@ int64_t sl_day_of(int64_t now_us);
 bool sl_people_fill(struct sl_people *people, struct sl_registry *registry, int64_t now_us,
                     uint64_t *revision, struct sluice_error *error);
 
+/* Who is exempt, alone. */
+bool sl_people_fill_exempt(struct sl_people *people, struct sl_registry *registry, int64_t now_us,
+                           struct sluice_error *error);
+
 #endif

@@ -154,6 +154,14 @@ ptrdiff_t sl_ruleset_tier(const struct sl_ruleset *rules, struct sluice_text nam
     return -1;
 }
 
+const struct sl_rule *sl_ruleset_rule(const struct sl_ruleset *rules, const char *name)
+{
+    for (size_t i = 0; i < rules->rule_count; i++)
+        if (strcmp(rules->rules[i].name, name) == 0)
+            return &rules->rules[i];
+    return NULL;
+}
+
 bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules)
 {
     for (size_t i = 0; i < rules->rule_count; i++)

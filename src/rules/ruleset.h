@@ -279,6 +279,9 @@ void sl_ruleset_free(struct sl_ruleset *rules);
 /* -1: not a tier of these rules. */
 ptrdiff_t sl_ruleset_tier(const struct sl_ruleset *rules, struct sluice_text name);
 
+/* NULL: no rule has the name. */
+const struct sl_rule *sl_ruleset_rule(const struct sl_ruleset *rules, const char *name);
+
 /* Does a rule keep a log? */
 bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules);
 

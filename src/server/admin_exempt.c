@@ -2,6 +2,7 @@
  * file's to change. Users are found by who they are (people.h), the others by the
  * ruleset's whitelist, so those need a new edition. */
 #include "base/clock.h"
+#include "registry/people_fill.h"
 #include "server/admin_json.h"
 
 static const char *const kinds[] = { "user", "client", "ip", "api_key" };
@@ -191,10 +192,27 @@ static bool end_change(struct sl_office *office, struct sl_job *job, enum sl_exe
     }
     if (!sl_change_end(office, job, rules))
         return false;
-    if (kind == SL_EXEMPT_USER && !job->dry_run && !sl_office_refresh_people(office, &error))
+    if (kind == SL_EXEMPT_USER && !job->dry_run &&
+        !sl_people_fill_exempt(office->people, office->registry, sl_walltime_us(), &error))
         return sl_job_refuse(job, 503, "it is kept, but not in force before a restart: %s",
                              error.text);
     return true;
+}
+
+/* One that is over is not there any more, though a row may be. */
+static bool is_live(struct sl_office *office, struct sl_job *job,
+                    const struct sl_exemption *exemption)
+{
+    struct sluice_error error = { 0 };
+    struct sl_exemption *all;
+    size_t count;
+    if (!sl_registry_exemptions(office->registry, sl_walltime_us(), &job->arena, &all, &count,
+                                &error))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].kind == exemption->kind && strcmp(all[i].value, exemption->value) == 0)
+            return true;
+    return false;
 }
 
 static void add(struct sl_office *office, struct sl_job *job)
@@ -222,14 +240,13 @@ static void add(struct sl_office *office, struct sl_job *job)
     }
     if (!sl_change_begin(office, job))
         return;
-    /* One that is over is not there any more. */
-    if (!sl_registry_sweep(office->registry, sl_walltime_us(), &error) ||
-        !sl_registry_put_exemption(office->registry, &exemption, &is_new, &error)) {
+    bool was_live = is_live(office, job, &exemption);
+    if (!sl_registry_put_exemption(office->registry, &exemption, &is_new, &error)) {
         sl_change_fail(office, job, &error);
         return;
     }
-    job->status = is_new && !job->dry_run ? 201 : 200;
-    job->would = is_new ? "create" : "replace";
+    job->status = !was_live && !job->dry_run ? 201 : 200;
+    job->would = was_live ? "replace" : "create";
     print_exemption(&job->out, &exemption, "api");
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
@@ -279,13 +296,13 @@ static void take_away(struct sl_office *office, struct sl_job *job)
     bool found;
     if (!read_which(office, job, &exemption) || !sl_change_begin(office, job))
         return;
-    if (!sl_registry_sweep(office->registry, sl_walltime_us(), &error) ||
-        !sl_registry_drop_exemption(office->registry, exemption.kind, exemption.value, &found,
+    bool was_live = is_live(office, job, &exemption);
+    if (!sl_registry_drop_exemption(office->registry, exemption.kind, exemption.value, &found,
                                     &error)) {
         sl_change_fail(office, job, &error);
         return;
     }
-    if (!found) {
+    if (!found || !was_live) {
         bool is_there = is_files(office, job, &exemption);
         sl_job_refuse(job, is_there ? 409 : 404,
                       is_there ? "that is the rules file's exemption; take it out there"

@@ -196,5 +196,5 @@ void sl_print_origin(struct sl_job *job, struct sl_origin origin)
 {
     sl_print_text(&job->out, "source", origin.revision ? "api" : "file");
     sl_print_text(&job->out, "replaces", origin.replaces_files ? "file" : NULL);
-    sl_print_text(&job->out, "etag", sl_origin_etag(job, origin));
+    sl_print_text(&job->out, "etag", job->dry_run ? NULL : sl_origin_etag(job, origin));
 }

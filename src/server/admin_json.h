@@ -50,7 +50,14 @@ struct sl_origin {
     const char *json;
 };
 const char *sl_origin_etag(struct sl_job *job, struct sl_origin origin);
-void sl_print_origin(struct sl_job *job, struct sl_origin origin); /* source, replaces, etag */
+void sl_print_origin(struct sl_job *job, struct sl_origin origin); /* source, replaces, etag (of a
+                                                                       dry run: null) */
+
+/* A user's id in the path or a body; refused unless it has a bearable length. admin_users.c */
+bool sl_user_check_id(struct sl_job *job, const char *what, const char *text);
+
+/* The tenant of a user: "" for none; a tenant's key means its own, and another is refused. */
+bool sl_user_take_tenant(struct sl_job *job, const char *given, const char **out);
 
 /* "r12", in quotes, in the job's memory. */
 const char *sl_job_etag(struct sl_job *job, char kind, uint64_t number);

@@ -1,6 +1,7 @@
 /* /v1/reset forgets counts, /v1/reload reads the files again. */
 #include "rules/index.h"
 #include "server/admin_json.h"
+#include "token/user_id.h"
 #include "wire/json_request.h"
 
 static const char *const no_parameters[] = { NULL };
@@ -36,21 +37,13 @@ static bool has_identifier(const struct sl_rule *rule, const struct sluice_reque
     return true;
 }
 
-static const struct sl_rule *find(const struct sl_ruleset *rules, const char *name)
-{
-    for (size_t i = 0; i < rules->rule_count; i++)
-        if (strcmp(rules->rules[i].name, name) == 0)
-            return &rules->rules[i];
-    return NULL;
-}
-
 /* Forgets them in the rule of that name; refused where that cannot be. `skips`: nothing to
  * forget is no reason to stop. */
 static bool reset_rule(struct sl_office *office, struct sl_job *job,
                        const struct sluice_request *request, const char *name, bool skips)
 {
     int status = SLUICE_INVALID;
-    if (has_identifier(find(sl_office_rules(office), name), request))
+    if (has_identifier(sl_ruleset_rule(sl_office_rules(office), name), request))
         status = job->dry_run ? SLUICE_OK : sl_limiter_reset(limiter_of(office), request, name);
     if (status == SLUICE_OK) {
         if (job->out.at[job->out.len - 1] != '[')
@@ -70,15 +63,11 @@ static bool is_callers(const struct sl_job *job, const struct sl_rule *rule)
     return !job->tenant || (rule->tenant && strcmp(rule->tenant, job->tenant) == 0);
 }
 
-/* Those that match, of a tenant its own. A peek says which match, and writes nothing. */
+/* Those that match, of a tenant its own; whoever is exempt may have counts from before. */
 static bool reset_all(struct sl_office *office, struct sl_job *job, struct sluice_request *request)
 {
     const struct sl_rule *const *matched;
-    struct sluice_decision decision;
-    struct sl_limiter *limiter = limiter_of(office);
-    request->peek = true;
-    sl_limiter_decide(limiter, request, &decision);
-    size_t count = 0, all = sl_limiter_matched(limiter, &matched);
+    size_t count = 0, all = sl_limiter_match(limiter_of(office), request, &matched);
     const char **names = sl_arena_take(&job->arena, (all + 1) * sizeof *names);
     for (size_t i = 0; i < all; i++)
         if (is_callers(job, matched[i]))
@@ -103,6 +92,7 @@ void sl_run_reset(struct sl_office *office, struct sl_job *job)
 {
     struct sl_json_room room;
     struct sluice_request request;
+    char user_id[SL_DIGEST_HEX + 1];
     if (!sl_job_check_query(job, no_parameters))
         return;
     char *body = sl_arena_copy(&job->arena, job->body.at ? job->body : SL_TEXT(""));
@@ -117,9 +107,11 @@ void sl_run_reset(struct sl_office *office, struct sl_job *job)
     const char *rule = take_rule(job, &room, &request);
     if (!check_tenant(job, &request))
         return;
+    if (sl_office_rules(office)->settings.identity.user_id_sha256_email_ip)
+        sl_user_id_apply(office->hasher, &request, user_id);
     const char *name =
         rule && job->tenant ? sl_arena_print(&job->arena, "%s/%s", job->tenant, rule) : rule;
-    if (name && !find(sl_office_rules(office), name)) {
+    if (name && !sl_ruleset_rule(sl_office_rules(office), name)) {
         sl_job_refuse(job, 404, "there is no rule `%s`", rule);
         return;
     }

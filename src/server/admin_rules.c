@@ -16,14 +16,6 @@ static const char *full_name(struct sl_job *job, const char *tenant, const char 
     return tenant ? sl_arena_print(&job->arena, "%s/%s", tenant, name) : name;
 }
 
-static const struct sl_rule *find(const struct sl_ruleset *rules, const char *name)
-{
-    for (size_t i = 0; i < rules->rule_count; i++)
-        if (strcmp(rules->rules[i].name, name) == 0)
-            return &rules->rules[i];
-    return NULL;
-}
-
 /* A rule of everybody's that can only ever meet this tenant. */
 static bool is_about(const struct sl_rule *rule, const char *tenant)
 {
@@ -152,13 +144,21 @@ static void print_warnings(struct sl_buffer *out, const struct sl_ruleset *old,
     sl_report_release(&after);
 }
 
+static bool have_same_per(const struct sl_rule *a, const struct sl_rule *b)
+{
+    bool are_same = a->per_count == b->per_count;
+    for (size_t i = 0; are_same && i < a->per_count; i++)
+        are_same = sl_text_equal(a->per[i].name, b->per[i].name);
+    return are_same;
+}
+
 /* Does what was counted carry over? Where the keys stay what they were. */
 static const char *counts_of(const struct sl_rule *old, const struct sl_rule *new)
 {
     if (!old)
         return "new";
     bool are_same = sl_rule_seeds(old, 0).limit == sl_rule_seeds(new, 0).limit;
-    return are_same ? "kept" : "afresh";
+    return are_same && have_same_per(old, new) ? "kept" : "afresh";
 }
 
 /* ---- changing ---- */
@@ -185,7 +185,7 @@ static bool check_tenant(struct sl_office *office, struct sl_job *job, const cha
     size_t count = 0;
     const struct sl_ruleset *rules = sl_office_rules(office);
     if (!sl_office_tenant(office, job, tenant))
-        return sl_job_refuse(job, 404, "there is no tenant `%s`", tenant);
+        return sl_job_refuse_tenant(job, tenant);
     for (size_t i = 0; i < rules->rule_count; i++)
         count += rules->rules[i].tenant && strcmp(rules->rules[i].tenant, tenant) == 0;
     if (is_new && count >= SL_TENANT_RULES_MAX)
@@ -217,7 +217,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const char *te
 {
     struct sluice_error error = { 0 };
     const char *full = full_name(job, tenant, name);
-    const struct sl_rule *old = find(sl_office_rules(office), full);
+    const struct sl_rule *old = sl_ruleset_rule(sl_office_rules(office), full);
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL) ||
         (tenant && !check_tenant(office, job, tenant, !old)))
         return sl_change_drop(office);
@@ -226,7 +226,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const char *te
     struct sl_ruleset *rules = sl_change_compose(office, job, 422);
     if (!rules)
         return false;
-    const struct sl_rule *new = find(rules, full);
+    const struct sl_rule *new = sl_ruleset_rule(rules, full);
     if (tenant && !check_algorithm(office, job, rules, new)) {
         sl_ruleset_free(rules);
         return sl_change_drop(office);
@@ -275,7 +275,7 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
 {
     const char *undo = sl_job_query(job, "undo"), *full = full_name(job, tenant, name);
     bool undoes = undo && strcmp(undo, "true") == 0;
-    const struct sl_rule *old = find(sl_office_rules(office), full);
+    const struct sl_rule *old = sl_ruleset_rule(sl_office_rules(office), full);
     if (!old && !undoes) {
         sl_job_refuse(job, 404, "there is no rule `%s`", name);
         return sl_change_drop(office);
@@ -287,7 +287,7 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
     struct sl_ruleset *rules = sl_change_compose(office, job, 422);
     if (!rules)
         return false;
-    const struct sl_rule *now = find(rules, full);
+    const struct sl_rule *now = sl_ruleset_rule(rules, full);
     sl_buffer_add(&job->out, SL_TEXT("{"));
     sl_print_text(&job->out, "name", name);
     sl_print_bool(&job->out, "deleted", true);
@@ -313,12 +313,13 @@ static void delete_rule(struct sl_office *office, struct sl_job *job, const char
 static void get_rule(struct sl_office *office, struct sl_job *job, const char *tenant,
                      const char *name)
 {
-    const struct sl_rule *rule = find(sl_office_rules(office), full_name(job, tenant, name));
+    const struct sl_rule *rule =
+        sl_ruleset_rule(sl_office_rules(office), full_name(job, tenant, name));
     if (!sl_job_check_query(job, no_parameters))
         return;
     /* A tenant sees rules of everybody's that are about it, under their own names. */
     if (!rule && job->tenant)
-        rule = find(sl_office_rules(office), name);
+        rule = sl_ruleset_rule(sl_office_rules(office), name);
     if (!rule || !is_visible(job, rule)) {
         sl_job_refuse(job, 404, "there is no rule `%s`", name);
         return;
@@ -358,7 +359,7 @@ static bool check_path(struct sl_office *office, struct sl_job *job)
     bool is_own = !job->tenant || strcmp(job->tenant, tenant) == 0;
     if (is_own && sl_office_tenant(office, job, tenant))
         return true;
-    return sl_job_refuse(job, 404, "there is no tenant `%s`", tenant);
+    return sl_job_refuse_tenant(job, tenant);
 }
 
 void sl_run_tenant_rules(struct sl_office *office, struct sl_job *job)

@@ -65,7 +65,7 @@ static void print_tenant(struct sl_office *office, struct sl_job *job,
     sl_buffer_add(out, SL_TEXT("{"));
     sl_print_text(out, "name", tenant->name);
     sl_print_text(out, "tier", tenant->tier);
-    sl_print_text(out, "etag", sl_job_etag(job, 't', tenant->revision));
+    sl_print_text(out, "etag", job->dry_run ? NULL : sl_job_etag(job, 't', tenant->revision));
     print_keys(out, job, tenant);
     print_rule_names(out, sl_office_rules(office), tenant->name);
     sl_print_dry_run(job);
@@ -99,11 +99,6 @@ void sl_run_tenants(struct sl_office *office, struct sl_job *job)
     sl_buffer_add(out, SL_TEXT("]}"));
 }
 
-static bool refuse_absent(struct sl_job *job, const char *name)
-{
-    return sl_job_refuse(job, 404, "there is no tenant `%s`", name);
-}
-
 static void get_tenant(struct sl_office *office, struct sl_job *job, const char *name)
 {
     bool is_own = !job->tenant || strcmp(job->tenant, name) == 0;
@@ -111,7 +106,7 @@ static void get_tenant(struct sl_office *office, struct sl_job *job, const char 
     if (!sl_job_check_query(job, no_parameters))
         return;
     if (!tenant) {
-        refuse_absent(job, name);
+        sl_job_refuse_tenant(job, name);
         return;
     }
     job->etag = sl_job_etag(job, 't', tenant->revision);
@@ -189,7 +184,7 @@ static void delete_tenant(struct sl_office *office, struct sl_job *job, const ch
         return;
     }
     if (!found) {
-        refuse_absent(job, name);
+        sl_job_refuse_tenant(job, name);
         sl_change_drop(office);
         return;
     }
@@ -231,7 +226,7 @@ static bool read_key(struct sl_office *office, struct sl_job *job, const json_t 
     *plain = NULL;
     if (!sl_json_text(job, object, "label", &key->label) ||
         !sl_json_text(job, object, "tier", &key->tier) ||
-        !sl_json_text(job, object, "sha256", &digest) || !check_tier(office, job, key->tier))
+        !sl_json_text(job, object, "sha256", &digest))
         return false;
     if (key->label && strlen(key->label) > LABEL_MAX_BYTES)
         return sl_job_refuse(job, 422, "`label` has at most %d bytes", LABEL_MAX_BYTES);
@@ -269,11 +264,11 @@ void sl_run_tenant_keys(struct sl_office *office, struct sl_job *job)
     if (!good || !sl_change_begin(office, job))
         return;
     const struct sl_tenant *tenant = sl_office_tenant(office, job, key.tenant);
-    if (!tenant || tenant->key_count >= SL_TENANT_KEYS_MAX) {
-        if (tenant)
+    if (!tenant || tenant->key_count >= SL_TENANT_KEYS_MAX || !check_tier(office, job, key.tier)) {
+        if (tenant && tenant->key_count >= SL_TENANT_KEYS_MAX)
             sl_job_refuse(job, 409, "a tenant has at most %d keys", SL_TENANT_KEYS_MAX);
-        else
-            refuse_absent(job, key.tenant);
+        else if (!tenant)
+            sl_job_refuse_tenant(job, key.tenant);
         sl_change_drop(office);
         return;
     }
@@ -315,7 +310,8 @@ void sl_run_tenant_key(struct sl_office *office, struct sl_job *job)
         return;
     const struct sl_tenant_key *key = find_key(sl_office_tenant(office, job, name), id);
     if (!key) {
-        sl_job_refuse(job, 404, "tenant `%s` has no key `%s`", name, id);
+        if (!job->is_problem)
+            sl_job_refuse(job, 404, "tenant `%s` has no key `%s`", name, id);
         sl_change_drop(office);
         return;
     }

@@ -1,4 +1,4 @@
-/* /v1/users/ID and /v1/outcomes: what is known of users, and the trust made of it. */
+/* /v1/users/ID: what is known of a user, and the trust made of it. */
 #include "base/clock.h"
 #include "limiter/own.h"
 #include "registry/limits.h"
@@ -6,20 +6,19 @@
 #include "rules/tree_json.h"
 #include "server/admin_json.h"
 
-enum { OUTCOMES_MAX = 1000, ID_MAX_BYTES = 512 };
+enum { ID_MAX_BYTES = 512 };
 #define DAY_US INT64_C(86400000000)
 
 /* ---- who ---- */
 
-static bool check_id(struct sl_job *job, const char *what, const char *text)
+bool sl_user_check_id(struct sl_job *job, const char *what, const char *text)
 {
     if (text && *text && strlen(text) <= ID_MAX_BYTES)
         return true;
     return sl_job_refuse(job, 422, "`%s` has 1 to %d bytes", what, ID_MAX_BYTES);
 }
 
-/* The tenant that is meant: "" for none; a tenant's key means its own. */
-static bool take_tenant(struct sl_job *job, const char *given, const char **out)
+bool sl_user_take_tenant(struct sl_job *job, const char *given, const char **out)
 {
     *out = given ? given : job->tenant ? job->tenant : "";
     if (job->tenant && strcmp(*out, job->tenant) != 0)
@@ -36,8 +35,8 @@ struct who {
 static bool take_who(struct sl_office *office, struct sl_job *job, struct who *out)
 {
     static const char *const parameters[] = { "tenant", NULL };
-    if (!sl_job_check_query(job, parameters) || !check_id(job, "ID", job->parts[0].at) ||
-        !take_tenant(job, sl_job_query(job, "tenant"), &out->tenant))
+    if (!sl_job_check_query(job, parameters) || !sl_user_check_id(job, "ID", job->parts[0].at) ||
+        !sl_user_take_tenant(job, sl_job_query(job, "tenant"), &out->tenant))
         return false;
     out->id = sl_people_id(office->people, job->parts[0], &job->arena);
     return out->id || sl_job_refuse(job, 503, "out of memory");
@@ -49,15 +48,8 @@ static void print_trust(struct sl_buffer *out, const struct sl_trust_weights *we
                         const struct sl_person *person, int64_t now_us)
 {
     struct sl_trust_parts parts;
-    struct sl_trust_facts facts = {
-        .account_age_us = person->has_created_at ? now_us - person->created_at_us : 0,
-        .email_verified = person->has_email_verified && person->email_verified,
-        .calls = person->calls,
-        .successes = person->successes,
-        .violations = person->violations,
-    };
-    struct sluice_request nobody = sluice_request();
-    int32_t score = sl_person_trust(weights, &nobody, person, now_us);
+    struct sl_trust_facts facts = sl_person_facts(NULL, person, now_us);
+    int32_t score = sl_trust_score(weights, &facts);
     int64_t age_us = facts.account_age_us > 0 ? facts.account_age_us : 0;
     sl_trust_explain(weights, &facts, &parts);
     sl_print_name(out, "trust");
@@ -106,7 +98,9 @@ static void print_user(struct sl_office *office, struct sl_job *job,
                                              : "false");
     sl_print_text(out, "tier", record->tier);
     sl_print_raw(out, "limits", record->limits ? record->limits : "{}");
-    sl_print_text(out, "etag", record->revision ? sl_job_etag(job, 'u', record->revision) : NULL);
+    sl_print_text(out, "etag",
+                  record->revision && !job->dry_run ? sl_job_etag(job, 'u', record->revision)
+                                                    : NULL);
     print_trust(out, &sl_office_rules(office)->settings.trust, &person, now_us);
     sl_print_dry_run(job);
     sl_buffer_add(out, SL_TEXT("}"));
@@ -152,6 +146,8 @@ static bool read_tier(struct sl_office *office, struct sl_job *job, const json_t
         return true;
     if (!sl_json_text(job, object, "tier", &record->tier))
         return false;
+    if (record->tier && strlen(record->tier) > SL_PERSON_TIER_MAX)
+        return sl_job_refuse(job, 422, "`tier` has at most %d bytes", SL_PERSON_TIER_MAX);
     if (record->tier && sl_ruleset_tier(sl_office_rules(office), sl_text(record->tier)) < 0)
         return sl_job_refuse(job, 422, "there is no tier `%s`", record->tier);
     return true;
@@ -159,12 +155,10 @@ static bool read_tier(struct sl_office *office, struct sl_job *job, const json_t
 
 static bool check_own(struct sl_office *office, struct sl_job *job, const struct sl_own_limit *own)
 {
-    const struct sl_ruleset *rules = sl_office_rules(office);
     struct sl_numbers numbers;
-    for (size_t i = 0; i < rules->rule_count; i++) {
-        if (strcmp(rules->rules[i].name, own->rule) != 0)
-            continue;
-        const char *wrong = sl_rule_own_numbers(&rules->rules[i], own, &numbers);
+    const struct sl_rule *rule = sl_ruleset_rule(sl_office_rules(office), own->rule);
+    if (rule) {
+        const char *wrong = sl_rule_own_numbers(rule, own, &numbers);
         return !wrong || sl_job_refuse(job, 422, "rule `%s`: %s", own->rule, wrong);
     }
     return sl_job_refuse(job, 422, "there is no rule `%s`", own->rule);
@@ -297,7 +291,7 @@ static void delete_user(struct sl_office *office, struct sl_job *job, const stru
     struct sluice_error error = { 0 };
     struct sl_user_record record;
     bool found, is_recorded;
-    sl_office_flush(office); /* or what waits would be written behind it */
+    sl_office_flush(office); /* or somebody who was denied just now is not known on disk */
     if (!sl_change_begin(office, job))
         return;
     if (!sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record,
@@ -340,84 +334,4 @@ void sl_run_user(struct sl_office *office, struct sl_job *job)
         delete_user(office, job, &who);
     else
         get_user(office, job, &who);
-}
-
-/* ---- outcomes ---- */
-
-static bool read_outcome(struct sl_office *office, struct sl_job *job, const json_t *object,
-                         struct sl_user_day *out)
-{
-    static const char *const members[] = { "user", "tenant", "success", NULL };
-    const char *user, *tenant;
-    const json_t *success = json_object_get(object, "success");
-    if (!json_is_object(object))
-        return sl_job_refuse(job, 422,
-                             "an outcome is an object, as in {\"user\": \"u1\", "
-                             "\"success\": true}");
-    if (!sl_json_check_members(job, object, members) || !sl_json_text(job, object, "user", &user) ||
-        !sl_json_text(job, object, "tenant", &tenant) || !check_id(job, "user", user) ||
-        !take_tenant(job, tenant, &tenant))
-        return false;
-    if (!json_is_boolean(success))
-        return sl_job_refuse(job, 422, "`success` is true or false");
-    *out = (struct sl_user_day){
-        .tenant = tenant,
-        .id = sl_people_id(office->people, sl_text(user), &job->arena),
-        .day = sl_day_of(sl_walltime_us()),
-        .calls = 1,
-        .successes = json_is_true(success),
-        .last_minute = -1,
-    };
-    return out->id || sl_job_refuse(job, 503, "out of memory");
-}
-
-/* All or none. */
-static struct sl_user_day *read_outcomes(struct sl_office *office, struct sl_job *job,
-                                         const json_t *json, size_t *count)
-{
-    bool is_array = json_is_array(json);
-    *count = is_array ? json_array_size(json) : 1;
-    if (*count == 0 || *count > OUTCOMES_MAX) {
-        sl_job_refuse(job, *count ? 413 : 422, "an array holds 1 to 1,000 outcomes");
-        return NULL;
-    }
-    struct sl_user_day *days = sl_arena_take(&job->arena, *count * sizeof *days);
-    for (size_t i = 0; i < *count; i++)
-        if (!read_outcome(office, job, is_array ? json_array_get(json, i) : json, &days[i]))
-            return NULL;
-    return days;
-}
-
-/* Kept through the end of this process, not through a power cut: they are many. */
-static bool write_outcomes(struct sl_office *office, struct sl_job *job,
-                           const struct sl_user_day *days, size_t count)
-{
-    struct sluice_error error = { 0 };
-    if (!sl_registry_begin(office->registry, SL_CARE_KILL, &error))
-        return sl_job_refuse(job, 503, "nothing was recorded: %s", error.text);
-    for (size_t i = 0; i < count; i++)
-        if (!sl_registry_add_outcomes(office->registry, &days[i], &error))
-            return sl_change_fail(office, job, &error);
-    if (!sl_registry_commit(office->registry, &error))
-        return sl_job_refuse(job, 503, "nothing was recorded: %s", error.text);
-    for (size_t i = 0; i < count; i++)
-        sl_people_add_outcomes(office->people, &days[i]);
-    return true;
-}
-
-void sl_run_outcomes(struct sl_office *office, struct sl_job *job)
-{
-    static const char *const parameters[] = { NULL };
-    size_t count;
-    json_t *json = sl_job_check_query(job, parameters) ? sl_job_json(job) : NULL;
-    if (!json)
-        return;
-    const struct sl_user_day *days = read_outcomes(office, job, json, &count);
-    json_decref(json);
-    if (!days || (!job->dry_run && !write_outcomes(office, job, days, count)))
-        return;
-    sl_buffer_add(&job->out, SL_TEXT("{"));
-    sl_print_i64(&job->out, "recorded", (int64_t)count);
-    sl_print_dry_run(job);
-    sl_buffer_add(&job->out, SL_TEXT("}"));
 }

@@ -36,6 +36,9 @@ const char *sl_fit_fixed_change(const struct sl_settings *old, const struct sl_s
         return "database";
     if (old->hash_identifiers != new->hash_identifiers)
         return "hash_identifiers";
+    if (new->hash_identifiers &&
+        old->identity.user_id_sha256_email_ip != new->identity.user_id_sha256_email_ip)
+        return "identity.user_id";
     return NULL;
 }
 

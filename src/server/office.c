@@ -1,7 +1,6 @@
 /* Composing is always of everything: the file's text and every row of the registry
- * make one ruleset, as at the start. Rules are read at about a million a second's
- * tenth, changes are rare, and there is no second way to the rules in force that could
- * lead somewhere else. */
+ * make one ruleset, as at the start. Ten thousand rules take some 50 ms, changes are rare,
+ * and there is no second way to the rules in force that could lead somewhere else. */
 #include "server/office.h"
 
 #include <stdio.h>
@@ -10,12 +9,15 @@
 #include "base/clock.h"
 #include "registry/path.h"
 #include "registry/people_fill.h"
+#include "server/fit.h"
 #include "server/route.h"
 #include "wire/json_decision.h"
 
 enum { VIOLATIONS_AT_ONCE = 1024 };
 #define SECOND_US INT64_C(1000000)
 #define SWEEP_US  (3600 * SECOND_US)
+#define STEADY_US (10 * SECOND_US)
+#define KEPT_US   (7 * 86400 * SECOND_US) /* an exemption that is over */
 
 /* ---- opening ---- */
 
@@ -73,6 +75,8 @@ struct sl_ruleset *sl_office_compose(struct sl_office *office, struct sluice_tex
     sl_arena_release(&scratch);
     if (rules && office->config->http)
         rules->settings.http.address = office->config->http;
+    if (rules)
+        sl_fit_files(&rules->settings, false);
     return rules;
 }
 
@@ -129,36 +133,38 @@ void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
     sl_edition_drop(old);
 }
 
-static struct sluice_text text_of(const struct sl_office *office)
+/* Another process has changed the rules. What cannot be used is said once. */
+void sl_office_take_over_rules(struct sl_office *office)
 {
-    return (struct sluice_text){ office->text.at, office->text.len };
-}
-
-/* Another process has changed the rules. */
-static void take_over_rules(struct sl_office *office)
-{
+    uint64_t revision = sl_registry_rules_revision(office->registry);
     struct sl_report report = { .file = office->config->rules_path };
-    struct sl_ruleset *rules = sl_office_compose(office, text_of(office), &report);
+    if (revision == office->rules_revision || revision == office->refused_revision)
+        return;
+    struct sl_ruleset *rules = sl_office_compose(
+        office, (struct sluice_text){ office->text.at, office->text.len }, &report);
     if (!rules)
         sl_report_print(&report, stderr);
     sl_report_release(&report);
     struct sl_edition *edition =
         rules ? sl_office_edition(office, rules, sl_files_keep(office->server->edition->files))
               : NULL;
-    if (edition)
+    if (edition) {
         sl_office_publish(office, edition);
-    else
-        fprintf(stderr, "sluice: the database was changed by another process; the rules in "
-                        "force stay\n");
+        return;
+    }
+    office->refused_revision = revision;
+    fprintf(stderr,
+            "sluice: what the database holds now cannot be used; the rules in force stay\n");
 }
 
 /* Mostly it is users, and then the rules need not be read again. */
 static void take_over(struct sl_office *office)
 {
     struct sluice_error error = { 0 };
-    if (sl_registry_rules_revision(office->registry) != office->rules_revision)
-        take_over_rules(office);
-    if (!sl_office_refresh_people(office, &error))
+    sl_office_take_over_rules(office);
+    bool was_stale = office->is_stale;
+    office->is_stale = !sl_office_refresh_people(office, &error);
+    if (office->is_stale && !was_stale)
         fprintf(stderr, "sluice: %s\n", error.text);
 }
 
@@ -210,185 +216,44 @@ void sl_office_flush(struct sl_office *office)
         ;
 }
 
-/* What is over need not be kept; a failure is none of anybody's, and tried again. */
+/* What is long over need not be kept; a failure is none of anybody's, and tried again. */
 static void sweep(struct sl_office *office, int64_t now_us)
 {
     struct sluice_error error = { 0 };
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
-    office->swept_us = now_us;
     sl_people_sweep(office->people, first_day);
     if (sl_registry_revision(office->registry) == 0 ||
         !sl_registry_begin(office->registry, SL_CARE_KILL, &error))
         return;
-    if (sl_registry_sweep(office->registry, now_us, &error) &&
+    if (sl_registry_sweep(office->registry, now_us - KEPT_US, &error) &&
         sl_registry_forget_days(office->registry, first_day, &error))
         sl_registry_commit(office->registry, &error);
     else
         sl_registry_rollback(office->registry);
 }
 
+/* Once an hour, unless the wall clock went another way than time: what it says of dates may
+ * be taken back, and what was deleted would not be. */
+static void sweep_now_and_then(struct sl_office *office)
+{
+    int64_t boot_us = sl_boottime_us(), wall_us = sl_walltime_us();
+    int64_t drift_us = wall_us - boot_us - office->wall_ahead_us;
+    bool is_steady = drift_us > -STEADY_US && drift_us < STEADY_US;
+    office->wall_ahead_us = wall_us - boot_us;
+    if (!is_steady)
+        office->sweep_at_us = boot_us + SWEEP_US;
+    if (boot_us < office->sweep_at_us)
+        return;
+    office->sweep_at_us = boot_us + SWEEP_US;
+    sweep(office, wall_us);
+}
+
 void sl_office_look(struct sl_office *office)
 {
-    int64_t now_us = sl_walltime_us();
-    if (sl_registry_is_changed(office->registry))
+    if (sl_registry_is_changed(office->registry) || office->is_stale)
         take_over(office);
     sl_office_flush(office);
-    if (now_us - office->swept_us > SWEEP_US || now_us < office->swept_us)
-        sweep(office, now_us);
-}
-
-/* ---- changes ---- */
-
-/* The transaction has ended, one way or the other. */
-static void end_trial(struct sl_office *office)
-{
-    if (!office->untouched)
-        return;
-    sl_registry_close(office->registry);
-    office->registry = office->untouched;
-    office->untouched = NULL;
-}
-
-static void roll_back(struct sl_office *office)
-{
-    sl_registry_rollback(office->registry);
-    end_trial(office);
-}
-
-/* A dry run makes no database: where there is none yet, it is tried on one in memory. */
-static bool begin_trial(struct sl_office *office, const struct sl_job *job,
-                        struct sluice_error *error)
-{
-    /* A revision of 0 is also that of a database that cannot be read any more. */
-    bool had_one = office->rules_revision || office->people_revision;
-    if (!job->dry_run || had_one || sl_registry_revision(office->registry) != 0)
-        return true;
-    struct sl_registry *trial = sl_registry_open(NULL, false, error);
-    if (!trial)
-        return false;
-    office->untouched = office->registry;
-    office->registry = trial;
-    return true;
-}
-
-bool sl_change_fail(struct sl_office *office, struct sl_job *job, const struct sluice_error *error)
-{
-    roll_back(office);
-    return sl_job_refuse(job, 503, "nothing was changed: %s", error->text);
-}
-
-bool sl_change_drop(struct sl_office *office)
-{
-    roll_back(office);
-    return false;
-}
-
-bool sl_change_begin(struct sl_office *office, struct sl_job *job)
-{
-    struct sluice_error error = { 0 };
-    if (!begin_trial(office, job, &error) ||
-        !sl_registry_begin(office->registry, SL_CARE_POWER_CUT, &error)) {
-        end_trial(office);
-        return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
-    }
-    /* As of now nobody else can change it: what is in force must be what is there, or a
-     * tag would be compared with that of yesterday. */
-    if (sl_registry_rules_revision(office->registry) != office->rules_revision)
-        take_over_rules(office);
-    return true;
-}
-
-/* Are all problems those of this tenant's own rules? */
-static bool is_about_tenant(const struct sl_report *report, const char *tenant)
-{
-    char start[128];
-    int len = snprintf(start, sizeof start, "rule `%s/", tenant);
-    for (size_t i = 0; i < sl_report_kept(report); i++) {
-        const char *subject = report->problems[i].subject;
-        if (!subject || strncmp(subject, start, (size_t)len) != 0)
-            return false;
-    }
-    return true;
-}
-
-void sl_job_refuse_report(struct sl_job *job, uint32_t status, struct sl_report *report)
-{
-    struct sl_buffer *out = &job->out;
-    size_t count = sl_report_kept(report);
-    if (job->tenant && !is_about_tenant(report, job->tenant)) {
-        sl_job_refuse(job, status, "it does not go together with other rules");
-        return;
-    }
-    sl_job_refuse(job, status, "%s",
-                  count == 1 ? report->problems[0].text
-                             : "there are several problems; see `errors`");
-    out->len--; /* the brace */
-    sl_buffer_add(out, SL_TEXT(", \"errors\": ["));
-    for (size_t i = 0; i < count; i++) {
-        const struct sl_problem *problem = &report->problems[i];
-        sl_buffer_add(out, i ? SL_TEXT(", {\"subject\": ") : SL_TEXT("{\"subject\": "));
-        sl_json_print_string(out, sl_text(problem->subject ? problem->subject : report->file));
-        sl_buffer_add(out, SL_TEXT(", \"line\": "));
-        sl_buffer_add_i64(out, problem->mark.line);
-        sl_buffer_add(out, SL_TEXT(", \"column\": "));
-        sl_buffer_add_i64(out, problem->mark.column);
-        sl_buffer_add(out, SL_TEXT(", \"detail\": "));
-        sl_json_print_string(out, sl_text(problem->text));
-        sl_buffer_add(out, SL_TEXT("}"));
-    }
-    sl_buffer_add(out, SL_TEXT("]}"));
-}
-
-const struct sl_tenant *sl_office_tenant(struct sl_office *office, struct sl_job *job,
-                                         const char *name)
-{
-    struct sluice_error error = { 0 };
-    struct sl_tenant *tenants;
-    size_t count;
-    if (!sl_registry_tenants(office->registry, &job->arena, &tenants, &count, &error))
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(tenants[i].name, name) == 0)
-            return &tenants[i];
-    return NULL;
-}
-
-struct sl_ruleset *sl_change_compose(struct sl_office *office, struct sl_job *job, uint32_t status)
-{
-    struct sl_report report = { .file = office->config->rules_path };
-    struct sl_ruleset *rules = sl_office_compose(office, text_of(office), &report);
-    if (!rules) {
-        roll_back(office);
-        sl_job_refuse_report(job, status, &report);
-    }
-    sl_report_release(&report);
-    return rules;
-}
-
-bool sl_change_end(struct sl_office *office, struct sl_job *job, struct sl_ruleset *rules)
-{
-    struct sluice_error error = { 0 };
-    struct sl_edition *edition = NULL;
-    if (job->dry_run) {
-        roll_back(office);
-        sl_ruleset_free(rules);
-        return true;
-    }
-    if (rules) {
-        /* Made before the commit: what is on disk can then be in force too. */
-        edition = sl_office_edition(office, rules, sl_files_keep(office->server->edition->files));
-        if (!edition) {
-            roll_back(office);
-            return sl_job_refuse(job, 503, "nothing was changed: out of memory");
-        }
-    }
-    if (!sl_registry_commit(office->registry, &error)) {
-        sl_edition_drop(edition);
-        return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
-    }
-    if (edition)
-        sl_office_publish(office, edition);
-    return true;
+    sweep_now_and_then(office);
 }
 
 /* ---- jobs ---- */

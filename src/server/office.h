@@ -24,11 +24,14 @@ struct sl_office {
     struct sl_people *people;
     uint64_t people_revision;   /* what they hold is as of this, */
     uint64_t rules_revision;    /* and so are the rules in force; */
-    uint64_t composed_revision; /* of what was composed last */
+    uint64_t composed_revision; /* of what was composed last, */
+    uint64_t refused_revision;  /* and of another process's that could not be */
     struct sl_sha256 *hasher;
     struct sl_buffer text; /* the rules file, as last accepted */
     bool has_said_unwritten;
-    int64_t swept_us;
+    bool is_stale;         /* people could not be read: to be tried again */
+    int64_t sweep_at_us;   /* by the time since the machine was started, */
+    int64_t wall_ahead_us; /* of which the wall clock is that much ahead */
     /* Reads the files again; false: the problems are in *report. */
     bool (*reload)(void *about, struct sl_report *report);
     void *about;
@@ -55,6 +58,9 @@ static inline const struct sl_ruleset *sl_office_rules(const struct sl_office *o
     return office->server->edition->rules;
 }
 
+/* The rules as another process has left them, if one has changed them. */
+void sl_office_take_over_rules(struct sl_office *office);
+
 /* Four times a second: other processes' changes come in, violations go out, what is
  * over is deleted. */
 void sl_office_look(struct sl_office *office);
@@ -63,7 +69,7 @@ void sl_office_flush(struct sl_office *office); /* violations */
 /* Runs it; its answer is on the way back then. */
 void sl_office_run(struct sl_office *office, struct sl_job *job);
 
-/* ---- changes, for those who run jobs ---- */
+/* ---- changes, for those who run jobs: change.c ---- */
 
 /* A transaction, with everything as other processes left it. False: refused (503). */
 bool sl_change_begin(struct sl_office *office, struct sl_job *job);
@@ -85,7 +91,9 @@ bool sl_change_fail(struct sl_office *office, struct sl_job *job, const struct s
 /* A problem with every problem of the report. */
 void sl_job_refuse_report(struct sl_job *job, uint32_t status, struct sl_report *report);
 
-/* Of the registry, in the job's memory. NULL: there is none (or it cannot be read). */
+/* Of the registry, in the job's memory. NULL: there is none, or it cannot be read, and that
+ * is refused already; then whoever needs one says: */
+bool sl_job_refuse_tenant(struct sl_job *job, const char *name); /* always false */
 const struct sl_tenant *sl_office_tenant(struct sl_office *office, struct sl_job *job,
                                          const char *name);
 
@@ -100,7 +108,8 @@ typedef void sl_run(struct sl_office *office, struct sl_job *job);
 sl_run sl_run_rules, sl_run_rule, sl_run_tenant_rules, sl_run_tenant_rule;   /* admin_rules.c */
 sl_run sl_run_tiers, sl_run_tier;                                            /* admin_tiers.c */
 sl_run sl_run_exemptions;                                                    /* admin_exempt.c */
-sl_run sl_run_user, sl_run_outcomes;                                         /* admin_users.c */
+sl_run sl_run_user;                                                          /* admin_users.c */
+sl_run sl_run_outcomes;                                                      /* admin_outcomes.c */
 sl_run sl_run_tenants, sl_run_tenant, sl_run_tenant_keys, sl_run_tenant_key; /* admin_tenants.c */
 sl_run sl_run_reload, sl_run_reset;                                          /* admin_reset.c */
 

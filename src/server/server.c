@@ -99,7 +99,6 @@ static struct sl_edition *make_edition(struct keeper *keeper, struct sl_ruleset 
         sl_files_drop(files);
         return NULL;
     }
-    sl_fit_files(&rules->settings, false);
     struct sl_edition *edition = sl_office_edition(&keeper->office, rules, files);
     if (!edition)
         sl_report_error(report, SL_MARK_LAST, "the edition could not be made");

@@ -294,6 +294,14 @@ def test_a_reset_forgets_the_counts_of_those_identifiers_alone(admin):
     admin.post("/v1/reset", {"rule": "file", "ip": "192.0.2.1"}, 422)
 
 
+def test_who_is_exempt_by_now_can_be_reset(admin):
+    admin.spend(3, user="u1", resource="/file")
+    admin.post("/v1/exemptions", {"kind": "user", "value": "u1"}, 201)
+    assert admin.post("/v1/reset", {"user": "u1", "resource": "/file"}).json == {"reset": ["file"]}
+    admin.delete("/v1/exemptions?kind=user&value=u1")
+    assert admin.remaining("file", user="u1", resource="/file") == 10
+
+
 def test_a_reset_ends_a_block(admin):
     guard = {"window": "100ms", "threshold": 2, "penalty": "1h"}
     admin.put("/v1/rules/made", {**WINDOW, "capacity": 1000000, "burst_guard": guard})

@@ -272,13 +272,46 @@ static void exemptions_that_are_over_are_swept_now_and_then(void **unused)
     DONE(sl_registry_put_exemption(registry(), &stays, &is_new, &error));
     DONE(sl_registry_commit(registry(), &error));
     assert_int_equal(exemptions_kept(), 2);
-    desk.office.swept_us = sl_walltime_us();
-    sl_office_look(&desk.office); /* it was done a moment ago */
+    sl_office_look(&desk.office); /* the first look only sees how far ahead the wall clock is */
     assert_int_equal(exemptions_kept(), 2);
-    desk.office.swept_us -= INT64_C(3601) * 1000000;
+    desk.office.sweep_at_us = 0;
     sl_office_look(&desk.office);
     assert_int_equal(exemptions_kept(), 1);
-    assert_true(desk.office.swept_us > 0);
+    assert_true(desk.office.sweep_at_us > sl_boottime_us()); /* and not again at once */
+}
+
+/* A clock that leaps comes back, and what was deleted by it would not. */
+static void nothing_is_swept_just_after_the_wall_clock_has_leapt(void **unused)
+{
+    (void)unused;
+    bool is_new;
+    struct sl_exemption over = { SL_EXEMPT_IP, "192.0.2.1", 1, NULL };
+    DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
+    DONE(sl_registry_put_exemption(registry(), &over, &is_new, &error));
+    DONE(sl_registry_commit(registry(), &error));
+    sl_office_look(&desk.office);
+    desk.office.wall_ahead_us -= INT64_C(3600) * 1000000; /* as if it had gone ahead since */
+    desk.office.sweep_at_us = 0;
+    sl_office_look(&desk.office);
+    assert_int_equal(exemptions_kept(), 1);
+    assert_true(desk.office.sweep_at_us > sl_boottime_us());
+}
+
+static void an_exemption_is_kept_for_a_week_after_its_end(void **unused)
+{
+    (void)unused;
+    bool is_new;
+    int64_t day_us = INT64_C(86400) * 1000000;
+    struct sl_exemption fresh = { SL_EXEMPT_IP, "192.0.2.1", sl_walltime_us() - 6 * day_us, NULL };
+    struct sl_exemption old = { SL_EXEMPT_IP, "192.0.2.2", sl_walltime_us() - 8 * day_us, NULL };
+    DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
+    DONE(sl_registry_put_exemption(registry(), &fresh, &is_new, &error));
+    DONE(sl_registry_put_exemption(registry(), &old, &is_new, &error));
+    DONE(sl_registry_commit(registry(), &error));
+    sl_office_look(&desk.office);
+    desk.office.sweep_at_us = 0;
+    sl_office_look(&desk.office);
+    assert_int_equal(exemptions_kept(), 1);
 }
 
 /* ---- tenants ---- */
@@ -316,6 +349,8 @@ int main(void)
         WITHOUT_TENANTS(closing_writes_what_is_left, in_a_file),
         WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, in_a_file),
         WITHOUT_TENANTS(exemptions_that_are_over_are_swept_now_and_then, yaml),
+        WITHOUT_TENANTS(nothing_is_swept_just_after_the_wall_clock_has_leapt, yaml),
+        WITHOUT_TENANTS(an_exemption_is_kept_for_a_week_after_its_end, yaml),
         WITHOUT_TENANTS(a_tenant_is_found_by_its_whole_name, yaml),
     };
     return RUN(tests);
