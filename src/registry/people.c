@@ -171,6 +171,24 @@ static void count_violation(struct people *people, struct sl_hash128 key,
 }
 
 /* A name with a zero byte in it is none that the registry could hold. */
+/* The registry keeps texts without NUL, and no letters to the editor as names. */
+static bool is_keepable(struct sluice_text name)
+{
+    return name.len <= SL_USER_ID_MAX && (name.len == 0 || !memchr(name.at, 0, name.len));
+}
+
+/* Not strndup, which may look at what is behind a text. NULL: no memory. */
+static char *copy(struct sluice_text name)
+{
+    char *text = malloc(name.len + 1);
+    if (!text)
+        return NULL;
+    if (name.len)
+        memcpy(text, name.at, name.len);
+    text[name.len] = '\0';
+    return text;
+}
+
 static void violated(struct sl_people *seam, struct sluice_text tenant, struct sluice_text user,
                      int64_t now_us)
 {
@@ -184,10 +202,9 @@ static void violated(struct sl_people *seam, struct sluice_text tenant, struct s
     struct sl_hash128 key = sl_ids_key(people->seed, tenant, id);
     if (sl_book_read(&people->book, key, &facts, NULL) && !sl_days_is_news(&facts.days, minute))
         return;
-    if ((tenant.len && memchr(tenant.at, 0, tenant.len)) || memchr(id.at, 0, id.len))
+    if (!is_keepable(tenant) || !is_keepable(id))
         return;
-    struct sl_violation violation = { strndup(tenant.len ? tenant.at : "", tenant.len),
-                                      strndup(id.at, id.len), minute };
+    struct sl_violation violation = { copy(tenant), copy(id), minute };
     count_violation(people, key, &violation);
     sl_violation_free(&violation);
 }

@@ -9,6 +9,7 @@
 #include "limiter/people.h"
 #include "registry/registry.h"
 
+enum { SL_USER_ID_MAX = 512 }; /* bytes; of a tenant too */
 enum { SL_PEOPLE_MAX = 1 << 20, SL_VIOLATIONS_WAITING_MAX = 4096 };
 
 struct sl_people_config {

@@ -69,7 +69,9 @@ bool sl_people_fill(struct sl_people *people, struct sl_registry *registry, int6
     };
     uint64_t now = sl_registry_revision(registry);
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
-    if (!sl_registry_visit_users(registry, *revision, first_day, &visitor, error) ||
+    /* Who is exempt comes first, while there is room, and again, where all were forgotten. */
+    if (!sl_people_fill_exempt(people, registry, now_us, error) ||
+        !sl_registry_visit_users(registry, *revision, first_day, &visitor, error) ||
         !sl_people_fill_exempt(people, registry, now_us, error))
         return false;
     *revision = now;

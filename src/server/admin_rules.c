@@ -179,6 +179,29 @@ static bool check_algorithm(struct sl_office *office, struct sl_job *job,
                          tenant->tier, rule->algo->name);
 }
 
+enum { OWN_RULE_MAX_BYTES = 16384, OWN_RULE_LIST_MAX = 64 };
+
+/* What a tenant writes costs everybody's memory and time, so it is small; and tiers are the
+ * operator's, who must be able to take them away. */
+static bool check_own(struct sl_job *job, const json_t *json)
+{
+    if (job->body.len > OWN_RULE_MAX_BYTES)
+        return sl_job_refuse(job, 413, "a tenant's rule has at most %d bytes", OWN_RULE_MAX_BYTES);
+    if (json_object_get(json, "tiers"))
+        return sl_job_refuse(job, 422, "a tenant's rule has no `tiers`: it is of one alone");
+    return true;
+}
+
+static bool check_lists(struct sl_job *job, const struct sl_rule *rule)
+{
+    size_t values = rule->except_count;
+    for (size_t i = 0; i < rule->when_count; i++)
+        values += rule->when[i].value_count;
+    return values <= OWN_RULE_LIST_MAX ||
+           sl_job_refuse(job, 422, "a tenant's rule has at most %d entries in `except` and `when`",
+                         OWN_RULE_LIST_MAX);
+}
+
 static bool check_tenant(struct sl_office *office, struct sl_job *job, const char *tenant,
                          bool is_new)
 {
@@ -227,7 +250,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const char *te
     if (!rules)
         return false;
     const struct sl_rule *new = sl_ruleset_rule(rules, full);
-    if (tenant && !check_algorithm(office, job, rules, new)) {
+    if (tenant && (!check_lists(job, new) || !check_algorithm(office, job, rules, new))) {
         sl_ruleset_free(rules);
         return sl_change_drop(office);
     }
@@ -247,8 +270,9 @@ static void put_rule(struct sl_office *office, struct sl_job *job, const char *t
     json_t *json = sl_job_json(job); /* whether it is JSON at all */
     if (!json)
         return;
+    bool good = !tenant || check_own(job, json);
     json_decref(json);
-    if (sl_change_begin(office, job))
+    if (good && sl_change_begin(office, job))
         try_put(office, job, tenant, name);
 }
 

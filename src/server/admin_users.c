@@ -6,16 +6,15 @@
 #include "rules/tree_json.h"
 #include "server/admin_json.h"
 
-enum { ID_MAX_BYTES = 512 };
 #define DAY_US INT64_C(86400000000)
 
 /* ---- who ---- */
 
 bool sl_user_check_id(struct sl_job *job, const char *what, const char *text)
 {
-    if (text && *text && strlen(text) <= ID_MAX_BYTES)
+    if (text && *text && strlen(text) <= SL_USER_ID_MAX)
         return true;
-    return sl_job_refuse(job, 422, "`%s` has 1 to %d bytes", what, ID_MAX_BYTES);
+    return sl_job_refuse(job, 422, "`%s` has 1 to %d bytes", what, SL_USER_ID_MAX);
 }
 
 bool sl_user_take_tenant(struct sl_job *job, const char *given, const char **out)
@@ -23,8 +22,8 @@ bool sl_user_take_tenant(struct sl_job *job, const char *given, const char **out
     *out = given ? given : job->tenant ? job->tenant : "";
     if (job->tenant && strcmp(*out, job->tenant) != 0)
         return sl_job_refuse(job, 403, "this key is another tenant's");
-    return strlen(*out) <= ID_MAX_BYTES ||
-           sl_job_refuse(job, 422, "`tenant` has at most %d bytes", ID_MAX_BYTES);
+    return strlen(*out) <= SL_USER_ID_MAX ||
+           sl_job_refuse(job, 422, "`tenant` has at most %d bytes", SL_USER_ID_MAX);
 }
 
 struct who {

@@ -1,10 +1,10 @@
 /* By rules of our own, on the store of everybody's counts, so that guessing on several
  * servers is guessing once. They are counted by the address that the connection or a
- * trusted proxy names; tokens in a check also by the address in its body, or the bad tokens
- * of one user would bar all others of the service that asks. (Whoever makes addresses up
- * there gains signatures to compute, and can bar nobody else.) A token that was verified
- * before is not asked about addresses at all, so that one rude neighbour behind a
- * shared one locks out nobody who is known. */
+ * trusted proxy names; tokens and keys in a check also by the address in its body, or
+ * the bad ones of one user would bar all others of the service that asks. (Whoever makes addresses
+ * up there gains signatures to compute, and can bar nobody else.) A token that was verified before
+ * is not asked about addresses at all, so that one rude neighbour behind a shared one locks out
+ * nobody who is known. */
 #include "server/attempts.h"
 
 #include <stdio.h>
@@ -26,7 +26,9 @@ struct sl_ruleset *sl_attempts_rules(const struct sl_identity *identity)
                        "  - { name: sluice.wrong-credentials, resource: /credentials, per: ip,\n"
                        "      algorithm: fixed_window, align: first_request, limit: 10/1m }\n"
                        "  - { name: sluice.wrong-tokens, resource: /tokens, per: [ip, client],\n"
-                       "      algorithm: fixed_window, align: first_request, limit: 30/1m }\n",
+                       "      algorithm: fixed_window, align: first_request, limit: 30/1m }\n"
+                       "  - { name: sluice.wrong-keys, resource: /keys, per: [ip, client],\n"
+                       "      algorithm: fixed_window, align: first_request, limit: 10/1m }\n",
                        identity->ipv4_prefix, identity->ipv6_prefix);
     struct sl_ruleset *rules =
         sl_ruleset_parse(report.file, (struct sluice_text){ text, (size_t)len }, &report);
@@ -38,7 +40,9 @@ struct sl_ruleset *sl_attempts_rules(const struct sl_identity *identity)
 static bool ask(struct sl_message *message, enum sl_attempt what, struct sluice_request *request)
 {
     static const struct sluice_text resources[] = {
-        [SL_ATTEMPT_CREDENTIALS] = { "/credentials", 12 }, [SL_ATTEMPT_TOKENS] = { "/tokens", 7 }
+        [SL_ATTEMPT_CREDENTIALS] = { "/credentials", 12 },
+        [SL_ATTEMPT_TOKENS] = { "/tokens", 7 },
+        [SL_ATTEMPT_KEYS] = { "/keys", 5 },
     };
     request->resource = resources[what];
     request->client = sl_text_missing(message->told_ip) ? SL_TEXT("-") : message->told_ip;

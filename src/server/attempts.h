@@ -4,8 +4,10 @@
 
 #include "server/route.h"
 
-/* What was wrong: an admin token or an API key; a JSON Web Token. */
-enum sl_attempt { SL_ATTEMPT_CREDENTIALS, SL_ATTEMPT_TOKENS };
+/* What was wrong: an admin token, or an API key on the admin API; a JSON Web Token, or an API
+ * key, on a decision. Apart, so that whose requests merely pass through a service bar nobody
+ * from the admin API. */
+enum sl_attempt { SL_ATTEMPT_CREDENTIALS, SL_ATTEMPT_TOKENS, SL_ATTEMPT_KEYS };
 
 /* The rules that limit them, per address as these settings cut it. NULL: no memory. */
 struct sl_ruleset *sl_attempts_rules(const struct sl_identity *identity);

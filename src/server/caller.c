@@ -201,11 +201,11 @@ static bool take_key(struct sl_message *message, struct sl_caller *out)
     sl_digest_print(&digest, hex);
     out->api_key = (struct sluice_text){ hex, SL_DIGEST_HEX };
     bool knows_keys = sl_keyring_has_tenants(ring) || out->mapping->api_keys_required;
-    if (out->owner || !knows_keys || is_exempt_key(message, out->api_key))
+    if (out->owner || out->is_admin || !knows_keys || is_exempt_key(message, out->api_key))
         return true;
-    if (sl_attempts_bar(message, SL_ATTEMPT_CREDENTIALS))
+    if (sl_attempts_bar(message, SL_ATTEMPT_KEYS))
         return false;
-    return sl_attempts_count(message, SL_ATTEMPT_CREDENTIALS) &&
+    return sl_attempts_count(message, SL_ATTEMPT_KEYS) &&
            refuse_unknown(message, "No tenant has that API key.");
 }
 

@@ -61,10 +61,11 @@ static bool name_by_token(const struct sl_caller *caller, struct sluice_request 
     size_t count = caller->has_token ? caller->mapping->jwt.claim_count : 0;
     for (size_t i = 0; i < count; i++) {
         struct sluice_text value = caller->token.values[i];
-        if (value.at && !put(place_of(request, others, &maps[i].attribute), value, is_said))
-            return false;
+        struct sluice_text *place = place_of(request, others, &maps[i].attribute);
+        if (value.at ? !put(place, value, is_said) : is_said && !sl_text_missing(*place))
+            return false; /* what a token could have said and does not, nobody says for it */
     }
-    return true;
+    return !caller->has_token || !is_said || request->trust_thousandths == SLUICE_NO_TRUST;
 }
 
 /* A tenant's tier and trust are the operator's to give. */
@@ -91,12 +92,24 @@ static bool name_by_key(const struct sl_caller *caller, struct sluice_request *r
 
 static const char contradiction[] =
     "The body contradicts who you are: a token's claims and an API key's tenant and tier cannot be "
-    "changed, and a tenant's key gives no `trust_score`. Leave them out.";
+    "changed or added to, and neither goes with a `trust_score`. Leave them out.";
 
-/* The id that `identity.user_id` makes. */
-static bool make_user_id(struct sl_message *message, struct sluice_request *request)
+static bool is_signed(const struct sl_caller *caller, const char *attribute)
 {
-    if (!message->round->settings->identity.user_id_sha256_email_ip)
+    const struct sl_identity *mapping = caller->mapping;
+    for (size_t i = 0; caller->has_token && i < mapping->jwt.claim_count; i++)
+        if (sl_text_is(mapping->jwt.claims[i].attribute.name, attribute))
+            return caller->token.values[i].at;
+    return false;
+}
+
+/* The id that `identity.user_id` makes; not in place of a signed one out of an email that is
+ * only said. */
+static bool make_user_id(const struct sl_caller *caller, struct sl_message *message,
+                         struct sluice_request *request)
+{
+    if (!message->round->settings->identity.user_id_sha256_email_ip ||
+        (is_signed(caller, "user") && !is_signed(caller, "email")))
         return true;
     char *room = sl_round_take(message->round, SL_DIGEST_HEX + 1);
     if (!room)
@@ -109,7 +122,7 @@ bool sl_caller_name(const struct sl_caller *caller, struct sl_message *message,
                     struct sluice_request *request, bool is_said)
 {
     if (caller->is_anybody)
-        return make_user_id(message, request);
+        return make_user_id(caller, message, request);
     size_t room = request->other_count + caller->token.count + 1;
     struct sluice_attribute *others = sl_round_take(message->round, room * sizeof *others);
     if (!others)
@@ -123,5 +136,5 @@ bool sl_caller_name(const struct sl_caller *caller, struct sl_message *message,
         !name_by_token(caller, request, others, is_said) ||
         (caller->api_key.at && !name_by_key(caller, request, others, is_said)))
         return refuse(message, 403, contradiction);
-    return make_user_id(message, request);
+    return make_user_id(caller, message, request);
 }

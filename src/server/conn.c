@@ -47,7 +47,7 @@ struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *
     conn->fd = arrival->fd;
     conn->held_from = SIZE_MAX;
     conn->out = sl_buffer(SL_CONN_OUT_MAX_BYTES);
-    conn->is_opening = arrival->proxy_protocol;
+    conn->is_opening = conn->speaks_proxy = arrival->proxy_protocol;
     conn->wants_tls = arrival->wants_tls;
     sl_conn_set_peer(conn, &arrival->peer);
     conn->is_local = arrival->is_local;

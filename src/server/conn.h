@@ -71,7 +71,8 @@ struct sl_conn {
 
     struct sl_job *job; /* whose answer it waits for: until then it is parked; or NULL */
 
-    bool is_local; /* through a Unix socket: there is no address */
+    bool speaks_proxy; /* its listener has proxy_protocol: somebody is in between */
+    bool is_local;     /* through a Unix socket: there is no address */
     struct sl_address peer;
     char peer_text[SL_ADDRESS_PRINT_MAX]; /* of every answer's client where no proxy is */
     size_t peer_len;

@@ -16,10 +16,22 @@ void sl_jobs_init(struct sl_jobs *jobs)
     jobs->count = 0;
 }
 
+/* Tenants have a part of the queue, and one of them a part of that: the admin who wants to
+ * take a key away must get through. */
+static bool has_share(const struct sl_jobs *jobs, const struct sl_job *job)
+{
+    size_t tenants = 0, own = 0;
+    for (const struct sl_job *other = jobs->first; job->tenant && other; other = other->next) {
+        tenants += other->tenant != NULL;
+        own += other->tenant && strcmp(other->tenant, job->tenant) == 0;
+    }
+    return tenants < SL_JOBS_TENANTS_MAX && own < SL_JOBS_TENANT_MAX;
+}
+
 bool sl_jobs_add(struct sl_jobs *jobs, struct sl_job *job, size_t most)
 {
     pthread_mutex_lock(&jobs->lock);
-    bool fits = jobs->count < most;
+    bool fits = jobs->count < most && (most == SIZE_MAX || has_share(jobs, job));
     if (fits) {
         job->next = NULL;
         *jobs->end = job;
@@ -228,6 +240,8 @@ bool sl_job_refuse(struct sl_job *job, uint32_t status, const char *format, ...)
     va_start(arguments, format);
     char *detail = sl_arena_vprint(&job->arena, format, arguments);
     va_end(arguments);
+    if (status == 503 && job->tenant) /* the reason names the operator's files */
+        detail = sl_arena_copy(&job->arena, SL_TEXT("that cannot be done just now; try again"));
     job->status = status;
     job->is_problem = true;
     job->etag = NULL;

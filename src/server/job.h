@@ -17,7 +17,7 @@
 #include "server/access.h"
 #include "server/round.h"
 
-enum { SL_JOB_PARTS_MAX = 2, SL_JOBS_MAX = 1024 };
+enum { SL_JOB_PARTS_MAX = 2, SL_JOBS_MAX = 1024, SL_JOBS_TENANTS_MAX = 64, SL_JOBS_TENANT_MAX = 8 };
 
 struct sl_office;
 struct sl_route;

@@ -34,6 +34,31 @@ static bool has_field(const struct sl_http_head *head, struct sluice_text lower,
     return false;
 }
 
+/* Does a name begin or end like those that proxies add? */
+static bool is_proxys(struct sluice_text name)
+{
+    static const char *const starts[] = { "x-forwarded-", "x-original-", "x-real-", NULL };
+    static const char *const ends[] = { "-client-ip", "-connecting-ip", NULL };
+    for (size_t i = 0; starts[i]; i++)
+        if (name.len >= strlen(starts[i]) &&
+            strncasecmp(name.at, starts[i], strlen(starts[i])) == 0)
+            return true;
+    for (size_t i = 0; ends[i]; i++) {
+        size_t len = strlen(ends[i]);
+        if (name.len >= len && strncasecmp(name.at + name.len - len, ends[i], len) == 0)
+            return true;
+    }
+    return sl_http_name_is(name, SL_TEXT("forwarded")) || sl_http_name_is(name, SL_TEXT("via"));
+}
+
+static bool is_forwarded(const struct sl_http_head *head)
+{
+    for (size_t i = 0; i < head->field_count; i++)
+        if (is_proxys(head->fields[i].name))
+            return true;
+    return false;
+}
+
 /* Another site's page, in a browser on this machine. */
 static bool is_foreign_page(const struct sl_http_head *head)
 {
@@ -51,11 +76,10 @@ const char *sl_message_not_local(const struct sl_message *message)
 {
     const struct sl_conn *conn = message->conn;
     const struct sl_http_head *head = message->head;
-    struct sluice_text value;
-    if (!conn->is_local && !sl_address_is_loopback(&conn->peer))
+    if (conn->speaks_proxy || (!conn->is_local && !sl_address_is_loopback(&conn->peer)))
         return "Without an admin token only this machine is answered; set `admin.token_file`.";
-    if (head->known[SL_HTTP_FORWARDED].at || head->known[SL_HTTP_X_FORWARDED_FOR].at ||
-        has_field(head, SL_TEXT("x-real-ip"), &value) || has_field(head, SL_TEXT("via"), &value))
+    if (head->is_1_0 ||
+        is_forwarded(head)) /* 1.0 is what nginx speaks unless it is told otherwise */
         return "This came through a proxy, and without an admin token only this machine is "
                "answered; set `admin.token_file`.";
     if (!is_loopback_name(head->known[SL_HTTP_HOST]) || is_foreign_page(head))

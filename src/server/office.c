@@ -258,6 +258,14 @@ void sl_office_look(struct sl_office *office)
 
 /* ---- jobs ---- */
 
+/* What is changed by name has one; looking is not conditional. */
+static bool has_tag(const struct sl_job *job)
+{
+    sl_run *run = job->route->run;
+    return sl_job_is(job, "GET") || run == sl_run_rule || run == sl_run_tenant_rule ||
+           run == sl_run_tier || run == sl_run_user || run == sl_run_tenant;
+}
+
 static bool takes_body(const struct sl_job *job)
 {
     if (sl_job_is(job, "DELETE"))
@@ -269,7 +277,9 @@ void sl_office_run(struct sl_office *office, struct sl_job *job)
 {
     struct sl_worker *worker = job->worker;
     job->status = 200;
-    if (job->body.at && !takes_body(job))
+    if ((job->if_match.at || job->if_none_match.at) && !has_tag(job))
+        sl_job_refuse(job, 422, "there is no `ETag` here that `If-Match` could be compared with");
+    else if (job->body.at && !takes_body(job))
         sl_job_refuse(job, 422, "this call takes no body; leave it out");
     else
         job->route->run(office, job);

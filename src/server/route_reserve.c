@@ -278,8 +278,7 @@ static void reply_cancel(struct sl_round *round, struct sl_call *call)
         reply_settled(round, call, "\"cancelled\": true");
 }
 
-/* May this caller settle it? Another's is as if it were not there; the admin needs no more
- * than the number. */
+/* May this caller settle it? Another's is as if it were not there. */
 static bool check_caller(struct sl_message *message, const struct settlement *settlement)
 {
     struct sl_caller caller;
@@ -288,7 +287,7 @@ static bool check_caller(struct sl_message *message, const struct settlement *se
     if (caller.owner)
         message->call->tenant = caller.owner->tenant;
     uint64_t tag = tag_of(message->conn->worker, settlement->id, message->call->tenant);
-    if (caller.is_admin || (settlement->has_tag && settlement->tag == tag))
+    if (settlement->has_tag && settlement->tag == tag)
         return true;
     sl_message_refuse(message, 404, sluice_status_text(SLUICE_NO_RESERVATION));
     return false;

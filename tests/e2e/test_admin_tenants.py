@@ -174,6 +174,17 @@ def test_a_tenant_has_a_hundred_rules_at_the_most(admin):
         "full": 100, "other": 1}
 
 
+def test_a_tenants_rule_is_small_and_has_no_tiers(both):
+    """What it costs, everybody pays; and a tier must be the operator's to take away."""
+    key = both[0].keys[0]
+    key.put("/v1/rules/small", {**RULE, "except": [f"/a/{i}" for i in range(64)]}, 201)
+    key.put("/v1/rules/large", {**RULE, "except": [f"/a/{i}" for i in range(65)]}, 422)
+    key.put("/v1/rules/large", {**RULE, "when": {"x": [str(i) for i in range(65)]}}, 422)
+    key.put("/v1/rules/large", {**RULE, "except": ["/" + "a" * 17000]}, 413)
+    key.put("/v1/rules/large", {**RULE, "tiers": {"pro": {"capacity": 3}}}, 422)
+    key.get("/v1/rules/large", 404)
+
+
 def test_a_tenant_has_a_hundred_keys_at_the_most(admin):
     full, other = Tenant(admin, "full"), Tenant(admin, "other")
     for number in range(98):

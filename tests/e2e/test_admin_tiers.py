@@ -105,9 +105,6 @@ USES = {
     "a user": (("PUT", "/v1/users/u", {"tier": "TIER"}), ("PUT", "/v1/users/u", {"tier": None})),
     "a tenant's user": (("PUT", "/v1/users/u?tenant=t", {"tier": "TIER"}),
                         ("DELETE", "/v1/users/u?tenant=t", None)),
-    "a tenant's own rule": (("PUT", "/v1/tenants/keyed/rules/own",
-                             {**RULE, "tiers": {"TIER": {"capacity": 3}}}),
-                            ("DELETE", "/v1/tenants/keyed/rules/own", None)),
 }
 
 

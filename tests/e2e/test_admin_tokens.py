@@ -102,6 +102,14 @@ def test_an_address_in_a_body_locks_nobody_out(guarded, path, body):
     assert guarded.ask("GET", "/v1/rules", headers=right).status == 200
 
 
+def test_keys_that_pass_through_the_admins_service_lock_nobody_out(guarded):
+    """A service that has the admin's token passes on whatever its callers send as keys."""
+    for number in range(2 * MOST):
+        fields = {**bearer(TOKEN), "X-API-Key": f"wrong-{number}"}
+        assert guarded.ask("POST", "/v1/check", {"user": "u"}, fields).status == 200
+    assert guarded.ask("GET", "/v1/rules", headers=bearer(TOKEN)).status == 200
+
+
 def test_the_admins_token_is_good_for_decisions_too(tmp_path):
     """Whatever else is required. It is no token of a user's, though."""
     (tmp_path / "token").write_text(TOKEN)

@@ -18,6 +18,11 @@ def is_sanitized():
     return b"__asan_init" in SLUICE.read_bytes()
 
 
+def is_watched_for_races():
+    """Built with ThreadSanitizer, which remembers who has touched what."""
+    return b"__tsan_init" in SLUICE.read_bytes()
+
+
 def forget_soon(monkeypatch):
     """AddressSanitizer keeps what was freed for a while: less of it, where memory is measured."""
     options = os.environ.get("ASAN_OPTIONS", "")

@@ -286,7 +286,7 @@ static void the_admins_word_is_everything_that_the_body_says(void **unused)
     static const struct asking rows[] = {
         { AS_ADMIN, "{\"tenant\": \"any\", \"tier\": \"free\", \"user\": \"u\"}",
           "tenant=any tier=free user=u" },
-        { AS_ADMIN AS_UNKNOWN, "{}", "401" },
+        { AS_ADMIN AS_UNKNOWN, "{\"user\": \"u\"}", "user=u api_key=sha256(sk_unknown)" },
     };
     check_asked(CHECK, rows, COUNT(rows));
 }

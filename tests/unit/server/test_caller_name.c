@@ -119,9 +119,10 @@ static void a_body_may_repeat_a_claim_and_not_contradict_it(void **unused)
         { token, "{\"tenant\": \"bolt\"}", "403" },
         { token, "{\"team\": \"t1\"}", "tenant=acme user=u1 team=t1" },
         { token, "{\"team\": \"t2\"}", "403" },
-        { token, "{\"tier\": \"free\", \"client\": \"c\"}",
-          "tenant=acme tier=free user=u1 client=c team=t1" }, /* of which it says nothing */
-        { token, "{\"trust_score\": 0.5}", "tenant=acme user=u1 team=t1" },
+        /* What it could have said and does not; what no claim is for. */
+        { token, "{\"tier\": \"free\"}", "403" },
+        { token, "{\"method\": \"GET\", \"x\": \"y\"}", "tenant=acme user=u1 x=y team=t1" },
+        { token, "{\"trust_score\": 0.5}", "403" },
         { token, "{\"x\": \"y\", \"team\": null}", "tenant=acme user=u1 x=y team=t1" },
     };
     check_asked(CHECK, rows, COUNT(rows));
@@ -133,7 +134,7 @@ static void without_claims_in_the_settings_user_is_sub(void **unused)
     const struct asking rows[] = {
         { jwt("{\"sub\":\"u1\",\"org\":\"acme\"}"), "{}", "user=u1" },
         { jwt("{\"sub\":\"u1\"}"), "{\"user\": \"u2\"}", "403" },
-        { jwt("{\"org\":\"acme\"}"), "{\"user\": \"u2\"}", "user=u2" },
+        { jwt("{\"org\":\"acme\"}"), "{\"user\": \"u2\"}", "403" },
         { jwt("{}"), "{}", "" },
     };
     check_asked(CHECK, rows, COUNT(rows));

@@ -83,6 +83,34 @@ static void a_job_comes_out_alone_wherever_it_was_before(void **unused)
     sl_job_free(other);
 }
 
+static struct sl_job *job_of_tenant(uint32_t number, const char *tenant)
+{
+    struct sl_job *job = job_of(number);
+    job->tenant = tenant;
+    return job;
+}
+
+/* Whoever floods the queue must not keep the admin from taking their key away. */
+static void tenants_have_a_part_of_the_queue_and_each_a_part_of_that(void **unused)
+{
+    (void)unused;
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };
+    uint32_t count = 0;
+    for (size_t tenant = 0; tenant < 8; tenant++) {
+        for (int i = 0; i < SL_JOBS_TENANT_MAX; i++, count++)
+            assert_true(sl_jobs_add(&jobs, job_of_tenant(count, names[tenant]), SL_JOBS_MAX));
+        struct sl_job *more = job_of_tenant(count, names[tenant]);
+        assert_false(sl_jobs_add(&jobs, more, SL_JOBS_MAX));
+        sl_job_free(more);
+    }
+    assert_int_equal(count, SL_JOBS_TENANTS_MAX);
+    struct sl_job *ninth = job_of_tenant(count, names[8]);
+    assert_false(sl_jobs_add(&jobs, ninth, SL_JOBS_MAX));
+    sl_job_free(ninth);
+    assert_true(sl_jobs_add(&jobs, job_of(count), SL_JOBS_MAX)); /* the admin's */
+    assert_int_equal(drop_all(sl_jobs_take(&jobs), 0), SL_JOBS_TENANTS_MAX + 1);
+}
+
 static void there_are_as_many_as_are_asked_for_and_then_room_again(void **unused)
 {
     (void)unused;
@@ -211,6 +239,7 @@ int main(void)
         WITH_JOBS(what_is_added_later_is_not_behind_what_was_taken),
         WITH_JOBS(a_job_comes_out_alone_wherever_it_was_before),
         WITH_JOBS(there_are_as_many_as_are_asked_for_and_then_room_again),
+        WITH_JOBS(tenants_have_a_part_of_the_queue_and_each_a_part_of_that),
         WITH_JOBS(what_is_left_is_given_back_with_the_queue),
         WITH_JOBS(from_several_threads_none_is_lost_and_each_threads_stay_in_order),
         CLAIM(a_refusal_is_a_sentence_whatever_it_was_made_of),

@@ -204,9 +204,6 @@ static void the_last_message_is_answered_and_then_the_connection_ends(void **unu
     } rows[] = {
         { GET("/v1/rules"), false, NULL },
         { LAST("/v1/rules"), true, "close" },
-        { "GET /v1/rules HTTP/1.0\r\nHost: localhost\r\n\r\n", true, "close" },
-        { "GET /v1/rules HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n", false,
-          "keep-alive" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct caller caller = enter();
