@@ -197,7 +197,7 @@ static bool check_lists(struct sl_job *job, const struct sl_rule *rule)
     size_t values = rule->except_count;
     for (size_t i = 0; i < rule->when_count; i++)
         values += rule->when[i].value_count;
-    return values <= OWN_RULE_LIST_MAX ||
+    return values - 1 <= OWN_RULE_LIST_MAX || /* but for the tenant, which is ours to add */
            sl_job_refuse(job, 422, "a tenant's rule has at most %d entries in `except` and `when`",
                          OWN_RULE_LIST_MAX);
 }
