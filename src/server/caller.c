@@ -274,10 +274,14 @@ bool sl_caller_identify(struct sl_message *message, struct sl_caller *out)
     const struct sl_identity *identity = &files->settings_of->settings.identity;
     bool has_token = head->known[SL_HTTP_AUTHORIZATION].at;
     bool has_key = head->known[SL_HTTP_X_API_KEY].at;
-    *out = (struct sl_caller){ .mapping = identity };
-    out->is_anybody = !has_token && !has_key;
+    out->is_anybody = !has_token && !has_key; /* most are, and nothing else is looked at then */
+    out->is_admin = out->has_token = false;
+    out->owner = NULL;
+    out->api_key.at = NULL;
+    out->mapping = identity;
     if (out->is_anybody && !identity->jwt.required && !identity->api_keys_required)
         return true;
+    *out = (struct sl_caller){ .mapping = identity, .is_anybody = out->is_anybody };
     if (is_repeated(head))
         return refuse(message, 400, twice);
     if (has_token && !take_authorization(message, out))

@@ -21,21 +21,26 @@ const struct sl_route sl_routes[] = {
     { SL_TEXT("/openapi.json"), .allow = READ, .call = sl_call_openapi },
 
     { SL_TEXT("/v1/outcomes"), .allow = "POST", ADMIN, .run = sl_run_outcomes, .tenants = "POST" },
-    { SL_TEXT("/v1/users/*"), .allow = CHANGE, ADMIN, .run = sl_run_user, .tenants = CHANGE },
+    { SL_TEXT("/v1/users/*"), .has_stars = true, .allow = CHANGE, ADMIN, .run = sl_run_user,
+      .tenants = CHANGE },
     { SL_TEXT("/v1/rules"), .allow = READ, ADMIN, .run = sl_run_rules, .tenants = READ },
-    { SL_TEXT("/v1/rules/*"), .allow = CHANGE, ADMIN, .run = sl_run_rule, .tenants = CHANGE },
+    { SL_TEXT("/v1/rules/*"), .has_stars = true, .allow = CHANGE, ADMIN, .run = sl_run_rule,
+      .tenants = CHANGE },
     { SL_TEXT("/v1/tiers"), .allow = READ, ADMIN, .run = sl_run_tiers },
-    { SL_TEXT("/v1/tiers/*"), .allow = CHANGE, ADMIN, .run = sl_run_tier },
+    { SL_TEXT("/v1/tiers/*"), .has_stars = true, .allow = CHANGE, ADMIN, .run = sl_run_tier },
     { SL_TEXT("/v1/exemptions"), .allow = "GET, HEAD, POST, DELETE", ADMIN,
       .run = sl_run_exemptions },
     { SL_TEXT("/v1/tenants"), .allow = READ, ADMIN, .run = sl_run_tenants },
-    { SL_TEXT("/v1/tenants/*"), .allow = CHANGE, ADMIN, .run = sl_run_tenant, .tenants = READ },
-    { SL_TEXT("/v1/tenants/*/keys"), .allow = "POST", ADMIN, .run = sl_run_tenant_keys },
-    { SL_TEXT("/v1/tenants/*/keys/*"), .allow = "DELETE", ADMIN, .run = sl_run_tenant_key },
-    { SL_TEXT("/v1/tenants/*/rules"), .allow = READ, ADMIN, .run = sl_run_tenant_rules,
+    { SL_TEXT("/v1/tenants/*"), .has_stars = true, .allow = CHANGE, ADMIN, .run = sl_run_tenant,
       .tenants = READ },
-    { SL_TEXT("/v1/tenants/*/rules/*"), .allow = CHANGE, ADMIN, .run = sl_run_tenant_rule,
-      .tenants = CHANGE },
+    { SL_TEXT("/v1/tenants/*/keys"), .has_stars = true, .allow = "POST", ADMIN,
+      .run = sl_run_tenant_keys },
+    { SL_TEXT("/v1/tenants/*/keys/*"), .has_stars = true, .allow = "DELETE", ADMIN,
+      .run = sl_run_tenant_key },
+    { SL_TEXT("/v1/tenants/*/rules"), .has_stars = true, .allow = READ, ADMIN,
+      .run = sl_run_tenant_rules, .tenants = READ },
+    { SL_TEXT("/v1/tenants/*/rules/*"), .has_stars = true, .allow = CHANGE, ADMIN,
+      .run = sl_run_tenant_rule, .tenants = CHANGE },
     { SL_TEXT("/v1/reload"), .allow = "POST", ADMIN, .run = sl_run_reload },
     { SL_TEXT("/v1/reset"), .allow = "POST", ADMIN, .run = sl_run_reset, .tenants = "POST" },
     { .allow = NULL },
@@ -65,9 +70,12 @@ const struct sl_route *sl_route_find(struct sluice_text path)
     struct sluice_text parts[SL_JOB_PARTS_MAX];
     for (const struct sl_route *route = sl_routes; route->path.at; route++) {
         size_t len = route->path.len;
-        bool is_below = route->has_below && path.len > len && path.at[len] == '/' &&
-                        memcmp(path.at, route->path.at, len) == 0;
-        if (is_below || sl_path_matches(route->path, path, parts))
+        bool is_longer = route->has_below && path.len > len && path.at[len] == '/';
+        if (path.len == len || is_longer) {
+            if (memcmp(path.at, route->path.at, len) == 0)
+                return route;
+        }
+        if (route->has_stars && sl_path_matches(route->path, path, parts))
             return route;
     }
     return NULL;

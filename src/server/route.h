@@ -24,6 +24,7 @@ struct sl_office;
 
 struct sl_route {
     struct sluice_text path; /* a star is a segment that is not empty */
+    bool has_stars;          /* in its path */
     bool has_below;          /* paths below it too */
     const char *allow;       /* its methods; NULL: any */
     bool takes_json;         /* a body of that type */
