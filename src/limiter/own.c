@@ -20,15 +20,7 @@ static const char *compose(const struct sl_rule *rule, ptrdiff_t tier,
                            const struct sl_own_limit *own, struct sl_numbers *out)
 {
     struct sl_numbers_in in = rule->parts[1 + tier];
-    if (own->capacity) {
-        in.capacity = own->capacity;
-        in.capacity_scale = (struct sl_decimal){ 1, 0 };
-    }
-    if (own->rate.digits) {
-        in.has_rate = true;
-        in.rate = own->rate;
-        in.rate_scale = (struct sl_decimal){ 1, 0 };
-    }
+    sl_numbers_replace(&in, own->capacity, own->rate);
     return sl_numbers_compose(&in, out);
 }
 

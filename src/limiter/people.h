@@ -11,8 +11,9 @@
 #include "algo/trust.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "rules/ruleset.h"
 
-enum { SL_OWN_LIMITS_MAX = 16, SL_PERSON_TIER_MAX = 64, SL_RULE_NAME_MAX = 64 };
+enum { SL_OWN_LIMITS_MAX = 16, SL_PERSON_TIER_MAX = 64 };
 
 #define SL_MINUTE_US INT64_C(60000000)
 

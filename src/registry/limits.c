@@ -29,20 +29,9 @@ static bool refuse_in(struct reading *in, const char *what)
                         in->scan.error ? in->scan.error : what);
 }
 
-static bool is_name(struct sluice_text name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.at[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-            c != '.' && c != '_' && c != '-')
-            return false;
-    }
-    return name.len > 0 && name.len <= SL_RULE_NAME_MAX;
-}
-
 static bool take_name(struct reading *in, struct sluice_text name)
 {
-    if (!is_name(name))
+    if (!sl_rule_name_is_good(name))
         return refuse(in, "a rule's name is 1 to 64 letters, digits, `.`, `_` or `-`");
     if (in->count == SL_OWN_LIMITS_MAX)
         return refuse(in, "at most 16 rules");

@@ -89,6 +89,10 @@ bool sl_registry_tier_user(struct sl_registry *registry, const char *name, struc
 
 /* ---- exemptions ---- */
 
+/* `user`, `client`, `ip`, `api_key`, on disk as in the API. */
+const char *sl_exempt_kind_name(enum sl_exempt_kind kind);
+bool sl_exempt_kind_read(const char *name, enum sl_exempt_kind *out);
+
 struct sl_exemption {
     enum sl_exempt_kind kind;
     const char *value;  /* users: "tenant/id" or the bare id */

@@ -12,13 +12,13 @@ static const char *const kinds[] = {
 
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
-static const char *kind_name(enum sl_exempt_kind kind)
+const char *sl_exempt_kind_name(enum sl_exempt_kind kind)
 {
     SL_CHECK((size_t)kind < KIND_COUNT);
     return kinds[kind];
 }
 
-static bool read_kind(const char *name, enum sl_exempt_kind *out)
+bool sl_exempt_kind_read(const char *name, enum sl_exempt_kind *out)
 {
     for (size_t i = 0; i < KIND_COUNT; i++)
         if (!strcmp(kinds[i], name)) {
@@ -33,12 +33,12 @@ bool sl_registry_put_exemption(struct sl_registry *registry, const struct sl_exe
 {
     int64_t is_there;
     struct sl_query has = sl_change(registry, SL_SQL_HAS_EXEMPTION);
-    sl_bind_text(&has, kind_name(exemption->kind));
+    sl_bind_text(&has, sl_exempt_kind_name(exemption->kind));
     sl_bind_text(&has, exemption->value);
     if (!sl_query_number(&has, &is_there, error))
         return false;
     struct sl_query put = sl_change(registry, SL_SQL_PUT_EXEMPTION);
-    sl_bind_text(&put, kind_name(exemption->kind));
+    sl_bind_text(&put, sl_exempt_kind_name(exemption->kind));
     sl_bind_text(&put, exemption->value);
     if (exemption->until_us)
         sl_bind_i64(&put, exemption->until_us);
@@ -57,7 +57,7 @@ bool sl_registry_drop_exemption(struct sl_registry *registry, enum sl_exempt_kin
 {
     int64_t dropped;
     struct sl_query query = sl_change(registry, SL_SQL_DROP_EXEMPTION);
-    sl_bind_text(&query, kind_name(kind));
+    sl_bind_text(&query, sl_exempt_kind_name(kind));
     sl_bind_text(&query, value);
     if (!sl_query_run(&query, &dropped, error))
         return false;
@@ -77,7 +77,7 @@ bool sl_read_exemptions(struct sl_registry *registry, int64_t now_us, struct sl_
     enum sl_step step;
     size_t found = 0;
     while ((step = sl_query_step(&query, error)) == SL_STEP_ROW && found < room) {
-        if (!read_kind(sl_row_text(&query, 0), &all[found].kind))
+        if (!sl_exempt_kind_read(sl_row_text(&query, 0), &all[found].kind))
             continue; /* the table's CHECK allows none */
         all[found].value = sl_row_copy(&query, 1, arena);
         all[found].until_us = sl_row_i64(&query, 2);

@@ -116,6 +116,20 @@ static const char *wrong_window(const struct sl_numbers *numbers, const struct s
     return capacity <= (sl_u128)in->algo->capacity_max(in->window_us) ? NULL : in->algo->too_large;
 }
 
+void sl_numbers_replace(struct sl_numbers_in *in, uint64_t capacity, struct sl_decimal rate)
+{
+    static const struct sl_decimal one = { 1, 0 };
+    if (capacity) {
+        in->capacity = capacity;
+        in->capacity_scale = one;
+    }
+    if (rate.digits) {
+        in->has_rate = true;
+        in->rate = rate;
+        in->rate_scale = one;
+    }
+}
+
 const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers *out)
 {
     struct fraction capacity = { in->capacity, 1, false };

@@ -5,6 +5,10 @@
 
 #include "rules/ruleset.h"
 
+/* Numbers of one's own, a tier's or a user's, in place of the scaled ones; what is 0 is not
+ * given, and stays. */
+void sl_numbers_replace(struct sl_numbers_in *in, uint64_t capacity, struct sl_decimal rate);
+
 /* NULL, or what is wrong with the numbers, and what would be right; *out is
  * then untouched. Every trust score of an adaptive rule is covered. */
 const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers *out);

@@ -8,27 +8,25 @@
 
 #define AT(field) offsetof(struct sl_rule_draft, field)
 
-enum { NAME_MAX_BYTES = 64 };
-
 static bool is_name_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';
 }
 
-static bool is_name(struct sluice_text text)
+bool sl_rule_name_is_good(struct sluice_text text)
 {
     for (size_t i = 0; i < text.len; i++)
         if (!is_name_byte(text.at[i]))
             return false;
-    return text.len > 0 && text.len <= NAME_MAX_BYTES;
+    return text.len > 0 && text.len <= SL_RULE_NAME_MAX;
 }
 
 bool sl_read_name(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
 {
     (void)shape;
-    if (node->kind != SL_NODE_SCALAR || !is_name(node->text))
-        return sl_refuse(in, node, "1 to %d letters, digits, `.`, `_` or `-`", NAME_MAX_BYTES);
+    if (node->kind != SL_NODE_SCALAR || !sl_rule_name_is_good(node->text))
+        return sl_refuse(in, node, "1 to %d letters, digits, `.`, `_` or `-`", SL_RULE_NAME_MAX);
     *(const char **)out = sl_arena_copy(in->arena, node->text);
     return true;
 }

@@ -201,15 +201,8 @@ static struct sl_numbers_in tier_numbers(const struct sl_rule_draft *draft,
     struct sl_numbers_in in = base_numbers(draft);
     in.capacity_scale = tier->scale;
     in.rate_scale = tier->scale;
-    if (own && own->capacity) {
-        in.capacity = own->capacity;
-        in.capacity_scale = one;
-    }
-    if (own && own->rate.digits) {
-        in.has_rate = true;
-        in.rate = own->rate;
-        in.rate_scale = one;
-    }
+    if (own)
+        sl_numbers_replace(&in, own->capacity, own->rate);
     return in;
 }
 

@@ -162,6 +162,19 @@ const struct sl_rule *sl_ruleset_rule(const struct sl_ruleset *rules, const char
     return NULL;
 }
 
+bool sl_rule_is_of(const struct sl_rule *rule, const char *tenant)
+{
+    return rule->tenant && strcmp(rule->tenant, tenant) == 0;
+}
+
+size_t sl_ruleset_count_of(const struct sl_ruleset *rules, const char *tenant)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rules->rule_count; i++)
+        count += sl_rule_is_of(&rules->rules[i], tenant);
+    return count;
+}
+
 bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules)
 {
     for (size_t i = 0; i < rules->rule_count; i++)

@@ -282,6 +282,14 @@ ptrdiff_t sl_ruleset_tier(const struct sl_ruleset *rules, struct sluice_text nam
 /* NULL: no rule has the name. */
 const struct sl_rule *sl_ruleset_rule(const struct sl_ruleset *rules, const char *name);
 
+/* Is it a tenant's own, and how many of those are there? */
+bool sl_rule_is_of(const struct sl_rule *rule, const char *tenant);
+size_t sl_ruleset_count_of(const struct sl_ruleset *rules, const char *tenant);
+
+/* What rules, and tenants of the API, may be called: 1 to 64 letters, digits, `.`, `_`, `-`. */
+enum { SL_RULE_NAME_MAX = 64 };
+bool sl_rule_name_is_good(struct sluice_text name);
+
 /* Does a rule keep a log? */
 bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules);
 

@@ -5,8 +5,6 @@
 #include "registry/people_fill.h"
 #include "server/admin_json.h"
 
-static const char *const kinds[] = { "user", "client", "ip", "api_key" };
-
 /* ---- values in their one form ---- */
 
 static const char *print_network(struct sl_job *job, const struct sl_network *network)
@@ -86,7 +84,7 @@ static void print_exemption(struct sl_buffer *out, const struct sl_exemption *ex
                             const char *source)
 {
     sl_buffer_add(out, SL_TEXT("{"));
-    sl_print_text(out, "kind", kinds[exemption->kind]);
+    sl_print_text(out, "kind", sl_exempt_kind_name(exemption->kind));
     sl_print_text(out, "value", exemption->value);
     sl_print_text(out, "source", source);
     if (exemption->until_us)
@@ -161,12 +159,8 @@ static void list(struct sl_office *office, struct sl_job *job)
 
 static bool read_kind(struct sl_job *job, const char *text, enum sl_exempt_kind *out)
 {
-    for (size_t i = 0; text && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(text, kinds[i]) == 0) {
-            *out = (enum sl_exempt_kind)i;
-            return true;
-        }
-    return sl_job_refuse(job, 422, "`kind` is `user`, `client`, `ip` or `api_key`");
+    return (text && sl_exempt_kind_read(text, out)) ||
+           sl_job_refuse(job, 422, "`kind` is `user`, `client`, `ip` or `api_key`");
 }
 
 static bool read_value(struct sl_office *office, struct sl_job *job, const char *kind,
@@ -312,7 +306,7 @@ static void take_away(struct sl_office *office, struct sl_job *job)
     }
     sl_buffer_add(&job->out, SL_TEXT("{"));
     job->would = "delete";
-    sl_print_text(&job->out, "kind", kinds[exemption.kind]);
+    sl_print_text(&job->out, "kind", sl_exempt_kind_name(exemption.kind));
     sl_print_text(&job->out, "value", exemption.value);
     sl_print_bool(&job->out, "deleted", true);
     sl_print_dry_run(job);

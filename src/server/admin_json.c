@@ -93,17 +93,6 @@ bool sl_json_moment(struct sl_job *job, const json_t *object, const char *name, 
         job, 422, "`%s` is seconds since 1970, or a time such as \"2026-12-01T00:00:00Z\"", name);
 }
 
-bool sl_is_plain_name(struct sluice_text name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.at[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-')
-            return false;
-    }
-    return name.len >= 1 && name.len <= 64;
-}
-
 /* ---- printing ---- */
 
 void sl_print_name(struct sl_buffer *out, const char *name)
@@ -129,6 +118,17 @@ void sl_print_text(struct sl_buffer *out, const char *name, const char *value)
         sl_json_print_string(out, sl_text(value));
     else
         sl_buffer_add(out, SL_TEXT("null"));
+}
+
+void sl_print_texts(struct sl_buffer *out, const char *name, const char *const *texts, size_t count)
+{
+    sl_print_name(out, name);
+    sl_buffer_add(out, SL_TEXT("["));
+    for (size_t i = 0; i < count; i++) {
+        sl_buffer_add(out, i ? SL_TEXT(", ") : SL_TEXT(""));
+        sl_json_print_string(out, sl_text(texts[i]));
+    }
+    sl_buffer_add(out, SL_TEXT("]"));
 }
 
 void sl_print_bool(struct sl_buffer *out, const char *name, bool value)

@@ -28,6 +28,8 @@ bool sl_json_moment(struct sl_job *job, const json_t *object, const char *name, 
 /* `"name": ` and the value; a comma before it unless it is the first of its object. */
 void sl_print_name(struct sl_buffer *out, const char *name);
 void sl_print_text(struct sl_buffer *out, const char *name, const char *value); /* NULL: null */
+void sl_print_texts(struct sl_buffer *out, const char *name, const char *const *texts,
+                    size_t count);
 void sl_print_bool(struct sl_buffer *out, const char *name, bool value);
 void sl_print_i64(struct sl_buffer *out, const char *name, int64_t value);
 /* Seconds with at most six decimals. */
@@ -39,9 +41,6 @@ void sl_print_raw(struct sl_buffer *out, const char *name, const char *json);
 
 /* Of a dry run: that it is one, and what would happen (job->would). Else nothing. */
 void sl_print_dry_run(struct sl_job *job);
-
-/* A name for tenants and rules: 1 to 64 letters, digits, `.`, `_`, `-`. */
-bool sl_is_plain_name(struct sluice_text name);
 
 /* Where a rule or a tier comes from. */
 struct sl_origin {

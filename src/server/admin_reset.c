@@ -60,7 +60,7 @@ static bool reset_rule(struct sl_office *office, struct sl_job *job,
 
 static bool is_callers(const struct sl_job *job, const struct sl_rule *rule)
 {
-    return !job->tenant || (rule->tenant && strcmp(rule->tenant, job->tenant) == 0);
+    return !job->tenant || sl_rule_is_of(rule, job->tenant);
 }
 
 /* Those that match, of a tenant its own; whoever is exempt may have counts from before. */

@@ -30,7 +30,7 @@ static bool is_visible(const struct sl_job *job, const struct sl_rule *rule)
 {
     if (!job->tenant)
         return true;
-    return rule->tenant ? strcmp(rule->tenant, job->tenant) == 0 : is_about(rule, job->tenant);
+    return rule->tenant ? sl_rule_is_of(rule, job->tenant) : is_about(rule, job->tenant);
 }
 
 /* ---- printing ---- */
@@ -91,7 +91,7 @@ static void print_list(struct sl_office *office, struct sl_job *job, const char 
     sl_buffer_add(out, SL_TEXT("["));
     for (size_t i = 0; i < rules->rule_count; i++) {
         const struct sl_rule *rule = &rules->rules[i];
-        bool is_asked = !tenant || (rule->tenant && strcmp(rule->tenant, tenant) == 0);
+        bool is_asked = !tenant || sl_rule_is_of(rule, tenant);
         if (!is_asked || !is_visible(job, rule))
             continue;
         if (!is_first)
@@ -100,15 +100,8 @@ static void print_list(struct sl_office *office, struct sl_job *job, const char 
         print_rule(job, rule);
     }
     sl_buffer_add(out, SL_TEXT("]"));
-    if (!job->tenant && !tenant) {
-        sl_print_name(out, "hidden");
-        sl_buffer_add(out, SL_TEXT("["));
-        for (size_t i = 0; i < rules->hidden_count; i++) {
-            sl_buffer_add(out, i ? SL_TEXT(", ") : SL_TEXT(""));
-            sl_json_print_string(out, sl_text(rules->hidden[i]));
-        }
-        sl_buffer_add(out, SL_TEXT("]"));
-    }
+    if (!job->tenant && !tenant)
+        sl_print_texts(out, "hidden", rules->hidden, rules->hidden_count);
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
@@ -205,13 +198,9 @@ static bool check_lists(struct sl_job *job, const struct sl_rule *rule)
 static bool check_tenant(struct sl_office *office, struct sl_job *job, const char *tenant,
                          bool is_new)
 {
-    size_t count = 0;
-    const struct sl_ruleset *rules = sl_office_rules(office);
     if (!sl_office_tenant(office, job, tenant))
         return sl_job_refuse_tenant(job, tenant);
-    for (size_t i = 0; i < rules->rule_count; i++)
-        count += rules->rules[i].tenant && strcmp(rules->rules[i].tenant, tenant) == 0;
-    if (is_new && count >= SL_TENANT_RULES_MAX)
+    if (is_new && sl_ruleset_count_of(sl_office_rules(office), tenant) >= SL_TENANT_RULES_MAX)
         return sl_job_refuse(job, 409, "a tenant has at most %d rules of its own",
                              SL_TENANT_RULES_MAX);
     return true;
@@ -263,7 +252,7 @@ static void put_rule(struct sl_office *office, struct sl_job *job, const char *t
 {
     if (!sl_job_check_query(job, no_parameters))
         return;
-    if (!sl_is_plain_name(sl_text(name))) {
+    if (!sl_rule_name_is_good(sl_text(name))) {
         sl_job_refuse(job, 422, "a rule's name has 1 to 64 letters, digits, `.`, `_` or `-`");
         return;
     }
@@ -278,12 +267,12 @@ static void put_rule(struct sl_office *office, struct sl_job *job, const char *t
 
 /* How a rule goes: its row, or the file's rule is hidden by one. */
 static bool take_away(struct sl_office *office, struct sl_job *job, const struct sl_rule *old,
-                      const char *tenant, const char *name, bool undo)
+                      const char *tenant, const char *name)
 {
     struct sluice_error error = { 0 };
     bool found = true;
-    bool hides = !undo && old && (!old->revision || old->replaces_files);
-    job->would = undo ? "undo" : hides ? "hide" : "delete";
+    bool hides = !job->undo && (!old->revision || old->replaces_files);
+    job->would = job->undo ? "undo" : hides ? "hide" : "delete";
     bool good = hides ? sl_registry_put_rule(office->registry, tenant, name, NULL, &error)
                       : sl_registry_drop_rule(office->registry, tenant, name, &found, &error);
     if (!good)
@@ -297,16 +286,15 @@ static bool take_away(struct sl_office *office, struct sl_job *job, const struct
 static bool try_delete(struct sl_office *office, struct sl_job *job, const char *tenant,
                        const char *name)
 {
-    const char *undo = sl_job_query(job, "undo"), *full = full_name(job, tenant, name);
-    bool undoes = undo && strcmp(undo, "true") == 0;
+    const char *full = full_name(job, tenant, name);
     const struct sl_rule *old = sl_ruleset_rule(sl_office_rules(office), full);
-    if (!old && !undoes) {
+    if (!old && !job->undo) {
         sl_job_refuse(job, 404, "there is no rule `%s`", name);
         return sl_change_drop(office);
     }
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL))
         return sl_change_drop(office);
-    if (!take_away(office, job, old, tenant, name, undoes))
+    if (!take_away(office, job, old, tenant, name))
         return false;
     struct sl_ruleset *rules = sl_change_compose(office, job, 422);
     if (!rules)

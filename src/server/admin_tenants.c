@@ -9,14 +9,6 @@ static const char *const no_parameters[] = { NULL };
 
 /* ---- printing ---- */
 
-static size_t count_rules(const struct sl_ruleset *rules, const char *tenant)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < rules->rule_count; i++)
-        count += rules->rules[i].tenant && strcmp(rules->rules[i].tenant, tenant) == 0;
-    return count;
-}
-
 static void print_key_members(struct sl_buffer *out, struct sl_job *job,
                               const struct sl_tenant_key *key)
 {
@@ -49,7 +41,7 @@ static void print_rule_names(struct sl_buffer *out, const struct sl_ruleset *rul
     sl_buffer_add(out, SL_TEXT("["));
     for (size_t i = 0; i < rules->rule_count; i++) {
         const struct sl_rule *rule = &rules->rules[i];
-        if (!rule->tenant || strcmp(rule->tenant, tenant) != 0)
+        if (!sl_rule_is_of(rule, tenant))
             continue;
         sl_buffer_add(out, is_first ? SL_TEXT("") : SL_TEXT(", "));
         sl_json_print_string(out, sl_text(rule->name + strlen(tenant) + 1));
@@ -92,7 +84,8 @@ void sl_run_tenants(struct sl_office *office, struct sl_job *job)
         sl_print_text(out, "name", tenants[i].name);
         sl_print_text(out, "tier", tenants[i].tier);
         sl_print_i64(out, "keys", (int64_t)tenants[i].key_count);
-        sl_print_i64(out, "rules", (int64_t)count_rules(sl_office_rules(office), tenants[i].name));
+        sl_print_i64(out, "rules",
+                     (int64_t)sl_ruleset_count_of(sl_office_rules(office), tenants[i].name));
         sl_print_text(out, "etag", sl_job_etag(job, 't', tenants[i].revision));
         sl_buffer_add(out, SL_TEXT("}"));
     }
@@ -140,7 +133,7 @@ static void put_tenant(struct sl_office *office, struct sl_job *job, const char 
     bool is_new;
     if (!sl_job_check_query(job, no_parameters))
         return;
-    if (!sl_is_plain_name(sl_text(name))) {
+    if (!sl_rule_name_is_good(sl_text(name))) {
         sl_job_refuse(job, 422, "a tenant's name has 1 to 64 letters, digits, `.`, `_` or `-`");
         return;
     }

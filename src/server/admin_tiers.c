@@ -46,12 +46,9 @@ void sl_run_tiers(struct sl_office *office, struct sl_job *job)
         sl_buffer_add(out, i ? SL_TEXT(", ") : SL_TEXT(""));
         print_tier(job, &rules->tiers[i]);
     }
-    sl_buffer_add(out, SL_TEXT("], \"hidden\": ["));
-    for (size_t i = 0; i < rules->hidden_tier_count; i++) {
-        sl_buffer_add(out, i ? SL_TEXT(", ") : SL_TEXT(""));
-        sl_json_print_string(out, sl_text(rules->hidden_tiers[i]));
-    }
-    sl_buffer_add(out, SL_TEXT("]}"));
+    sl_buffer_add(out, SL_TEXT("]"));
+    sl_print_texts(out, "hidden", rules->hidden_tiers, rules->hidden_tier_count);
+    sl_buffer_add(out, SL_TEXT("}"));
 }
 
 /* ---- changing ---- */
@@ -109,17 +106,16 @@ static bool check_unused(struct sl_office *office, struct sl_job *job, const cha
 static bool try_delete(struct sl_office *office, struct sl_job *job, const char *name)
 {
     struct sluice_error error = { 0 };
-    const char *undo = sl_job_query(job, "undo");
-    bool undoes = undo && strcmp(undo, "true") == 0, found = true;
+    bool found = true;
     const struct sl_tier *old = find(sl_office_rules(office), name);
-    if (!old && !undoes) {
+    if (!old && !job->undo) {
         sl_job_refuse(job, 404, "there is no tier `%s`", name);
         return sl_change_drop(office);
     }
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL))
         return sl_change_drop(office);
-    bool hides = !undoes && (!old->revision || old->replaces_files);
-    job->would = undoes ? "undo" : hides ? "hide" : "delete";
+    bool hides = !job->undo && (!old->revision || old->replaces_files);
+    job->would = job->undo ? "undo" : hides ? "hide" : "delete";
     bool good = hides ? sl_registry_put_tier(office->registry, name, NULL, &error)
                       : sl_registry_drop_tier(office->registry, name, &found, &error);
     if (!good)

@@ -3,6 +3,7 @@
 #include "limiter/own.h"
 #include "registry/limits.h"
 #include "registry/people_fill.h"
+#include "rules/node_json.h"
 #include "rules/tree_json.h"
 #include "server/admin_json.h"
 
@@ -163,47 +164,21 @@ static bool check_own(struct sl_office *office, struct sl_job *job, const struct
     return sl_job_refuse(job, 422, "there is no rule `%s`", own->rule);
 }
 
-/* Out of JSON, so that a plain scalar is what JSON writes too. */
-static void print_node(struct sl_buffer *out, const struct sl_node *node)
-{
-    bool is_map = node->kind == SL_NODE_MAP;
-    if (node->kind == SL_NODE_SCALAR) {
-        if (node->plain)
-            sl_buffer_add(out, node->text);
-        else
-            sl_json_print_string(out, node->text);
-        return;
-    }
-    sl_buffer_add(out, is_map ? SL_TEXT("{") : SL_TEXT("["));
-    for (const struct sl_node *below = node->first; below; below = below->next) {
-        if (below != node->first)
-            sl_buffer_add(out, SL_TEXT(", "));
-        if (is_map) {
-            sl_json_print_string(out, below->key);
-            sl_buffer_add(out, SL_TEXT(": "));
-        }
-        print_node(out, below);
-    }
-    sl_buffer_add(out, is_map ? SL_TEXT("}") : SL_TEXT("]"));
-}
-
 /* The text of `limits` out of the body, since numbers are kept as they are written. */
 static const char *limits_text(struct sl_job *job)
 {
     struct sl_report report = { .file = "body" };
-    struct sl_buffer text = sl_buffer(1 << 20);
     const struct sl_node *root = sl_tree_json_parse(&job->arena, job->body, &report);
     const struct sl_node *limits = root ? sl_node_get(root, "limits") : NULL;
-    const char *out = NULL;
-    if (limits && report.errors == 0) {
-        print_node(&text, limits);
-        out = sl_arena_copy(&job->arena, (struct sluice_text){ text.at, text.len });
-    } else {
+    const char *text = NULL;
+    if (!limits || report.errors)
         sl_job_refuse_report(job, 422, &report);
-    }
-    sl_buffer_release(&text);
+    else if (limits->kind != SL_NODE_MAP)
+        sl_job_refuse(job, 422, "`limits` is an object, as in {\"api\": {\"capacity\": 500}}");
+    else
+        text = sl_node_json(&job->arena, limits, NULL);
     sl_report_release(&report);
-    return out;
+    return text;
 }
 
 static bool read_limits(struct sl_office *office, struct sl_job *job, const json_t *object,

@@ -199,6 +199,7 @@ bool sl_job_check_query(struct sl_job *job, const char *const *names)
     if (undo && !is_true_or_false(undo))
         return sl_job_refuse(job, 422, "`undo` is `true` or `false`");
     job->dry_run = dry_run && strcmp(dry_run, "true") == 0;
+    job->undo = undo && strcmp(undo, "true") == 0;
     return true;
 }
 

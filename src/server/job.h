@@ -38,8 +38,8 @@ struct sl_job {
     struct sluice_text if_match;                /* null `at`: not given */
     struct sluice_text if_none_match;
     struct sluice_text body; /* null `at`: none */
-    bool dry_run;
-    const char *would; /* be done: "create", "replace", "delete", "hide", "undo"; or NULL */
+    bool dry_run, undo;      /* what the query asks for */
+    const char *would;       /* be done: "create", "replace", "delete", "hide", "undo"; or NULL */
 
     uint32_t status;
     const char *etag; /* quoted; or NULL */

@@ -258,31 +258,18 @@ void sl_office_look(struct sl_office *office)
 
 /* ---- jobs ---- */
 
-/* What is changed by name has one; looking is not conditional. */
-static bool has_tag(const struct sl_job *job)
-{
-    sl_run *run = job->route->run;
-    return sl_job_is(job, "GET") || run == sl_run_rule || run == sl_run_tenant_rule ||
-           run == sl_run_tier || run == sl_run_user || run == sl_run_tenant;
-}
-
-static bool takes_body(const struct sl_job *job)
-{
-    if (sl_job_is(job, "DELETE"))
-        return job->route->run == sl_run_exemptions;
-    return !sl_job_is(job, "GET") && job->route->run != sl_run_reload;
-}
-
 void sl_office_run(struct sl_office *office, struct sl_job *job)
 {
     struct sl_worker *worker = job->worker;
+    const struct sl_route *route = job->route;
+    bool is_conditional = (job->if_match.at || job->if_none_match.at) && !sl_job_is(job, "GET");
     job->status = 200;
-    if ((job->if_match.at || job->if_none_match.at) && !has_tag(job))
+    if (is_conditional && !route->has_tag)
         sl_job_refuse(job, 422, "there is no `ETag` here that `If-Match` could be compared with");
-    else if (job->body.at && !takes_body(job))
+    else if (job->body.at && !(route->bodies && sl_methods_have(route->bodies, job->method)))
         sl_job_refuse(job, 422, "this call takes no body; leave it out");
     else
-        job->route->run(office, job);
+        route->run(office, job);
     sl_jobs_add(&worker->answers, job, SIZE_MAX);
     sl_worker_wake(worker);
 }

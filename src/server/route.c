@@ -8,6 +8,8 @@
 #define READ   "GET, HEAD"
 #define CHANGE "GET, HEAD, PUT, DELETE"
 #define ADMIN  .takes_json = true, .call = sl_call_admin
+/* What is changed by its name. */
+#define NAMED .has_stars = true, .allow = CHANGE, .bodies = "PUT", .has_tag = true, ADMIN
 
 const struct sl_route sl_routes[] = {
     { SL_TEXT("/v1/check"), .allow = "POST", .takes_json = true, .call = sl_call_check },
@@ -20,29 +22,27 @@ const struct sl_route sl_routes[] = {
     { SL_TEXT("/metrics"), .allow = READ, .call = sl_call_metrics },
     { SL_TEXT("/openapi.json"), .allow = READ, .call = sl_call_openapi },
 
-    { SL_TEXT("/v1/outcomes"), .allow = "POST", ADMIN, .run = sl_run_outcomes, .tenants = "POST" },
-    { SL_TEXT("/v1/users/*"), .has_stars = true, .allow = CHANGE, ADMIN, .run = sl_run_user,
-      .tenants = CHANGE },
+    { SL_TEXT("/v1/outcomes"), .allow = "POST", .bodies = "POST", ADMIN, .run = sl_run_outcomes,
+      .tenants = "POST" },
+    { SL_TEXT("/v1/users/*"), NAMED, .run = sl_run_user, .tenants = CHANGE },
     { SL_TEXT("/v1/rules"), .allow = READ, ADMIN, .run = sl_run_rules, .tenants = READ },
-    { SL_TEXT("/v1/rules/*"), .has_stars = true, .allow = CHANGE, ADMIN, .run = sl_run_rule,
-      .tenants = CHANGE },
+    { SL_TEXT("/v1/rules/*"), NAMED, .run = sl_run_rule, .tenants = CHANGE },
     { SL_TEXT("/v1/tiers"), .allow = READ, ADMIN, .run = sl_run_tiers },
-    { SL_TEXT("/v1/tiers/*"), .has_stars = true, .allow = CHANGE, ADMIN, .run = sl_run_tier },
-    { SL_TEXT("/v1/exemptions"), .allow = "GET, HEAD, POST, DELETE", ADMIN,
-      .run = sl_run_exemptions },
+    { SL_TEXT("/v1/tiers/*"), NAMED, .run = sl_run_tier },
+    { SL_TEXT("/v1/exemptions"), .allow = "GET, HEAD, POST, DELETE", .bodies = "POST, DELETE",
+      ADMIN, .run = sl_run_exemptions },
     { SL_TEXT("/v1/tenants"), .allow = READ, ADMIN, .run = sl_run_tenants },
-    { SL_TEXT("/v1/tenants/*"), .has_stars = true, .allow = CHANGE, ADMIN, .run = sl_run_tenant,
-      .tenants = READ },
-    { SL_TEXT("/v1/tenants/*/keys"), .has_stars = true, .allow = "POST", ADMIN,
+    { SL_TEXT("/v1/tenants/*"), NAMED, .run = sl_run_tenant, .tenants = READ },
+    { SL_TEXT("/v1/tenants/*/keys"), .has_stars = true, .allow = "POST", .bodies = "POST", ADMIN,
       .run = sl_run_tenant_keys },
     { SL_TEXT("/v1/tenants/*/keys/*"), .has_stars = true, .allow = "DELETE", ADMIN,
       .run = sl_run_tenant_key },
     { SL_TEXT("/v1/tenants/*/rules"), .has_stars = true, .allow = READ, ADMIN,
       .run = sl_run_tenant_rules, .tenants = READ },
-    { SL_TEXT("/v1/tenants/*/rules/*"), .has_stars = true, .allow = CHANGE, ADMIN,
-      .run = sl_run_tenant_rule, .tenants = CHANGE },
+    { SL_TEXT("/v1/tenants/*/rules/*"), NAMED, .run = sl_run_tenant_rule, .tenants = CHANGE },
     { SL_TEXT("/v1/reload"), .allow = "POST", ADMIN, .run = sl_run_reload },
-    { SL_TEXT("/v1/reset"), .allow = "POST", ADMIN, .run = sl_run_reset, .tenants = "POST" },
+    { SL_TEXT("/v1/reset"), .allow = "POST", .bodies = "POST", ADMIN, .run = sl_run_reset,
+      .tenants = "POST" },
     { .allow = NULL },
 };
 

@@ -221,14 +221,15 @@ static void a_plain_name_has_1_to_64_letters_digits_and_three_signs(void **unuse
     char name[66];
     memset(name, 'a', sizeof name);
     for (size_t len = 0; len <= 65; len++)
-        SAME("length", sl_is_plain_name((struct sluice_text){ name, len }), len >= 1 && len <= 64);
+        SAME("length", sl_rule_name_is_good((struct sluice_text){ name, len }),
+             len >= 1 && len <= 64);
     for (int c = 0; c < 256; c++) {
         bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                         (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
         name[0] = name[2] = 'a';
         name[1] = (char)c;
-        SAME("inside", sl_is_plain_name((struct sluice_text){ name, 3 }), is_plain);
-        SAME("alone", sl_is_plain_name((struct sluice_text){ name + 1, 1 }), is_plain);
+        SAME("inside", sl_rule_name_is_good((struct sluice_text){ name, 3 }), is_plain);
+        SAME("alone", sl_rule_name_is_good((struct sluice_text){ name + 1, 1 }), is_plain);
     }
 }
 
