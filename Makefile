@@ -19,8 +19,8 @@ say       = $(if $(V),,@echo "  $(1) $(2)")
 # Small structs are filled field by field and read whole, or the other way round:
 # joining such stores into wide ones makes the processor wait for them (hot key: 5 %).
 override CFLAGS += -fno-tree-slp-vectorize -std=c17 -D_GNU_SOURCE -Iinclude -Isrc $(WARNINGS) $(SANITIZE) -MMD -MP
-LDLIBS   := -lyaml -pthread
-SERVER   := -luv -lssl -lcrypto -ljansson -lsqlite3 -lcurl # what the server needs besides; the library does not
+LDLIBS   := -lyaml -lhiredis -lssl -lcrypto -pthread
+SERVER   := -luv -ljansson -lsqlite3 -lcurl # what the server needs besides; the library does not
 TESTLIBS := -lcmocka
 
 SOURCES  := $(sort $(wildcard src/*/*.c))
@@ -48,8 +48,9 @@ $(BUILD)/obj/%.o: src/%.c $(BUILD)/.flags | $(BUILD)/.deps
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
-# It includes them.
+# They include them.
 $(BUILD)/obj/server/assets.o: src/server/openapi.json examples/default.yaml
+$(BUILD)/obj/store/redis_scripts.o $(BUILD)/pic/store/redis_scripts.o: $(wildcard src/*/*.lua)
 
 # Other flags, other objects: the file changes only when they do.
 $(BUILD)/.flags: FORCE

@@ -63,7 +63,12 @@ struct sl_state {
     uint64_t *ring;
     uint32_t ring_len;
     const uint64_t *shared_lo; /* where `lo` was read, if others may change it; or NULL */
+    int64_t *told; /* a log that is elsewhere, in place of a ring: SL_TOLD numbers; or NULL */
 };
+
+/* How many numbers a script says of a state, and of a guard's: those that its twin in Lua
+ * (X.lua) has read. */
+enum { SL_TOLD = 3, SL_TOLD_GUARD = 4 };
 
 struct sl_ask {
     int64_t now_us; /* 0 to SL_TIME_MAX_US */
@@ -146,6 +151,9 @@ struct sl_algo {
      * directly, so a store whose rings are shared calls those on a private copy
      * of the ring, which `move_ring` makes. */
     uint32_t (*charge_most)(uint32_t ring_len);
+
+    /* The state that its twin in Lua has read, whatever the numbers. A log keeps the pointer. */
+    void (*load)(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out);
 
     /* Goes on in another ring, all zero and not shorter; the old one is only
      * read, and the caller's again. */

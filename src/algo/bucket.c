@@ -102,6 +102,11 @@ int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *s
     *repair = false;
     if (debt_ns <= 0)
         return 0;
+    /* More than any bucket owes, whatever its rate: there is nothing to convert. */
+    if (debt_ns > SL_SPAN_MAX_NS) {
+        *repair = true;
+        return span_ns(limit);
+    }
     uint32_t form = form_of(state);
     if (form != limit->token_form) {
         debt_ns = converted_ns(limit, debt_ns, sl_token_value(form));
@@ -192,6 +197,16 @@ void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, 
     if (form_of(state) == limit->token_form) /* no less than before, if our clock is late */
         full_at_ns = sl_max_i64(full_at_ns, full_at_of(state));
     put(limit, state, full_at_ns);
+}
+
+/* told: debt in ns, as of when in µs, token time */
+void sl_bucket_load(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out)
+{
+    (void)limit;
+    int64_t debt_ns = sl_cut(told[0], SL_SPAN_MAX_NS);
+    int64_t full_at_ns = sl_cut(told[1], SL_TIME_MAX_US) * 1000 + debt_ns;
+    uint32_t form = sl_token_short(sl_cut(told[2], SL_SPAN_MAX_NS));
+    sl_state_put(out, (sl_u128)(uint64_t)full_at_ns << TOKEN_BITS | form);
 }
 
 /* Which part of the charge time has paid already is not recorded; that it

@@ -36,6 +36,7 @@ bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, stru
 bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                     struct sl_taken *out);
 void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);
+void sl_bucket_load(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out);
 
 /* 2^64 / token_ns, rounded down: with it, dividing by the token time is a
  * multiplication, and as exact. */

@@ -123,6 +123,13 @@ static void overcharge(const struct sl_limit *limit, struct sl_state *state, str
         sl_state_put_dated(state, window.until_us, (uint32_t)count);
 }
 
+/* told: window's start, count */
+static void load(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out)
+{
+    int64_t start_us = sl_cut(told[0], SL_UNTIL_MAX_US - limit->window_us);
+    sl_state_put_dated(out, start_us + limit->window_us, (uint32_t)sl_cut(told[1], UINT32_MAX));
+}
+
 static int64_t capacity_max(int64_t window_us)
 {
     (void)window_us;
@@ -142,4 +149,5 @@ const struct sl_algo sl_fixed_window = {
     .take = take,
     .refund = refund,
     .overcharge = overcharge,
+    .load = load,
 };

@@ -165,6 +165,24 @@ struct sl_guard_answer sl_guard_peek(const struct sl_guard *guard, const struct 
     return (struct sl_guard_answer){ .blocked_until_us = view.blocked_until_us };
 }
 
+void sl_guard_load(const struct sl_guard *guard, const int64_t told[SL_TOLD_GUARD],
+                   struct sl_state *out)
+{
+    int64_t most_us = SL_UNTIL_MAX_US - guard->window_us;
+    int64_t most = (INT64_C(1) << (PAIR_BITS - 1));
+    struct view view = { .start_us = sl_aligned_start_us(sl_cut(told[0], most_us), guard->window_us),
+                         .count = sl_cut(told[1], most),
+                         .warned_until_us = sl_cut(told[2], most_us),
+                         .blocked_until_us = sl_cut(told[3], most_us) };
+    view.warned_start_us = sl_aligned_start_us(
+        sl_max_i64(view.warned_until_us - guard->penalty_us, 0), guard->window_us);
+    /* A warning is given in the window that counts, or before it. */
+    if (view.start_us < view.warned_start_us ||
+        view.start_us - view.warned_start_us > guard->penalty_us + 2 * guard->window_us)
+        view.start_us = view.warned_until_us ? view.warned_start_us : view.start_us;
+    pack(guard, out, &view);
+}
+
 bool sl_guard_is_loud(const struct sl_state *state)
 {
     return (state->lo & 3) != QUIET;

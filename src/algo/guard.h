@@ -31,6 +31,10 @@ struct sl_guard_answer sl_guard_count(const struct sl_guard *guard, struct sl_st
 struct sl_guard_answer sl_guard_peek(const struct sl_guard *guard, const struct sl_state *state,
                                      int64_t now_us);
 
+/* The state that guard.lua has read: window's start, count, ends of warning and block. */
+void sl_guard_load(const struct sl_guard *guard, const int64_t told[SL_TOLD_GUARD],
+                   struct sl_state *out);
+
 /* Has it warned or blocked somebody? Such a state is not given up for want of room. */
 bool sl_guard_is_loud(const struct sl_state *state);
 

@@ -39,4 +39,5 @@ const struct sl_algo sl_leaky_bucket = {
     .take = take,
     .refund = sl_bucket_refund,
     .overcharge = sl_bucket_overcharge,
+    .load = sl_bucket_load,
 };

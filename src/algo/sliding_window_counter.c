@@ -251,6 +251,18 @@ static void overcharge(const struct sl_limit *limit, struct sl_state *state, str
         pack(limit, state, windows);
 }
 
+/* told: start of the current window, previous, current */
+static void load(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out)
+{
+    int64_t most = capacity_max(limit->window_us);
+    pack(limit, out,
+         (struct windows){
+             .start_us = sl_aligned_start_us(sl_cut(told[0], SL_TIME_MAX_US), limit->window_us),
+             .previous = sl_cut(told[1], most),
+             .current = sl_cut(told[2], most),
+         });
+}
+
 const struct sl_algo sl_sliding_window_counter = {
     .name = "sliding_window_counter",
     .number = 3,
@@ -264,4 +276,5 @@ const struct sl_algo sl_sliding_window_counter = {
     .take = take,
     .refund = refund,
     .overcharge = overcharge,
+    .load = load,
 };

@@ -59,6 +59,8 @@ struct log {
     int64_t until_us;
     const uint64_t *shared_lo; /* the state's, and what stood there */
     uint64_t lo;
+    int64_t *told; /* in place of the ring: the newest time, how many are live, and, where the
+                    * request must wait, the time of the entry it waits for; -1: none */
 };
 
 /* Any bits are a log. More pending than there are entries or than fit into the
@@ -69,7 +71,8 @@ static struct log unpack(const struct sl_state *state)
                        .ring_len = state->ring_len,
                        .until_us = sl_state_until_us(state),
                        .shared_lo = state->shared_lo,
-                       .lo = state->lo };
+                       .lo = state->lo,
+                       .told = state->told };
     if (log.ring_len == 0)
         return log;
     uint32_t counts = 2 * log.ring_len;
@@ -121,6 +124,8 @@ static uint64_t read_entry(const struct log *log, uint32_t n)
  * after the newest: what says so is damaged, or was written over meanwhile. */
 static int64_t leaves_at_us(const struct sl_limit *limit, const struct log *log, int64_t n)
 {
+    if (log->told)
+        return log->told[2] >= 0 ? log->told[2] + limit->window_us : 0;
     if (n > held(log))
         return 0;
     if (n <= log->pending)
@@ -135,6 +140,8 @@ static int64_t leaves_at_us(const struct sl_limit *limit, const struct log *log,
 /* How many of the newest entries leave after as_of_us. */
 static int64_t live_count(const struct sl_limit *limit, const struct log *log, int64_t as_of_us)
 {
+    if (log->told)
+        return log->told[1];
     int64_t live = 0;
     int64_t gone = (int64_t)held(log) + 1;
     while (gone - live > 1) {
@@ -276,8 +283,23 @@ static void refill(const struct sl_limit *limit, struct log *log, int64_t at_us)
         add(limit, log, at_us, limit->capacity);
 }
 
+/* As its twin has charged it already. */
+static void charge_told(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+{
+    struct log log = unpack(state);
+    struct view view = view_at(limit, &log, ask.now_us);
+    int64_t live = view.repaired ? limit->capacity : state->told[1];
+    state->told[0] = view.as_of_us;
+    state->told[1] = live + ask.cost;
+    sl_state_put_dated(state, live + ask.cost ? view.as_of_us + limit->window_us : 0, 0);
+}
+
 static void charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
 {
+    if (state->told) {
+        charge_told(limit, state, ask);
+        return;
+    }
     SL_CHECK(state->ring_len >= limit->capacity && state->ring_len > 0 &&
              state->ring_len <= RING_LEN_MAX);
     struct log log = unpack(state);
@@ -409,6 +431,15 @@ static void move_ring(struct sl_state *state, uint64_t *ring, uint32_t ring_len)
     pack(state, &new);
 }
 
+static void load(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out)
+{
+    told[0] = sl_min_i64(told[0], SL_TIME_MAX_US);
+    told[1] = sl_cut(told[1], UINT32_MAX);
+    told[2] = sl_min_i64(told[2], told[0]);
+    out->told = told;
+    sl_state_put_dated(out, told[0] >= 0 ? told[0] + limit->window_us : 0, 0);
+}
+
 static int64_t capacity_max(int64_t window_us)
 {
     (void)window_us;
@@ -429,6 +460,7 @@ const struct sl_algo sl_sliding_window_log = {
     .take = take,
     .refund = refund,
     .overcharge = overcharge,
+    .load = load,
     .charge_most = charge_most,
     .move_ring = move_ring,
 };

@@ -40,6 +40,14 @@ static inline uint32_t sl_state_count(const struct sl_state *state)
     return (uint32_t)state->lo;
 }
 
+/* A number from elsewhere, cut to what a state can hold. */
+static inline int64_t sl_cut(int64_t number, int64_t most)
+{
+    return number < 0 ? 0 : number < most ? number : most;
+}
+
+#define SL_UNTIL_MAX_US ((INT64_C(1) << 52) - 1)
+
 /* How this limit's states are dated. */
 static inline enum sl_dating sl_dating_of(const struct sl_algo *algo, const struct sl_limit *limit)
 {

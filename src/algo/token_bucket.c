@@ -16,4 +16,5 @@ const struct sl_algo sl_token_bucket = {
     .take = sl_bucket_take,
     .refund = sl_bucket_refund,
     .overcharge = sl_bucket_overcharge,
+    .load = sl_bucket_load,
 };

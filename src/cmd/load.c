@@ -72,7 +72,7 @@ struct sl_store *sl_load_store(const struct sl_store_url *url, const struct sl_r
 {
     struct sluice_error error = { 0 };
     struct sl_store *store = NULL;
-    sl_store_open(url, sl_ruleset_keeps_rings(rules), &store, &error);
+    sl_store_open(url, rules, &store, &error);
     return tell(store, &error);
 }
 

@@ -50,13 +50,15 @@ struct limit_attempt {
 static int decide_limit(struct attempt *self, int64_t max_delay_us, struct sluice_decision *out)
 {
     const struct limit_attempt *own = (const struct limit_attempt *)self;
-    struct sl_bundle bundle;
-    struct sl_claim claim;
-    sl_limit_claim(own->limit, sl_limit_key(own->limit, own->key), &bundle, &claim);
-    bundle.cost = own->cost;
-    bundle.max_delay_us = max_delay_us;
-    int status = sl_limit_decide(own->limit, &bundle, out);
-    self->queue_us = claim.answer.delay_us;
+    struct sl_limit_call call;
+    int status = sl_limit_begin(own->limit, own->key, &call);
+    call.bundle.cost = own->cost;
+    call.bundle.max_delay_us = max_delay_us;
+    if (status == SLUICE_OK)
+        status = sl_limit_decide(own->limit, &call.bundle, out);
+    if (status == SLUICE_OK)
+        self->queue_us = call.claim.answer.delay_us;
+    sl_limit_end(&call);
     return status;
 }
 

@@ -12,6 +12,7 @@
 #include "lib/pool.h"
 #include "limiter/decision.h"
 #include "limiter/limiter.h"
+#include "limiter/name.h"
 
 struct sluice_store {
     struct sl_store *store;
@@ -38,10 +39,9 @@ struct sluice_limiter {
 
 /* ---- a store ---- */
 
-/* Opens what a rules file's `store` names. `logs_wanted`: for rules with a
- * sliding window log. */
-int sl_handle_open(const struct sl_store_url *url, bool logs_wanted, struct sluice_store **out,
-                   struct sluice_error *error);
+/* Opens what a rules file's `store` names, for these rules; NULL: for none. */
+int sl_handle_open(const struct sl_store_url *url, const struct sl_ruleset *rules,
+                   struct sluice_store **out, struct sluice_error *error);
 
 /* ---- a limit ---- */
 
@@ -68,6 +68,7 @@ static inline void sl_limit_claim(const struct sluice_limit *limit, struct sl_ha
     claim->shadow = claim->no_key = claim->charged = false;
     claim->key = key;
     claim->guard = NULL;
+    claim->name = NULL;
     claim->guard_answer = (struct sl_guard_answer){ 0 };
     *bundle = (struct sl_bundle){
         .now_us = SLUICE_NOW,
@@ -75,6 +76,32 @@ static inline void sl_limit_claim(const struct sluice_limit *limit, struct sl_ha
         .claims = claim,
         .claim_count = 1,
     };
+}
+
+/* One call on a limit: its claim, with the name that some stores want. */
+struct sl_limit_call {
+    struct sl_bundle bundle;
+    struct sl_claim claim;
+    struct sl_namer namer;
+};
+
+/* To be ended whatever it returns: a status. */
+static inline int sl_limit_begin(const struct sluice_limit *limit, struct sluice_text key,
+                                 struct sl_limit_call *call)
+{
+    sl_limit_claim(limit, sl_limit_key(limit, key), &call->bundle, &call->claim);
+    call->namer = (struct sl_namer){ 0 };
+    if (!limit->store->wants_names)
+        return SLUICE_OK;
+    if (sl_namer_init(&call->namer, NULL))
+        call->claim.name = sl_name_key(&call->namer, limit->name, key);
+    return call->claim.name ? SLUICE_OK : SLUICE_NO_MEMORY;
+}
+
+static inline void sl_limit_end(struct sl_limit_call *call)
+{
+    if (call->namer.hasher)
+        sl_namer_release(&call->namer);
 }
 
 /* Decides it; `out` is untouched on an error. */

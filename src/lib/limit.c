@@ -75,14 +75,17 @@ static inline void ask_once(const struct sluice_limit *limit, struct sluice_text
 
 /* Not inline: the short way needs none of its room. */
 __attribute__((noinline)) static int decide_alone(const struct sluice_limit *limit,
-                                                  const struct sl_once *ask,
+                                                  struct sluice_text key, uint32_t cost, bool peek,
                                                   struct sluice_decision *out)
 {
-    struct sl_bundle bundle;
-    struct sl_claim claim;
-    sl_limit_claim(limit, ask->key, &bundle, &claim);
-    bundle.cost = ask->cost;
-    return sl_limit_decide(limit, &bundle, out);
+    struct sl_limit_call call;
+    int status = sl_limit_begin(limit, key, &call);
+    call.bundle.cost = cost;
+    call.bundle.peek = peek;
+    if (status == SLUICE_OK)
+        status = sl_limit_decide(limit, &call.bundle, out);
+    sl_limit_end(&call);
+    return status;
 }
 
 int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
@@ -95,7 +98,7 @@ int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint
     if (limit->store->ops->once && !limit->algo->keeps_ring)
         limit->store->ops->once(limit->store, &ask, 1);
     if (!ask.done)
-        return decide_alone(limit, &ask, out);
+        return decide_alone(limit, key, cost, false, out);
     sl_decision_once(&ask, limit->name, out);
     return SLUICE_OK;
 }
@@ -103,35 +106,38 @@ int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint
 int sluice_limit_peek(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
                       struct sluice_decision *out)
 {
-    struct sl_bundle bundle;
-    struct sl_claim claim;
     if (!limit || !sl_key_is_good(key) || !out)
         return SLUICE_INVALID;
-    sl_limit_claim(limit, sl_limit_key(limit, key), &bundle, &claim);
-    bundle.cost = cost;
-    bundle.peek = true;
-    return sl_limit_decide(limit, &bundle, out);
+    return decide_alone(limit, key, cost, true, out);
 }
 
 /* There is no policy here to say what a failure means: it
  * looks like nobody's decision, as under the policy that rules have unless
  * they say otherwise. */
-static int decide_rest(const struct sluice_limit *limit, const struct sl_once *asks, size_t count,
-                       struct sluice_decision *out)
+static int decide_rest(const struct sluice_limit *limit, const struct sl_once *asks,
+                       const struct sluice_text *keys, size_t count, struct sluice_decision *out)
 {
+    struct sl_namer namer = { 0 };
+    bool names = limit->store->wants_names;
     struct sl_bundle bundles[BATCH_MAX];
     struct sl_claim claims[BATCH_MAX];
     size_t which[BATCH_MAX], left = 0;
     int first_bad = SLUICE_OK;
+    if (names && !sl_namer_init(&namer, NULL))
+        return SLUICE_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
         if (asks[i].done)
             continue;
         sl_limit_claim(limit, asks[i].key, &bundles[left], &claims[left]);
         bundles[left].cost = asks[i].cost;
+        if (names)
+            claims[left].name = sl_name_key(&namer, limit->name, keys[i]);
         which[left++] = i;
     }
     if (left)
         limit->store->ops->decide(limit->store, bundles, left);
+    if (names)
+        sl_namer_release(&namer);
     for (size_t i = 0; i < left; i++) {
         if (bundles[i].status == SLUICE_OK)
             sl_decision_show(&bundles[i], &claims[i], limit->name, &out[which[i]]);
@@ -157,7 +163,7 @@ static int decide_some(const struct sluice_limit *limit, const struct sluice_tex
             sl_decision_once(&asks[i], limit->name, &out[i]);
         done += asks[i].done;
     }
-    return done == count ? SLUICE_OK : decide_rest(limit, asks, count, out);
+    return done == count ? SLUICE_OK : decide_rest(limit, asks, keys, count, out);
 }
 
 int sluice_limit_decide_batch(struct sluice_limit *limit, const struct sluice_text *keys,
@@ -180,8 +186,7 @@ int sluice_limit_decide_batch(struct sluice_limit *limit, const struct sluice_te
 int sluice_limit_refund(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
                         const struct sluice_decision *decision)
 {
-    struct sl_bundle bundle;
-    struct sl_claim claim;
+    struct sl_limit_call call;
     if (!limit || !sl_key_is_good(key) || !sl_charge_is_good(decision))
         return SLUICE_INVALID;
     const struct sl_store_ops *ops = limit->store->ops;
@@ -189,19 +194,25 @@ int sluice_limit_refund(struct sluice_limit *limit, struct sluice_text key, uint
         return SLUICE_OK;
     if (!ops->refund)
         return SLUICE_UNSUPPORTED;
-    sl_limit_claim(limit, sl_limit_key(limit, key), &bundle, &claim);
-    return ops->refund(limit->store, &claim, (struct sl_charge){ cost, decision->charged_at_us });
+    int status = sl_limit_begin(limit, key, &call);
+    if (status == SLUICE_OK)
+        status = ops->refund(limit->store, &call.claim,
+                             (struct sl_charge){ cost, decision->charged_at_us });
+    sl_limit_end(&call);
+    return status;
 }
 
 int sluice_limit_reset(struct sluice_limit *limit, struct sluice_text key)
 {
-    struct sl_bundle bundle;
-    struct sl_claim claim;
+    struct sl_limit_call call;
     if (!limit || !sl_key_is_good(key))
         return SLUICE_INVALID;
     const struct sl_store_ops *ops = limit->store->ops;
     if (!ops->reset)
         return SLUICE_UNSUPPORTED;
-    sl_limit_claim(limit, sl_limit_key(limit, key), &bundle, &claim);
-    return ops->reset(limit->store, &claim);
+    int status = sl_limit_begin(limit, key, &call);
+    if (status == SLUICE_OK)
+        status = ops->reset(limit->store, &call.claim);
+    sl_limit_end(&call);
+    return status;
 }

@@ -26,8 +26,7 @@ static int use_store(struct sluice_limiter *limiter, struct sluice_store *given,
     if (given)
         return SLUICE_OK;
     limiter->owns_store = true;
-    return sl_handle_open(&limiter->rules->settings.store, sl_ruleset_keeps_rings(limiter->rules),
-                          &limiter->store, error);
+    return sl_handle_open(&limiter->rules->settings.store, limiter->rules, &limiter->store, error);
 }
 
 static int say_too_large(const char *name, struct sluice_error *error)

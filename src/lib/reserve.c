@@ -12,8 +12,7 @@ static bool expiry_is_good(int64_t expiry_us)
 int sluice_limit_reserve(struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
                          int64_t expiry_us, struct sluice_decision *out, uint64_t *id)
 {
-    struct sl_bundle bundle;
-    struct sl_claim claim;
+    struct sl_limit_call call;
     if (!limit || !sl_key_is_good(key) || !expiry_is_good(expiry_us) || !out || !id)
         return SLUICE_INVALID;
     const struct sl_store_ops *ops = limit->store->ops;
@@ -21,11 +20,14 @@ int sluice_limit_reserve(struct sluice_limit *limit, struct sluice_text key, uin
         return SLUICE_UNSUPPORTED;
     struct sluice_decision decision;
     uint64_t held = 0;
-    sl_limit_claim(limit, sl_limit_key(limit, key), &bundle, &claim);
-    bundle.cost = cost;
-    int status = sl_limit_decide(limit, &bundle, &decision);
-    if (status == SLUICE_OK && claim.charged)
-        status = ops->hold(limit->store, &bundle, expiry_us, &held);
+    int status = sl_limit_begin(limit, key, &call);
+    call.bundle.cost = cost;
+    call.bundle.hold_us = expiry_us;
+    if (status == SLUICE_OK)
+        status = sl_limit_decide(limit, &call.bundle, &decision);
+    if (status == SLUICE_OK && call.claim.charged)
+        status = ops->hold(limit->store, &call.bundle, expiry_us, &held);
+    sl_limit_end(&call);
     if (status != SLUICE_OK)
         return status;
     *out = decision;

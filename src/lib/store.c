@@ -7,13 +7,13 @@
 #include "rules/store_url.h"
 #include "store/open.h"
 
-int sl_handle_open(const struct sl_store_url *url, bool logs_wanted, struct sluice_store **out,
-                   struct sluice_error *error)
+int sl_handle_open(const struct sl_store_url *url, const struct sl_ruleset *rules,
+                   struct sluice_store **out, struct sluice_error *error)
 {
     struct sluice_store *handle = calloc(1, sizeof *handle);
     if (!handle)
         return sl_error_add(error, SLUICE_NO_MEMORY, "out of memory");
-    int status = sl_store_open(url, logs_wanted, &handle->store, error);
+    int status = sl_store_open(url, rules, &handle->store, error);
     if (status == SLUICE_OK)
         *out = handle;
     else
@@ -31,7 +31,7 @@ int sluice_open(const char *url, struct sluice_store **out, struct sluice_error 
         return sl_error_add(error, SLUICE_INVALID, "`%s` is NULL", url ? "out" : "url");
     const char *wrong = sl_store_url_parse(&arena, sl_text(url), SL_TEXT(""), &read);
     int status = wrong ? sl_error_add(error, SLUICE_BAD_STORE, "%s", wrong)
-                       : sl_handle_open(&read, false, out, error);
+                       : sl_handle_open(&read, NULL, out, error);
     sl_arena_release(&arena);
     return status;
 }

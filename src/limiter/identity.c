@@ -143,7 +143,7 @@ static void add_name(struct key_bytes *key, struct sluice_text name, uint64_t se
     }
 }
 
-static struct sluice_text counted_value(const struct sl_asker *asker, const struct sl_part *part)
+struct sluice_text sl_asker_value(const struct sl_asker *asker, const struct sl_part *part)
 {
     if (part->attribute == SL_ATTR_IP && asker->has_address)
         return (struct sluice_text){ asker->counted_ip, asker->counted_ip_len };
@@ -156,7 +156,7 @@ static bool add_identifier(struct key_bytes *key, const struct sl_asker *asker,
     if (!rule->spans_tenants)
         add_name(key, asker->request.tenant.at ? asker->request.tenant : SL_TEXT(""), seed);
     for (size_t i = 0; i < rule->per_count; i++) {
-        struct sluice_text value = counted_value(asker, &rule->per[i]);
+        struct sluice_text value = sl_asker_value(asker, &rule->per[i]);
         if (sl_text_missing(value))
             return false;
         add_name(key, value, seed);

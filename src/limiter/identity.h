@@ -28,6 +28,9 @@ void sl_asker_release(struct sl_asker *asker);
 /* Is the asker never counted, at the request's time or (SLUICE_NOW) by the wall clock? */
 bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_whitelist *list);
 
+/* What the asker is counted by, for one part of `per`. */
+struct sluice_text sl_asker_value(const struct sl_asker *asker, const struct sl_part *part);
+
 /* Where a rule's counts live among all keys: mixed into every key of its. */
 struct sl_rule_seeds {
     uint64_t limit;

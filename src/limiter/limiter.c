@@ -14,7 +14,9 @@
 #include <stdlib.h>
 
 #include "limiter/decision.h"
+#include "limiter/fallback.h"
 #include "limiter/known.h"
+#include "limiter/name.h"
 #include "rules/index.h"
 #include "rules/numbers.h"
 
@@ -27,8 +29,9 @@ struct ask {
     const struct sl_rule **rules; /* rules[i] made the bundle's claim i */
     enum sluice_reason nobody;    /* the reason where none of them is enforced */
     struct sluice_decision *out;
-    const struct sluice_request *request;
-    int64_t minutes; /* sl_known.minutes */
+    struct sluice_text tenant, user; /* whose violation it is, if it is one */
+    int64_t minutes;                 /* sl_known.minutes */
+    size_t number;                   /* among the requests that are asked together */
 };
 
 struct sl_limiter {
@@ -49,7 +52,8 @@ struct sl_limiter {
 
     struct sluice_explained *explained; /* room for all rules */
 
-    struct sl_known known; /* of the asker */
+    struct sl_known known;  /* of the asker */
+    struct sl_namer namer;  /* for a store that wants names */
 };
 
 struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_store *store)
@@ -65,8 +69,9 @@ struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_stor
     limiter->explained = calloc(rules->rule_count + 1, sizeof *limiter->explained);
     limiter->matched = calloc(room, sizeof *limiter->matched);
     limiter->claims = calloc(room, sizeof *limiter->claims);
+    bool can_name = !store->wants_names || sl_namer_init(&limiter->namer, &rules->settings);
     if (!limiter->counts || !limiter->seeds || !limiter->explained || !limiter->matched ||
-        !limiter->claims) {
+        !limiter->claims || !can_name) {
         sl_limiter_free(limiter);
         return NULL;
     }
@@ -85,6 +90,7 @@ void sl_limiter_free(struct sl_limiter *limiter)
     free(limiter->explained);
     free(limiter->matched);
     free(limiter->claims);
+    sl_namer_release(&limiter->namer);
     free(limiter);
 }
 
@@ -113,15 +119,19 @@ static bool is_exempt(const struct sl_limiter *limiter)
 /* ---- claims ---- */
 
 /* A claim of the asker's, but for its limit. False: its identity is missing. */
-static bool make_claim(const struct sl_limiter *limiter, const struct sl_rule *rule,
+static bool make_claim(struct sl_limiter *limiter, const struct sl_rule *rule,
                        struct sl_claim *claim)
 {
     *claim =
         (struct sl_claim){ .algo = rule->algo, .ring_len = rule->ring_len, .shadow = rule->shadow };
     if (rule->guard.window_us)
         claim->guard = &rule->guard;
-    return sl_asker_keys(&limiter->asker, rule, &limiter->seeds[rule->index], &claim->key,
-                         &claim->guard_key);
+    if (!sl_asker_keys(&limiter->asker, rule, &limiter->seeds[rule->index], &claim->key,
+                       &claim->guard_key))
+        return false;
+    if (limiter->store->wants_names)
+        claim->name = sl_name_claim(&limiter->namer, &limiter->asker, rule);
+    return true;
 }
 
 /* Denied without a state to look at. */
@@ -181,6 +191,8 @@ static void forget(struct sl_limiter *limiter)
 {
     limiter->claim_count = limiter->bundle_count = 0;
     limiter->known.wall_is_read = false;
+    if (limiter->store->wants_names)
+        sl_scratch_reset(&limiter->namer.memory);
 }
 
 /* ---- deciding ---- */
@@ -218,7 +230,8 @@ static int take(struct sl_limiter *limiter, const struct sluice_request *request
         .rules = limiter->matched + first,
         .nobody = nobody,
         .out = out,
-        .request = request,
+        .tenant = request->tenant,
+        .user = request->user,
         .minutes = limiter->known.minutes,
     };
     limiter->bundles[limiter->bundle_count++] = (struct sl_bundle){
@@ -237,67 +250,95 @@ static bool is_full(const struct sl_limiter *limiter)
     return limiter->bundle_count == BUNDLES_MAX || limiter->claim_count > CLAIMS_FREE;
 }
 
+/* Bundles that were asked together, with what is to be made of their answers. */
+struct asked {
+    struct sl_limiter *limiter;
+    struct sl_bundle *bundles;
+    struct ask *asks;
+    size_t count;
+};
+
+static struct asked taken_of(struct sl_limiter *limiter)
+{
+    return (struct asked){ limiter, limiter->bundles, limiter->asks, limiter->bundle_count };
+}
+
 /* Those who were denied by an enforced rule, which nothing changes any more. What is
  * known of this minute already is not told again. */
-__attribute__((noinline)) static void tell_violations(struct sl_limiter *limiter)
+__attribute__((noinline)) static void tell_violations(const struct asked *asked)
 {
-    struct sl_people *people = limiter->known.people;
-    for (size_t i = 0; i < limiter->bundle_count; i++) {
-        const struct sl_bundle *bundle = &limiter->bundles[i];
-        const struct ask *ask = &limiter->asks[i];
+    struct sl_people *people = asked->limiter->known.people;
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct sl_bundle *bundle = &asked->bundles[i];
+        const struct ask *ask = &asked->asks[i];
         if (ask->out->allowed || bundle->peek || bundle->status != SLUICE_OK ||
-            sl_text_missing(ask->request->user) ||
+            sl_text_missing(ask->user) ||
             ask->out->decided_at_us / SL_MINUTE_US == ask->minutes - 1)
             continue;
-        people->ops->violated(people, ask->request->tenant, ask->request->user,
-                              ask->out->decided_at_us);
+        people->ops->violated(people, ask->tenant, ask->user, ask->out->decided_at_us);
     }
 }
 
-/* Answers every bundle. The first bad status. */
-static int decide_taken(struct sl_limiter *limiter)
+/* What the store has said, or left unsaid, becomes decisions. The first bad status. */
+static int answer_asked(const struct asked *asked)
 {
+    struct sl_limiter *limiter = asked->limiter;
     int first_bad = SLUICE_OK;
-    limiter->store->ops->decide(limiter->store, limiter->bundles, limiter->bundle_count);
-    for (size_t i = 0; i < limiter->bundle_count; i++) {
-        const struct sl_bundle *bundle = &limiter->bundles[i];
-        const struct ask *ask = &limiter->asks[i];
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct sl_bundle *bundle = &asked->bundles[i];
+        const struct ask *ask = &asked->asks[i];
         if (bundle->status == SLUICE_OK)
             sl_decision_summarise(bundle, ask->rules, ask->nobody, ask->out);
         else
-            sl_decision_fail(file_policy(limiter), ask->rules, bundle->claim_count, ask->out);
+            sl_fallback_decide(&limiter->rules->settings, limiter->store->local, bundle,
+                               ask->rules, ask->out);
         first_bad = first_bad ? first_bad : bundle->status;
     }
     if (limiter->known.people)
-        tell_violations(limiter);
+        tell_violations(asked);
     return first_bad;
 }
 
-/* Counts the bundles, once nothing changes their answers any more. */
-static void count_taken(struct sl_limiter *limiter)
+/* Counts them, once nothing changes their answers any more. */
+static void count_asked(const struct asked *asked)
 {
-    struct sl_counts *counts = limiter->counts;
-    const struct sl_bundle *end = limiter->bundles + limiter->bundle_count;
-    const struct ask *ask = limiter->asks;
-    for (const struct sl_bundle *bundle = limiter->bundles; bundle < end; bundle++, ask++)
+    struct sl_counts *counts = asked->limiter->counts;
+    const struct sl_bundle *end = asked->bundles + asked->count;
+    const struct ask *ask = asked->asks;
+    for (const struct sl_bundle *bundle = asked->bundles; bundle < end; bundle++, ask++)
         if (!bundle->peek) {
             sl_counts_decision(counts, ask->out);
             sl_counts_bundle(counts, bundle, ask->rules);
         }
 }
 
+/* Answers every bundle. The first bad status. */
+static int decide_taken(struct sl_limiter *limiter)
+{
+    struct asked asked = taken_of(limiter);
+    limiter->store->ops->decide(limiter->store, limiter->bundles, limiter->bundle_count);
+    return answer_asked(&asked);
+}
+
+static void count_taken(struct sl_limiter *limiter)
+{
+    struct asked asked = taken_of(limiter);
+    count_asked(&asked);
+}
+
 static int answer(struct sl_limiter *limiter, const struct sluice_request *request,
-                  int64_t max_delay_us, struct sluice_decision *out)
+                  int64_t max_delay_us, int64_t hold_us, struct sluice_decision *out)
 {
     forget(limiter);
     int status = take(limiter, request, max_delay_us, out);
+    limiter->bundles[0].hold_us = hold_us;
     return limiter->bundle_count ? decide_taken(limiter) : status;
 }
 
 static int decide(struct sl_limiter *limiter, const struct sluice_request *request,
                   int64_t max_delay_us, struct sluice_decision *out)
 {
-    int status = answer(limiter, request, max_delay_us, out);
+    int status = answer(limiter, request, max_delay_us, 0, out);
     count_taken(limiter);
     if (status != SLUICE_OK)
         forget(limiter); /* there is nothing to explain */
@@ -341,7 +382,8 @@ static int hold(struct sl_limiter *limiter, int64_t expiry_us, struct sluice_dec
     struct sl_bundle *bundle = &limiter->bundles[0];
     bundle->status = limiter->store->ops->hold(limiter->store, bundle, expiry_us, id);
     if (bundle->status != SLUICE_OK)
-        sl_decision_fail(file_policy(limiter), limiter->matched, limiter->claim_count, out);
+        sl_fallback_decide(&limiter->rules->settings, limiter->store->local, bundle,
+                           limiter->matched, out);
     return bundle->status;
 }
 
@@ -351,7 +393,7 @@ int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *
     if (!limiter->store->ops->hold)
         return SLUICE_UNSUPPORTED;
     *id = 0;
-    int status = answer(limiter, request, BY_THE_RULES, out);
+    int status = answer(limiter, request, BY_THE_RULES, expiry_us, out);
     if (status == SLUICE_OK && out->charged)
         status = hold(limiter, expiry_us, out, id);
     count_taken(limiter);

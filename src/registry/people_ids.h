@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/hash.h"
-#include "token/sha256.h"
+#include "base/sha256.h"
 
 enum { SL_HASHERS = 64 };
 

@@ -15,7 +15,7 @@
 #define SL_REGISTRY_REGISTRY_H
 
 #include "rules/overlay.h"
-#include "token/sha256.h"
+#include "base/sha256.h"
 
 struct sl_registry;
 

@@ -134,6 +134,21 @@ static void check_tls(struct sl_reader *in, const struct sl_node *file,
                         "`https` needs a certificate; add `tls: { certificate: FILE, key: FILE }`");
 }
 
+static void check_store_tls(struct sl_reader *in, const struct sl_node *file,
+                            const struct sl_settings *settings)
+{
+    const struct sl_node *tls = sl_node_get(file, "store_tls");
+    if (!tls || tls->kind != SL_NODE_MAP)
+        return;
+    if (!sl_node_get(tls, "certificate") != !sl_node_get(tls, "key"))
+        sl_report_error(in->report, tls->key_mark,
+                        "`store_tls` needs `certificate` and `key` together, or neither");
+    if (!settings->store.tls)
+        sl_report_error(in->report, tls->key_mark,
+                        "`store_tls` is for a store that speaks TLS; write `store: "
+                        "rediss://HOST`, or leave it out");
+}
+
 /* Port 0 is any free one, so two of those differ. */
 static bool is_shared(const char *a, const char *b)
 {
@@ -162,5 +177,6 @@ void sl_listen_check(struct sl_reader *in, const struct sl_node *file,
                      const struct sl_settings *settings)
 {
     check_tls(in, file, settings);
+    check_store_tls(in, file, settings);
     check_shared(in, file, settings);
 }

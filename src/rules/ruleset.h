@@ -231,6 +231,9 @@ struct sl_settings {
     } timeouts;
     struct sl_store_url store;
     int64_t store_deadline_us;
+    struct {
+        const char *ca, *certificate, *key;
+    } store_tls;
     enum sl_failure_policy on_store_failure;
     struct sl_decimal local_share;
     bool hash_tag_identifier;

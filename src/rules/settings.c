@@ -21,6 +21,18 @@ static const struct sl_key admin_keys[] = {
 
 static const struct sl_table admin_table = { "`admin`", admin_keys };
 
+static const struct sl_key store_tls_keys[] = {
+    { "ca", sl_read_path, AT(store_tls.ca) - AT(store_tls), .missing = "the system's",
+      .help = "PEM file of those whose certificates Redis may show" },
+    { "certificate", sl_read_path, AT(store_tls.certificate) - AT(store_tls), .missing = "none",
+      .help = "PEM file that we show" },
+    { "key", sl_read_path, AT(store_tls.key) - AT(store_tls), .missing = "none",
+      .help = "PEM file of its private key" },
+    { 0 },
+};
+
+static const struct sl_table store_tls_table = { "`store_tls`", store_tls_keys };
+
 static const struct sl_duration_range timeout_range = { 1000, 3600 * SECOND_US, "from 1ms to 1h" };
 
 #define TIMEOUT(which, default_text, help_text)                                                    \
@@ -147,6 +159,8 @@ static const struct sl_key file_keys[] = {
       .help = "where the counts live: `memory`, `memory:FILE?size=64M` or a Redis URL" },
     { "store_deadline", sl_read_duration, AT(store_deadline_us), &deadline_range,
       .standard = "20ms", .help = "how long a decision waits for the store" },
+    { "store_tls", sl_read_keys, AT(store_tls), .below = &store_tls_table,
+      .help = "for a store of `rediss://`" },
     { "on_store_failure", sl_read_failure_policy, AT(on_store_failure), .standard = "allow",
       .help = "`allow`, `deny`, or `local`: count in this process" },
     { "local_share", sl_read_decimal, AT(local_share), &share_range, .standard = "1",

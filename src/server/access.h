@@ -6,7 +6,7 @@
 
 #include "registry/registry.h"
 #include "rules/ruleset.h"
-#include "token/sha256.h"
+#include "base/sha256.h"
 
 enum sl_role { SL_ROLE_NOBODY, SL_ROLE_TENANT, SL_ROLE_READER, SL_ROLE_ADMIN };
 

@@ -11,7 +11,7 @@
 
 #include "rules/address.h"
 #include "server/block.h"
-#include "server/tls.h"
+#include "base/tls.h"
 
 enum {
     /* A body, and the longest head before it. */

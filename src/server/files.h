@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "server/access.h"
-#include "server/tls.h"
+#include "base/tls.h"
 #include "server/watch.h"
 #include "token/keyset.h"
 

@@ -14,46 +14,20 @@ enum {
     SCRATCH_MAX_BYTES = SL_CONN_OUT_MAX_BYTES - 4096,
 };
 
-struct sl_round_memory {
-    struct sl_round_memory *older;
-    size_t used;
-    size_t room;
-    _Alignas(16) char at[];
-};
-
-static bool add_memory(struct sl_round *round, size_t bytes)
-{
-    size_t room = bytes > MEMORY_BYTES ? bytes : MEMORY_BYTES;
-    struct sl_round_memory *memory = malloc(sizeof *memory + room);
-    if (!memory)
-        return false;
-    memory->older = round->memory;
-    memory->used = 0;
-    memory->room = room;
-    round->memory = memory;
-    return true;
-}
-
 bool sl_round_init(struct sl_round *round, struct sl_worker *worker)
 {
-    *round = (struct sl_round){ .worker = worker, .scratch = sl_buffer(SCRATCH_MAX_BYTES) };
+    *round = (struct sl_round){ .worker = worker,
+                                .memory = sl_scratch(MEMORY_BYTES),
+                                .scratch = sl_buffer(SCRATCH_MAX_BYTES) };
     round->calls = calloc(SL_ROUND_CALLS, sizeof *round->calls);
     round->requests = calloc(SL_ROUND_REQUESTS, sizeof *round->requests);
     round->decisions = calloc(SL_ROUND_REQUESTS, sizeof *round->decisions);
-    return round->calls && round->requests && round->decisions && add_memory(round, 0);
-}
-
-static void drop_memory(struct sl_round *round)
-{
-    struct sl_round_memory *memory = round->memory;
-    round->memory = memory->older;
-    free(memory);
+    return round->calls && round->requests && round->decisions;
 }
 
 void sl_round_release(struct sl_round *round)
 {
-    while (round->memory)
-        drop_memory(round);
+    sl_scratch_release(&round->memory);
     sl_buffer_release(&round->scratch);
     free(round->calls);
     free(round->requests);
@@ -62,12 +36,7 @@ void sl_round_release(struct sl_round *round)
 
 void *sl_round_take(struct sl_round *round, size_t bytes)
 {
-    bytes = (bytes + 15) & ~(size_t)15;
-    if (round->memory->room - round->memory->used < bytes && !add_memory(round, bytes))
-        return NULL;
-    void *taken = round->memory->at + round->memory->used;
-    round->memory->used += bytes;
-    return taken;
+    return sl_scratch_take(&round->memory, bytes);
 }
 
 const char *sl_round_copy(struct sl_round *round, struct sluice_text text)
@@ -124,9 +93,7 @@ struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call,
 static void reset(struct sl_round *round)
 {
     round->call_count = round->request_count = 0;
-    while (round->memory->older)
-        drop_memory(round);
-    round->memory->used = 0;
+    sl_scratch_reset(&round->memory);
     if (round->scratch.room > SCRATCH_KEPT_BYTES)
         sl_buffer_release(&round->scratch);
 }

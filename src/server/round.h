@@ -11,6 +11,7 @@
 #define SL_SERVER_ROUND_H
 
 #include "base/buffer.h"
+#include "base/scratch.h"
 #include "limiter/limiter.h"
 
 enum { SL_ROUND_REQUESTS = 1024, SL_ROUND_CALLS = 1024 };
@@ -58,7 +59,7 @@ struct sl_round {
     struct sluice_decision *decisions;
     size_t request_count;
 
-    struct sl_round_memory *memory; /* the newest; the first is kept */
+    struct sl_scratch memory;
     struct sl_buffer scratch;       /* for one body at a time */
     int last_status;                /* of the store: a change is said, */
     uint64_t said_ms;               /* now and then */

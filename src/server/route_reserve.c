@@ -24,7 +24,7 @@ static uint64_t tag_of(struct sl_worker *worker, uint64_t id, struct sluice_text
 {
     struct sl_digest digest;
     char text[2 * sizeof(uint64_t) + 256];
-    uint64_t secret = worker->server->store->secret, tag;
+    uint64_t secret = worker->server->store->naming, tag;
     size_t len = tenant.len < 256 ? tenant.len : 256;
     memcpy(text, &secret, sizeof secret);
     memcpy(text + sizeof secret, &id, sizeof id);

@@ -301,7 +301,7 @@ static bool open_listener(struct sl_server *server, const struct sl_listener *li
 static bool open_store(struct sl_server *server, const struct sl_ruleset *rules)
 {
     struct sluice_error error = { 0 };
-    sl_store_open(&rules->settings.store, sl_ruleset_keeps_rings(rules), &server->store, &error);
+    sl_store_open(&rules->settings.store, rules, &server->store, &error);
     if (!server->store || *error.text)
         fprintf(stderr, "sluice: %s%s\n", server->store ? "note: " : "", error.text);
     return server->store;

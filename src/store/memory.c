@@ -211,7 +211,7 @@ struct sl_store *sl_memory_open(const struct sl_memory_config *config, struct sl
         return NULL;
     }
     memory->store.ops = &memory_ops;
-    memory->store.secret = memory->table.secret;
+    memory->store.secret = memory->store.naming = memory->table.secret;
     memory->sync_on_close = config->path && config->sync_us >= 0;
     if (config->path && config->sync_us > 0) {
         memory->syncer = sl_syncer_start(&memory->table, config->sync_us);

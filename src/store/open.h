@@ -5,9 +5,10 @@
 #include "rules/ruleset.h"
 #include "store/store.h"
 
-/* logs_wanted: for rules with a sliding window log. A status; error->text says why
- * not, never with the URL's text, or is a note. */
-int sl_store_open(const struct sl_store_url *url, bool logs_wanted, struct sl_store **out,
-                  struct sluice_error *error);
+/* For these rules (NULL: for no rules yet), which say how long it may take to answer and whether
+ * they keep logs. A status; error->text says why not, never with the URL's text, or is a
+ * note. */
+int sl_store_open(const struct sl_store_url *url, const struct sl_ruleset *rules,
+                  struct sl_store **out, struct sluice_error *error);
 
 #endif

@@ -11,6 +11,12 @@
 #include "algo/guard.h"
 #include "base/hash.h"
 
+/* What a claim is called where people can look: the keys of its state and its guard's. */
+struct sl_claim_name {
+    struct sluice_text key;
+    struct sluice_text guard;
+};
+
 /* One limit asked on one identifier. */
 struct sl_claim {
     const struct sl_algo *algo;
@@ -21,6 +27,7 @@ struct sl_claim {
     struct sl_hash128 key;
     struct sl_hash128 guard_key;
     const struct sl_guard *guard; /* NULL: none */
+    const struct sl_claim_name *name; /* for a store that has `wants_names`, while it is asked */
 
     /* Filled in by the store: */
     bool allowed;
@@ -39,11 +46,13 @@ struct sl_bundle {
     int64_t max_delay_us; /* a longer delay is a denial; -1: none is */
     struct sl_claim *claims;
     size_t claim_count;
+    int64_t hold_us; /* what it charges is a reservation for so long, if `hold` is called; 0: not */
 
     /* Filled in by the store: */
     int status;            /* 0, or negative: then the answers are void */
     bool allowed;          /* by every claim that is not shadow */
     int64_t wall_shift_us; /* wall time − now_us, for what people read */
+    uint64_t held;         /* the reservation, of a store that made it while it decided */
 };
 
 /* What was charged, for giving it back. */
@@ -69,6 +78,9 @@ struct sl_once {
 };
 
 struct sl_store;
+struct sl_channel;
+struct sl_link_host;
+struct sl_store_health;
 
 /* Statuses are 0 or negative. What a store cannot do is NULL. */
 struct sl_store_ops {
@@ -84,8 +96,8 @@ struct sl_store_ops {
     /* Forgets the states of the claim and of its guard. */
     int (*reset)(struct sl_store *store, const struct sl_claim *claim);
 
-    /* Turns what the bundle has just charged into a reservation. If there is
-     * no room for it, the charge is refunded. */
+    /* Turns what the bundle, decided with `hold_us`, has just charged into a reservation. If there
+     * is no room for it, the charge is refunded. */
     int (*hold)(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
                 uint64_t *id);
 
@@ -95,11 +107,22 @@ struct sl_store_ops {
     int (*sync)(struct sl_store *store);
     void (*measure)(struct sl_store *store, struct sluice_stats *out);
     void (*close)(struct sl_store *store);
+
+    /* A store that answers later has a channel for each thread that must not wait for it; the
+     * functions above wait then. */
+    struct sl_channel *(*channel)(struct sl_store *store, const struct sl_link_host *host);
+
+    /* Why it failed last, for people; and how it is doing. */
+    void (*why)(struct sl_store *store, struct sluice_error *out);
+    void (*health)(struct sl_store *store, struct sl_store_health *out);
 };
 
 struct sl_store {
     const struct sl_store_ops *ops;
     uint64_t secret; /* seeds every key: nobody outside can aim at one */
+    uint64_t naming; /* seeds the names of reservations: the same for all who can settle them */
+    bool wants_names;       /* claims need theirs */
+    struct sl_store *local; /* where `on_store_failure: local` decides; or NULL */
 };
 
 /* Counts on the heap of one thread, where time may go anywhere: for replays.

@@ -3,7 +3,7 @@
 #define SL_TOKEN_TOKEN_CACHE_H
 
 #include "token/claims.h"
-#include "token/sha256.h"
+#include "base/sha256.h"
 
 /* Of one token: its values, and two bytes for each. */
 enum { SL_KEPT_MAX_BYTES = 1024 };

@@ -2,7 +2,7 @@
 #ifndef SL_TOKEN_USER_ID_H
 #define SL_TOKEN_USER_ID_H
 
-#include "token/sha256.h"
+#include "base/sha256.h"
 
 /* Where the request has an attribute `email` and an ip, its user becomes the lowercase
  * hex SHA-256 of email + "_" + ip: the address canonical and not cut; what is no address

@@ -4,7 +4,7 @@
 #define SL_TOKEN_VERIFIER_H
 
 #include "token/keyset.h"
-#include "token/sha256.h"
+#include "base/sha256.h"
 
 enum { SL_TOKEN_MAX_BYTES = 8192, SL_TOKEN_DEPTH_MAX = 8, SL_TOKENS_KEPT = 4096 };
 

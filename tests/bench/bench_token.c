@@ -99,7 +99,7 @@ static struct server server_open(void)
     struct server server = { .hasher = sl_sha256_new() };
     struct sl_store *store;
     struct sluice_error error = { 0 };
-    if (sl_store_open(&rules->settings.store, false, &store, &error) != SLUICE_OK)
+    if (sl_store_open(&rules->settings.store, rules, &store, &error) != SLUICE_OK)
         bench_fail("%s", error.text);
     server.limiter = sl_limiter_new(rules, store);
     server.keys = sl_keyset_load(&rules->settings.identity, &error);

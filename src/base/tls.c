@@ -20,7 +20,7 @@
  *
  * An end without close_notify is BROKEN, never CLOSED: anybody on the way can
  * cut a connection, only the peer can say that he is done. */
-#include "server/tls.h"
+#include "base/tls.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +32,7 @@
 #include <sys/socket.h>
 
 #include "base/check.h"
-#include "server/tls_files.h"
+#include "base/tls_files.h"
 
 struct sl_tls_stream {
     SSL *ssl;
@@ -48,6 +48,7 @@ static SSL_CTX *context_of(struct sl_tls *tls)
 
 /* ---- the socket ---------------------------------------------------------------- */
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static BIO_METHOD *socket_method;
 
 /* What send or recv returned, as OpenSSL wants to hear it. */
@@ -135,15 +136,36 @@ static bool configure(SSL_CTX *context)
 struct sl_tls *sl_tls_new(const char *certificate, const char *key, const char *client_ca,
                           struct sluice_error *error)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_socket_method);
     error->text[0] = '\0';
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (!socket_method || !context || !configure(context))
         snprintf(error->text, sizeof error->text, "tls: OpenSSL cannot be set up here");
-    else if (sl_tls_use_certificate(context, certificate, key, error) &&
+    else if (sl_tls_use_certificate(context, &(struct sl_tls_pair){ "tls", certificate, key },
+                                    error) &&
              (!client_ca || sl_tls_use_client_ca(context, client_ca, error)))
         return (struct sl_tls *)(void *)context;
+    SSL_CTX_free(context);
+    ERR_clear_error();
+    return NULL;
+}
+
+/* The peer's name is checked, stream by stream. */
+struct sl_tls *sl_tls_client_new(const char *section, const struct sl_tls_client *files,
+                                 struct sluice_error *error)
+{
+    pthread_once(&once, make_socket_method);
+    error->text[0] = '\0';
+    struct sl_tls_pair pair = { section, files->certificate, files->key };
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    if (!socket_method || !context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1)
+        snprintf(error->text, sizeof error->text, "%s: OpenSSL cannot be set up here", section);
+    else if (sl_tls_use_server_ca(context, section, files->ca, error) &&
+             (!files->certificate || sl_tls_use_certificate(context, &pair, error))) {
+        SSL_CTX_set_mode(context,
+                         SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+        return (struct sl_tls *)(void *)context;
+    }
     SSL_CTX_free(context);
     ERR_clear_error();
     return NULL;
@@ -162,7 +184,7 @@ void sl_tls_drop(struct sl_tls *tls)
 
 /* ---- streams ------------------------------------------------------------------- */
 
-struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd)
+static struct sl_tls_stream *new_stream(struct sl_tls *tls, int fd)
 {
     struct sl_tls_stream *stream = calloc(1, sizeof *stream);
     BIO *bio = BIO_new(socket_method);
@@ -178,8 +200,43 @@ struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd)
     BIO_set_data(bio, stream);
     BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
-    SSL_set_accept_state(ssl);
     return stream;
+}
+
+struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd)
+{
+    struct sl_tls_stream *stream = new_stream(tls, fd);
+    if (stream)
+        SSL_set_accept_state(stream->ssl);
+    return stream;
+}
+
+/* An address is not a name: it is not told, and compared with other parts of a certificate. */
+static bool expect_peer(SSL *ssl, const char *host)
+{
+    X509_VERIFY_PARAM *wanted = SSL_get0_param(ssl);
+    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host) == 1)
+        return true;
+    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+struct sl_tls_stream *sl_tls_connect(struct sl_tls *tls, int fd, const char *host)
+{
+    struct sl_tls_stream *stream = new_stream(tls, fd);
+    if (stream && !expect_peer(stream->ssl, host)) {
+        sl_tls_stream_free(stream);
+        stream = NULL;
+    }
+    if (stream)
+        SSL_set_connect_state(stream->ssl);
+    ERR_clear_error();
+    return stream;
+}
+
+const char *sl_tls_why_broken(const struct sl_tls_stream *stream)
+{
+    long result = SSL_get_verify_result(stream->ssl);
+    return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
 }
 
 void sl_tls_stream_free(struct sl_tls_stream *stream)

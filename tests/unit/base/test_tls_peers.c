@@ -1,7 +1,7 @@
 /* Who is let in: versions, ALPN, client certificates, sessions. */
-#include "server/tls.h"
+#include "base/tls.h"
 
-#include "unit/server/tls_pair.h"
+#include "unit/base/tls_pair.h"
 
 static struct paper ca, other_ca, middle;
 

@@ -6,7 +6,7 @@
  * the same behind the same few lines. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 
-#include "token/sha256.h"
+#include "base/sha256.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>

@@ -1,4 +1,4 @@
-#include "token/sha256.h"
+#include "base/sha256.h"
 
 #include "unit/base/unit.h"
 

@@ -1,7 +1,7 @@
 /* TLS on a non-blocking socket, by OpenSSL: 1.2 and later, HTTP/1.1 by ALPN,
  * client certificates where a CA for them is given. */
-#ifndef SL_SERVER_TLS_H
-#define SL_SERVER_TLS_H
+#ifndef SL_BASE_TLS_H
+#define SL_BASE_TLS_H
 
 #include <sys/types.h>
 
@@ -17,6 +17,15 @@ struct sl_tls_stream; /* one connection's */
 struct sl_tls *sl_tls_new(const char *certificate, const char *key, const char *client_ca,
                           struct sluice_error *error);
 
+/* What a client shows and whom it believes; NULL: nothing, and whom this system trusts. */
+struct sl_tls_client {
+    const char *ca, *certificate, *key;
+};
+
+/* The same for the side that connects. `section` is the setting that messages name. */
+struct sl_tls *sl_tls_client_new(const char *section, const struct sl_tls_client *files,
+                                 struct sluice_error *error);
+
 /* One more holder, and one less. Any thread. Streams hold what they need. */
 struct sl_tls *sl_tls_keep(struct sl_tls *tls);
 void sl_tls_drop(struct sl_tls *tls);
@@ -24,7 +33,13 @@ void sl_tls_drop(struct sl_tls *tls);
 /* The server's side of a handshake on this socket, which stays the caller's.
  * NULL: no memory. */
 struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd);
+
+/* The client's; `host` is the name or address that the server's certificate must have. */
+struct sl_tls_stream *sl_tls_connect(struct sl_tls *tls, int fd, const char *host);
 void sl_tls_stream_free(struct sl_tls_stream *stream);
+
+/* What is wrong with the peer's certificate; NULL: nothing that we know of. */
+const char *sl_tls_why_broken(const struct sl_tls_stream *stream);
 
 /* Bytes moved, or: */
 enum {

@@ -1,10 +1,10 @@
 /* Bytes through a stream: pieces, ends and breaks. Who may connect is in
  * test_tls_peers.c, the files in test_tls_files.c. */
-#include "server/tls.h"
+#include "base/tls.h"
 
 #include <pthread.h>
 
-#include "unit/server/tls_pair.h"
+#include "unit/base/tls_pair.h"
 
 static struct sl_tls *tls;
 

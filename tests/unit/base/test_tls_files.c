@@ -1,10 +1,10 @@
 /* What sl_tls_new says about its files. */
-#include "server/tls_files.h"
+#include "base/tls_files.h"
 
 #include <openssl/err.h>
 #include <sys/stat.h>
 
-#include "server/tls.h"
+#include "base/tls.h"
 #include "unit/server/certificates.h"
 
 /* server.pem and server.key of one pair; other.key of another. */

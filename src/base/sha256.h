@@ -1,6 +1,6 @@
 /* SHA-256 and comparing without telling where it differs. */
-#ifndef SL_TOKEN_SHA256_H
-#define SL_TOKEN_SHA256_H
+#ifndef SL_BASE_SHA256_H
+#define SL_BASE_SHA256_H
 
 #include "base/text.h"
 

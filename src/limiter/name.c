@@ -1,0 +1,171 @@
+/* Names are made of what strangers send, so that nobody's must run into another's: what has a
+ * meaning in a name (`:` `{` `}`), `%` itself and controls are written as %XX, and what is too
+ * long is written as `%sha256=…`, which no value can spell. */
+#include "limiter/name.h"
+
+enum { VALUE_MAX_BYTES = 256, BLOCK_BYTES = 16 << 10 };
+
+bool sl_namer_init(struct sl_namer *namer, const struct sl_settings *settings)
+{
+    *namer = (struct sl_namer){ .settings = settings, .memory = sl_scratch(BLOCK_BYTES) };
+    namer->hasher = sl_sha256_new();
+    return namer->hasher;
+}
+
+void sl_namer_release(struct sl_namer *namer)
+{
+    sl_sha256_free(namer->hasher);
+    sl_scratch_release(&namer->memory);
+}
+
+/* A name on its way; `at` NULL: only measured. */
+struct print {
+    struct sl_namer *namer;
+    char *at;
+    size_t len;
+};
+
+static void add(struct print *print, struct sluice_text text)
+{
+    if (print->at && text.len)
+        memcpy(print->at + print->len, text.at, text.len);
+    print->len += text.len;
+}
+
+static void add_encoded(struct print *print, struct sluice_text text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        bool is_plain = c >= ' ' && c != 127 && c != '%' && c != ':' && c != '{' && c != '}';
+        char coded[3] = { '%', hex[c >> 4], hex[c & 15] };
+        if (is_plain)
+            add(print, (struct sluice_text){ text.at + i, 1 });
+        else
+            add(print, (struct sluice_text){ coded, sizeof coded });
+    }
+}
+
+static void add_digest(struct print *print, struct sluice_text text)
+{
+    struct sl_digest digest;
+    char printed[SL_DIGEST_HEX + 1];
+    sl_sha256_of(print->namer->hasher, text, &digest);
+    sl_digest_print(&digest, printed);
+    add(print, (struct sluice_text){ printed, SL_DIGEST_HEX });
+}
+
+static void add_value(struct print *print, struct sluice_text text)
+{
+    if (text.len <= VALUE_MAX_BYTES) {
+        add_encoded(print, text);
+        return;
+    }
+    add(print, SL_TEXT("%sha256="));
+    add_digest(print, text);
+}
+
+/* A tenant is not a person, and an id that is a digest already need not be one again. */
+static bool is_hidden(const struct sl_settings *settings, const struct sl_part *part)
+{
+    if (!settings->hash_identifiers || part->attribute == SL_ATTR_TENANT)
+        return false;
+    return part->attribute != SL_ATTR_USER || !settings->identity.user_id_sha256_email_ip;
+}
+
+static void add_identifier(struct print *print, const struct sl_asker *asker,
+                           const struct sl_rule *rule)
+{
+    bool is_global = rule->per_count == 1 && rule->per[0].attribute == SL_ATTR_GLOBAL;
+    if (is_global || rule->per_count == 0)
+        add(print, SL_TEXT("-"));
+    for (size_t i = 0; !is_global && i < rule->per_count; i++) {
+        if (i > 0)
+            add(print, SL_TEXT(":"));
+        struct sluice_text value = sl_asker_value(asker, &rule->per[i]);
+        if (is_hidden(print->namer->settings, &rule->per[i]))
+            add_digest(print, value);
+        else
+            add_value(print, value);
+    }
+}
+
+/* None is `-`, and a tenant of that name is not none. */
+static void add_tenant(struct print *print, struct sluice_text tenant)
+{
+    if (sl_text_missing(tenant))
+        add(print, SL_TEXT("-"));
+    else if (sl_text_is(tenant, "-"))
+        add(print, SL_TEXT("%2D"));
+    else
+        add_value(print, tenant);
+}
+
+static void add_claim(struct print *print, const struct sl_asker *asker, const struct sl_rule *rule,
+                      struct sluice_text suffix)
+{
+    struct sluice_text tenant = asker->request.tenant;
+    bool has_none = rule->spans_tenants || sl_text_missing(tenant);
+    bool tags_tenant = !has_none && !print->namer->settings->hash_tag_identifier;
+    add(print, tags_tenant ? SL_TEXT("rl:{") : SL_TEXT("rl:"));
+    add_tenant(print, has_none ? SL_TEXT("") : tenant);
+    add(print, tags_tenant ? SL_TEXT("}:") : SL_TEXT(":"));
+    add(print, sl_text(rule->name));
+    add(print, suffix);
+    add(print, tags_tenant ? SL_TEXT(":") : SL_TEXT(":{"));
+    add_identifier(print, asker, rule);
+    if (!tags_tenant)
+        add(print, SL_TEXT("}"));
+}
+
+/* Measured, then printed. */
+static bool print_claim(struct sl_namer *namer, const struct sl_asker *asker,
+                        const struct sl_rule *rule, struct sluice_text suffix,
+                        struct sluice_text *out)
+{
+    struct print print = { .namer = namer };
+    add_claim(&print, asker, rule, suffix);
+    print.at = sl_scratch_take(&namer->memory, print.len);
+    if (!print.at)
+        return false;
+    *out = (struct sluice_text){ print.at, print.len };
+    print.len = 0;
+    add_claim(&print, asker, rule, suffix);
+    return true;
+}
+
+const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct sl_asker *asker,
+                                          const struct sl_rule *rule)
+{
+    struct sl_claim_name *name = sl_scratch_take(&namer->memory, sizeof *name);
+    if (!name || !print_claim(namer, asker, rule, SL_TEXT(""), &name->key))
+        return NULL;
+    if (rule->guard.window_us &&
+        !print_claim(namer, asker, rule, SL_TEXT("~guard"), &name->guard))
+        return NULL;
+    return name;
+}
+
+static void add_key(struct print *print, const char *rule, struct sluice_text key)
+{
+    add(print, SL_TEXT("rl:-:"));
+    add(print, sl_text(rule));
+    add(print, SL_TEXT(":{"));
+    add_value(print, key);
+    add(print, SL_TEXT("}"));
+}
+
+const struct sl_claim_name *sl_name_key(struct sl_namer *namer, const char *rule,
+                                        struct sluice_text key)
+{
+    struct sl_claim_name *name = sl_scratch_take(&namer->memory, sizeof *name);
+    struct print print = { .namer = namer };
+    add_key(&print, rule, key);
+    print.at = name ? sl_scratch_take(&namer->memory, print.len) : NULL;
+    if (!print.at)
+        return NULL;
+    *name = (struct sl_claim_name){ .key = { print.at, print.len } };
+    print.len = 0;
+    add_key(&print, rule, key);
+    return name;
+}

@@ -1,0 +1,34 @@
+/* What a claim is called in a store that people look into:
+ *
+ *   rl:{TENANT}:RULE:IDENTIFIER          one tenant's keys share a slot of Redis Cluster
+ *   rl:TENANT:RULE:{IDENTIFIER}          with `hash_tag: identifier`
+ *   rl:-:RULE:{IDENTIFIER}               without a tenant, and for rules that span them
+ *
+ * and its guard the same with RULE~guard. IDENTIFIER is the values in `per` order. */
+#ifndef SL_LIMITER_NAME_H
+#define SL_LIMITER_NAME_H
+
+#include "base/scratch.h"
+#include "base/sha256.h"
+#include "limiter/identity.h"
+#include "store/store.h"
+
+struct sl_namer {
+    const struct sl_settings *settings; /* NULL: as the standard is */
+    struct sl_sha256 *hasher;
+    struct sl_scratch memory; /* of the names, until it is reset */
+};
+
+bool sl_namer_init(struct sl_namer *namer, const struct sl_settings *settings);
+void sl_namer_release(struct sl_namer *namer);
+
+/* The name of the asker's claim on a rule, for which there are keys: no part of the identifier
+ * is missing. NULL: no memory. */
+const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct sl_asker *asker,
+                                          const struct sl_rule *rule);
+
+/* Of a limit without a rules file: rl:-:NAME:{KEY} */
+const struct sl_claim_name *sl_name_key(struct sl_namer *namer, const char *rule,
+                                        struct sluice_text key);
+
+#endif

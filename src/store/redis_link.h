@@ -1,0 +1,106 @@
+/* A connection to Redis: questions out in one stream, answers in the same order, each by its
+ * deadline. It belongs to one thread, blocks nowhere, and knows neither loop nor poll: who has
+ * one of these is its host.
+ *
+ *            connected, greeted, probed            five late in a row, an error of Redis' own,
+ *   down  ------------------------------> closed ------------------------------> open
+ *     ^                                      ^                                    |  after a while:
+ *     |  cut, refused, silent                |  answered in time                  v  a probe
+ *     +--------------------------------------+------------------------------- half open
+ *
+ * Closed, open and half open are those of a circuit breaker. While it is not closed, questions
+ * are answered at once, with a failure; what finds out whether Redis is back is a probe of our
+ * own, so that nobody's request is the one to try. */
+#ifndef SL_STORE_REDIS_LINK_H
+#define SL_STORE_REDIS_LINK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store/redis_error.h"
+#include "store/redis_reply.h"
+#include "store/redis_scripts.h"
+#include "store/redis_target.h"
+
+/* How questions end: constant and the name people see. */
+#define SL_CALL_ENDS(X)                                                                            \
+    X(SL_CALL_OK, "ok")                                                                            \
+    X(SL_CALL_ERROR, "error")     /* Redis said no */                                              \
+    X(SL_CALL_LATE, "late")       /* not by the deadline */                                        \
+    X(SL_CALL_LOST, "lost")       /* the connection was */                                         \
+    X(SL_CALL_REFUSED, "refused") /* by the breaker, at once */                                    \
+    X(SL_CALL_FULL, "full")       /* too many were waiting */
+
+enum sl_call_end {
+#define SL_ROW(constant, name) constant,
+    SL_CALL_ENDS(SL_ROW)
+#undef SL_ROW
+        SL_CALL_END_COUNT
+};
+
+enum sl_breaker { SL_BREAKER_CLOSED, SL_BREAKER_OPEN, SL_BREAKER_HALF_OPEN, SL_BREAKER_COUNT };
+
+/* What all links to one Redis share. */
+struct sl_link_shared {
+    struct sl_target *target;
+    struct sl_scripts scripts;
+    int64_t deadline_us;
+
+    _Atomic uint64_t ends[SL_CALL_END_COUNT];
+    _Atomic uint64_t errors[SL_REDIS_ERROR_COUNT];
+    _Atomic uint64_t connects, failed_connects, trips;
+    _Atomic uint64_t breakers[SL_BREAKER_COUNT]; /* links in that state now */
+
+    pthread_mutex_t why_lock;
+    char why[256]; /* the latest failure, for people */
+};
+
+/* Called by the link in its own thread. */
+struct sl_link_host {
+    void *about;
+    void (*watch)(void *about, int fd, bool reads, bool writes); /* fd -1: nothing any more */
+    void (*wake_at)(void *about, int64_t at_us); /* sl_link_now_us; INT64_MAX: never */
+    bool is_patient; /* who asks would rather wait for a connection than be refused at once */
+};
+
+/* A script's call on its way. What it points to stays until `done`, which is called once, maybe
+ * within sl_link_ask. */
+struct sl_query {
+    void (*done)(struct sl_query *query, int status, const struct sl_reply *reply);
+    const struct sl_script *script;
+    const struct sl_buffer *bytes; /* the call's words behind the script's name, */
+    size_t start, len;             /* there, */
+    uint32_t words;                /* so many, */
+    uint32_t deadline_at;          /* and in them SL_DEADLINE_DIGITS digits to fill in; 0: none */
+
+    /* The link's own: */
+    int64_t due_us, sent_us;
+    bool is_again;
+    struct sl_query *next;
+};
+
+enum { SL_DEADLINE_DIGITS = 16 };
+
+struct sl_link;
+
+struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_host *host);
+
+/* Questions that are still there fail. */
+void sl_link_free(struct sl_link *link);
+
+/* The clock of everything here. */
+int64_t sl_link_now_us(void);
+
+/* Starts to connect, if it is not. */
+void sl_link_open(struct sl_link *link);
+bool sl_link_is_up(const struct sl_link *link);
+
+/* Asks; sent with the next flush. */
+void sl_link_ask(struct sl_link *link, struct sl_query *query);
+void sl_link_flush(struct sl_link *link);
+
+/* What its host has seen. */
+void sl_link_on_ready(struct sl_link *link);
+void sl_link_on_time(struct sl_link *link);
+
+#endif

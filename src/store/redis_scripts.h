@@ -1,0 +1,53 @@
+/* The scripts that Redis runs, put together out of src/algo/X.lua and src/store/redis_X.lua.
+ *
+ * A script is compiled once but its functions are made at every call, so each has only what
+ * its call needs: there is one for every set of algorithms that a request meets. */
+#ifndef SL_STORE_REDIS_SCRIPTS_H
+#define SL_STORE_REDIS_SCRIPTS_H
+
+#include <stdatomic.h>
+
+#include "algo/algo.h"
+#include "base/text.h"
+
+enum sl_script_kind {
+    SL_SCRIPT_DECIDE,
+    SL_SCRIPT_RESERVE, /* decide, and hold what was charged */
+    SL_SCRIPT_CHANGE,
+    SL_SCRIPT_TAKE,
+    SL_SCRIPT_DUE,
+    SL_SCRIPT_FORGET,
+    SL_SCRIPT_KINDS
+};
+
+#define SL_ONE_MORE(name) +1
+enum {
+    SL_SCRIPT_ALGOS = 0
+#define SL_ALGO(name) SL_ONE_MORE(name)
+#include "algo/list.def"
+#undef SL_ALGO
+    ,
+    SL_SCRIPT_GUARD = 1 << SL_SCRIPT_ALGOS, /* besides bit i for sl_algos[i] */
+    SL_SCRIPT_SETS = 2 << SL_SCRIPT_ALGOS
+};
+#undef SL_ONE_MORE
+
+struct sl_script {
+    char sha1_hex[41];
+    struct sluice_text text;
+};
+
+/* Made when they are first asked for, by any thread. */
+struct sl_scripts {
+    _Atomic(struct sl_script *) made[SL_SCRIPT_KINDS][SL_SCRIPT_SETS];
+};
+
+/* The bit of an algorithm. */
+uint32_t sl_script_bit(const struct sl_algo *algo);
+
+/* `set`: what it is to know. NULL: no memory. */
+const struct sl_script *sl_script_get(struct sl_scripts *scripts, enum sl_script_kind kind,
+                                      uint32_t set);
+void sl_scripts_release(struct sl_scripts *scripts);
+
+#endif
