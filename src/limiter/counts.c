@@ -26,7 +26,13 @@ void sl_counts_free(struct sl_counts *counts)
     free(counts);
 }
 
-static void inherit_rules(struct sl_counts *to, const struct sl_counts *from)
+static void move(_Atomic uint64_t *to, _Atomic uint64_t *from)
+{
+    sl_count_add(to, sl_count_read(from));
+    atomic_store_explicit(from, 0, memory_order_relaxed);
+}
+
+static void inherit_rules(struct sl_counts *to, struct sl_counts *from)
 {
     struct sl_arena arena = { 0 };
     struct sl_textmap places = { 0 }; /* name → index in `to` + 1 */
@@ -35,15 +41,15 @@ static void inherit_rules(struct sl_counts *to, const struct sl_counts *from)
     for (size_t i = 0; i < from->rules->rule_count; i++) {
         uint32_t place = sl_textmap_get(&places, 0, sl_text(from->rules->rules[i].name));
         for (size_t k = 0; place && k < SL_OUTCOME_COUNT; k++)
-            sl_count_add(&to->by_rule[place - 1][k], sl_count_read(&from->by_rule[i][k]));
+            move(&to->by_rule[place - 1][k], &from->by_rule[i][k]);
     }
     sl_arena_release(&arena);
 }
 
-void sl_counts_inherit(struct sl_counts *to, const struct sl_counts *from)
+void sl_counts_inherit(struct sl_counts *to, struct sl_counts *from)
 {
     for (size_t i = 0; i < SL_REASON_COUNT; i++)
         for (size_t k = 0; k < 2; k++)
-            sl_count_add(&to->decisions[i][k], sl_count_read(&from->decisions[i][k]));
+            move(&to->decisions[i][k], &from->decisions[i][k]);
     inherit_rules(to, from);
 }

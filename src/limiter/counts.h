@@ -81,8 +81,8 @@ static inline void sl_counts_bundle(struct sl_counts *counts, const struct sl_bu
         sl_count_add(&counts->by_rule[(*rules)->index][sl_outcome_of(bundle, claim)], 1);
 }
 
-/* Adds what `from` has counted, rules by their names; what was counted for a rule
- * that is gone is left behind. */
-void sl_counts_inherit(struct sl_counts *to, const struct sl_counts *from);
+/* Moves over what `from` has counted, rules by their names; what was counted for a rule
+ * that is gone is lost. */
+void sl_counts_inherit(struct sl_counts *to, struct sl_counts *from);
 
 #endif

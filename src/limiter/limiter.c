@@ -6,59 +6,21 @@
  *   bundles    [0]     [1]  [2]                  one per request, with
  *   asks       [0]     [1]  [2]                  where its answer goes
  *
- * One request is a batch of one. A batch is cut where BUNDLES_MAX requests or
- * CLAIMS_FREE claims are reached: behind those there is still room for a
+ * One request is a batch of one. A batch is cut where SL_BUNDLES_MAX requests or
+ * SL_CLAIMS_FREE claims are reached: behind those there is still room for a
  * request that matches every rule. */
-#include "limiter/limiter.h"
+#include "limiter/limiter_own.h"
 
 #include <stdlib.h>
 
 #include "limiter/decision.h"
 #include "limiter/fallback.h"
-#include "limiter/known.h"
-#include "limiter/name.h"
 #include "rules/index.h"
 #include "rules/numbers.h"
 
-enum { BUNDLES_MAX = 64, CLAIMS_FREE = 256 };
-
-enum { BY_THE_RULES = -1 }; /* max_delay_us: as the request and the rules say */
-
-/* A request on its way; its bundle is the one of the same number. */
-struct ask {
-    const struct sl_rule **rules; /* rules[i] made the bundle's claim i */
-    enum sluice_reason nobody;    /* the reason where none of them is enforced */
-    struct sluice_decision *out;
-    struct sluice_text tenant, user; /* whose violation it is, if it is one */
-    int64_t minutes;                 /* sl_known.minutes */
-    size_t number;                   /* among the requests that are asked together */
-};
-
-struct sl_limiter {
-    const struct sl_ruleset *rules;
-    struct sl_store *store;
-    struct sl_asker asker;       /* who made the claims that were made last */
-    struct sl_rule_seeds *seeds; /* by the rule's index */
-    struct sl_counts *counts;
-
-    /* Room for CLAIMS_FREE and as many as there are rules: */
-    const struct sl_rule **matched;
-    struct sl_claim *claims;
-    size_t claim_count;
-
-    struct sl_bundle bundles[BUNDLES_MAX];
-    struct ask asks[BUNDLES_MAX];
-    size_t bundle_count;
-
-    struct sluice_explained *explained; /* room for all rules */
-
-    struct sl_known known;  /* of the asker */
-    struct sl_namer namer;  /* for a store that wants names */
-};
-
 struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_store *store)
 {
-    size_t room = rules->rule_count + CLAIMS_FREE;
+    size_t room = rules->rule_count + SL_CLAIMS_FREE;
     struct sl_limiter *limiter = calloc(1, sizeof *limiter);
     if (!limiter)
         return NULL;
@@ -187,7 +149,7 @@ static enum sluice_reason make_claims(struct sl_limiter *limiter)
     return nobody;
 }
 
-static void forget(struct sl_limiter *limiter)
+void sl_limiter_forget(struct sl_limiter *limiter)
 {
     limiter->claim_count = limiter->bundle_count = 0;
     limiter->known.wall_is_read = false;
@@ -216,17 +178,17 @@ static int answer_at_once(struct sl_limiter *limiter, const struct sluice_reques
 }
 
 /* A bundle for the request; or its answer, where that needs no store. */
-static int take(struct sl_limiter *limiter, const struct sluice_request *request,
-                int64_t max_delay_us, struct sluice_decision *out)
+int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *request,
+                    int64_t max_delay_us, struct sluice_decision *out)
 {
     int status = take_asker(limiter, request) ? SLUICE_OK : SLUICE_NO_MEMORY;
     if (status != SLUICE_OK || is_exempt(limiter))
         return answer_at_once(limiter, request, status, out);
-    if (max_delay_us == BY_THE_RULES && request->wait)
+    if (max_delay_us == SL_BY_THE_RULES && request->wait)
         max_delay_us = limiter->rules->settings.max_wait_us;
     size_t first = limiter->claim_count;
     enum sluice_reason nobody = make_claims(limiter);
-    limiter->asks[limiter->bundle_count] = (struct ask){
+    limiter->asks[limiter->bundle_count] = (struct sl_asking){
         .rules = limiter->matched + first,
         .nobody = nobody,
         .out = out,
@@ -245,32 +207,24 @@ static int take(struct sl_limiter *limiter, const struct sluice_request *request
     return SLUICE_OK;
 }
 
-static bool is_full(const struct sl_limiter *limiter)
+bool sl_limiter_is_full(const struct sl_limiter *limiter)
 {
-    return limiter->bundle_count == BUNDLES_MAX || limiter->claim_count > CLAIMS_FREE;
+    return limiter->bundle_count == SL_BUNDLES_MAX || limiter->claim_count > SL_CLAIMS_FREE;
 }
 
-/* Bundles that were asked together, with what is to be made of their answers. */
-struct asked {
-    struct sl_limiter *limiter;
-    struct sl_bundle *bundles;
-    struct ask *asks;
-    size_t count;
-};
-
-static struct asked taken_of(struct sl_limiter *limiter)
+static struct sl_asked taken_of(struct sl_limiter *limiter)
 {
-    return (struct asked){ limiter, limiter->bundles, limiter->asks, limiter->bundle_count };
+    return (struct sl_asked){ limiter, limiter->bundles, limiter->asks, limiter->bundle_count };
 }
 
 /* Those who were denied by an enforced rule, which nothing changes any more. What is
  * known of this minute already is not told again. */
-__attribute__((noinline)) static void tell_violations(const struct asked *asked)
+__attribute__((noinline)) static void tell_violations(const struct sl_asked *asked)
 {
     struct sl_people *people = asked->limiter->known.people;
     for (size_t i = 0; i < asked->count; i++) {
         const struct sl_bundle *bundle = &asked->bundles[i];
-        const struct ask *ask = &asked->asks[i];
+        const struct sl_asking *ask = &asked->asks[i];
         if (ask->out->allowed || bundle->peek || bundle->status != SLUICE_OK ||
             sl_text_missing(ask->user) ||
             ask->out->decided_at_us / SL_MINUTE_US == ask->minutes - 1)
@@ -280,13 +234,13 @@ __attribute__((noinline)) static void tell_violations(const struct asked *asked)
 }
 
 /* What the store has said, or left unsaid, becomes decisions. The first bad status. */
-static int answer_asked(const struct asked *asked)
+int sl_asked_answer(const struct sl_asked *asked)
 {
     struct sl_limiter *limiter = asked->limiter;
     int first_bad = SLUICE_OK;
     for (size_t i = 0; i < asked->count; i++) {
         const struct sl_bundle *bundle = &asked->bundles[i];
-        const struct ask *ask = &asked->asks[i];
+        const struct sl_asking *ask = &asked->asks[i];
         if (bundle->status == SLUICE_OK)
             sl_decision_summarise(bundle, ask->rules, ask->nobody, ask->out);
         else
@@ -300,11 +254,11 @@ static int answer_asked(const struct asked *asked)
 }
 
 /* Counts them, once nothing changes their answers any more. */
-static void count_asked(const struct asked *asked)
+void sl_asked_count(const struct sl_asked *asked)
 {
     struct sl_counts *counts = asked->limiter->counts;
     const struct sl_bundle *end = asked->bundles + asked->count;
-    const struct ask *ask = asked->asks;
+    const struct sl_asking *ask = asked->asks;
     for (const struct sl_bundle *bundle = asked->bundles; bundle < end; bundle++, ask++)
         if (!bundle->peek) {
             sl_counts_decision(counts, ask->out);
@@ -315,22 +269,22 @@ static void count_asked(const struct asked *asked)
 /* Answers every bundle. The first bad status. */
 static int decide_taken(struct sl_limiter *limiter)
 {
-    struct asked asked = taken_of(limiter);
+    struct sl_asked asked = taken_of(limiter);
     limiter->store->ops->decide(limiter->store, limiter->bundles, limiter->bundle_count);
-    return answer_asked(&asked);
+    return sl_asked_answer(&asked);
 }
 
 static void count_taken(struct sl_limiter *limiter)
 {
-    struct asked asked = taken_of(limiter);
-    count_asked(&asked);
+    struct sl_asked asked = taken_of(limiter);
+    sl_asked_count(&asked);
 }
 
 static int answer(struct sl_limiter *limiter, const struct sluice_request *request,
                   int64_t max_delay_us, int64_t hold_us, struct sluice_decision *out)
 {
-    forget(limiter);
-    int status = take(limiter, request, max_delay_us, out);
+    sl_limiter_forget(limiter);
+    int status = sl_limiter_take(limiter, request, max_delay_us, out);
     limiter->bundles[0].hold_us = hold_us;
     return limiter->bundle_count ? decide_taken(limiter) : status;
 }
@@ -341,14 +295,14 @@ static int decide(struct sl_limiter *limiter, const struct sluice_request *reque
     int status = answer(limiter, request, max_delay_us, 0, out);
     count_taken(limiter);
     if (status != SLUICE_OK)
-        forget(limiter); /* there is nothing to explain */
+        sl_limiter_forget(limiter); /* there is nothing to explain */
     return status;
 }
 
 int sl_limiter_decide(struct sl_limiter *limiter, const struct sluice_request *request,
                       struct sluice_decision *out)
 {
-    return decide(limiter, request, BY_THE_RULES, out);
+    return decide(limiter, request, SL_BY_THE_RULES, out);
 }
 
 int sl_limiter_decide_within(struct sl_limiter *limiter, const struct sluice_request *request,
@@ -362,16 +316,16 @@ int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_requ
 {
     int first_bad = SLUICE_OK;
     for (size_t i = 0; i < count;) {
-        forget(limiter);
-        for (; i < count && !is_full(limiter); i++) {
-            int status = take(limiter, &requests[i], BY_THE_RULES, &out[i]);
+        sl_limiter_forget(limiter);
+        for (; i < count && !sl_limiter_is_full(limiter); i++) {
+            int status = sl_limiter_take(limiter, &requests[i], SL_BY_THE_RULES, &out[i]);
             first_bad = first_bad ? first_bad : status;
         }
         int status = limiter->bundle_count ? decide_taken(limiter) : SLUICE_OK;
         first_bad = first_bad ? first_bad : status;
         count_taken(limiter);
     }
-    forget(limiter);
+    sl_limiter_forget(limiter);
     return first_bad;
 }
 
@@ -393,12 +347,12 @@ int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *
     if (!limiter->store->ops->hold)
         return SLUICE_UNSUPPORTED;
     *id = 0;
-    int status = answer(limiter, request, BY_THE_RULES, expiry_us, out);
+    int status = answer(limiter, request, SL_BY_THE_RULES, expiry_us, out);
     if (status == SLUICE_OK && out->charged)
         status = hold(limiter, expiry_us, out, id);
     count_taken(limiter);
     if (status != SLUICE_OK)
-        forget(limiter);
+        sl_limiter_forget(limiter);
     return status;
 }
 
@@ -414,7 +368,7 @@ int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *r
         return SLUICE_OK;
     if (!ops->refund)
         return SLUICE_UNSUPPORTED;
-    forget(limiter);
+    sl_limiter_forget(limiter);
     limiter->known.wall_us = decision->decided_at_us; /* trust as it was */
     limiter->known.wall_is_read = true;
     if (!take_asker(limiter, request))
@@ -426,7 +380,7 @@ int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *r
         int status = ops->refund(limiter->store, &limiter->claims[i], charge);
         first_bad = first_bad ? first_bad : status;
     }
-    forget(limiter);
+    sl_limiter_forget(limiter);
     return first_bad;
 }
 
@@ -464,7 +418,7 @@ int sl_limiter_reset(struct sl_limiter *limiter, const struct sluice_request *re
 {
     if (!limiter->store->ops->reset)
         return SLUICE_UNSUPPORTED;
-    forget(limiter);
+    sl_limiter_forget(limiter);
     if (!take_asker(limiter, request))
         return SLUICE_NO_MEMORY;
     return rule ? reset_named(limiter, rule) : reset_matching(limiter);
@@ -475,7 +429,7 @@ int sl_limiter_reset(struct sl_limiter *limiter, const struct sluice_request *re
 size_t sl_limiter_match(struct sl_limiter *limiter, const struct sluice_request *request,
                         const struct sl_rule *const **rules)
 {
-    forget(limiter);
+    sl_limiter_forget(limiter);
     if (!sl_asker_init(&limiter->asker, limiter->rules, request))
         return SIZE_MAX;
     *rules = limiter->matched;
@@ -507,7 +461,7 @@ const struct sl_counts *sl_limiter_counts(const struct sl_limiter *limiter)
     return limiter->counts;
 }
 
-void sl_limiter_inherit(struct sl_limiter *to, const struct sl_limiter *from)
+void sl_limiter_inherit(struct sl_limiter *to, struct sl_limiter *from)
 {
     sl_counts_inherit(to->counts, from->counts);
 }

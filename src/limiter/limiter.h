@@ -79,9 +79,9 @@ size_t sl_limiter_matched(const struct sl_limiter *limiter, const struct sl_rule
  * thread may read it while another decides. */
 const struct sl_counts *sl_limiter_counts(const struct sl_limiter *limiter);
 
-/* Adds what `from` has counted to what `to` has, rules by their names: a limiter
- * that takes the place of another goes on counting. For the thread that `to`
- * decides in; `from` should not decide any more. */
-void sl_limiter_inherit(struct sl_limiter *to, const struct sl_limiter *from);
+/* Moves what `from` has counted to what `to` has, rules by their names: a limiter
+ * that takes the place of another goes on counting. For the thread that both
+ * decide in; what `from` still has under way is moved by another call. */
+void sl_limiter_inherit(struct sl_limiter *to, struct sl_limiter *from);
 
 #endif

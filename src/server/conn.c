@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "server/flight.h"
 #include "server/front.h"
 #include "server/job.h"
 #include "server/worker.h"
@@ -114,6 +115,9 @@ void sl_conn_close(struct sl_conn *conn)
     if (conn->job)
         conn->job->conn = NULL;
     conn->job = NULL;
+    if (conn->flight)
+        sl_flight_forget(conn->flight, conn);
+    conn->flight = NULL;
     if (conn->tls) {
         sl_tls_finish(conn->tls);
         sl_tls_stream_free(conn->tls);
@@ -327,7 +331,7 @@ static void choose_timer(struct sl_conn *conn, bool has_moved)
     if (unsent(conn) > 0) {
         if (has_moved || !is_writing(conn))
             sl_conn_set_timer(conn, SL_TIMER_WRITE);
-    } else if (conn->held_from != SIZE_MAX || conn->job)
+    } else if (conn->held_from != SIZE_MAX || conn->job || conn->flight)
         sl_conn_set_timer(conn, SL_TIMER_NONE);
     else if (is_writing(conn) || conn->timer == SL_TIMER_NONE)
         sl_conn_set_timer(conn, conn->awaits ? conn->awaits : SL_TIMER_IDLE);
@@ -348,7 +352,7 @@ static void close_slowest_reader(struct sl_conn *last)
 
 static bool is_done(const struct sl_conn *conn)
 {
-    if (conn->out.len > 0 || conn->job)
+    if (conn->out.len > 0 || conn->job || conn->flight)
         return false;
     return conn->is_finished || (conn->has_ended && !conn->has_backlog);
 }

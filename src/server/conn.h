@@ -35,6 +35,7 @@ enum sl_timer {
     SL_TIMER_COUNT
 };
 
+struct sl_flight;
 struct sl_front;
 struct sl_job;
 struct sl_worker;
@@ -70,6 +71,8 @@ struct sl_conn {
     bool write_for_read; /* TLS must write before it can read */
 
     struct sl_job *job; /* whose answer it waits for: until then it is parked; or NULL */
+    struct sl_flight *flight; /* the same for a store that answers later */
+    bool has_asked;           /* in the round that is being filled */
 
     bool speaks_proxy; /* its listener has proxy_protocol: somebody is in between */
     bool is_local;     /* through a Unix socket: there is no address */
@@ -133,7 +136,8 @@ void sl_conn_unpark(struct sl_conn *conn);
 /* May messages be read off it now? */
 static inline bool sl_conn_is_open(const struct sl_conn *conn)
 {
-    return !conn->is_gone && !conn->is_finished && !conn->job && conn->held_from == SIZE_MAX &&
+    return !conn->is_gone && !conn->is_finished && !conn->job && !conn->flight &&
+           conn->held_from == SIZE_MAX &&
            conn->out.len - conn->sent < SL_CONN_OUT_HIGH_BYTES;
 }
 

@@ -191,6 +191,16 @@ static enum step read_chunked(struct sl_conn *conn, struct sl_round *round,
     return hand_on(conn, &message, http->head_len + body_len);
 }
 
+/* What the main thread answers must not overtake what the store answers later: the round goes
+ * off first, and the connection waits for it. */
+static bool must_wait(const struct sl_conn *conn, const struct sl_http_head *head)
+{
+    if (!conn->has_asked || !conn->worker->line.channel)
+        return false;
+    const struct sl_route *route = sl_route_find(head->path);
+    return route && route->run;
+}
+
 /* One message, as far as it is there. */
 static enum step read_message(struct sl_conn *conn, struct sl_round *round)
 {
@@ -210,6 +220,8 @@ static enum step read_message(struct sl_conn *conn, struct sl_round *round)
     bytes.len = http->head_len;
     if (!sl_http_read_head(bytes, &head, &wrong))
         return refuse_message(conn, round, &wrong);
+    if (must_wait(conn, &head))
+        return FULL;
     if (!http->in_body) {
         if (head.length > BODY_MAX_BYTES)
             return refuse_body(conn, round, true);

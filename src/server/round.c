@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "server/conn.h"
+#include "server/flight.h"
 #include "server/worker.h"
 
 enum {
@@ -69,6 +70,7 @@ void sl_round_add(struct sl_round *round, struct sl_call *call)
 {
     SL_CHECK(call == &round->calls[round->call_count]);
     call->count = (uint32_t)round->request_count - call->first;
+    call->conn->has_asked |= call->count > 0 || call->settles;
     round->call_count++;
 }
 
@@ -117,7 +119,10 @@ void sl_round_finish(struct sl_round *round)
 {
     if (round->call_count == 0)
         return;
-    answer(round, round->call_count, round->request_count);
+    if (round->worker->line.channel)
+        sl_flight_depart(round);
+    else
+        answer(round, round->call_count, round->request_count);
     reset(round);
 }
 
@@ -130,6 +135,10 @@ void sl_round_add_now(struct sl_round *round, struct sl_call *call)
 void sl_round_add_alone(struct sl_round *round, struct sl_call *call)
 {
     sl_round_add(round, call);
+    if (round->worker->line.channel) {
+        sl_round_finish(round);
+        return;
+    }
     answer(round, round->call_count - 1, call->first);
     if (!call->conn->is_gone)
         call->reply(round, call);
@@ -138,9 +147,26 @@ void sl_round_add_alone(struct sl_round *round, struct sl_call *call)
 
 void sl_round_decide(struct sl_round *round, size_t number)
 {
+    if (round->errand)
+        return;
     int status =
         sl_limiter_decide(round->limiter, &round->requests[number], &round->decisions[number]);
     sl_round_note(round, status);
+}
+
+size_t sl_round_explain(struct sl_round *round, size_t number, const struct sluice_explained **rows)
+{
+    return round->errand ? sl_errand_explain(round->errand, number, rows)
+                         : sl_limiter_explain(round->limiter, rows);
+}
+
+static void say_failure(struct sl_store *store, int status)
+{
+    struct sluice_error why = { 0 };
+    if (store->ops->why)
+        store->ops->why(store, &why);
+    fprintf(stderr, "sluice: %s%s%s%s; answering as `on_store_failure` says\n",
+            sluice_status_text(status), *why.text ? " (" : "", why.text, *why.text ? ")" : "");
 }
 
 void sl_round_note(struct sl_round *round, int status)
@@ -151,8 +177,7 @@ void sl_round_note(struct sl_round *round, int status)
         return;
     round->said_ms = now_ms;
     if (status != SLUICE_OK)
-        fprintf(stderr, "sluice: %s; answering as `on_store_failure` says\n",
-                sluice_status_text(status));
+        say_failure(round->worker->server->store, status);
     else
         fprintf(stderr, "sluice: the store is back\n");
     round->last_status = status;

@@ -18,6 +18,7 @@ enum { SL_ROUND_REQUESTS = 1024, SL_ROUND_CALLS = 1024 };
 
 struct sl_call;
 struct sl_conn;
+struct sl_errand;
 struct sl_job;
 struct sl_round;
 struct sl_worker;
@@ -45,6 +46,8 @@ struct sl_call {
     struct sluice_text tenant; /* whose reservation; null `at`: anybody's */
     uint64_t reservation;      /* to be settled, */
     uint32_t cost;             /* at this */
+    bool settles;
+    int settled; /* the status, where the store answers later */
 };
 
 struct sl_round {
@@ -61,6 +64,11 @@ struct sl_round {
 
     struct sl_scratch memory;
     struct sl_buffer scratch;       /* for one body at a time */
+
+    /* Of a round whose answers came later, see flight.h: */
+    const struct sl_errand *errand; /* NULL: it is not one */
+    uint64_t *held;                 /* reservations, by request */
+
     int last_status;                /* of the store: a change is said, */
     uint64_t said_ms;               /* now and then */
 };
@@ -105,11 +113,15 @@ struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call,
 void *sl_round_take(struct sl_round *round, size_t bytes);
 const char *sl_round_copy(struct sl_round *round, struct sluice_text text);
 
-/* Decides all and answers all. */
+/* Decides all and answers all; where the store answers later, sends all off. */
 void sl_round_finish(struct sl_round *round);
 
-/* One request of a call that was added alone; explained with sl_limiter_explain. */
+/* One request of a call that was added alone, unless it was decided already. */
 void sl_round_decide(struct sl_round *round, size_t number);
+
+/* The rules that matched it, right behind that. */
+size_t sl_round_explain(struct sl_round *round, size_t number,
+                        const struct sluice_explained **rows);
 
 /* The store's status, after every decision: said when it changes. */
 void sl_round_note(struct sl_round *round, int status);

@@ -129,11 +129,11 @@ static void reply_one(struct sl_round *round, struct sl_call *call)
 }
 
 /* Of the decision that was made last. */
-static struct sl_explained_rows explain(struct sl_round *round, bool is_wanted)
+static struct sl_explained_rows explain(struct sl_round *round, size_t number, bool is_wanted)
 {
     struct sl_explained_rows rows = NOT_EXPLAINED;
     if (is_wanted)
-        rows.count = sl_limiter_explain(round->limiter, &rows.at);
+        rows.count = sl_round_explain(round, number, &rows.at);
     return rows;
 }
 
@@ -143,7 +143,7 @@ static void reply_one_alone(struct sl_round *round, struct sl_call *call)
     const struct sluice_decision *decision = &round->decisions[call->first];
     size_t start = call->conn->out.len;
     sl_round_decide(round, call->first);
-    print_one(round, call, explain(round, request->explain));
+    print_one(round, call, explain(round, call->first, request->explain));
     if (request->wait && decision->allowed && decision->delay_us > 0)
         sl_conn_hold_from(call->conn, start, decision->delay_us);
 }
@@ -198,7 +198,7 @@ static void reply_array_alone(struct sl_round *round, struct sl_call *call)
         sl_round_decide(round, i);
         bool explains = request->explain && body->len < EXPLAINED_MAX_BYTES;
         sl_buffer_add(body, i > call->first ? SL_TEXT(", ") : SL_TEXT("["));
-        sl_denial_print(body, NOTHING, decision, explain(round, explains));
+        sl_denial_print(body, NOTHING, decision, explain(round, i, explains));
         if (request->wait && decision->allowed && decision->delay_us > delay_us)
             delay_us = decision->delay_us;
     }

@@ -82,20 +82,28 @@ static struct sluice_text print_reservation(char out[RESERVATION_MAX_BYTES], con
     return sl_text(out);
 }
 
-static void reply_reserve(struct sl_round *round, struct sl_call *call)
+/* False: it could not be, and that is the answer. */
+static bool reserve(struct sl_round *round, struct sl_call *call, uint64_t *id)
 {
-    struct sluice_decision *decision = &round->decisions[call->first];
-    struct sl_buffer *body = &round->scratch;
-    uint64_t id = 0;
     int status = sl_limiter_reserve(round->limiter, &round->requests[call->first], call->expires_us,
-                                    decision, &id);
+                                    &round->decisions[call->first], id);
     if (status == SLUICE_UNSUPPORTED) {
         call->status = 501;
         call->detail = "The store of these rules keeps no reservations.";
         sl_reply_problem(round, call);
-        return;
+        return false;
     }
     sl_round_note(round, status);
+    return true;
+}
+
+static void reply_reserve(struct sl_round *round, struct sl_call *call)
+{
+    struct sluice_decision *decision = &round->decisions[call->first];
+    struct sl_buffer *body = &round->scratch;
+    uint64_t id = round->errand ? round->held[call->first] : 0;
+    if (!round->errand && !reserve(round, call, &id))
+        return;
     char text[RESERVATION_MAX_BYTES], name[NAME_MAX_BYTES];
     print_name(name, round->worker, id, call->tenant);
     struct sluice_text reservation =
@@ -240,8 +248,9 @@ static bool read_settlement(struct sl_message *message, struct settlement *out)
 static bool settle(struct sl_round *round, struct sl_call *call)
 {
     struct sl_store *store = round->worker->server->store;
-    int status = store->ops->settle ? store->ops->settle(store, call->reservation, call->cost)
-                                    : SLUICE_UNSUPPORTED;
+    int status = round->errand        ? call->settled
+                 : store->ops->settle ? store->ops->settle(store, call->reservation, call->cost)
+                                      : SLUICE_UNSUPPORTED;
     if (status == SLUICE_OK)
         return true;
     call->status = status == SLUICE_NO_RESERVATION ? 404 : status == SLUICE_UNSUPPORTED ? 501 : 503;
@@ -306,6 +315,7 @@ void sl_call_commit(struct sl_message *message)
         return;
     message->call->reservation = settlement.id;
     message->call->cost = (uint32_t)settlement.cost;
+    message->call->settles = true;
     message->call->reply = reply_commit;
     sl_round_add_alone(message->round, message->call);
 }
@@ -322,6 +332,7 @@ void sl_call_cancel(struct sl_message *message)
     if (!check_caller(message, &settlement))
         return;
     message->call->reservation = settlement.id;
+    message->call->settles = true;
     message->call->reply = reply_cancel;
     sl_round_add_alone(message->round, message->call);
 }

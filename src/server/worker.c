@@ -208,6 +208,7 @@ static void leave_if_empty(struct sl_worker *worker)
     if (!worker->is_draining || worker->all || worker->ready ||
         uv_is_closing((uv_handle_t *)&worker->wake))
         return;
+    sl_line_close(&worker->line);
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->timer, NULL);
     uv_close((uv_handle_t *)&worker->resume, NULL);
@@ -243,13 +244,19 @@ static bool init_loop(struct sl_worker *worker)
            uv_check_start(&worker->check, on_check) == 0;
 }
 
+/* Wrong credentials are counted where that takes no time. */
+static struct sl_store *own_store(const struct sl_server *server)
+{
+    return server->store->local ? server->store->local : server->store;
+}
+
 static bool init_callers(struct sl_worker *worker)
 {
     const struct sl_server *server = worker->server;
     worker->hasher = sl_sha256_new();
     worker->verifier = worker->hasher ? sl_verifier_new(worker->hasher) : NULL;
     worker->attempts =
-        server->attempts_rules ? sl_limiter_new(server->attempts_rules, server->store) : NULL;
+        server->attempts_rules ? sl_limiter_new(server->attempts_rules, own_store(server)) : NULL;
     return worker->verifier && worker->attempts;
 }
 
@@ -262,6 +269,7 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
     pthread_mutex_init(&worker->inbox_lock, NULL);
     sl_jobs_init(&worker->answers);
     if (sl_round_init(&worker->round, worker) && init_callers(worker) && init_loop(worker) &&
+        sl_line_open(&worker->line, &worker->loop, server->store, number == 0) &&
         sl_door_open(worker)) {
         adopt(worker, sl_edition_keep(server->edition));
         return true;
@@ -306,6 +314,7 @@ void sl_loop_close(uv_loop_t *loop)
 
 void sl_worker_release(struct sl_worker *worker)
 {
+    sl_line_close(&worker->line);
     if (worker->is_loop_open)
         sl_loop_close(&worker->loop);
     sl_round_release(&worker->round);

@@ -10,6 +10,7 @@
 #include "server/conn.h"
 #include "server/edition.h"
 #include "server/job.h"
+#include "server/line.h"
 #include "server/listener.h"
 #include "server/round.h"
 #include "token/verifier.h"
@@ -40,6 +41,7 @@ struct sl_worker {
     uv_poll_t accepts[SL_LISTENINGS_MAX];
     uint64_t timer_due_ms; /* when `timer` goes off; UINT64_MAX: not at all */
 
+    struct sl_line line; /* to the store */
     struct sl_round round;
     struct sl_blocks blocks;
     size_t large_bytes;  /* of messages longer than a block, and */

@@ -1,0 +1,203 @@
+#include "limiter/errand.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "limiter/decision.h"
+#include "limiter/limiter_own.h"
+
+/* As many requests as the limiter's scratch has room for, copied, each with all it needs:
+ *
+ *   batch | bundles … | asks … | rules … | claims … | names of users, for violations */
+struct sl_batch {
+    struct sl_batch *next;
+    struct sl_errand *errand;
+    struct sl_parcel parcel;
+    struct sl_asked asked;
+};
+
+/* Where the parts of a batch begin; `at` NULL: how long it is. */
+struct layout {
+    char *at;
+    size_t len;
+};
+
+static void *part(struct layout *layout, size_t bytes, size_t align)
+{
+    layout->len = (layout->len + align - 1) / align * align;
+    void *start = layout->at ? layout->at + layout->len : NULL;
+    layout->len += bytes;
+    return start;
+}
+
+#define PART(layout, count, type) part(layout, (count) * sizeof(type), _Alignof(type))
+
+static void copy_text(struct layout *layout, struct sluice_text *text)
+{
+    char *copy = part(layout, text->len, 1);
+    if (copy && text->len) {
+        memcpy(copy, text->at, text->len);
+        text->at = copy;
+    }
+}
+
+/* The scratch as it is; twice: measured, then copied. */
+static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct layout *layout)
+{
+    size_t count = limiter->bundle_count, claim_count = limiter->claim_count;
+    struct sl_batch *batch = PART(layout, 1, struct sl_batch);
+    struct sl_bundle *bundles = PART(layout, count, struct sl_bundle);
+    struct sl_asking *asks = PART(layout, count, struct sl_asking);
+    const struct sl_rule **rules = PART(layout, claim_count, struct sl_rule *);
+    struct sl_claim *claims = PART(layout, claim_count, struct sl_claim);
+    if (batch) {
+        memcpy(bundles, limiter->bundles, count * sizeof *bundles);
+        memcpy(asks, limiter->asks, count * sizeof *asks);
+        memcpy(rules, limiter->matched, claim_count * sizeof *rules);
+        memcpy(claims, limiter->claims, claim_count * sizeof *claims);
+        *batch = (struct sl_batch){ .asked = { NULL, bundles, asks, count } };
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct sl_asking ask = limiter->asks[i];
+        if (limiter->known.people) {
+            copy_text(layout, &ask.tenant);
+            copy_text(layout, &ask.user);
+        }
+        if (!batch)
+            continue;
+        bundles[i].claims = claims + (bundles[i].claims - limiter->claims);
+        asks[i] = ask;
+        asks[i].rules = rules + (ask.rules - limiter->matched);
+    }
+    return batch;
+}
+
+static struct sl_batch *copy_scratch(struct sl_limiter *limiter)
+{
+    struct layout layout = { 0 };
+    size_t align = _Alignof(struct sl_claim);
+    lay_out(limiter, &layout);
+    layout.at = aligned_alloc(align, (layout.len + align - 1) / align * align);
+    layout.len = 0;
+    if (!layout.at)
+        return NULL;
+    struct sl_batch *batch = lay_out(limiter, &layout);
+    batch->asked.limiter = limiter;
+    return batch;
+}
+
+/* ---- answers ---- */
+
+static void one_less(struct sl_errand *errand)
+{
+    if (--errand->waiting == 0)
+        errand->done(errand);
+}
+
+static void take_status(struct sl_errand *errand, int status)
+{
+    errand->status = errand->status ? errand->status : status;
+}
+
+static void on_parcel(struct sl_parcel *parcel)
+{
+    struct sl_batch *batch =
+        (struct sl_batch *)(void *)((char *)parcel - offsetof(struct sl_batch, parcel));
+    struct sl_errand *errand = batch->errand;
+    take_status(errand, sl_asked_answer(&batch->asked));
+    sl_asked_count(&batch->asked);
+    for (size_t i = 0; i < batch->asked.count; i++) {
+        const struct sl_asking *ask = &batch->asked.asks[i];
+        const struct sl_bundle *bundle = &batch->asked.bundles[i];
+        bool is_held = bundle->status == SLUICE_OK && ask->out->charged;
+        errand->held[ask->number] = is_held ? bundle->held : 0;
+    }
+    one_less(errand);
+}
+
+/* What is in the scratch, on its way. */
+static void send_taken(struct sl_errand *errand, struct sl_channel *channel)
+{
+    struct sl_limiter *limiter = errand->limiter;
+    if (limiter->bundle_count == 0)
+        return;
+    struct sl_batch *batch = copy_scratch(limiter);
+    if (!batch) {
+        struct sl_asked asked = { limiter, limiter->bundles, limiter->asks, limiter->bundle_count };
+        for (size_t i = 0; i < asked.count; i++)
+            asked.bundles[i].status = SLUICE_NO_MEMORY;
+        take_status(errand, sl_asked_answer(&asked));
+        sl_asked_count(&asked);
+        return;
+    }
+    batch->errand = errand;
+    batch->next = errand->batches;
+    errand->batches = batch;
+    errand->waiting++;
+    batch->parcel = (struct sl_parcel){ .bundles = batch->asked.bundles,
+                                        .count = batch->asked.count,
+                                        .done = on_parcel };
+    sl_channel_decide(channel, &batch->parcel);
+}
+
+void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
+                    struct sl_channel *channel)
+{
+    errand->limiter = limiter;
+    errand->batches = NULL;
+    errand->status = SLUICE_OK;
+    errand->waiting = 1;
+    for (size_t i = 0; i < errand->count;) {
+        sl_limiter_forget(limiter);
+        for (; i < errand->count && !sl_limiter_is_full(limiter); i++) {
+            size_t at = limiter->bundle_count;
+            errand->held[i] = 0;
+            take_status(errand, sl_limiter_take(limiter, &errand->requests[i], SL_BY_THE_RULES,
+                                                &errand->out[i]));
+            if (limiter->bundle_count == at)
+                continue; /* answered already */
+            limiter->asks[at].number = i;
+            limiter->bundles[at].hold_us = errand->hold_us ? errand->hold_us[i] : 0;
+        }
+        send_taken(errand, channel);
+    }
+    sl_limiter_forget(limiter);
+    one_less(errand);
+}
+
+/* ---- afterwards ---- */
+
+static size_t explain_bundle(struct sl_limiter *limiter, const struct sl_bundle *bundle,
+                             const struct sl_asking *ask, const struct sluice_explained **rows)
+{
+    if (bundle->status != SLUICE_OK)
+        return 0; /* there is nothing to explain */
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        sl_decision_explain(bundle, &bundle->claims[i], ask->rules[i], &limiter->explained[i]);
+    *rows = limiter->explained;
+    return bundle->claim_count;
+}
+
+size_t sl_errand_explain(const struct sl_errand *errand, size_t number,
+                         const struct sluice_explained **rows)
+{
+    for (const struct sl_batch *batch = errand->batches; batch; batch = batch->next)
+        for (size_t i = 0; i < batch->asked.count; i++)
+            if (batch->asked.asks[i].number == number)
+                return explain_bundle(errand->limiter, &batch->asked.bundles[i],
+                                      &batch->asked.asks[i], rows);
+    *rows = errand->limiter->explained;
+    return 0;
+}
+
+void sl_errand_release(struct sl_errand *errand)
+{
+    SL_CHECK(errand->waiting == 0);
+    struct sl_batch *batch = errand->batches;
+    while (batch) {
+        struct sl_batch *next = batch->next;
+        free(batch);
+        batch = next;
+    }
+    errand->batches = NULL;
+}

@@ -1,0 +1,39 @@
+/* Requests that are decided together by a store that answers later.
+ *
+ *   requests → claims → parcels, copied out of the limiter's scratch → the channel
+ *   … → answers → decisions, counted and told → errand->done, once
+ *
+ * The limiter goes on with other requests meanwhile. */
+#ifndef SL_LIMITER_ERRAND_H
+#define SL_LIMITER_ERRAND_H
+
+#include "limiter/limiter.h"
+#include "store/channel.h"
+
+struct sl_errand {
+    const struct sluice_request *requests; /* until sl_errand_send returns */
+    size_t count;
+    const int64_t *hold_us;          /* of each, a reservation for so long; 0: none */
+    struct sluice_decision *out;     /* and where its decision goes, */
+    uint64_t *held;                  /* and its reservation */
+    void (*done)(struct sl_errand *errand); /* maybe within sl_errand_send */
+
+    int status; /* the first bad one */
+
+    struct sl_limiter *limiter;
+    struct sl_batch *batches;
+    size_t waiting;
+};
+
+/* Fills in `out` and `held`, sooner or later. The limiter must live until then. */
+void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
+                    struct sl_channel *channel);
+
+/* The rules that matched a request of it, after it is done; good until the next call. */
+size_t sl_errand_explain(const struct sl_errand *errand, size_t number,
+                         const struct sluice_explained **rows);
+
+/* Gives back what it kept. It is done. */
+void sl_errand_release(struct sl_errand *errand);
+
+#endif

@@ -1,0 +1,71 @@
+/* A limiter from the inside: for limiter.c, which decides where the store answers at once, and
+ * errand.c, where it answers later. */
+#ifndef SL_LIMITER_LIMITER_OWN_H
+#define SL_LIMITER_LIMITER_OWN_H
+
+#include "limiter/known.h"
+#include "limiter/limiter.h"
+#include "limiter/name.h"
+
+enum { SL_BUNDLES_MAX = 64, SL_CLAIMS_FREE = 256 };
+
+enum { SL_BY_THE_RULES = -1 }; /* max_delay_us: as the request and the rules say */
+
+/* A request on its way; its bundle is the one of the same number. */
+struct sl_asking {
+    const struct sl_rule **rules; /* rules[i] made the bundle's claim i */
+    enum sluice_reason nobody;    /* the reason where none of them is enforced */
+    struct sluice_decision *out;
+    struct sluice_text tenant, user; /* whose violation it is, if it is one */
+    int64_t minutes;                 /* sl_known.minutes */
+    size_t number;                   /* among the requests that are asked together */
+};
+
+struct sl_limiter {
+    const struct sl_ruleset *rules;
+    struct sl_store *store;
+    struct sl_asker asker;       /* who made the claims that were made last */
+    struct sl_rule_seeds *seeds; /* by the rule's index */
+    struct sl_counts *counts;
+
+    /* Room for SL_CLAIMS_FREE and as many as there are rules: */
+    const struct sl_rule **matched;
+    struct sl_claim *claims;
+    size_t claim_count;
+
+    struct sl_bundle bundles[SL_BUNDLES_MAX];
+    struct sl_asking asks[SL_BUNDLES_MAX];
+    size_t bundle_count;
+
+    struct sluice_explained *explained; /* room for all rules */
+
+    struct sl_known known;  /* of the asker */
+    struct sl_namer namer;  /* for a store that wants names */
+};
+
+/* Bundles that were asked together, with what is to be made of their answers. */
+struct sl_asked {
+    struct sl_limiter *limiter;
+    struct sl_bundle *bundles;
+    struct sl_asking *asks;
+    size_t count;
+};
+
+/* Begins anew: what was taken is gone. */
+void sl_limiter_forget(struct sl_limiter *limiter);
+
+/* A bundle for the request, behind those that are there; or its answer, where that needs no
+ * store. A status. */
+int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *request,
+                    int64_t max_delay_us, struct sluice_decision *out);
+
+/* Room for one more? */
+bool sl_limiter_is_full(const struct sl_limiter *limiter);
+
+/* What the store has said, or left unsaid, becomes decisions. The first bad status. */
+int sl_asked_answer(const struct sl_asked *asked);
+
+/* Counts them, once nothing changes their answers any more. */
+void sl_asked_count(const struct sl_asked *asked);
+
+#endif
