@@ -170,7 +170,8 @@ void sl_guard_load(const struct sl_guard *guard, const int64_t told[SL_TOLD_GUAR
 {
     int64_t most_us = SL_UNTIL_MAX_US - guard->window_us;
     int64_t most = (INT64_C(1) << (PAIR_BITS - 1));
-    struct view view = { .start_us = sl_aligned_start_us(sl_cut(told[0], most_us), guard->window_us),
+    struct view view = { .start_us =
+                             sl_aligned_start_us(sl_cut(told[0], most_us), guard->window_us),
                          .count = sl_cut(told[1], most),
                          .warned_until_us = sl_cut(told[2], most_us),
                          .blocked_until_us = sl_cut(told[3], most_us) };

@@ -55,8 +55,8 @@ static bool open_pem(struct pem *pem, struct sluice_error *error)
     pem->bio = NULL;
     int code = sl_file_read(pem->path, &pem->bytes);
     if (code)
-        return sl_error_say(error, "%s.%s: `%s` cannot be read: %s; %s", pem->section, pem->setting, pem->path,
-                            strerror(code), cure_of(code));
+        return sl_error_say(error, "%s.%s: `%s` cannot be read: %s; %s", pem->section, pem->setting,
+                            pem->path, strerror(code), cure_of(code));
     pem->bio = BIO_new_mem_buf(pem->bytes.at ? pem->bytes.at : "", (int)pem->bytes.len);
     return pem->bio || sl_error_say(error, "%s.%s: no memory", pem->section, pem->setting);
 }
@@ -103,7 +103,8 @@ static bool read_certificates(struct pem *pem, STACK_OF(X509) * out, struct slui
     bool at_end = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
     if (!at_end)
         return sl_error_say(error, "%s.%s: certificate %d in `%s` is damaged (%s); copy it again",
-                            pem->section, pem->setting, sk_X509_num(out) + 1, pem->path, openssl_says());
+                            pem->section, pem->setting, sk_X509_num(out) + 1, pem->path,
+                            openssl_says());
     if (sk_X509_num(out) == 0)
         return sl_error_say(
             error,
@@ -126,8 +127,8 @@ static void note_dates(const struct pem *pem, const X509 *certificate, struct sl
     ASN1_TIME_to_tm(expired ? until : from, &date);
     strftime(day, sizeof day, "%Y-%m-%d", &date);
     snprintf(error->text, sizeof error->text, "%s.%s: `%s` %s %s and is used all the same; %s",
-             pem->section, pem->setting, pem->path, expired ? "expired on" : "is not valid before", day,
-             expired ? "renew it" : "is the clock right?");
+             pem->section, pem->setting, pem->path, expired ? "expired on" : "is not valid before",
+             day, expired ? "renew it" : "is the clock right?");
 }
 
 /* NULL: refused. A note is about the first certificate that deserves one. */

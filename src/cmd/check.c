@@ -108,7 +108,7 @@ static int exit_after(int so_far, int status, const struct sluice_decision *deci
 }
 
 static int decide_all(const struct check *check, struct sl_limiter *limiter,
-                      const struct sl_store_url *url)
+                      const struct sl_store_url *url, struct sl_store *store)
 {
     int code = 0;
     uint64_t failed = 0;
@@ -122,7 +122,7 @@ static int decide_all(const struct check *check, struct sl_limiter *limiter,
             sl_user_id_apply(check->hasher, &request, user_id);
         int status = sl_limiter_decide(limiter, &request, &decision);
         if (status != SLUICE_OK && failed++ == 0)
-            sl_say_store_failed(url, status);
+            sl_say_store_failed(url, store, status);
         code = exit_after(code, status, &decision);
         show(check, limiter, i, &decision);
     }
@@ -155,7 +155,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
     if (limiter) {
         sl_limiter_set_people(limiter, kept.people);
         check.hasher = kept.rules->settings.identity.user_id_sha256_email_ip ? hasher : NULL;
-        code = decide_all(&check, limiter, &kept.rules->settings.store);
+        code = decide_all(&check, limiter, &kept.rules->settings.store, store);
     } else if (store) {
         fprintf(stderr, "sluice: out of memory\n");
     }

@@ -76,10 +76,15 @@ struct sl_store *sl_load_store(const struct sl_store_url *url, const struct sl_r
     return tell(store, &error);
 }
 
-void sl_say_store_failed(const struct sl_store_url *url, int status)
+void sl_say_store_failed(const struct sl_store_url *url, struct sl_store *store, int status)
 {
+    struct sluice_error why = { 0 };
     fprintf(stderr, "sluice: %s", sluice_status_text(status));
-    if (status == SLUICE_STORE_FULL && url->path)
+    if (store->ops->why)
+        store->ops->why(store, &why);
+    if (*why.text)
+        fprintf(stderr, " (%s)", why.text);
+    else if (status == SLUICE_STORE_FULL && url->path)
         fprintf(stderr, "; see `sluice table %s`", url->path);
     else if (status == SLUICE_STORE_FULL)
         fprintf(stderr, "; give it more, as in `memory:?size=1G`");

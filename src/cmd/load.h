@@ -24,6 +24,6 @@ struct sl_store *sl_load_store(const struct sl_store_url *url, const struct sl_r
 struct sl_store *sl_load_table(const struct sl_memory_config *config);
 
 /* Why the store failed, and where to look. Said once, however often it does. */
-void sl_say_store_failed(const struct sl_store_url *url, int status);
+void sl_say_store_failed(const struct sl_store_url *url, struct sl_store *store, int status);
 
 #endif

@@ -44,6 +44,7 @@ struct tally {
 struct player {
     const struct sl_ruleset *rules;
     struct sl_store_url url; /* of the store; zero: private */
+    struct sl_store *store;
     struct sl_limiter *limiter;
     struct sl_sha256 *hasher;
     struct sl_buffer out;
@@ -100,7 +101,7 @@ static void play(struct player *player, struct sl_line *line)
         sl_user_id_apply(player->hasher, &request, user_id);
     int status = sl_limiter_decide(player->limiter, &request, &decision);
     if (status != SLUICE_OK && player->failed++ == 0)
-        sl_say_store_failed(&player->url, status);
+        sl_say_store_failed(&player->url, player->store, status);
     size_t row_count = sl_limiter_explain(player->limiter, &rows);
     count(player, &decision, rows, row_count);
     sl_json_print_decision(&player->out, &decision, request.explain ? rows : NULL, row_count);
@@ -220,6 +221,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
         store = open_store(replay.store, rules, &player.url);
     if (store) {
         player.rules = rules;
+        player.store = store;
         player.limiter = sl_limiter_new(rules, store);
         player.hasher = sl_sha256_new();
         player.by_rule = calloc(rules->rule_count + 1, sizeof *player.by_rule);

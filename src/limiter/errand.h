@@ -13,9 +13,9 @@
 struct sl_errand {
     const struct sluice_request *requests; /* until sl_errand_send returns */
     size_t count;
-    const int64_t *hold_us;          /* of each, a reservation for so long; 0: none */
-    struct sluice_decision *out;     /* and where its decision goes, */
-    uint64_t *held;                  /* and its reservation */
+    const int64_t *hold_us;                 /* of each, a reservation for so long; 0: none */
+    struct sluice_decision *out;            /* and where its decision goes, */
+    uint64_t *held;                         /* and its reservation */
     void (*done)(struct sl_errand *errand); /* maybe within sl_errand_send */
 
     int status; /* the first bad one */

@@ -33,8 +33,8 @@ struct stand_in {
 static bool prepare(struct stand_in *in, const struct sl_settings *settings,
                     const struct sl_bundle *bundle, const struct sl_rule *const *rules)
 {
-    struct sl_claim *claims = aligned_alloc(_Alignof(struct sl_claim),
-                                            (bundle->claim_count + 1) * sizeof *claims);
+    struct sl_claim *claims =
+        aligned_alloc(_Alignof(struct sl_claim), (bundle->claim_count + 1) * sizeof *claims);
     in->rules = calloc(bundle->claim_count + 1, sizeof *in->rules);
     in->bundle = (struct sl_bundle){ .now_us = -1,
                                      .cost = bundle->cost,
@@ -59,8 +59,8 @@ static bool decide_locally(const struct sl_settings *settings, struct sl_store *
                            struct sluice_decision *out)
 {
     struct stand_in in;
-    bool is_decided = prepare(&in, settings, bundle, rules) &&
-                      sl_store_decide(local, &in.bundle) == SLUICE_OK;
+    bool is_decided =
+        prepare(&in, settings, bundle, rules) && sl_store_decide(local, &in.bundle) == SLUICE_OK;
     if (is_decided) {
         sl_decision_summarise(&in.bundle, in.rules, SLUICE_REASON_STORE, out);
         out->reason = SLUICE_REASON_STORE;

@@ -244,8 +244,8 @@ int sl_asked_answer(const struct sl_asked *asked)
         if (bundle->status == SLUICE_OK)
             sl_decision_summarise(bundle, ask->rules, ask->nobody, ask->out);
         else
-            sl_fallback_decide(&limiter->rules->settings, limiter->store->local, bundle,
-                               ask->rules, ask->out);
+            sl_fallback_decide(&limiter->rules->settings, limiter->store->local, bundle, ask->rules,
+                               ask->out);
         first_bad = first_bad ? first_bad : bundle->status;
     }
     if (limiter->known.people)

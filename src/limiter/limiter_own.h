@@ -39,8 +39,8 @@ struct sl_limiter {
 
     struct sluice_explained *explained; /* room for all rules */
 
-    struct sl_known known;  /* of the asker */
-    struct sl_namer namer;  /* for a store that wants names */
+    struct sl_known known; /* of the asker */
+    struct sl_namer namer; /* for a store that wants names */
 };
 
 /* Bundles that were asked together, with what is to be made of their answers. */

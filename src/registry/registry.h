@@ -14,8 +14,8 @@
 #ifndef SL_REGISTRY_REGISTRY_H
 #define SL_REGISTRY_REGISTRY_H
 
-#include "rules/overlay.h"
 #include "base/sha256.h"
+#include "rules/overlay.h"
 
 struct sl_registry;
 

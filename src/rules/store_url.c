@@ -345,3 +345,10 @@ const char *sl_store_url_parse(struct sl_arena *arena, struct sluice_text url,
     }
     return list_schemes(arena);
 }
+
+const char *sl_store_url_name(const struct sl_store_url *url)
+{
+    if (url->path)
+        return url->path;
+    return url->hosts ? url->hosts : "memory";
+}

@@ -11,4 +11,7 @@
 const char *sl_store_url_parse(struct sl_arena *arena, struct sluice_text url,
                                struct sluice_text folder, struct sl_store_url *out);
 
+/* Where it is, for people: "memory", a path, or "host:port"; never a password. */
+const char *sl_store_url_name(const struct sl_store_url *url);
+
 #endif

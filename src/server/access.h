@@ -4,9 +4,9 @@
 #ifndef SL_SERVER_ACCESS_H
 #define SL_SERVER_ACCESS_H
 
+#include "base/sha256.h"
 #include "registry/registry.h"
 #include "rules/ruleset.h"
-#include "base/sha256.h"
 
 enum sl_role { SL_ROLE_NOBODY, SL_ROLE_TENANT, SL_ROLE_READER, SL_ROLE_ADMIN };
 

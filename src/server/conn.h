@@ -9,9 +9,9 @@
 
 #include <uv.h>
 
+#include "base/tls.h"
 #include "rules/address.h"
 #include "server/block.h"
-#include "base/tls.h"
 
 enum {
     /* A body, and the longest head before it. */
@@ -70,7 +70,7 @@ struct sl_conn {
     bool read_again;     /* TLS has bytes that poll does not know of */
     bool write_for_read; /* TLS must write before it can read */
 
-    struct sl_job *job; /* whose answer it waits for: until then it is parked; or NULL */
+    struct sl_job *job;       /* whose answer it waits for: until then it is parked; or NULL */
     struct sl_flight *flight; /* the same for a store that answers later */
     bool has_asked;           /* in the round that is being filled */
 
@@ -137,8 +137,7 @@ void sl_conn_unpark(struct sl_conn *conn);
 static inline bool sl_conn_is_open(const struct sl_conn *conn)
 {
     return !conn->is_gone && !conn->is_finished && !conn->job && !conn->flight &&
-           conn->held_from == SIZE_MAX &&
-           conn->out.len - conn->sent < SL_CONN_OUT_HIGH_BYTES;
+           conn->held_from == SIZE_MAX && conn->out.len - conn->sent < SL_CONN_OUT_HIGH_BYTES;
 }
 
 /* Sends what can be, gives memory back, and waits for what is next. */

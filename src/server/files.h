@@ -5,8 +5,8 @@
 
 #include <stdatomic.h>
 
-#include "server/access.h"
 #include "base/tls.h"
+#include "server/access.h"
 #include "server/watch.h"
 #include "token/keyset.h"
 

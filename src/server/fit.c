@@ -32,6 +32,14 @@ const char *sl_fit_fixed_change(const struct sl_settings *old, const struct sl_s
         return "workers";
     if (differ(old->store.text, new->store.text))
         return "store";
+    if (old->store.kind != SL_STORE_MEMORY && old->store_deadline_us != new->store_deadline_us)
+        return "store_deadline";
+    if (differ(old->store_tls.ca, new->store_tls.ca) ||
+        differ(old->store_tls.certificate, new->store_tls.certificate) ||
+        differ(old->store_tls.key, new->store_tls.key))
+        return "store_tls";
+    if (differ(old->audit, new->audit))
+        return "audit";
     if (differ(old->database, new->database))
         return "database";
     if (old->hash_identifiers != new->hash_identifiers)

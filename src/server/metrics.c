@@ -207,14 +207,65 @@ static const struct single {
 #undef AT
 };
 
+static void print_number(struct sl_buffer *out, const char *name, uint64_t number)
+{
+    sl_buffer_add(out, sl_text(name));
+    sl_buffer_add(out, SL_TEXT(" "));
+    sl_buffer_add_i64(out, (int64_t)number);
+    sl_buffer_add(out, SL_TEXT("\n"));
+}
+
 static void print_single(struct sl_buffer *out, const struct single *single,
                          const struct sl_metrics *metrics)
 {
     start_family(out, single->name, single->type, single->help);
-    sl_buffer_add(out, sl_text(single->name));
-    sl_buffer_add(out, SL_TEXT(" "));
-    sl_buffer_add_i64(out, *(const int64_t *)((const char *)metrics + single->offset));
-    sl_buffer_add(out, SL_TEXT("\n"));
+    print_number(out, single->name, *(const uint64_t *)((const char *)metrics + single->offset));
+}
+
+/* ---- the store ---- */
+
+static const char *const call_ends[] = {
+#define NAME(constant, name) [constant] = name,
+    SL_CALL_ENDS(NAME)
+#undef NAME
+};
+
+static const char *const breakers[] = {
+    [SL_BREAKER_CLOSED] = "closed", [SL_BREAKER_OPEN] = "open", [SL_BREAKER_HALF_OPEN] = "half_open"
+};
+
+static void print_labelled(struct sl_buffer *out, const char *start, const char *value,
+                           uint64_t number)
+{
+    sl_buffer_add(out, sl_text(start));
+    add_value(out, value);
+    end_sample(out, number);
+}
+
+static void print_store(struct sl_buffer *out, const struct sl_store_health *store)
+{
+    start_family(out, "sluice_store_calls_total", "counter",
+                 "Calls of the store, by how they ended; all but ok were answered by "
+                 "on_store_failure.");
+    for (size_t i = 0; i < SL_CALL_END_COUNT; i++)
+        print_labelled(out, "sluice_store_calls_total{result=\"", call_ends[i], store->calls[i]);
+    start_family(out, "sluice_store_errors_total", "counter", "Errors of Redis, by their code.");
+    for (size_t i = 0; i < SL_REDIS_ERROR_COUNT; i++)
+        print_labelled(out, "sluice_store_errors_total{code=\"", sl_redis_meanings[i].code,
+                       store->errors[i]);
+    start_family(out, "sluice_store_breaker", "gauge",
+                 "Connections to the store whose circuit breaker is in this state now.");
+    for (size_t i = 0; i < SL_BREAKER_COUNT; i++)
+        print_labelled(out, "sluice_store_breaker{state=\"", breakers[i], store->breakers[i]);
+    start_family(out, "sluice_store_breaker_trips_total", "counter",
+                 "How often a breaker has opened.");
+    print_number(out, "sluice_store_breaker_trips_total", store->trips);
+    start_family(out, "sluice_store_connects_total", "counter",
+                 "Connections to the store that were made.");
+    print_number(out, "sluice_store_connects_total", store->connects);
+    start_family(out, "sluice_store_connects_failed_total", "counter",
+                 "Connections to the store that were not, or were lost too soon.");
+    print_number(out, "sluice_store_connects_failed_total", store->failed_connects);
 }
 
 void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
@@ -226,4 +277,6 @@ void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
         print_single(out, &singles[i], metrics);
     print_by_worker(out, metrics);
     print_reloads(out, metrics);
+    if (metrics->has_store)
+        print_store(out, &metrics->store);
 }

@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/textmap.h"
 #include "limiter/limiter.h"
+#include "store/channel.h"
 
 #define SL_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
@@ -32,6 +33,8 @@ struct sl_metrics {
     uint64_t reloads;
     uint64_t failed_reloads;
     uint64_t start_time_s; /* since 1970 */
+    bool has_store;        /* one that is asked over connections, */
+    struct sl_store_health store;
 
     /* Summed up: */
     struct sl_metric_rule *rules; /* in the order of the file */

@@ -160,24 +160,18 @@ size_t sl_round_explain(struct sl_round *round, size_t number, const struct slui
                          : sl_limiter_explain(round->limiter, rows);
 }
 
-static void say_failure(struct sl_store *store, int status)
-{
-    struct sluice_error why = { 0 };
-    if (store->ops->why)
-        store->ops->why(store, &why);
-    fprintf(stderr, "sluice: %s%s%s%s; answering as `on_store_failure` says\n",
-            sluice_status_text(status), *why.text ? " (" : "", why.text, *why.text ? ")" : "");
-}
-
 void sl_round_note(struct sl_round *round, int status)
 {
+    if (round->worker->server->store->ops->health)
+        return; /* the main thread looks, and says */
     uint64_t now_ms = uv_now(&round->worker->loop);
     if (__builtin_expect(status == round->last_status, 1) ||
         (round->said_ms && now_ms - round->said_ms < SAID_EVERY_MS))
         return;
     round->said_ms = now_ms;
     if (status != SLUICE_OK)
-        say_failure(round->worker->server->store, status);
+        fprintf(stderr, "sluice: %s; answering as `on_store_failure` says\n",
+                sluice_status_text(status));
     else
         fprintf(stderr, "sluice: the store is back\n");
     round->last_status = status;

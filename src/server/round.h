@@ -63,14 +63,14 @@ struct sl_round {
     size_t request_count;
 
     struct sl_scratch memory;
-    struct sl_buffer scratch;       /* for one body at a time */
+    struct sl_buffer scratch; /* for one body at a time */
 
     /* Of a round whose answers came later, see flight.h: */
     const struct sl_errand *errand; /* NULL: it is not one */
     uint64_t *held;                 /* reservations, by request */
 
-    int last_status;                /* of the store: a change is said, */
-    uint64_t said_ms;               /* now and then */
+    int last_status;  /* of the store: a change is said, */
+    uint64_t said_ms; /* now and then */
 };
 
 /* False: no memory. */

@@ -25,16 +25,23 @@ _Static_assert((int)ARRAY_MAX <= (int)SL_ROUND_REQUESTS, "an array fits an empty
 
 /* ---- decisions as JSON ---- */
 
+/* Denied because the store does not answer; not by the table that stands in for it, which
+ * has a limit to show. */
+static bool is_failure(const struct sluice_decision *decision)
+{
+    return decision->reason == SLUICE_REASON_STORE && decision->limit == SLUICE_NONE;
+}
+
 uint32_t sl_decision_status(const struct sluice_decision *decision)
 {
     if (decision->allowed)
         return 200;
-    return decision->reason == SLUICE_REASON_STORE ? 503 : 429;
+    return is_failure(decision) ? 503 : 429;
 }
 
 static void add_description(struct sl_buffer *out, const struct sluice_decision *decision)
 {
-    if (decision->reason == SLUICE_REASON_STORE) {
+    if (is_failure(decision)) {
         sl_buffer_add(out, SL_TEXT("The store of the counts does not answer, and the rules deny "
                                    "then."));
     } else if (decision->reason == SLUICE_REASON_MISSING) {
@@ -48,6 +55,13 @@ static void add_description(struct sl_buffer *out, const struct sluice_decision 
     }
 }
 
+/* A stand-in's denial is like any other, but for its reason. */
+static const char *error_of(const struct sluice_decision *decision)
+{
+    bool is_stand_in = decision->reason == SLUICE_REASON_STORE && !is_failure(decision);
+    return sl_reason_name(is_stand_in ? SLUICE_REASON_LIMITED : decision->reason);
+}
+
 /* Members stand before those of the decision, whose brace is then not the first. */
 void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
                      const struct sluice_decision *decision, struct sl_explained_rows rows)
@@ -55,7 +69,7 @@ void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
     sl_buffer_add(out, before);
     if (!decision->allowed) {
         sl_buffer_add(out, before.len ? SL_TEXT(" \"error\": \"") : SL_TEXT("{\"error\": \""));
-        sl_buffer_add(out, sl_text(sl_reason_name(decision->reason)));
+        sl_buffer_add(out, sl_text(error_of(decision)));
         sl_buffer_add(out, SL_TEXT("\", \"error_description\": \""));
         add_description(out, decision);
         sl_buffer_add(out, SL_TEXT("\","));

@@ -57,6 +57,9 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
     metrics->reloads = atomic_load(&server->reloads);
     metrics->failed_reloads = atomic_load(&server->failed_reloads);
     metrics->start_time_s = (uint64_t)server->started_us / 1000000;
+    metrics->has_store = server->store->ops->health;
+    if (metrics->has_store)
+        server->store->ops->health(server->store, &metrics->store);
     for (size_t i = 0; good && i < server->worker_count; i++) {
         const struct sl_worker *worker = &server->workers[i];
         metrics->by_worker[i] = atomic_load(&worker->open);

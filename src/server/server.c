@@ -14,12 +14,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "rules/store_url.h"
 #include "rules/tree.h"
 #include "server/attempts.h"
+#include "server/audit.h"
 #include "server/files.h"
 #include "server/fit.h"
 #include "server/notify.h"
 #include "server/office.h"
+#include "server/store_watch.h"
 #include "server/watch.h"
 #include "server/worker.h"
 #include "store/open.h"
@@ -34,6 +37,8 @@ struct keeper {
     uv_timer_t look;
     struct sl_watch watch;
     struct sl_office office;
+    struct sl_audit audit;
+    struct sl_store_watch store_watch;
     struct sl_edition *first; /* what cannot change is as it was in it */
     bool has_said_files;
     bool speaks_tls;
@@ -198,8 +203,10 @@ static void on_hangup(uv_signal_t *signal, int number)
     struct keeper *keeper = signal->data;
     (void)number;
     /* Its handler stays while it ends: without one the signal would kill. */
-    if (!atomic_load(&keeper->server.is_draining))
-        reload(keeper);
+    if (atomic_load(&keeper->server.is_draining))
+        return;
+    sl_audit_reopen(&keeper->audit);
+    reload(keeper);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -208,6 +215,7 @@ static void on_look(uv_timer_t *timer)
     if (sl_watch_changed(&keeper->watch))
         reload(keeper);
     sl_office_look(&keeper->office);
+    sl_store_look(&keeper->store_watch, keeper->server.store, &keeper->audit);
 }
 
 static void on_jobs(uv_async_t *jobs)
@@ -332,6 +340,15 @@ static bool start_workers(struct sl_server *server)
     return true;
 }
 
+static bool open_audit(struct keeper *keeper, const struct sl_settings *settings)
+{
+    struct sluice_error error = { 0 };
+    bool good = sl_audit_open(&keeper->audit, settings->audit, &error);
+    if (!good)
+        fprintf(stderr, "sluice: %s\n", error.text);
+    return good;
+}
+
 /* What the settings of the file decide once and for all. */
 static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
 {
@@ -339,7 +356,9 @@ static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
     const struct sl_settings *settings = &alone->settings;
     keeper->speaks_tls = settings->https.address;
     server->worker_count = settings->workers ? settings->workers : uv_available_parallelism();
-    return open_store(server, alone) && sl_office_open(&keeper->office, settings);
+    keeper->store_watch.name = sl_store_url_name(&settings->store);
+    return open_audit(keeper, settings) && open_store(server, alone) &&
+           sl_office_open(&keeper->office, settings);
 }
 
 static bool open_rules(struct keeper *keeper, struct sl_report *report)
@@ -382,10 +401,10 @@ static void tell(const struct keeper *keeper)
 {
     const struct sl_server *server = &keeper->server;
     const struct sl_ruleset *rules = server->edition->rules;
-    const char *file = rules->settings.store.path;
     printf("sluice " SLUICE_VERSION ": %s, %zu rule%s; counts in %s; %zu worker%s\n",
            keeper->config->rules_name, rules->rule_count, plural(rules->rule_count),
-           file ? file : "memory", server->worker_count, plural(server->worker_count));
+           sl_store_url_name(&rules->settings.store), server->worker_count,
+           plural(server->worker_count));
     if (rules->rule_count == 0)
         fprintf(stderr, "sluice: note: there are no rules, so every request passes\n");
     for (size_t i = 0; i < server->listening_count; i++)
@@ -417,6 +436,7 @@ static void close_all(struct keeper *keeper)
     sl_office_close(&keeper->office);
     sl_ruleset_free(server->attempts_rules);
     sl_store_close(server->store);
+    sl_audit_close(&keeper->audit);
     sl_watch_release(&keeper->watch);
     free(server->workers);
 }

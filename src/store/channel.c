@@ -147,9 +147,8 @@ static bool prepare(struct sl_link_shared *shared, struct sl_parcel_query *own)
     while (bundle->hold_us && holding.id == 0)
         holding.id = sl_random64();
     bundle->held = holding.id;
-    if (has_names(bundle) &&
-        sl_ask_decide(&shared->scripts, bundle, holding.id ? &holding : NULL,
-                      &own->parcel->bytes, &own->query))
+    if (has_names(bundle) && sl_ask_decide(&shared->scripts, bundle, holding.id ? &holding : NULL,
+                                           &own->parcel->bytes, &own->query))
         return true;
     bundle->status = SLUICE_NO_MEMORY;
     return false;
@@ -206,8 +205,9 @@ static struct sluice_text field_of(const struct sl_reply *reply, const char *nam
     size_t len = strlen(name);
     memcpy(wanted, name, len + 1);
     if (number) {
-        struct sl_buffer text = { .at = wanted, .len = len, .room = sizeof wanted,
-                                  .most = sizeof wanted };
+        struct sl_buffer text = {
+            .at = wanted, .len = len, .room = sizeof wanted, .most = sizeof wanted
+        };
         sl_buffer_add_i64(&text, (int64_t)number);
         wanted[text.len] = 0;
     }
@@ -233,11 +233,10 @@ static bool plan_change(const struct sl_settlement *settlement, const struct sl_
         !sl_parse_u64(field_of(reply, "charged", number), &at_us) || at_us > 2 * SL_TIME_MAX_US ||
         cost == settlement->cost)
         return false;
-    *out = (struct sl_changing){ .claim = &held->claim,
-                                 .is_overcharge = settlement->cost > cost };
+    *out = (struct sl_changing){ .claim = &held->claim, .is_overcharge = settlement->cost > cost };
     out->charge.at_us = (int64_t)at_us;
-    out->charge.cost = (uint32_t)(settlement->cost > cost ? settlement->cost - cost
-                                                          : cost - settlement->cost);
+    out->charge.cost =
+        (uint32_t)(settlement->cost > cost ? settlement->cost - cost : cost - settlement->cost);
     return true;
 }
 

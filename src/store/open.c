@@ -30,9 +30,9 @@ static struct sl_store *open_redis(const struct sl_store_url *url, const struct 
     if (rules) {
         const struct sl_settings *settings = &rules->settings;
         config.deadline_us = settings->store_deadline_us;
-        config.tls = (struct sl_tls_client){ settings->store_tls.ca,
-                                             settings->store_tls.certificate,
-                                             settings->store_tls.key };
+        config.tls =
+            (struct sl_tls_client){ settings->store_tls.ca, settings->store_tls.certificate,
+                                    settings->store_tls.key };
     }
     return sl_redis_open(&config, error);
 }

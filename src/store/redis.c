@@ -234,9 +234,9 @@ static int reset(struct sl_store *store, const struct sl_claim *claim)
 {
     struct redis *redis = (struct redis *)store;
     struct change change = { .call.bytes = sl_buffer(1 << 16) };
-    return make_change(redis, &change,
-                       sl_ask_forget(&redis->shared.scripts, claim, &change.call.bytes,
-                                     &change.call.query));
+    return make_change(
+        redis, &change,
+        sl_ask_forget(&redis->shared.scripts, claim, &change.call.bytes, &change.call.query));
 }
 
 static struct sl_channel *open_channel(struct sl_store *store, const struct sl_link_host *host)
@@ -307,8 +307,9 @@ static void greet(struct redis *redis, struct sluice_error *note)
     if (!sl_channel_is_up(caller->channel)) {
         struct sluice_error reason = { 0 };
         why(&redis->store, &reason);
-        sl_error_say(note, "Redis does not answer yet (%s); asking again, until then "
-                           "`on_store_failure` decides",
+        sl_error_say(note,
+                     "Redis does not answer yet (%s); asking again, until then "
+                     "`on_store_failure` decides",
                      *reason.text ? reason.text : sl_target_name(redis->shared.target));
     }
     put_caller(redis, caller);
@@ -321,12 +322,13 @@ struct sl_store *sl_redis_open(const struct sl_redis_config *config, struct slui
         sl_error_say(error, "out of memory");
         return NULL;
     }
-    redis->store = (struct sl_store){ .ops = &redis_ops, .secret = sl_random64(),
-                                      .wants_names = true };
+    redis->store =
+        (struct sl_store){ .ops = &redis_ops, .secret = sl_random64(), .wants_names = true };
     redis->shared.deadline_us = config->deadline_us ? config->deadline_us : DEADLINE_US;
     pthread_mutex_init(&redis->shared.why_lock, NULL);
     redis->shared.target = sl_target_open(config->url, &config->tls, error);
-    struct sl_memory_config local = { .log_bytes = SL_LOG_DEFAULT, .logs_wanted = true,
+    struct sl_memory_config local = { .log_bytes = SL_LOG_DEFAULT,
+                                      .logs_wanted = true,
                                       .sync_us = SL_SYNC_OFF };
     if (redis->shared.target)
         redis->store.local = sl_memory_open(&local, error);

@@ -10,8 +10,8 @@
 #include "store/claim.h"
 
 enum {
-    HELD_MAX = 65536,           /* reservations in one Redis */
-    REPLAY_LIFE_MS = 3600000,   /* a replay's keys are looked at afterwards */
+    HELD_MAX = 65536,         /* reservations in one Redis */
+    REPLAY_LIFE_MS = 3600000, /* a replay's keys are looked at afterwards */
 };
 
 /* ---- words ---- */

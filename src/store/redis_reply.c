@@ -50,8 +50,7 @@ static void *add_text(const redisReadTask *task, char *at, size_t len)
     struct sl_reply *reply = reply_of(task);
     if (task->type == REDIS_REPLY_ERROR)
         reply->is_error = true;
-    if (!grow((void **)&reply->texts, reply->text_count, &reply->text_room,
-              sizeof *reply->texts)) {
+    if (!grow((void **)&reply->texts, reply->text_count, &reply->text_room, sizeof *reply->texts)) {
         reply->is_broken = true;
         return made;
     }

@@ -14,7 +14,7 @@ struct sl_reply {
     size_t value_count, value_room;
     struct sl_span {
         size_t at, len;
-    } *texts;
+    } * texts;
     size_t text_count, text_room;
     struct sl_buffer bytes; /* of the texts */
 };

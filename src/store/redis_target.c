@@ -198,8 +198,8 @@ struct sl_target *sl_target_open(const struct sl_store_url *url, const struct sl
     if (good && url->tls)
         good = (target->tls = sl_tls_client_new("store_tls", tls, error)) != NULL;
     if (good)
-        good = url->path ? use_socket(target, url->path, error)
-                         : use_host(target, url->hosts, error);
+        good =
+            url->path ? use_socket(target, url->path, error) : use_host(target, url->hosts, error);
     if (good)
         return target;
     drop(target);

@@ -23,11 +23,11 @@ bool sl_target_address(struct sl_target *target, uint32_t attempt, struct sockad
 void sl_target_refresh(struct sl_target *target);
 
 /* Of the connection to it: */
-struct sl_tls *sl_target_tls(const struct sl_target *target);      /* NULL: none */
-const char *sl_target_host(const struct sl_target *target);        /* that its certificate has */
-const char *sl_target_user(const struct sl_target *target);        /* or NULL, */
-const char *sl_target_password(const struct sl_target *target);    /* as is this */
+struct sl_tls *sl_target_tls(const struct sl_target *target);   /* NULL: none */
+const char *sl_target_host(const struct sl_target *target);     /* that its certificate has */
+const char *sl_target_user(const struct sl_target *target);     /* or NULL, */
+const char *sl_target_password(const struct sl_target *target); /* as is this */
 uint32_t sl_target_database(const struct sl_target *target);
-const char *sl_target_name(const struct sl_target *target);        /* for people: "host:port" */
+const char *sl_target_name(const struct sl_target *target); /* for people: "host:port" */
 
 #endif

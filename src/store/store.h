@@ -26,7 +26,7 @@ struct sl_claim {
     bool no_key; /* its identity is missing and that denies: there is no state */
     struct sl_hash128 key;
     struct sl_hash128 guard_key;
-    const struct sl_guard *guard; /* NULL: none */
+    const struct sl_guard *guard;     /* NULL: none */
     const struct sl_claim_name *name; /* for a store that has `wants_names`, while it is asked */
 
     /* Filled in by the store: */
@@ -119,9 +119,9 @@ struct sl_store_ops {
 
 struct sl_store {
     const struct sl_store_ops *ops;
-    uint64_t secret; /* seeds every key: nobody outside can aim at one */
-    uint64_t naming; /* seeds the names of reservations: the same for all who can settle them */
-    bool wants_names;       /* claims need theirs */
+    uint64_t secret;  /* seeds every key: nobody outside can aim at one */
+    uint64_t naming;  /* seeds the names of reservations: the same for all who can settle them */
+    bool wants_names; /* claims need theirs */
     struct sl_store *local; /* where `on_store_failure: local` decides; or NULL */
 };
 

@@ -2,8 +2,8 @@
 #ifndef SL_TOKEN_TOKEN_CACHE_H
 #define SL_TOKEN_TOKEN_CACHE_H
 
-#include "token/claims.h"
 #include "base/sha256.h"
+#include "token/claims.h"
 
 /* Of one token: its values, and two bytes for each. */
 enum { SL_KEPT_MAX_BYTES = 1024 };

@@ -3,8 +3,8 @@
 #ifndef SL_TOKEN_VERIFIER_H
 #define SL_TOKEN_VERIFIER_H
 
-#include "token/keyset.h"
 #include "base/sha256.h"
+#include "token/keyset.h"
 
 enum { SL_TOKEN_MAX_BYTES = 8192, SL_TOKEN_DEPTH_MAX = 8, SL_TOKENS_KEPT = 4096 };
 

@@ -173,7 +173,7 @@ static void rules_that_are_too_large_are_not_read_in_part(void **unused)
 static void a_store_that_this_version_lacks_is_refused_without_its_password(void **unused)
 {
     (void)unused;
-    static const char yaml[] = "store: redis://:hunter2@cache/0\nrules: []\n";
+    static const char yaml[] = "store: redis-cluster://:hunter2@cache\nrules: []\n";
     struct sluice_limiter *limiter = NULL;
     struct sluice_error error;
     assert_int_equal(sluice_limiter_parse(NULL, "f", sluice_text(yaml), &limiter, &error),

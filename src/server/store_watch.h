@@ -1,0 +1,17 @@
+/* Is the store answering? Looked at now and then by the main thread, which says and audits when
+ * that changes. */
+#ifndef SL_SERVER_STORE_WATCH_H
+#define SL_SERVER_STORE_WATCH_H
+
+#include "server/audit.h"
+#include "store/store.h"
+
+struct sl_store_watch {
+    const char *name; /* of the store, for people */
+    bool is_down;
+    uint64_t good, bad; /* calls, at the last look */
+};
+
+void sl_store_look(struct sl_store_watch *watch, struct sl_store *store, struct sl_audit *audit);
+
+#endif

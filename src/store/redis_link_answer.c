@@ -1,0 +1,186 @@
+/* Answers come in the order of the questions; what each means for who asked, and for the
+ * connection. */
+#include <stdio.h>
+
+#include "base/number.h"
+#include "store/redis_link_own.h"
+
+static void learn_time(struct sl_link *link, int64_t redis_us, int64_t sent_us, int64_t now_us)
+{
+    int64_t low_us = redis_us - now_us, high_us = redis_us - sent_us;
+    if (link->knows_time && low_us <= link->ahead_high_us && high_us >= link->ahead_low_us) {
+        low_us = sl_max_i64(low_us, link->ahead_low_us);
+        high_us = sl_min_i64(high_us, link->ahead_high_us);
+    }
+    link->knows_time = true;
+    link->ahead_low_us = low_us;
+    link->ahead_high_us = high_us;
+}
+
+/* What to do about an error. False: the connection is gone. */
+static bool take_cure(struct sl_link *link, const struct sl_redis_meaning *meaning,
+                      const struct sl_reply *reply)
+{
+    char why[200];
+    struct sluice_text sentence = sl_reply_text(reply, 0);
+    atomic_fetch_add(&link->shared->errors[meaning->error], 1);
+    snprintf(why, sizeof why, "%.*s", (int)sl_min_i64((int64_t)sentence.len, 190), sentence.at);
+    const char *words = meaning->words ? meaning->words : why;
+    if (meaning->cure == SL_CURE_LEAVE) {
+        sl_link_lose(link, words);
+        return false;
+    }
+    if (meaning->cure == SL_CURE_WAIT)
+        sl_link_trip(link, words);
+    else if (meaning->cure == SL_CURE_NONE)
+        sl_link_remember(link, words);
+    return true;
+}
+
+static void become_good(struct sl_link *link, int64_t now_us)
+{
+    if (link->phase == SL_LINK_GREETED) {
+        atomic_fetch_add(&link->shared->connects, 1);
+        link->made_us = now_us;
+    }
+    link->phase = SL_LINK_UP;
+    link->attempts = 0;
+    link->late_row = 0;
+    sl_link_set_breaker(link, SL_BREAKER_CLOSED);
+    sl_link_send_waiting(link);
+}
+
+/* In time is by the deadline of a decision; the first of a connection may take longer. One that
+ * was late is followed by the next: Redis is awake again, or slow. */
+static bool take_probe(struct sl_link *link, const struct sl_reply *reply, int64_t now_us)
+{
+    bool is_first = link->phase == SL_LINK_GREETED;
+    link->is_probing = false;
+    if (reply->is_error) {
+        const struct sl_redis_meaning *meaning = sl_redis_meaning(sl_reply_text(reply, 0));
+        if (!take_cure(link, meaning, reply))
+            return false;
+        if (meaning->cure != SL_CURE_WAIT)
+            sl_link_trip(link, "it refuses our probe");
+        link->phase = SL_LINK_UP;
+        return true;
+    }
+    if (reply->value_count < 1) {
+        sl_link_lose(link, "it does not answer as Redis does");
+        return false;
+    }
+    learn_time(link, reply->values[0], link->probed_us, now_us);
+    if (is_first || now_us - link->probed_us <= link->shared->deadline_us) {
+        become_good(link, now_us);
+    } else {
+        sl_link_set_breaker(link, SL_BREAKER_OPEN);
+        link->try_us = now_us;
+        sl_link_wake_by(link, now_us);
+    }
+    return true;
+}
+
+static bool take_greeting(struct sl_link *link, const struct sl_reply *reply)
+{
+    if (!reply->is_error)
+        return true;
+    char why[200];
+    struct sluice_text sentence = sl_reply_text(reply, 0);
+    const struct sl_redis_meaning *meaning = sl_redis_meaning(sentence);
+    atomic_fetch_add(&link->shared->errors[meaning->error], 1);
+    snprintf(why, sizeof why, "%.*s", (int)sl_min_i64((int64_t)sentence.len, 190), sentence.at);
+    sl_link_lose(link, meaning->words ? meaning->words : why);
+    return false;
+}
+
+static bool may_ask_again(const struct sl_query *query, int64_t now_us)
+{
+    return !query->is_again && now_us < query->due_us;
+}
+
+static void ask_again(struct sl_link *link, struct sl_query *query, int64_t now_us)
+{
+    query->is_again = true;
+    sl_link_send_call(link, query, now_us);
+}
+
+/* False: the connection is gone. */
+static bool take_error(struct sl_link *link, struct sl_query *query, const struct sl_reply *reply,
+                       int64_t now_us)
+{
+    const struct sl_redis_meaning *meaning = sl_redis_meaning(sl_reply_text(reply, 0));
+    if (meaning->cure == SL_CURE_LOAD && query && may_ask_again(query, now_us)) {
+        atomic_fetch_add(&link->shared->errors[meaning->error], 1);
+        sl_link_send_script(link, query->script);
+        ask_again(link, query, now_us);
+        return true;
+    }
+    if (query)
+        sl_link_end(link, query, SL_CALL_ERROR, meaning->status, NULL);
+    return take_cure(link, meaning, reply);
+}
+
+static bool take_answer(struct sl_link *link, struct sl_query *query, const struct sl_reply *reply,
+                        int64_t now_us)
+{
+    if (reply->is_error)
+        return take_error(link, query, reply, now_us);
+    if (!query)
+        return true;
+    if (reply->value_count > 0)
+        learn_time(link, reply->values[0], query->sent_us, now_us);
+    bool was_late = reply->value_count == 2 && reply->values[1] == -1;
+    if (was_late && may_ask_again(query, now_us)) {
+        ask_again(link, query, now_us);
+        return true;
+    }
+    link->late_row = 0;
+    if (was_late)
+        sl_link_end(link, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
+    else
+        sl_link_end(link, query, SL_CALL_OK, SLUICE_OK, reply);
+    return true;
+}
+
+/* The next in the row. False: the connection is gone. */
+static bool take_reply(struct sl_link *link, const struct sl_reply *reply, int64_t now_us)
+{
+    if (link->row_len == 0) {
+        sl_link_lose(link, "it answers what nobody asked");
+        return false;
+    }
+    struct sl_place place = link->row[link->row_at];
+    link->row_at = (link->row_at + 1) % SL_ROW_MAX;
+    link->row_len--;
+    switch (place.what) {
+    case SL_EXPECT_GREETING:
+        return take_greeting(link, reply);
+    case SL_EXPECT_PROBE:
+        return take_probe(link, reply, now_us);
+    case SL_EXPECT_LOAD:
+        if (--link->loads == 0)
+            link->loading = NULL;
+        return true;
+    default:
+        return take_answer(link, place.query, reply, now_us);
+    }
+}
+
+bool sl_link_take_replies(struct sl_link *link)
+{
+    int64_t now_us = sl_link_now_us();
+    const struct sl_reply *reply;
+    link->heard_us = now_us;
+    for (;;) {
+        switch (sl_reader_next(link->reader, &reply)) {
+        case SL_READ_MORE:
+            return true;
+        case SL_READ_WRONG:
+            sl_link_lose(link, "it does not speak Redis' protocol");
+            return false;
+        default:
+            if (!take_reply(link, reply, now_us))
+                return false;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/* A link from the inside: redis_link.c is its life (asking, connecting, losing, time),
+ * redis_link_answer.c what becomes of what Redis says. */
+#ifndef SL_STORE_REDIS_LINK_OWN_H
+#define SL_STORE_REDIS_LINK_OWN_H
+
+#include "store/redis_link.h"
+#include "store/redis_socket.h"
+
+enum { SL_ROW_MAX = 8192 }; /* questions that wait, ghosts included */
+
+/* What is expected next. */
+enum sl_expected { SL_EXPECT_GREETING, SL_EXPECT_PROBE, SL_EXPECT_LOAD, SL_EXPECT_CALL };
+
+struct sl_place {
+    struct sl_query *query; /* NULL: nobody waits for it */
+    enum sl_expected what;
+};
+
+enum sl_phase { SL_LINK_DOWN, SL_LINK_CONNECTING, SL_LINK_GREETED, SL_LINK_UP };
+
+struct sl_link {
+    struct sl_link_shared *shared;
+    struct sl_link_host host;
+    enum sl_phase phase;
+    enum sl_breaker breaker;
+    struct sl_socket socket;
+    struct sl_reader *reader;
+    struct sl_buffer out;
+    size_t sent;
+
+    struct sl_place *row; /* a ring of SL_ROW_MAX */
+    size_t row_at, row_len;
+    struct sl_query *waiting, **waiting_end; /* for the connection */
+    size_t waiting_count;
+    const struct sl_script *loading; /* sent, not yet answered */
+    size_t loads;
+
+    bool knows_time;
+    int64_t ahead_low_us, ahead_high_us; /* Redis' clock minus ours */
+
+    uint32_t late_row; /* calls that were late, one after another */
+    uint32_t attempts; /* to connect, since it last was good */
+    bool is_probing;
+    int64_t probed_us, made_us, heard_us;
+    int64_t try_us; /* connecting, or probing, again */
+    int64_t connect_due_us;
+    int64_t wake_us; /* what the host knows */
+    bool reads, writes, write_for_read;
+};
+
+/* ---- redis_link.c ---- */
+
+/* The connection is given up, everybody who waits is told, and it is made again: at once if it
+ * was good for a while, or after a while. */
+void sl_link_lose(struct sl_link *link, const char *why);
+
+/* It does not do as it should, and is left alone for a while. */
+void sl_link_trip(struct sl_link *link, const char *why);
+void sl_link_remember(struct sl_link *link, const char *why);
+void sl_link_set_breaker(struct sl_link *link, enum sl_breaker breaker);
+
+/* At the latest then. Earlier does no harm: sl_link_on_time looks at everything. */
+void sl_link_wake_by(struct sl_link *link, int64_t at_us);
+
+/* The question is answered. */
+void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end how, int status,
+                 const struct sl_reply *reply);
+void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now_us);
+void sl_link_send_script(struct sl_link *link, const struct sl_script *script);
+void sl_link_send_waiting(struct sl_link *link);
+
+/* ---- redis_link_answer.c ---- */
+
+/* Takes every whole reply that is there. False: the connection is gone. */
+bool sl_link_take_replies(struct sl_link *link);
+
+#endif
