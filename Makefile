@@ -34,7 +34,7 @@ FUZZ     := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CORPUS   := $(FUZZ:tests/fuzz/fuzz_%.c=$(BUILD)/corpus/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-jwt bench-100m docs \
+.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-jwt bench-redis bench-100m docs \
         install uninstall clean help library test-binaries FORCE
 
 all: $(BUILD)/sluice library  ## build/sluice and build/libsluice.* (the default)
@@ -212,6 +212,10 @@ bench-jwt: $(BUILD)/sluice    ## of these only what tokens and API keys cost, RO
 	@tools/deps build test
 	@$(MAKE) --no-print-directory $(BUILD)/bench-token
 	@BUILD=$(BUILD) $(PYTHON) tools/bench jwt --rounds $(ROUNDS)
+
+bench-redis: $(BUILD)/sluice  ## of these only the Redis store beside nginx + Lua + Redis, ROUNDS (5)
+	@tools/deps build test
+	@BUILD=$(BUILD) $(PYTHON) tools/bench redis --rounds $(ROUNDS)
 
 MILLION ?= 100
 bench-100m: $(BUILD)/bench-table ## a table for MILLION (100) million keys, and what happens past them

@@ -1,4 +1,4 @@
--- What wrk asks on behalf of tools/bench_http.py and tools/bench_jwt.py:
+-- What wrk asks on behalf of tools/bench_http.py, bench_jwt.py and bench_redis.py:
 --
 --   wrk -s bench_http.lua URL -- CALL DEPTH KEYS
 --

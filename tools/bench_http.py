@@ -26,6 +26,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import defaultdict, namedtuple
+from functools import partial
 from pathlib import Path
 
 CONNECTIONS = 64
@@ -44,8 +45,8 @@ MANY, RULES, WORKERS = Setting(keys=KEYS), Setting(rules=10), Setting(workers=2)
 
 # One row of the table. `at_least` is the target of its ratio; `bare`: stands beside the
 # bare loop too.
-Row = namedtuple("Row", "name setting depth call at_least bare",
-                 defaults=("authorize", None, False))
+Row = namedtuple("Row", "name setting depth call at_least bare seconds",
+                 defaults=("authorize", None, False, SECONDS))
 ROWS = [
     Row("/v1/authorize", HOT, 1, at_least=1.2, bare=True),
     Row("/v1/check", HOT, 1, "check"),
@@ -105,10 +106,11 @@ class Server:
         self.process.terminate()
         self.process.communicate()
 
-    def cpu_s(self):
-        """Processor time so far. A process' clock (clock_getcpuclockid makes these numbers)
-        counts nanoseconds and all threads; /proc/PID/stat counts hundredths of a second."""
-        return sum(time.clock_gettime(~pid << 3 | 2) for pid in self.pids())
+    def cpu_each_s(self):
+        """Processor time so far, of each process. Its clock (clock_getcpuclockid makes these
+        numbers) counts nanoseconds and all threads; /proc/PID/stat counts hundredths of a
+        second."""
+        return [time.clock_gettime(~pid << 3 | 2) for pid in self.pids()]
 
     def listen(self, command, setting):
         """Starts it, and reads from it where it listens."""
@@ -176,25 +178,34 @@ class Nginx(Server):
         self.process = start(["nginx", "-c", conf, "-e", Path(folder, "error.log")], setting)
         wait_for(self.port, self.process)
 
+    MODULES = ""
+
     def conf(self, setting, folder):
-        zones = range(setting.rules)
-        rate = f"{TIGHT}r/m" if setting.denies else f"{OPEN}r/s"
-        burst = "" if setting.denies else f" burst={OPEN} nodelay"
-        limits = "".join(f"limit_req zone=zone{i}{burst}; " for i in zones)
         temporary = "".join(f"    {of}_temp_path {folder}/{of};\n"
                             for of in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        return (f"daemon off;\npid {folder}/nginx.pid;\nworker_processes {setting.workers};\n"
-                f"error_log {folder}/error.log crit;\n"
+        return (f"{self.MODULES}daemon off;\npid {folder}/nginx.pid;\n"
+                f"worker_processes {setting.workers};\nerror_log {folder}/error.log crit;\n"
                 "events { worker_connections 1024; }\nhttp {\n" + temporary +
                 "    access_log off;\n    server_tokens off;\n    keepalive_timeout 75s;\n"
-                "    keepalive_requests 1000000000;\n    limit_req_status 429;\n"
-                + "".join(f"    limit_req_zone $http_x_user zone=zone{i}:32m rate={rate};\n"
-                          for i in zones) +
+                "    keepalive_requests 1000000000;\n" + self.shared(setting) +
                 f"    server {{\n        listen 127.0.0.1:{self.port} reuseport;\n"
-                f"        location /v1/authorize {{ {limits}empty_gif; }}\n"
-                f"        location {self.PROVE} {{ {limits}"
-                "add_header Limit $limit_req_status always; empty_gif; }\n"
+                + self.locations(setting) +
                 "        location /counts { stub_status; }\n    }\n}\n")
+
+    @staticmethod
+    def shared(setting):
+        """What stands outside of a server."""
+        rate = f"{TIGHT}r/m" if setting.denies else f"{OPEN}r/s"
+        return "    limit_req_status 429;\n" + "".join(
+            f"    limit_req_zone $http_x_user zone=zone{i}:32m rate={rate};\n"
+            for i in range(setting.rules))
+
+    def locations(self, setting):
+        burst = "" if setting.denies else f" burst={OPEN} nodelay"
+        limits = "".join(f"limit_req zone=zone{i}{burst}; " for i in range(setting.rules))
+        return (f"        location /v1/authorize {{ {limits}empty_gif; }}\n"
+                f"        location {self.PROVE} {{ {limits}"
+                "add_header Limit $limit_req_status always; empty_gif; }\n")
 
     def pids(self):
         """The master and its workers."""
@@ -286,7 +297,7 @@ def load(server, row):
     """What wrk says after one round."""
     _, others = cores(row.setting.workers)
     command = ["taskset", "-c", ",".join(map(str, others)), "wrk", "-t1", f"-c{CONNECTIONS}",
-               f"-d{SECONDS}s", "--timeout=10s", "-s", LUA, f"http://127.0.0.1:{server.port}", "--",
+               f"-d{row.seconds}s", "--timeout=10s", "-s", LUA, f"http://127.0.0.1:{server.port}", "--",
                row.call, str(row.depth), str(row.setting.keys)]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(out.splitlines()[-1])
@@ -298,7 +309,7 @@ def judge(server, row, said, counted):
     were kept: wrk says nothing of those it had to open again."""
     what = f"{server.name}, {row.name}, {row.depth} at once: wrk says {said}, it says {counted}"
     passed = said["requests"] - said["refused"]
-    good = passed <= 1 + SECONDS // 60 if row.setting.denies else said["refused"] == 0
+    good = passed <= 1 + row.seconds // 60 if row.setting.denies else said["refused"] == 0
     connections, *requests = counted
     same = all(wrks <= mine <= wrks + CONNECTIONS * row.depth
                for mine, wrks in zip(requests, server.same_of(said)))
@@ -307,11 +318,23 @@ def judge(server, row, said, counted):
         raise Unfit(what)
 
 
-def measure(server, row):
-    before, cpu_s = server.counts(), server.cpu_s()
+def since(then, now):
+    return [after - before for before, after in zip(then, now)]
+
+
+def observe(server, row):
+    """What wrk says after one round, and how much processor time each of the server's
+    processes took meanwhile."""
+    counts, each_s = server.counts(), server.cpu_each_s()
     said = load(server, row)
-    cpu_s = server.cpu_s() - cpu_s
-    judge(server, row, said, [now - then for now, then in zip(server.counts(), before)])
+    each_s = since(each_s, server.cpu_each_s())
+    judge(server, row, said, since(counts, server.counts()))
+    return said, each_s
+
+
+def measure(server, row):
+    said, each_s = observe(server, row)
+    cpu_s = sum(each_s)
     return Sample(said["requests"] / cpu_s, said["requests"] / said["seconds"],
                   cpu_s / said["seconds"], said["p50"], said["p99"])
 
@@ -335,26 +358,32 @@ def bare_of(stack, program, pairs):
     return bare
 
 
-def take_turns(pairs, bare, rounds, progress):
-    """{row: [{name of a server: its sample}]}; the first round warms up and is dropped. nginx
-    knows one call only, so rows of the same setting and depth stand beside the same second of
-    it."""
+def take_turns(rows, rounds, progress, measure_row):
+    """{row: its samples}; the first round warms up and is dropped. `measure_row` also gets what
+    it has kept of this round."""
     samples = defaultdict(list)
     for turn in range(rounds + 1):
-        beside = {}
-        for number, row in enumerate(ROWS):
-            progress(turn * len(ROWS) + number, (rounds + 1) * len(ROWS))
-            sluice, nginx = pairs[row.setting]
-            sample, same = {sluice.name: measure(sluice, row)}, (row.setting, row.depth)
-            if same not in beside:
-                beside[same] = measure(nginx, row)
-            sample[nginx.name] = beside[same]
-            if row.bare:
-                sample[bare.name] = measure(bare, row)
+        kept = {}
+        for number, row in enumerate(rows):
+            progress(turn * len(rows) + number, (rounds + 1) * len(rows))
+            sample = measure_row(row, kept)
             if turn > 0:
                 samples[row].append(sample)
     progress(1, 1)
     return samples
+
+
+def measure_row(pairs, bare, row, kept):
+    """{name of a server: its sample}. nginx knows one call only, so rows of the same setting and
+    depth stand beside the same second of it."""
+    sluice, nginx = pairs[row.setting]
+    sample, same = {sluice.name: measure(sluice, row)}, (row.setting, row.depth)
+    if same not in kept:
+        kept[same] = measure(nginx, row)
+    sample[nginx.name] = kept[same]
+    if row.bare:
+        sample[bare.name] = measure(bare, row)
+    return sample
 
 
 # ---- printing --------------------------------------------------------------
@@ -376,11 +405,11 @@ def how_of(depth):
     return "one per read" if depth == 1 else f"{depth} pipelined"
 
 
-def judged(row, ratio, verdict):
+def judged(row, ratio, verdict, beside="http, beside nginx limit_req"):
     """The target of Sluice beside nginx, and whether it held."""
     if not row.at_least:
         return "", ""
-    what = f"http: {row.name}, {how_of(row.depth)}, beside nginx limit_req"
+    what = f"{beside}: {row.name}, {how_of(row.depth)}"
     return f">= {row.at_least:g}", verdict(ratio >= row.at_least, what)
 
 
@@ -428,16 +457,27 @@ def version_of(command, pattern):
     return re.search(pattern, done.stdout + done.stderr)[1]
 
 
-def print_conditions(rounds):
-    nginx = version_of(["nginx", "-v"], r"nginx/(\S+)")
-    wrk = version_of(["wrk", "-v"], r"wrk (?:debian/)?([\d.]+)")
+def nginx_version():
+    return version_of(["nginx", "-v"], r"nginx/(\S+)")
+
+
+def load_version():
+    return version_of(["wrk", "-v"], r"wrk (?:debian/)?([\d.]+)")
+
+
+def places(what="server"):
+    """Who runs on which core, with one worker."""
     ours, others = cores(1)
-    apart = f"server on core {ours[0]}, load on {', '.join(map(str, others))}"
-    shared = "" if len(others) > 1 else "; with 2 workers all share both"
     if ours == others:
-        apart, shared = "server and load share one core", ""
-    print(f"nginx {nginx}, wrk {wrk}; {CONNECTIONS} connections kept alive; {apart}{shared};\n"
-          f"{rounds} rounds of {SECONDS} s in turn after one to warm up\n")
+        return f"{what} and load share one core"
+    return f"{what} on core {ours[0]}, load on {', '.join(map(str, others))}"
+
+
+def print_conditions(rounds):
+    ours, others = cores(1)
+    shared = "; with 2 workers all share both" if len(others) == 1 and ours != others else ""
+    print(f"nginx {nginx_version()}, wrk {load_version()}; {CONNECTIONS} connections kept alive; "
+          f"{places()}{shared};\n{rounds} rounds of {SECONDS} s in turn after one to warm up\n")
 
 
 def run(program, rounds, verdict, progress):
@@ -451,7 +491,7 @@ def run(program, rounds, verdict, progress):
         with contextlib.ExitStack() as stack:
             pairs = pairs_of(stack, program, folder)
             bare = bare_of(stack, Path(program).with_name("bench-http-bare"), pairs)
-            samples = take_turns(pairs, bare, rounds, progress)
+            samples = take_turns(ROWS, rounds, progress, partial(measure_row, pairs, bare))
     print_conditions(rounds)
     for depth in (1, DEPTH):
         print_rows(depth, samples, verdict)

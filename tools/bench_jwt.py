@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections import defaultdict, namedtuple
+from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -210,19 +210,6 @@ class Fields:
         return sample
 
 
-def take_turns(server, rows, rounds, progress):
-    """{row: its samples}, of {row: Fields}; the first round warms up and is dropped."""
-    samples = defaultdict(list)
-    for turn in range(rounds + 1):
-        for number, (row, fields) in enumerate(rows.items()):
-            progress(turn * len(rows) + number, (rounds + 1) * len(rows))
-            sample = fields.measure(server, row)
-            if turn > 0:
-                samples[row].append(sample)
-    progress(1, 1)
-    return samples
-
-
 def over_http(bench, folder, tokens, rounds):
     prove_new(Path(bench.build, "bench-token"), folder)
     with Sluice(Path(bench.build, "sluice"), folder) as server:
@@ -231,7 +218,8 @@ def over_http(bench, folder, tokens, rounds):
         fields = {name: Fields(Path(folder, f"fields-{number}"), lines[name])
                   for number, name in enumerate(lines)}
         rows = {of.row(name, depth): of for depth in (1, DEPTH) for name, of in fields.items()}
-        samples = take_turns(server, rows, rounds, bench.progress)
+        samples = bench_http.take_turns(rows, rounds, bench.progress,
+                                        lambda row, _: rows[row].measure(server, row))
     print(f"Over HTTP: Sluice alone, one worker; {CONNECTIONS} connections kept alive; {USERS} "
           f"users; {MANY:,} tokens\nin turn where they are not cached, {USERS} where they are; "
           f"medians of {rounds} rounds\nof {SECONDS} s after one to warm up, and of the ratios within a round\n")

@@ -1,4 +1,4 @@
--- The twin of bucket.c: a debt that time pays. What both buckets share.
+-- The twin of bucket.c: a debt that time pays. What both buckets share, below their own files.
 --
 --   algorithm    token_bucket
 --   debt_ns      300000000           as of
@@ -7,10 +7,12 @@
 --   tokens       147                 for people: whole tokens left (leaky: `level`, queued)
 --
 -- A span is at most 90 days, so that every debt stays below 2^53 ns.
+--
+--   a, b, c   as stored: debt, as of, token time     y   the debt now
 
+---- converted ----
 -- The debt in tokens of this limit's size, whether a denial is to save that, and whether the two
--- times are one to bucket.c, which remembers them in 22 bits. For rates that have changed: what it
--- needs is not made for anybody else.
+-- times are one to bucket.c, which remembers them in 22 bits. Made where a rate has changed.
 local function converted(debt, written, token)
   -- A token time in 22 bits: its value, and whether it is exact.
   local function short(time)
@@ -64,100 +66,64 @@ local function converted(debt, written, token)
   return from > 0 and mul_div_ceil(debt, token, from) or 9007199254740992, exact, false
 end
 
--- The debt now under this limit, and whether that is not what is stored.
-local function debt_at(p, debt, last, written)
-  local token = tonumber(ARGV[p + 4])
-  local repair = false
-  debt = debt - (now - last) * 1000
-  if debt <= 0 then
-    return 0, false
+---- read ----
+local stored = pcall('HMGET', key, 'algorithm', 'debt_ns', 'last_refill', 'token_ns')
+if stored[1] == kind then
+  a, b, c = tonumber(stored[2]), tonumber(stored[3]), tonumber(stored[4])
+  how = 'add'
+elseif stored.err or stored[1] then
+  --@foreign
+end
+y = a - (now - b) * 1000
+if y <= 0 then
+  y = 0
+elseif y > 7776000000000000 then
+  y, repair = capacity * span, true -- more than any bucket owes, whatever its rate
+else
+  if c ~= span then
+    --@converted
+    y, repair = converted(y, c, span)
   end
-  local span = tonumber(ARGV[p + 3]) * token
-  if debt > 7776000000000000 then
-    return span, true
+  if y > capacity * span then
+    y, repair = capacity * span, true
   end
-  if written ~= token then
-    debt, repair = converted(debt, written, token)
-  end
-  if debt > span then
-    return span, true
-  end
-  return debt, repair
 end
 
-local function bucket_read(key, p)
-  local stored = redis.pcall('HMGET', key, 'algorithm', 'debt_ns', 'last_refill', 'token_ns')
-  if stored.err then
-    return 0, 0, 0, foreign(stored.err)
+---- decide ----
+ok = cost <= capacity and y <= (capacity - cost) * span
+
+---- charge ----
+local shown, units
+y = y + amount * span
+--@shown
+fresh = now + y / 1000
+if how == 'add' and c == span then
+  call('HSET', key, 'debt_ns', y, 'last_refill', now, shown, units)
+  -- A lifetime is to the second: it need not move with every charge.
+  local before = b + a / 1000
+  if fresh - fresh % 1000000 == before - before % 1000000 then
+    fresh = nil
   end
-  if stored[1] == ARGV[p + 1] then
-    return tonumber(stored[2]), tonumber(stored[3]), tonumber(stored[4]), false
-  end
-  return 0, 0, 0, stored[1]
+else
+  call('HSET', key, 'algorithm', kind, 'debt_ns', y, 'last_refill', now, 'token_ns', span, shown,
+       units)
 end
 
-local function bucket_write(key, p, shown, debt)
-  local token = tonumber(ARGV[p + 4])
-  local units
-  if shown == 'tokens' then
-    local room = tonumber(ARGV[p + 3]) * token - debt
-    units = (room - room % token) / token
-  else
-    units = (debt + (token - debt % token) % token) / token
-  end
-  redis.call('HSET', key, 'algorithm', ARGV[p + 1], 'debt_ns', debt, 'last_refill', now,
-             'token_ns', ARGV[p + 4], shown, units)
-  live(key, now + debt / 1000)
+---- refund ----
+--@converted
+local _, _, same = converted(0, c, span)
+local paid = math.max(now - charged_at, 0) * 1000
+local back = math.min(math.min(amount, capacity) * span - paid, y)
+if same and back > 0 then
+  call('HSET', key, 'debt_ns', a - back)
 end
 
-local function bucket(shown)
-  return {
-    open = function(key, p)
-      local owed, last, written, other = bucket_read(key, p)
-      local debt, repair = debt_at(p, owed, last, written)
-      local capacity = tonumber(ARGV[p + 3])
-      local allowed = cost <= capacity and
-                      debt <= (capacity - cost) * tonumber(ARGV[p + 4])
-      return owed, last, written, allowed, repair, now, debt, other and 'anew' or 'set', 0,
-             shown == 'level' and math.ceil(debt / 1000) or 0
-    end,
-
-    charge = function(key, p, amount, _, debt, how)
-      if how == 'anew' then
-        redis.call('DEL', key)
-      end
-      bucket_write(key, p, shown, debt + amount * tonumber(ARGV[p + 4]))
-    end,
-
-    ---- changing ----
-
-    refund = function(key, p, amount, charged_at)
-      local owed, last, written, other = bucket_read(key, p)
-      local debt = debt_at(p, owed, last, written)
-      local token, capacity = tonumber(ARGV[p + 4]), tonumber(ARGV[p + 3])
-      local _, _, same = converted(0, written, token)
-      local back = math.min(math.min(amount, capacity) * token -
-                            math.max(now - charged_at, 0) * 1000, debt)
-      if other or not same or back <= 0 then
-        return
-      end
-      redis.call('HSET', key, 'debt_ns', owed - back)
-    end,
-
-    overcharge = function(key, p, amount)
-      local owed, last, written, other = bucket_read(key, p)
-      local token, capacity = tonumber(ARGV[p + 4]), tonumber(ARGV[p + 3])
-      local debt = debt_at(p, owed, last, written)
-      debt = math.min(debt + math.min(amount, capacity) * token, capacity * token)
-      if other then
-        redis.call('DEL', key)
-      end
-      local _, _, same = converted(0, written, token)
-      if same then
-        debt = math.max(debt, owed - (now - last) * 1000) -- no less than before
-      end
-      bucket_write(key, p, shown, debt)
-    end,
-    ---- changing ends ----
-  }
+---- overcharge ----
+--@converted
+local _, _, same = converted(0, c, span)
+amount = math.min(amount, capacity)
+y = math.min(y + amount * span, capacity * span) - amount * span
+if same then
+  y = math.max(y, a - (now - b) * 1000 - amount * span) -- no less than before
 end
+how = how == 'add' and 'set' or how

@@ -6,77 +6,47 @@
 --   count      17
 --
 -- Within a window only the count moves; the key's lifetime moves with the window.
+--
+--   a, b   as stored: start, count       x, y   as of now: start, count
 
--- The window that a decision now belongs to: start, count, repaired.
-local function fixed_window_at(p, start, count)
-  local length = tonumber(ARGV[p + 4])
-  if count > 0 and start + length > now then
-    if start - now <= length then
-      return start, count, false
-    end
-    return ARGV[p + 5] == '1' and now or now - now % length, tonumber(ARGV[p + 3]), true
+---- read ----
+local stored = pcall('HMGET', key, 'algorithm', 'window', 'count')
+if stored[1] == kind then
+  a, b = tonumber(stored[2]), tonumber(stored[3])
+elseif stored.err or stored[1] then
+  --@foreign
+end
+if b > 0 and a + span > now and a - now <= span then
+  x, y = a, b -- it began, or the clock stepped back
+  how = 'add'
+else
+  x = first and now or now - now % span
+  if b > 0 and a > now then
+    y, repair = capacity, true
   end
-  return ARGV[p + 5] == '1' and now or now - now % length, 0, false
 end
 
-local function fixed_window_read(key, p)
-  local stored = redis.pcall('HMGET', key, 'algorithm', 'window', 'count')
-  if stored.err then
-    return 0, 0, foreign(stored.err)
-  end
-  if stored[1] == ARGV[p + 1] then
-    return tonumber(stored[2]), tonumber(stored[3]), false
-  end
-  return 0, 0, stored[1]
+---- decide ----
+ok = cost == 0 or y + cost <= capacity
+
+---- charge ----
+if how == 'add' then
+  call('HINCRBY', key, 'count', amount)
+else
+  call('HSET', key, 'algorithm', kind, 'window', x, 'count', y + amount)
+  fresh = x + span
 end
 
-local function fixed_window_write(key, p, start, count)
-  redis.call('HSET', key, 'algorithm', ARGV[p + 1], 'window', start, 'count', count)
-  live(key, start + tonumber(ARGV[p + 4]))
+---- refund ----
+if not repair and y > 0 and charged_at >= x and charged_at < x + span then
+  call('HINCRBY', key, 'count', -math.min(amount, y))
 end
 
-twins.fixed_window = {
-  open = function(key, p)
-    local window, counted, other = fixed_window_read(key, p)
-    local start, count, repair = fixed_window_at(p, window, counted)
-    local how = other and 'anew' or (repair or start ~= window or counted == 0) and 'set' or 'add'
-    return window, counted, 0, cost == 0 or count + cost <= tonumber(ARGV[p + 3]), repair, start,
-           count, how
-  end,
-
-  charge = function(key, p, amount, start, count, how)
-    if how == 'add' then
-      redis.call('HINCRBY', key, 'count', amount)
-      return
-    end
-    if how == 'anew' then
-      redis.call('DEL', key)
-    end
-    fixed_window_write(key, p, start, count + amount)
-  end,
-
-  ---- changing ----
-
-  refund = function(key, p, amount, charged_at)
-    local window, counted, other = fixed_window_read(key, p)
-    local start, count, repair = fixed_window_at(p, window, counted)
-    if other or repair or count == 0 or charged_at < start or
-       charged_at >= start + tonumber(ARGV[p + 4]) then
-      return
-    end
-    redis.call('HINCRBY', key, 'count', -math.min(amount, count))
-  end,
-
-  overcharge = function(key, p, amount)
-    local window, counted, other = fixed_window_read(key, p)
-    local start, count, repair = fixed_window_at(p, window, counted)
-    if repair then
-      return
-    end
-    if other then
-      redis.call('DEL', key)
-    end
-    fixed_window_write(key, p, start, math.min(count + amount, 4294967295))
-  end,
-  ---- changing ends ----
-}
+---- overcharge ----
+if repair then
+  amount = nil
+elseif how == 'add' then
+  amount = math.min(amount, 4294967295 - y)
+else
+  amount = math.min(amount, 4294967295)
+end

@@ -8,6 +8,7 @@
 --   warned_until   0
 --   blocked_until  0
 
+---- function ----
 -- The window that counts, the time to judge as of, and a warning's end: 0, or still in force.
 local function guard_view(g, start, count, warned)
   local length, penalty = tonumber(ARGV[g + 1]), tonumber(ARGV[g + 2])
@@ -27,10 +28,11 @@ local function guard_view(g, start, count, warned)
 end
 
 local function guard_read(key, g)
-  local stored = redis.pcall('HMGET', key, 'guard', 'window', 'count', 'warned_until',
-                             'blocked_until')
+  local stored = pcall('HMGET', key, 'guard', 'window', 'count', 'warned_until', 'blocked_until')
   if stored.err then
-    return 0, 0, 0, 0, foreign(stored.err)
+    local how
+    --@foreign
+    return 0, 0, 0, 0, how
   end
   if stored[1] == ARGV[g] then
     return tonumber(stored[2]), tonumber(stored[3]), tonumber(stored[4]), tonumber(stored[5]),
@@ -82,13 +84,14 @@ end
 
 local function guard_save(key, g, write)
   if write == true then
-    redis.call('HINCRBY', key, 'count', 1)
+    call('HINCRBY', key, 'count', 1)
     return
   end
   if write[5] then
-    redis.call('DEL', key)
+    call('DEL', key)
   end
-  redis.call('HSET', key, 'guard', ARGV[g], 'window', write[1], 'count', write[2],
+  call('HSET', key, 'guard', ARGV[g], 'window', write[1], 'count', write[2],
              'warned_until', write[3], 'blocked_until', write[4])
-  live(key, math.max(write[1] + tonumber(ARGV[g + 1]), write[3], write[4]))
+  local fresh = math.max(write[1] + tonumber(ARGV[g + 1]), write[3], write[4])
+  call('PEXPIRE', key, math.max(math.ceil((fresh - now) / 1000) + 60000, least))
 end

@@ -1,2 +1,4 @@
--- The twin of token_bucket.c, on bucket.lua.
-twins.token_bucket = bucket('tokens')
+-- The twin of token_bucket.c, on bucket.lua: for people it shows whole tokens.
+
+---- shown ----
+shown, units = 'tokens', (capacity * span - y - (capacity * span - y) % span) / span

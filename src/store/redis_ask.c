@@ -9,10 +9,7 @@
 #include "base/number.h"
 #include "store/claim.h"
 
-enum {
-    HELD_MAX = 65536,         /* reservations in one Redis */
-    REPLAY_LIFE_MS = 3600000, /* a replay's keys are looked at afterwards */
-};
+enum { HELD_MAX = 65536 }; /* reservations in one Redis */
 
 /* ---- words ---- */
 
@@ -21,11 +18,19 @@ struct words {
     uint32_t count;
 };
 
+/* "$12\r\n…\r\n". Written by hand: a call is dozens of these, and printf is slow. */
 static void add_text(struct words *words, struct sluice_text text)
 {
-    char head[16];
-    int len = snprintf(head, sizeof head, "$%zu\r\n", text.len);
-    sl_buffer_add(words->out, (struct sluice_text){ head, (size_t)len });
+    char head[24];
+    char *at = head + sizeof head;
+    size_t rest = text.len;
+    *--at = '\n';
+    *--at = '\r';
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    *--at = '$';
+    sl_buffer_add(words->out, (struct sluice_text){ at, (size_t)(head + sizeof head - at) });
     sl_buffer_add(words->out, text);
     sl_buffer_add(words->out, SL_TEXT("\r\n"));
     words->count++;
@@ -33,28 +38,51 @@ static void add_text(struct words *words, struct sluice_text text)
 
 static void add_number(struct words *words, int64_t number)
 {
-    char text[24];
-    int len = snprintf(text, sizeof text, "%" PRId64, number);
-    add_text(words, (struct sluice_text){ text, (size_t)len });
+    char digits[24];
+    char *end = digits + sizeof digits, *at = end;
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    add_text(words, (struct sluice_text){ at, (size_t)(end - at) });
 }
 
-static void add_flag(struct words *words, bool flag)
+static void add_hex(struct words *words, uint64_t number)
 {
-    add_text(words, flag ? SL_TEXT("1") : SL_TEXT("0"));
+    static const char hex[] = "0123456789abcdef";
+    char digits[16];
+    for (size_t i = 16; i-- > 0; number >>= 4)
+        digits[i] = hex[number & 15];
+    add_text(words, (struct sluice_text){ digits, sizeof digits });
 }
 
-/* The first four of every script: see redis_frame.lua. */
+/* The first two of every script: see redis_frame.lua. */
 static void add_frame(struct words *words, int64_t now_us, struct sl_query *query)
 {
-    char nonce[17];
-    add_number(words, now_us);
+    if (now_us < 0)
+        add_text(words, SL_TEXT(""));
+    else
+        add_number(words, now_us);
     query->deadline_at = 0;
     if (now_us < 0)
         query->deadline_at = (uint32_t)(words->out->len - query->start + strlen("$16\r\n"));
-    add_text(words, SL_TEXT("0000000000000000"));
-    add_number(words, now_us < 0 ? 0 : REPLAY_LIFE_MS);
-    snprintf(nonce, sizeof nonce, "%016" PRIx64, sl_random64());
-    add_text(words, sl_text(nonce));
+    add_text(words, SL_TEXT("9999999999999999"));
+}
+
+/* A name that no other call gives, here or anywhere; who keeps no log needs none. */
+static void add_nonce(struct words *words, bool needs_one)
+{
+    static _Atomic uint64_t given;
+    if (!needs_one) {
+        add_text(words, SL_TEXT(""));
+        return;
+    }
+    uint64_t last = atomic_load(&given);
+    while (last == 0 && !atomic_compare_exchange_weak(&given, &last, sl_random64() | 1))
+        continue;
+    add_hex(words, atomic_fetch_add(&given, 2));
 }
 
 static bool end_words(struct words *words, struct sl_query *query)
@@ -69,16 +97,20 @@ static bool end_words(struct words *words, struct sl_query *query)
  * log's stands before each of its entries. */
 static void add_kind(struct words *words, const struct sl_claim *claim)
 {
-    char text[96];
+    char room[96];
+    struct sl_buffer text = { .at = room, .room = sizeof room, .most = sizeof room };
     const struct sl_limit *limit = &claim->limit;
-    if (claim->algo->is_bucket)
-        snprintf(text, sizeof text, "%s", claim->algo->name);
-    else if (claim->algo->keeps_ring)
-        snprintf(text, sizeof text, "%" PRId64 ":", limit->window_us);
-    else
-        snprintf(text, sizeof text, "%s/%" PRId64 "%s", claim->algo->name, limit->window_us,
-                 limit->first_request ? "/first_request" : "");
-    add_text(words, sl_text(text));
+    if (!claim->algo->keeps_ring)
+        sl_buffer_add(&text, sl_text(claim->algo->name));
+    if (!claim->algo->keeps_ring && !claim->algo->is_bucket)
+        sl_buffer_add(&text, SL_TEXT("/"));
+    if (!claim->algo->is_bucket)
+        sl_buffer_add_i64(&text, limit->window_us);
+    if (claim->algo->keeps_ring)
+        sl_buffer_add(&text, SL_TEXT(":"));
+    if (limit->first_request)
+        sl_buffer_add(&text, SL_TEXT("/first_request"));
+    add_text(words, (struct sluice_text){ text.at, text.len });
 }
 
 static int64_t span_of(const struct sl_claim *claim)
@@ -97,14 +129,16 @@ static void add_guard(struct words *words, const struct sl_guard *guard)
     add_number(words, guard->threshold);
 }
 
-static void add_claim(struct words *words, const struct sl_claim *claim)
+static void add_claim(struct words *words, const struct sl_claim *claim, bool is_one)
 {
-    add_text(words, sl_text(claim->algo->name));
+    static const char *const extras[] = { "", "s", "f", "sf" };
     add_kind(words, claim);
-    add_flag(words, claim->shadow);
     add_number(words, claim->limit.capacity);
     add_number(words, span_of(claim));
-    add_flag(words, claim->limit.first_request);
+    add_text(words, sl_text(extras[claim->shadow + 2 * claim->limit.first_request]));
+    if (is_one)
+        return; /* the script knows the rest */
+    add_text(words, sl_text(claim->algo->name));
     if (claim->guard)
         add_guard(words, claim->guard);
     else
@@ -157,20 +191,13 @@ static void add_held_keys(struct words *words, uint64_t id)
     add_text(words, SL_TEXT("rl:~reservations"));
 }
 
-static void add_id(struct words *words, uint64_t id)
-{
-    char text[17];
-    snprintf(text, sizeof text, "%016" PRIx64, id);
-    add_text(words, sl_text(text));
-}
-
 static void add_holding(struct words *words, const struct sl_bundle *bundle,
                         const struct sl_holding *holding)
 {
     add_text(words, SL_TEXT("hold"));
     add_number(words, holding->expiry_us);
     add_number(words, HELD_MAX);
-    add_id(words, holding->id);
+    add_hex(words, holding->id);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_buffer text = sl_buffer(1 << 16);
         if (bundle->claims[i].no_key)
@@ -186,9 +213,11 @@ bool sl_ask_decide(struct sl_scripts *scripts, const struct sl_bundle *bundle,
                    const struct sl_holding *holding, struct sl_buffer *bytes,
                    struct sl_query *query)
 {
+    static const char *const modes[] = { "", "p", "d", "pd" };
     uint32_t set;
     struct words words = { .out = bytes };
     size_t keys = survey(bundle, &set);
+    bool is_one = keys == 1 && !holding;
     query->start = bytes->len;
     add_number(&words, (int64_t)(keys + (holding ? 2 : 0)));
     add_keys(&words, bundle);
@@ -196,15 +225,20 @@ bool sl_ask_decide(struct sl_scripts *scripts, const struct sl_bundle *bundle,
         add_held_keys(&words, holding->id);
     add_frame(&words, bundle->now_us, query);
     add_number(&words, bundle->cost);
-    add_flag(&words, bundle->peek);
-    add_number(&words, bundle->max_delay_us);
-    add_flag(&words, lacks_identity(bundle));
+    add_text(&words, sl_text(modes[bundle->peek + 2 * lacks_identity(bundle)]));
+    if (bundle->max_delay_us < 0)
+        add_text(&words, SL_TEXT(""));
+    else
+        add_number(&words, bundle->max_delay_us);
+    add_nonce(&words, set & sl_script_bit(&sl_sliding_window_log));
     for (size_t i = 0; i < bundle->claim_count; i++)
         if (!bundle->claims[i].no_key)
-            add_claim(&words, &bundle->claims[i]);
+            add_claim(&words, &bundle->claims[i], is_one);
     if (holding)
         add_holding(&words, bundle, holding);
-    query->script = sl_script_get(scripts, holding ? SL_SCRIPT_RESERVE : SL_SCRIPT_DECIDE, set);
+    enum sl_script_kind kind = is_one ? SL_SCRIPT_ONE : holding ? SL_SCRIPT_RESERVE : SL_SCRIPT_ALL;
+    query->script = sl_script_get(scripts, kind, set);
+    query->is_packed = true;
     return end_words(&words, query);
 }
 
@@ -284,10 +318,10 @@ static void add_change(struct words *words, const struct sl_changing *change)
     const struct sl_claim *claim = change->claim;
     add_text(words, sl_text(claim->algo->name));
     add_kind(words, claim);
-    add_text(words, change->is_overcharge ? SL_TEXT("overcharge") : SL_TEXT("refund"));
     add_number(words, claim->limit.capacity);
     add_number(words, span_of(claim));
     add_number(words, most_of(claim));
+    add_text(words, change->is_overcharge ? SL_TEXT("overcharge") : SL_TEXT("refund"));
     add_number(words, change->charge.cost);
     add_number(words, change->charge.at_us);
 }
@@ -304,6 +338,7 @@ bool sl_ask_change(struct sl_scripts *scripts, const struct sl_changing *changes
         set |= sl_script_bit(changes[i].claim->algo);
     }
     add_frame(&words, -1, query);
+    add_nonce(&words, set & sl_script_bit(&sl_sliding_window_log));
     for (size_t i = 0; i < count; i++)
         add_change(&words, &changes[i]);
     query->script = sl_script_get(scripts, SL_SCRIPT_CHANGE, set);
@@ -318,7 +353,7 @@ bool sl_ask_take(struct sl_scripts *scripts, uint64_t id, bool is_due, struct sl
     add_number(&words, 2);
     add_held_keys(&words, id);
     add_frame(&words, -1, query);
-    add_id(&words, id);
+    add_hex(&words, id);
     add_text(&words, is_due ? SL_TEXT("due") : SL_TEXT("held"));
     query->script = sl_script_get(scripts, SL_SCRIPT_TAKE, 0);
     return end_words(&words, query);

@@ -1,13 +1,36 @@
 -- Changes that are no decisions: giving back, or charging what was used already.
 --
---   ARGV 5  claims, one after another:  algorithm, its name in the state, `refund` or
---           `overcharge`, capacity, window or token time, the most that a state can hold
---           (a fixed window: first_request), cost, charged at
+--   ARGV 3  a name that nobody else gives, for entries of a log
+--        4  claims, one after another: algorithm, its name in the state, capacity, window or
+--           token time, extra (the most that a state can hold; a fixed window: 1 is
+--           first_request), `refund` or `overcharge`, cost, charged at
 --   KEYS    of each claim
-local p = 5
+local nonce = ARGV[3]
+--@functions
 for k = 1, #KEYS do
-  local change = twins[ARGV[p]][ARGV[p + 2]]
-  change(KEYS[k], p, tonumber(ARGV[p + 6]), tonumber(ARGV[p + 7]))
-  p = p + 8
+  local p, key = 8 * k - 4, KEYS[k]
+  local name, kind, extra, what = ARGV[p], ARGV[p + 1], ARGV[p + 4], ARGV[p + 5]
+  local capacity, span = tonumber(ARGV[p + 2]), tonumber(ARGV[p + 3])
+  local amount, charged_at, fresh = tonumber(ARGV[p + 6]), tonumber(ARGV[p + 7]), nil
+  local a, b, c, x, y, z = 0, 0, 0, 0, 0, 0
+  local repair, how, first = false, 'set', extra == '1'
+  --@read
+  if what == 'refund' then
+    if how ~= 'anew' then
+      --@refund
+    end
+  else
+    --@overcharge
+    if amount then
+      if how == 'anew' then
+        call('DEL', key)
+      end
+      --@charge
+    end
+  end
+  if fresh then
+    local life = (fresh - fresh % 1000000 + 1000000 - now) / 1000 + 60000
+    call('PEXPIRE', key, math.max(math.ceil(life), least))
+  end
 end
 return { now, 1 }

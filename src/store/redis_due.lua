@@ -1,2 +1,2 @@
 -- The numbers of reservations whose end has come, some of them.  KEYS  the queue
-return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 32)
+return call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 32)

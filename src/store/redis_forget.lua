@@ -1,3 +1,3 @@
 -- A claim's state and its guard's, gone.  KEYS  both
-redis.call('DEL', unpack(KEYS))
+call('DEL', unpack(KEYS))
 return { now, 1 }

@@ -4,23 +4,25 @@
 --   KEYS        last: the reservation, and the queue of all by their end
 if allowed and counts then
   local held, queue = KEYS[k], KEYS[k + 1]
-  if redis.call('ZCARD', queue) >= tonumber(ARGV[p + 2]) then
+  if call('ZCARD', queue) >= tonumber(ARGV[p + 2]) then
     return { now, -2 }
   end
   local ends = now + tonumber(ARGV[p + 1])
-  local fields = { 'cost', ARGV[5], 'expires', ends }
-  for i = 1, n do
-    if oks[i] then
-      fields[#fields + 1] = 'claim' .. i
-      fields[#fields + 1] = ARGV[p + 3 + i]
-      fields[#fields + 1] = 'charged' .. i
-      fields[#fields + 1] = math.max(now, starts[i])
+  local life = math.ceil((ends - now) / 1000) + 60000
+  local fields = { 'cost', ARGV[3], 'expires', ends }
+  for i = 1, s, 11 do
+    if kept[i + 2] then
+      local number = (i + 10) / 11
+      fields[#fields + 1] = 'claim' .. number
+      fields[#fields + 1] = ARGV[p + 3 + number]
+      fields[#fields + 1] = 'charged' .. number
+      fields[#fields + 1] = math.max(now, kept[i + 5])
     end
   end
-  redis.call('HSET', held, unpack(fields))
-  live(held, ends)
-  redis.call('ZADD', queue, ends, ARGV[p + 3])
-  if redis.call('PTTL', queue) < (ends - now) / 1000 + 60000 then
-    live(queue, ends)
+  call('HSET', held, unpack(fields))
+  call('PEXPIRE', held, life)
+  call('ZADD', queue, ends, ARGV[p + 3])
+  if call('PTTL', queue) < life then
+    call('PEXPIRE', queue, life)
   end
 end

@@ -145,10 +145,9 @@ static void add_count(struct sl_buffer *out, size_t words)
 /* In Redis' time. */
 static void fill_deadline(const struct sl_link *link, char *digits, int64_t due_us)
 {
-    char text[SL_DEADLINE_DIGITS + 8];
-    int64_t deadline_us = link->knows_time ? due_us + link->ahead_low_us : 0;
-    snprintf(text, sizeof text, "%0*" PRId64, SL_DEADLINE_DIGITS, sl_max_i64(deadline_us, 0));
-    memcpy(digits, text, SL_DEADLINE_DIGITS);
+    int64_t rest_us = sl_max_i64(due_us + link->ahead_low_us, 0);
+    for (size_t i = SL_DEADLINE_DIGITS; i-- > 0; rest_us /= 10)
+        digits[i] = (char)('0' + rest_us % 10);
 }
 
 void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now_us)
@@ -159,7 +158,7 @@ void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now
     sl_buffer_add(out, SL_TEXT("$7\r\nEVALSHA\r\n"));
     add_bulk(out, (struct sluice_text){ query->script->sha1_hex, 40 });
     sl_buffer_add(out, (struct sluice_text){ query->bytes->at + query->start, query->len });
-    if (query->deadline_at && !out->failed)
+    if (query->deadline_at && link->knows_time && !out->failed)
         fill_deadline(link, out->at + out->len - query->len + query->deadline_at, query->due_us);
     push(link, SL_EXPECT_CALL, query);
     sl_link_wake_by(link, query->due_us);

@@ -72,6 +72,7 @@ struct sl_query {
     size_t start, len;             /* there, */
     uint32_t words;                /* so many, */
     uint32_t deadline_at;          /* and in them SL_DEADLINE_DIGITS digits to fill in; 0: none */
+    bool is_packed; /* its reply is a text of 64-bit numbers, the lowest byte first */
 
     /* The link's own: */
     int64_t due_us, sent_us;

@@ -120,13 +120,15 @@ static bool take_error(struct sl_link *link, struct sl_query *query, const struc
     return take_cure(link, meaning, reply);
 }
 
-static bool take_answer(struct sl_link *link, struct sl_query *query, const struct sl_reply *reply,
+static bool take_answer(struct sl_link *link, struct sl_query *query, struct sl_reply *reply,
                         int64_t now_us)
 {
     if (reply->is_error)
         return take_error(link, query, reply, now_us);
     if (!query)
         return true;
+    if (query->is_packed)
+        sl_reply_unpack(reply);
     if (reply->value_count > 0)
         learn_time(link, reply->values[0], query->sent_us, now_us);
     bool was_late = reply->value_count == 2 && reply->values[1] == -1;
@@ -143,7 +145,7 @@ static bool take_answer(struct sl_link *link, struct sl_query *query, const stru
 }
 
 /* The next in the row. False: the connection is gone. */
-static bool take_reply(struct sl_link *link, const struct sl_reply *reply, int64_t now_us)
+static bool take_reply(struct sl_link *link, struct sl_reply *reply, int64_t now_us)
 {
     if (link->row_len == 0) {
         sl_link_lose(link, "it answers what nobody asked");
@@ -169,7 +171,7 @@ static bool take_reply(struct sl_link *link, const struct sl_reply *reply, int64
 bool sl_link_take_replies(struct sl_link *link)
 {
     int64_t now_us = sl_link_now_us();
-    const struct sl_reply *reply;
+    struct sl_reply *reply;
     link->heard_us = now_us;
     for (;;) {
         switch (sl_reader_next(link->reader, &reply)) {

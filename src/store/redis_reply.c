@@ -87,6 +87,22 @@ struct sluice_text sl_reply_text(const struct sl_reply *reply, size_t number)
     return (struct sluice_text){ span.len ? reply->bytes.at + span.at : "", span.len };
 }
 
+void sl_reply_unpack(struct sl_reply *reply)
+{
+    struct sluice_text text = sl_reply_text(reply, 0);
+    if (reply->is_error || reply->text_count != 1 || reply->value_count || text.len % 8)
+        return;
+    for (size_t i = 0; i < text.len; i += 8) {
+        uint64_t value = 0;
+        for (size_t k = 8; k-- > 0;)
+            value = value << 8 | (unsigned char)text.at[i + k];
+        if (!grow((void **)&reply->values, reply->value_count, &reply->value_room,
+                  sizeof *reply->values))
+            break; /* then there are too few, and that is seen */
+        reply->values[reply->value_count++] = (int64_t)value;
+    }
+}
+
 struct sl_reader *sl_reader_new(void)
 {
     struct sl_reader *reader = calloc(1, sizeof *reader);
@@ -118,7 +134,7 @@ bool sl_reader_feed(struct sl_reader *reader, const char *at, size_t len)
     return redisReaderFeed(reader->hiredis, at, len) == REDIS_OK;
 }
 
-enum sl_read sl_reader_next(struct sl_reader *reader, const struct sl_reply **out)
+enum sl_read sl_reader_next(struct sl_reader *reader, struct sl_reply **out)
 {
     struct sl_reply *reply = &reader->reply;
     void *whole = NULL;

@@ -22,6 +22,10 @@ struct sl_reply {
 /* "": there are not so many. Good until the next reply. */
 struct sluice_text sl_reply_text(const struct sl_reply *reply, size_t number);
 
+/* Turns a text of 64-bit numbers, the lowest byte first, into `values`: a script packs its reply
+ * faster than it lists it. One that is no such text is left as it is. */
+void sl_reply_unpack(struct sl_reply *reply);
+
 struct sl_reader;
 
 struct sl_reader *sl_reader_new(void); /* NULL: no memory */
@@ -34,6 +38,6 @@ bool sl_reader_feed(struct sl_reader *reader, const char *at, size_t len);
 
 /* The next whole reply, good until the next call. SL_READ_WRONG: this is not Redis' protocol,
  * or more than we ever ask for. */
-enum sl_read sl_reader_next(struct sl_reader *reader, const struct sl_reply **out);
+enum sl_read sl_reader_next(struct sl_reader *reader, struct sl_reply **out);
 
 #endif

@@ -1,6 +1,7 @@
 #include "store/redis_scripts.h"
 
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/asset.h"
@@ -12,10 +13,10 @@
     SL_ASSET(part_##name, "src/store/redis_" #name ".lua")
 
 PART(frame)
-PART(ask)
-PART(decide)
+PART(foreign)
+PART(one)
+PART(all)
 PART(hold)
-PART(charge)
 PART(change)
 PART(take)
 PART(due)
@@ -52,61 +53,128 @@ uint32_t sl_script_bit(const struct sl_algo *algo)
     return bit;
 }
 
-/* Refunds and the like are of no use to a decision, which would make their functions for
- * nothing: they stand between two marks. */
-static void add_twin(struct sl_buffer *out, struct sluice_text twin, bool changes)
+/* ---- sections ---- */
+
+/* The text between the mark `---- NAME ----` and the next one; "": there is none. */
+static struct sluice_text section_of(struct sluice_text file, struct sluice_text name)
 {
-    static const char from[] = "---- changing ----", to[] = "---- changing ends ----";
-    const char *cut = changes ? NULL : memmem(twin.at, twin.len, from, sizeof from - 1);
-    const char *end = cut ? memmem(twin.at, twin.len, to, sizeof to - 1) : NULL;
-    if (!end) {
-        sl_buffer_add(out, twin);
-        return;
-    }
-    sl_buffer_add(out, (struct sluice_text){ twin.at, (size_t)(cut - twin.at) });
-    sl_buffer_add(out, (struct sluice_text){ end, (size_t)(twin.at + twin.len - end) });
+    char mark[48];
+    int len = snprintf(mark, sizeof mark, "---- %.*s ----\n", (int)name.len, name.at);
+    const char *start = memmem(file.at, file.len, mark, (size_t)len);
+    if (!start)
+        return SL_TEXT("");
+    start += len;
+    size_t rest = (size_t)(file.at + file.len - start);
+    const char *next = memmem(start, rest, "\n---- ", 6);
+    return (struct sluice_text){ start, next ? (size_t)(next + 1 - start) : rest };
 }
 
-static void add_twins(struct sl_buffer *out, uint32_t set, bool changes)
+/* What the marks of a frame, `--@NAME` on a line of their own, are filled in for. */
+struct frame {
+    enum sl_script_kind kind;
+    uint32_t set;
+};
+
+static void add_filled(struct sl_buffer *out, const struct frame *frame, struct sluice_text text,
+                       size_t algo);
+
+static bool has_algo(const struct frame *frame, size_t algo)
 {
-    bool buckets = false;
-    for (size_t i = 0; sl_algos[i]; i++)
-        buckets |= set >> i & 1 && sl_algos[i]->is_bucket;
-    if (set & SL_SCRIPT_GUARD)
-        sl_buffer_add(out, twin_guard());
-    if (buckets)
-        add_twin(out, twin_bucket(), changes);
-    for (size_t i = 0; sl_algos[i]; i++)
-        if (set >> i & 1)
-            add_twin(out, twins[i](), changes);
+    return frame->set >> algo & 1;
+}
+
+/* What an algorithm has of this name: its own, behind what both buckets share. */
+static void add_section(struct sl_buffer *out, const struct frame *frame, struct sluice_text name,
+                        size_t algo)
+{
+    if (sl_algos[algo]->is_bucket)
+        add_filled(out, frame, section_of(twin_bucket(), name), algo);
+    add_filled(out, frame, section_of(twins[algo](), name), algo);
+}
+
+/* Where one of several is meant, its name decides. */
+static void add_choice(struct sl_buffer *out, const struct frame *frame, struct sluice_text name)
+{
+    bool is_one = __builtin_popcount(frame->set & (SL_SCRIPT_GUARD - 1)) == 1;
+    bool is_first = true;
+    for (size_t i = 0; sl_algos[i]; i++) {
+        if (!has_algo(frame, i))
+            continue;
+        if (!is_one) {
+            sl_buffer_add(out, is_first ? SL_TEXT("if name == '") : SL_TEXT("elseif name == '"));
+            sl_buffer_add(out, sl_text(sl_algos[i]->name));
+            sl_buffer_add(out, SL_TEXT("' then\n"));
+        }
+        add_section(out, frame, name, i);
+        is_first = false;
+    }
+    if (!is_one)
+        sl_buffer_add(out, SL_TEXT("end\n"));
+}
+
+static void fill(struct sl_buffer *out, const struct frame *frame, struct sluice_text name,
+                 size_t algo)
+{
+    bool has_guard = frame->set & SL_SCRIPT_GUARD;
+    if (sl_text_is(name, "functions"))
+        add_filled(out, frame,
+                   has_guard ? section_of(twin_guard(), SL_TEXT("function")) : SL_TEXT(""), algo);
+    else if (sl_text_is(name, "foreign"))
+        sl_buffer_add(out, part_foreign());
+    else if (sl_text_is(name, "converted"))
+        sl_buffer_add(out, section_of(twin_bucket(), name));
+    else if (sl_text_is(name, "hold"))
+        sl_buffer_add(out, frame->kind == SL_SCRIPT_RESERVE ? part_hold() : SL_TEXT(""));
+    else if (sl_text_is(name, "shown"))
+        sl_buffer_add(out, section_of(twins[algo](), name));
+    else
+        add_choice(out, frame, name);
+}
+
+/* A text with its marks filled in; `algo` is whose it is, if it is one's. */
+static void add_filled(struct sl_buffer *out, const struct frame *frame, struct sluice_text text,
+                       size_t algo)
+{
+    while (text.len) {
+        const char *mark = memmem(text.at, text.len, "--@", 3);
+        size_t plain = mark ? (size_t)(mark - text.at) : text.len;
+        sl_buffer_add(out, (struct sluice_text){ text.at, plain });
+        text.at += plain;
+        text.len -= plain;
+        if (!mark)
+            return;
+        const char *end = memchr(text.at, '\n', text.len);
+        SL_CHECK(end);
+        fill(out, frame, (struct sluice_text){ mark + 3, (size_t)(end - mark) - 3 }, algo);
+        text.len -= (size_t)(end + 1 - text.at);
+        text.at = end + 1;
+    }
+}
+
+static struct sluice_text body_of(enum sl_script_kind kind)
+{
+    switch (kind) {
+    case SL_SCRIPT_ONE:
+        return part_one();
+    case SL_SCRIPT_ALL:
+    case SL_SCRIPT_RESERVE:
+        return part_all();
+    case SL_SCRIPT_CHANGE:
+        return part_change();
+    case SL_SCRIPT_TAKE:
+        return part_take();
+    case SL_SCRIPT_DUE:
+        return part_due();
+    default:
+        return part_forget();
+    }
 }
 
 static void compose(struct sl_buffer *out, enum sl_script_kind kind, uint32_t set)
 {
+    struct frame frame = { kind, set };
     sl_buffer_add(out, part_frame());
-    switch (kind) {
-    case SL_SCRIPT_DECIDE:
-    case SL_SCRIPT_RESERVE:
-        sl_buffer_add(out, part_ask());
-        add_twins(out, set, false);
-        sl_buffer_add(out, part_decide());
-        if (kind == SL_SCRIPT_RESERVE)
-            sl_buffer_add(out, part_hold());
-        sl_buffer_add(out, part_charge());
-        break;
-    case SL_SCRIPT_CHANGE:
-        add_twins(out, set, true);
-        sl_buffer_add(out, part_change());
-        break;
-    case SL_SCRIPT_TAKE:
-        sl_buffer_add(out, part_take());
-        break;
-    case SL_SCRIPT_DUE:
-        sl_buffer_add(out, part_due());
-        break;
-    default:
-        sl_buffer_add(out, part_forget());
-    }
+    add_filled(out, &frame, body_of(kind), 0);
 }
 
 static bool print_sha1(struct sluice_text text, char out[41])

@@ -1,7 +1,10 @@
 /* The scripts that Redis runs, put together out of src/algo/X.lua and src/store/redis_X.lua.
  *
- * A script is compiled once but its functions are made at every call, so each has only what
- * its call needs: there is one for every set of algorithms that a request meets. */
+ * A script is compiled once, but whatever functions and tables it has are made at every call, and
+ * that is half of what a call costs. So there are no functions: a twin is a file of sections
+ * (`---- read ----`), plain Lua on variables that the frame has, which are put where the frame
+ * says so (`--@read`). There is a script for every set of algorithms that a request meets, and one
+ * for each algorithm alone, without a loop. */
 #ifndef SL_STORE_REDIS_SCRIPTS_H
 #define SL_STORE_REDIS_SCRIPTS_H
 
@@ -11,8 +14,9 @@
 #include "base/text.h"
 
 enum sl_script_kind {
-    SL_SCRIPT_DECIDE,
-    SL_SCRIPT_RESERVE, /* decide, and hold what was charged */
+    SL_SCRIPT_ONE,     /* decides one claim without a guard, */
+    SL_SCRIPT_ALL,     /* or any number */
+    SL_SCRIPT_RESERVE, /* the same, and holds what was charged */
     SL_SCRIPT_CHANGE,
     SL_SCRIPT_TAKE,
     SL_SCRIPT_DUE,

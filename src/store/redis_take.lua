@@ -1,17 +1,17 @@
 -- Takes a reservation away, once, whoever else tries: its fields, or nothing.
 --
---   ARGV 5  its number     6  `due`: only if its end has come; `held`: only if it has not
+--   ARGV 3  its number     4  `due`: only if its end has come; `held`: only if it has not
 --   KEYS    the reservation, the queue
-local fields = redis.call('HGETALL', KEYS[1])
+local fields = call('HGETALL', KEYS[1])
 local ends = 0
 for i = 1, #fields, 2 do
   if fields[i] == 'expires' then
     ends = tonumber(fields[i + 1])
   end
 end
-if (ARGV[6] == 'due') ~= (ends <= now) then
+if (ARGV[4] == 'due') ~= (ends <= now) then
   return {}
 end
-redis.call('DEL', KEYS[1])
-redis.call('ZREM', KEYS[2], ARGV[5])
+call('DEL', KEYS[1])
+call('ZREM', KEYS[2], ARGV[3])
 return fields

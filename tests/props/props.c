@@ -174,7 +174,7 @@ static struct sl_store *open_table(void)
 static const struct kind {
     const char *name;
     struct sl_store *(*open)(void);
-} kinds[] = { { "heap", sl_heap_open }, { "table", open_table } };
+} kinds[] = { { "heap", sl_heap_open }, { "table", open_table }, { "redis", open_redis } };
 
 static const struct kind *kind = kinds;
 
@@ -186,7 +186,7 @@ static bool choose_kind(const char *name)
         kind = &kinds[i];
         return true;
     }
-    fprintf(stderr, "--store heap or table, not `%s`\n", name);
+    fprintf(stderr, "--store heap, table or redis, not `%s`\n", name);
     return false;
 }
 

@@ -60,6 +60,9 @@ void scenario_print(const struct scenario *scenario);
 /* W; 2W for the counter; C·T for buckets. At least 1. */
 int64_t limit_span_us(const struct sl_algo *algo, const struct sl_limit *limit);
 
+/* A Redis that this program starts, and stops when it ends; NULL: it said why. */
+struct sl_store *open_redis(void);
+
 void world_init(struct world *world, const struct scenario *scenario, struct sl_store *store);
 
 /* Plays one op and checks every property there is to check. NULL: all hold. */

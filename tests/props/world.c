@@ -1,3 +1,5 @@
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "props/scenario.h"
@@ -16,7 +18,12 @@ static struct sl_claim ask(const struct world *world, const struct scenario *sce
     for (size_t i = 0; i < scenario->limit_count; i++)
         if (scenario->algo->keeps_ring && scenario->limits[i].limit.capacity > ring_len)
             ring_len = (uint32_t)scenario->limits[i].limit.capacity;
-    struct sl_claim claim = { .algo = scenario->algo,
+    char text[64];
+    int len = snprintf(text, sizeof text, "rl:-:props:{%016" PRIx64 "%016" PRIx64 "}",
+                       world->key.low, world->key.high);
+    struct sl_claim_name name = { .key = { text, (size_t)len } };
+    struct sl_claim claim = { .name = &name,
+                              .algo = scenario->algo,
                               .limit = scenario->limits[op.limit].limit,
                               .ring_len = ring_len,
                               .key = world->key };

@@ -199,7 +199,7 @@ static inline void model_open(struct model *model)
 {
     memset(model, 0, sizeof *model);
     model->store.ops = &model_ops;
-    model->store.secret = 42;
+    model->store.secret = model->store.naming = 42;
     model->now_us = INT64_C(1000000000);
     model->wall_shift_us = INT64_C(7000000);
 }

@@ -1,0 +1,38 @@
+-- One request with one claim, and no guard: straight on, because most are.
+--
+--   ARGV 3  cost   4  `p`: a peek, `d`: denied whatever they say, `pd`: both; or nothing
+--        5  the longest delay, µs; nothing: any   6  a name that nobody else gives, for a log
+--        7  the claim: its name in the state, capacity, window or token time,
+--           `s`: shadow, `f`: first_request, `sf`: both
+--   reply   packed: now, allowed, what was stored: a, b, c
+local cost, mode, max_delay, nonce = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+local key, kind, capacity, span, extra =
+  KEYS[1], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
+local first = extra == 'f' or extra == 'sf'
+local a, b, c, x, y, z = 0, 0, 0, 0, 0, 0
+local ok, repair, how, amount, fresh = false, false, 'set', false, nil
+do
+  --@read
+end
+do
+  --@decide
+end
+local allowed = mode ~= 'd' and mode ~= 'pd' and (ok or extra == 's' or extra == 'sf')
+if mode ~= 'p' and mode ~= 'pd' then
+  if allowed and ok and cost > 0 then
+    amount = cost
+  elseif repair then
+    amount = 0
+  end
+end
+if amount then
+  if how == 'anew' then
+    call('DEL', key)
+  end
+  --@charge
+  if fresh then
+    local life = (fresh - fresh % 1000000 + 1000000 - now) / 1000 + 60000
+    call('PEXPIRE', key, math.max(math.ceil(life), least))
+  end
+end
+return struct.pack('<lllll', now, allowed and 1 or 0, a, b, c)
