@@ -9,8 +9,8 @@
  *
  * Every function may be called from any thread at any time, except that a
  * handle is closed once, when nobody uses it any more. Handles stay good across
- * fork(): parent and children go on counting together. No decision takes a
- * lock, and on a memory store none makes a system call.
+ * fork(): parent and children go on counting together. On a memory store no
+ * decision takes a lock or makes a system call.
  *
  * Functions return SLUICE_OK or a negative status. A denial is no error: it is
  * SLUICE_OK with `allowed` false. Wrong arguments are answered with
@@ -183,7 +183,12 @@ struct sluice_store;
  *       size=64M               chosen when the file is created (64M)
  *       log=16M                how much of it the sliding window log may use (1/20)
  *       sync=off|close|1s      when it is written to disk (off: when the kernel does)
- */
+ *   redis://[user:password@]host[:6379][/database]     shared by all who name it; rediss://
+ *                              with TLS, redis+unix://PATH
+ *
+ * On Redis a decision waits for at most the rules' store_deadline (20 ms without rules), one
+ * connection per call at a time; opening waits for the first of them for up to a second, and
+ * does not fail where Redis does not answer: that is then noted in *error. */
 int sluice_open(const char *url, struct sluice_store **out, struct sluice_error *error);
 void sluice_close(struct sluice_store *store);
 
