@@ -53,6 +53,7 @@ static const struct check {
     { .rule = sl_lint_huge_log, .about = "huge logs" },
     { .rule = sl_lint_log_room, .about = "logs without room" },
     { .rule = sl_lint_shared_bucket, .about = "buckets that tiers share" },
+    { .rule = sl_lint_local_share, .about = "shares of a limit that are 0" },
     { .rule = sl_lint_login_window, .about = "fixed windows on login paths" },
     { .rule = sl_lint_login_burst, .about = "burst allowances on login paths" },
     { .rule = sl_lint_quota_bucket, .about = "quotas in token buckets" },

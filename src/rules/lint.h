@@ -24,7 +24,7 @@ sl_lint_rule sl_lint_excepted, sl_lint_idle_except, sl_lint_when, sl_lint_unlimi
     sl_lint_attributes, sl_lint_adaptive;
 /* lint_numbers.c: what its numbers come to */
 sl_lint_rule sl_lint_zero_tier, sl_lint_rounding, sl_lint_guard, sl_lint_huge_log, sl_lint_log_room,
-    sl_lint_shared_bucket;
+    sl_lint_shared_bucket, sl_lint_local_share;
 /* advice.c: whether its algorithm suits it */
 sl_lint_rule sl_lint_login_window, sl_lint_login_burst, sl_lint_quota_bucket, sl_lint_quota_log,
     sl_lint_crowd_log;

@@ -239,3 +239,20 @@ void sl_lint_shared_bucket(struct sl_lint *lint, const struct sl_rule *rule)
         return;
     }
 }
+
+/* While the store fails. */
+void sl_lint_local_share(struct sl_lint *lint, const struct sl_rule *rule)
+{
+    const struct sl_settings *settings = &lint->rules->settings;
+    const struct sl_numbers *numbers = sl_lint_numbers(lint, rule);
+    struct sl_decimal share = settings->local_share;
+    if (rule->on_store_failure != SL_FAIL_LOCAL || settings->store.kind == SL_STORE_MEMORY ||
+        rule->shadow || !numbers || numbers->limit.capacity == 0)
+        return;
+    if (sl_mul_div_floor(numbers->limit.capacity, (int64_t)share.digits,
+                         (int64_t)sl_power_of_ten(share.places)) == 0)
+        sl_lint_warn(lint, rule,
+                     "`%s` lets nothing pass while the store fails: `local_share` of its limit, "
+                     "rounded down, is 0; write a larger share, or another `on_store_failure`",
+                     rule->name);
+}

@@ -21,7 +21,17 @@ struct sl_channel {
     struct sl_link_shared *shared;
     struct sl_link *link;
     int64_t tended_us;
+    uint64_t seed, calls;
 };
+
+/* As good as random, and without asking the kernel each time. The seed is a channel's own, and a
+ * process that was forked makes its own channels: no two give the same. */
+static uint64_t next_nonce(struct sl_channel *channel)
+{
+    channel->calls++;
+    return sl_hash64((struct sluice_text){ (const char *)&channel->calls, sizeof channel->calls },
+                     channel->seed);
+}
 
 struct sl_channel *sl_channel_new(struct sl_link_shared *shared, const struct sl_link_host *host)
 {
@@ -29,6 +39,7 @@ struct sl_channel *sl_channel_new(struct sl_link_shared *shared, const struct sl
     if (!channel)
         return NULL;
     channel->shared = shared;
+    channel->seed = sl_random64();
     channel->link = sl_link_new(shared, host);
     if (channel->link)
         return channel;
@@ -170,6 +181,7 @@ void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel)
         struct sl_parcel_query *own = &parcel->queries[asked];
         *own = (struct sl_parcel_query){ .parcel = parcel, .bundle = bundle };
         own->query.done = on_decided;
+        own->query.nonce = next_nonce(channel);
         asked += prepare(channel->shared, own);
     }
     parcel->waiting += asked;
@@ -277,7 +289,7 @@ void sl_channel_settle(struct sl_channel *channel, struct sl_settlement *settlem
     settlement->link = channel->link;
     settlement->shared = channel->shared;
     settlement->bytes = sl_buffer(ASKED_MAX_BYTES);
-    settlement->query = (struct sl_query){ .done = on_taken };
+    settlement->query = (struct sl_query){ .done = on_taken, .nonce = next_nonce(channel) };
     if (sl_ask_take(&channel->shared->scripts, settlement->id, settlement->is_due,
                     &settlement->bytes, &settlement->query))
         sl_link_ask(channel->link, &settlement->query);

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "store/claim.h"
+#include "store/table_log.h"
 
 enum { HELD_MAX = 65536 }; /* reservations in one Redis */
 
@@ -71,18 +72,13 @@ static void add_frame(struct words *words, int64_t now_us, struct sl_query *quer
     add_text(words, SL_TEXT("9999999999999999"));
 }
 
-/* A name that no other call gives, here or anywhere; who keeps no log needs none. */
-static void add_nonce(struct words *words, bool needs_one)
+/* Who keeps no log needs no name for its entries. */
+static void add_nonce(struct words *words, uint64_t nonce, bool needs_one)
 {
-    static _Atomic uint64_t given;
-    if (!needs_one) {
+    if (needs_one)
+        add_hex(words, nonce);
+    else
         add_text(words, SL_TEXT(""));
-        return;
-    }
-    uint64_t last = atomic_load(&given);
-    while (last == 0 && !atomic_compare_exchange_weak(&given, &last, sl_random64() | 1))
-        continue;
-    add_hex(words, atomic_fetch_add(&given, 2));
 }
 
 static bool end_words(struct words *words, struct sl_query *query)
@@ -230,7 +226,7 @@ bool sl_ask_decide(struct sl_scripts *scripts, const struct sl_bundle *bundle,
         add_text(&words, SL_TEXT(""));
     else
         add_number(&words, bundle->max_delay_us);
-    add_nonce(&words, set & sl_script_bit(&sl_sliding_window_log));
+    add_nonce(&words, query->nonce, set & sl_script_bit(&sl_sliding_window_log));
     for (size_t i = 0; i < bundle->claim_count; i++)
         if (!bundle->claims[i].no_key)
             add_claim(&words, &bundle->claims[i], is_one);
@@ -306,8 +302,8 @@ int sl_answer_decide(struct sl_bundle *bundle, const struct sl_reply *reply)
 static int64_t most_of(const struct sl_claim *claim)
 {
     const struct sl_limit *limit = &claim->limit;
-    if (claim->algo->keeps_ring)
-        return sl_max_i64(claim->ring_len, limit->capacity);
+    if (claim->algo->keeps_ring) /* as long as the ring would be in memory */
+        return sl_ring_class((uint32_t)sl_max_i64(claim->ring_len, limit->capacity));
     if (claim->algo->takes_align)
         return limit->first_request;
     return claim->algo->capacity_max ? claim->algo->capacity_max(limit->window_us) : 0;
@@ -338,7 +334,7 @@ bool sl_ask_change(struct sl_scripts *scripts, const struct sl_changing *changes
         set |= sl_script_bit(changes[i].claim->algo);
     }
     add_frame(&words, -1, query);
-    add_nonce(&words, set & sl_script_bit(&sl_sliding_window_log));
+    add_nonce(&words, query->nonce, set & sl_script_bit(&sl_sliding_window_log));
     for (size_t i = 0; i < count; i++)
         add_change(&words, &changes[i]);
     query->script = sl_script_get(scripts, SL_SCRIPT_CHANGE, set);

@@ -66,6 +66,7 @@ struct sl_link_host {
 /* A script's call on its way. What it points to stays until `done`, which is called once, maybe
  * within sl_link_ask. */
 struct sl_query {
+    uint64_t nonce; /* a number that no other call has, for whoever writes its words */
     void (*done)(struct sl_query *query, int status, const struct sl_reply *reply);
     const struct sl_script *script;
     const struct sl_buffer *bytes; /* the call's words behind the script's name, */

@@ -16,6 +16,18 @@ static void a_scale_can_leave_nothing(void **unused)
     silent(TIERS RULES "  - { name: a, per: ip, limit: 5/m, when: { tier: pro } }\n");
 }
 
+static void a_share_can_leave_nothing(void **unused)
+{
+    (void)unused;
+#define SHARED(store, share, limit)                                                                \
+    "store: " store "\non_store_failure: local\nlocal_share: " share                               \
+    "\nrules:\n  - { name: a, per: ip, limit: " limit " }\n"
+    warns(SHARED("redis://cache", "0.1", "9/m"), "`a` lets nothing pass while the store fails");
+    silent(SHARED("redis://cache", "0.1", "10/m"));
+    silent(SHARED("memory", "0.1", "9/m"));
+#undef SHARED
+}
+
 static void a_fast_bucket_is_slowed_by_rounding(void **unused)
 {
     (void)unused;
@@ -177,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scale_can_leave_nothing),
+        cmocka_unit_test(a_share_can_leave_nothing),
         cmocka_unit_test(a_fast_bucket_is_slowed_by_rounding),
         cmocka_unit_test(exactly_a_thousandth_slower_is_no_matter),
         cmocka_unit_test(a_guard_must_not_block_within_the_limit),
