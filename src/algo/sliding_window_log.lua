@@ -49,8 +49,8 @@ for first = 1, amount + y > 1 and amount + y or 0, 1000 do
 end
 fresh = x + span
 local before = a + span
-if how == 'add' and fresh - fresh % 1000000 == before - before % 1000000 then
-  fresh = nil -- a lifetime is to the second
+if how == 'add' and b > 0 and fresh - fresh % 1000000 == before - before % 1000000 then
+  fresh = nil -- a lifetime is to the second, and goes with the last entry
 end
 
 ---- refund ----
@@ -72,5 +72,6 @@ else
   amount = math.min(amount, tonumber(extra))
   if how == 'add' then
     call('ZREMRANGEBYRANK', key, 0, amount - tonumber(extra) - 1)
+    b = 0 -- maybe
   end
 end

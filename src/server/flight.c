@@ -6,6 +6,8 @@
 #include "server/reply.h"
 #include "server/worker.h"
 
+enum { TEXTS_BYTES = 512 };
+
 /* A reservation to be settled. */
 struct settling {
     struct sl_settlement settlement; /* first */
@@ -37,10 +39,7 @@ static void hand_in_counts(struct sl_worker *worker, struct sl_edition *edition)
 
 static void free_flight(struct sl_flight *flight)
 {
-    for (size_t i = 0; i < flight->round.call_count; i++) {
-        free((char *)(uintptr_t)flight->round.calls[i].detail);
-        free((char *)(uintptr_t)flight->round.calls[i].authenticate);
-    }
+    sl_scratch_release(&flight->round.memory);
     sl_errand_release(&flight->errand);
     sl_edition_drop(flight->edition);
     free(flight->round.calls);
@@ -119,6 +118,7 @@ static struct sl_flight *new_flight(const struct sl_round *round)
                               .rules = round->rules,
                               .settings = round->settings,
                               .request_count = round->request_count,
+                              .memory = sl_scratch(TEXTS_BYTES),
                               .errand = &flight->errand };
     own->calls = calloc(round->call_count, sizeof *own->calls);
     own->requests = copied(round->requests, round->request_count, sizeof *own->requests);
@@ -152,6 +152,12 @@ static bool board(struct sl_round *round, struct sl_flight *flight)
     return any;
 }
 
+/* A text of the round's memory, which is about to be used again. */
+static const char *keep(struct sl_flight *flight, const char *text)
+{
+    return text ? sl_round_copy(&flight->round, sl_text(text)) : NULL;
+}
+
 /* The others are answered now. */
 static void split(struct sl_round *round, struct sl_flight *flight)
 {
@@ -165,8 +171,8 @@ static void split(struct sl_round *round, struct sl_flight *flight)
         }
         struct sl_call *own = &flight->round.calls[flight->round.call_count++];
         *own = *call;
-        own->detail = call->detail ? strdup(call->detail) : NULL; /* of the round's memory */
-        own->authenticate = call->authenticate ? strdup(call->authenticate) : NULL;
+        own->detail = keep(flight, call->detail);
+        own->authenticate = keep(flight, call->authenticate);
         if (call->expires_us)
             flight->hold_us[call->first] = call->expires_us;
     }

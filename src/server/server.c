@@ -306,12 +306,16 @@ static bool open_listener(struct sl_server *server, const struct sl_listener *li
     return true;
 }
 
-static bool open_store(struct sl_server *server, const struct sl_ruleset *rules)
+static bool open_store(struct keeper *keeper, const struct sl_ruleset *rules)
 {
+    struct sl_server *server = &keeper->server;
     struct sluice_error error = { 0 };
     sl_store_open(&rules->settings.store, rules, &server->store, &error);
     if (!server->store || *error.text)
         fprintf(stderr, "sluice: %s%s\n", server->store ? "note: " : "", error.text);
+    /* A note of one that is asked over connections says that it does not answer yet. */
+    keeper->store_watch.is_down = keeper->store_watch.was_open =
+        server->store && server->store->ops->health && *error.text;
     return server->store;
 }
 
@@ -357,7 +361,7 @@ static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
     keeper->speaks_tls = settings->https.address;
     server->worker_count = settings->workers ? settings->workers : uv_available_parallelism();
     keeper->store_watch.name = sl_store_url_name(&settings->store);
-    return open_audit(keeper, settings) && open_store(server, alone) &&
+    return open_audit(keeper, settings) && open_store(keeper, alone) &&
            sl_office_open(&keeper->office, settings);
 }
 

@@ -27,23 +27,45 @@ static void tell(const struct sl_store_watch *watch, struct sl_store *store, str
                    sl_walltime_us());
 }
 
-/* Down: a breaker is not closed, or calls fail and none succeeds. Up: all are closed, and calls
- * succeed again or there are none. */
+static uint64_t failed(const struct sl_store_health *health)
+{
+    uint64_t bad = 0;
+    for (size_t i = 0; i < SL_CALL_END_COUNT; i++)
+        bad += i == SL_CALL_OK ? 0 : health->calls[i];
+    return bad;
+}
+
+/* Down: a breaker is not closed, or was not meanwhile; or calls fail, all or one in ten, or for
+ * want of memory, which some need not. Up again: a breaker has closed, which a probe has seen to,
+ * or calls succeed and none fails. No calls say nothing. */
+static bool is_down(struct sl_store_watch *watch, const struct sl_store_health *health)
+{
+    uint64_t good = health->calls[SL_CALL_OK], bad = failed(health);
+    uint64_t full = health->errors[SL_REDIS_OOM];
+    uint64_t all = bad - watch->bad + good - watch->good;
+    bool fails = bad > watch->bad && (10 * (bad - watch->bad) >= all || full > watch->full ||
+                                      health->trips > watch->trips);
+    bool succeeds = good > watch->good && bad == watch->bad;
+    bool is_open = health->breakers[SL_BREAKER_OPEN] + health->breakers[SL_BREAKER_HALF_OPEN] > 0;
+    bool closes = watch->was_open && !is_open;
+    watch->good = good;
+    watch->bad = bad;
+    watch->full = full;
+    watch->trips = health->trips;
+    watch->was_open = is_open;
+    if (is_open || fails)
+        return true;
+    return watch->is_down && !closes && !succeeds;
+}
+
 void sl_store_look(struct sl_store_watch *watch, struct sl_store *store, struct sl_audit *audit)
 {
     struct sl_store_health health;
     if (!store->ops->health)
         return;
     store->ops->health(store, &health);
-    uint64_t good = health.calls[SL_CALL_OK], bad = 0;
-    for (size_t i = 0; i < SL_CALL_END_COUNT; i++)
-        bad += i == SL_CALL_OK ? 0 : health.calls[i];
-    bool is_open = health.breakers[SL_BREAKER_OPEN] + health.breakers[SL_BREAKER_HALF_OPEN] > 0;
-    bool is_down = is_open || (bad > watch->bad && good == watch->good);
-    watch->good = good;
-    watch->bad = bad;
-    if (is_down == watch->is_down)
-        return;
-    watch->is_down = is_down;
-    tell(watch, store, audit);
+    bool was_down = watch->is_down;
+    watch->is_down = is_down(watch, &health);
+    if (watch->is_down != was_down)
+        tell(watch, store, audit);
 }

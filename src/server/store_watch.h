@@ -9,7 +9,8 @@
 struct sl_store_watch {
     const char *name; /* of the store, for people */
     bool is_down;
-    uint64_t good, bad; /* calls, at the last look */
+    bool was_open; /* a breaker, at the last look: once closed, it is proven to be back */
+    uint64_t good, bad, full, trips; /* calls and breakers, then */
 };
 
 void sl_store_look(struct sl_store_watch *watch, struct sl_store *store, struct sl_audit *audit);

@@ -289,7 +289,9 @@ void sl_channel_settle(struct sl_channel *channel, struct sl_settlement *settlem
     settlement->link = channel->link;
     settlement->shared = channel->shared;
     settlement->bytes = sl_buffer(ASKED_MAX_BYTES);
-    settlement->query = (struct sl_query){ .done = on_taken, .nonce = next_nonce(channel) };
+    settlement->query = (struct sl_query){ .done = on_taken,
+                                           .nonce = next_nonce(channel),
+                                           .is_quiet = settlement->is_due };
     if (sl_ask_take(&channel->shared->scripts, settlement->id, settlement->is_due,
                     &settlement->bytes, &settlement->query))
         sl_link_ask(channel->link, &settlement->query);
@@ -343,6 +345,7 @@ void sl_channel_tend(struct sl_channel *channel)
     sweep->channel = channel;
     sweep->bytes = sl_buffer(1 << 16);
     sweep->query.done = on_due;
+    sweep->query.is_quiet = true;
     if (sl_ask_due(&channel->shared->scripts, &sweep->bytes, &sweep->query)) {
         sl_link_ask(channel->link, &sweep->query);
         return;

@@ -17,12 +17,17 @@ static bool begins_with(struct sluice_text sentence, const char *code)
            (sentence.len == len || sentence.at[len] == ' ');
 }
 
-/* " -OOM " somewhere in the sentence */
+static bool contains(struct sluice_text sentence, const char *text)
+{
+    return memmem(sentence.at, sentence.len, text, strlen(text)) != NULL;
+}
+
+/* "-OOM " somewhere in the sentence */
 static bool wraps(struct sluice_text sentence, const char *code)
 {
     char wrapped[32];
-    int len = snprintf(wrapped, sizeof wrapped, "-%s ", code);
-    return memmem(sentence.at, sentence.len, wrapped, (size_t)len) != NULL;
+    snprintf(wrapped, sizeof wrapped, "-%s ", code);
+    return contains(sentence, wrapped);
 }
 
 /* Before there were users, a wrong password was an ERR. */
@@ -40,5 +45,7 @@ const struct sl_redis_meaning *sl_redis_meaning(struct sluice_text sentence)
         if (begins_with(sentence, code) || (is_script && wraps(sentence, code)))
             return &sl_redis_meanings[i];
     }
+    if (is_script && contains(sentence, "can't run this command"))
+        return &sl_redis_meanings[SL_REDIS_NOPERM]; /* Redis 7, of a command inside a script */
     return &sl_redis_meanings[is_wrong_password(sentence) ? SL_REDIS_WRONGPASS : SL_REDIS_OTHER];
 }

@@ -110,7 +110,8 @@ void sl_link_remember(struct sl_link *link, const char *why)
 void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end how, int status,
                  const struct sl_reply *reply)
 {
-    atomic_fetch_add_explicit(&link->shared->ends[how], 1, memory_order_relaxed);
+    if (!query->is_quiet)
+        atomic_fetch_add_explicit(&link->shared->ends[how], 1, memory_order_relaxed);
     query->done(query, status, reply);
 }
 
@@ -379,7 +380,12 @@ void sl_link_trip(struct sl_link *link, const char *why)
 static const char *why_cut(const struct sl_link *link)
 {
     const char *certificate = link->socket.tls ? sl_tls_why_broken(link->socket.tls) : NULL;
-    return certificate ? certificate : "the connection was cut";
+    if (certificate)
+        return certificate;
+    return link->socket.tls && link->phase != SL_LINK_UP
+               ? "the connection was cut while it was made; does Redis want a certificate of ours "
+                 "(`store_tls`)?"
+               : "the connection was cut";
 }
 
 void sl_link_flush(struct sl_link *link)

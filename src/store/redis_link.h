@@ -73,6 +73,7 @@ struct sl_query {
     size_t start, len;             /* there, */
     uint32_t words;                /* so many, */
     uint32_t deadline_at;          /* and in them SL_DEADLINE_DIGITS digits to fill in; 0: none */
+    bool is_quiet;                 /* nobody waits for it: not counted */
     bool is_packed; /* its reply is a text of 64-bit numbers, the lowest byte first */
 
     /* The link's own: */
