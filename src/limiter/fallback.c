@@ -72,10 +72,27 @@ static bool decide_locally(const struct sl_settings *settings, struct sl_store *
     return is_decided;
 }
 
+/* Who lacks what an enforced rule counts by is denied whatever a store says. */
+static bool deny_missing(const struct sl_bundle *bundle, const struct sl_rule *const *rules,
+                         struct sluice_decision *out)
+{
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        struct sl_bundle denied = { .cost = bundle->cost, .now_us = SLUICE_NONE };
+        if (claim->shadow || !claim->no_key)
+            continue;
+        sl_decision_show(&denied, claim, rules[i]->name, out);
+        return true;
+    }
+    return false;
+}
+
 void sl_fallback_decide(const struct sl_settings *settings, struct sl_store *local,
                         const struct sl_bundle *bundle, const struct sl_rule *const *rules,
                         struct sluice_decision *out)
 {
+    if (deny_missing(bundle, rules, out))
+        return;
     sl_decision_fail(settings->on_store_failure, rules, bundle->claim_count, out);
     if (out->allowed && local)
         decide_locally(settings, local, bundle, rules, out);

@@ -5,7 +5,8 @@
 #include "rules/ruleset.h"
 #include "store/store.h"
 
-/* By the policies of the rules that matched: a `deny` outweighs everything; else those that say
+/* Who lacks an identity that an enforced rule needs is denied for that. Else by the policies of the
+ * rules that matched: a `deny` outweighs everything; else those that say
  * `local` decide, on this table and at the settings' share of their limits; else it is allowed.
  * rules[i] made claim i of the bundle, which the store has failed; `local` may be NULL. */
 void sl_fallback_decide(const struct sl_settings *settings, struct sl_store *local,

@@ -138,7 +138,10 @@ const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct s
                                           const struct sl_rule *rule)
 {
     struct sl_claim_name *name = sl_scratch_take(&namer->memory, sizeof *name);
-    if (!name || !print_claim(namer, asker, rule, SL_TEXT(""), &name->key))
+    if (!name)
+        return NULL;
+    *name = (struct sl_claim_name){ 0 };
+    if (!print_claim(namer, asker, rule, SL_TEXT(""), &name->key))
         return NULL;
     if (rule->guard.window_us && !print_claim(namer, asker, rule, SL_TEXT("~guard"), &name->guard))
         return NULL;

@@ -29,6 +29,8 @@ bool sl_audit_open(struct sl_audit *audit, const char *where, struct sluice_erro
         audit->to = SL_AUDIT_SYSLOG;
         openlog("sluice", LOG_PID, LOG_DAEMON);
     } else if (strncmp(where, "file:", 5) == 0) {
+        if (strlen(where + 5) >= sizeof audit->path)
+            return sl_error_say(error, "the path of the audit file is too long");
         snprintf(audit->path, sizeof audit->path, "%s", where + 5);
         audit->fd = open_file(audit->path);
         if (audit->fd < 0)

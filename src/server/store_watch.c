@@ -36,26 +36,25 @@ static uint64_t failed(const struct sl_store_health *health)
 }
 
 /* Down: a breaker is not closed, or was not meanwhile; or calls fail, all or one in ten, or for
- * want of memory, which some need not. Up again: a breaker has closed, which a probe has seen to,
- * or calls succeed and none fails. No calls say nothing. */
+ * want of memory, which some need not. Up again: breakers have closed, which their probes have seen
+ * to, or calls succeed. No calls say nothing. */
 static bool is_down(struct sl_store_watch *watch, const struct sl_store_health *health)
 {
     uint64_t good = health->calls[SL_CALL_OK], bad = failed(health);
-    uint64_t full = health->errors[SL_REDIS_OOM];
-    uint64_t all = bad - watch->bad + good - watch->good;
-    bool fails = bad > watch->bad && (10 * (bad - watch->bad) >= all || full > watch->full ||
-                                      health->trips > watch->trips);
-    bool succeeds = good > watch->good && bad == watch->bad;
+    uint64_t full = health->errors[SL_REDIS_OOM], all = bad - watch->bad + good - watch->good;
     bool is_open = health->breakers[SL_BREAKER_OPEN] + health->breakers[SL_BREAKER_HALF_OPEN] > 0;
-    bool closes = watch->was_open && !is_open;
+    bool trips = health->trips > watch->trips;
+    bool fails =
+        bad > watch->bad && (10 * (bad - watch->bad) >= all || full > watch->full || trips);
+    bool succeeds = good > watch->good;
     watch->good = good;
     watch->bad = bad;
     watch->full = full;
     watch->trips = health->trips;
-    watch->was_open = is_open;
+    watch->was_open |= is_open || trips;
     if (is_open || fails)
         return true;
-    return watch->is_down && !closes && !succeeds;
+    return watch->is_down && !watch->was_open && !succeeds;
 }
 
 void sl_store_look(struct sl_store_watch *watch, struct sl_store *store, struct sl_audit *audit)
@@ -66,6 +65,8 @@ void sl_store_look(struct sl_store_watch *watch, struct sl_store *store, struct 
     store->ops->health(store, &health);
     bool was_down = watch->is_down;
     watch->is_down = is_down(watch, &health);
+    if (!watch->is_down)
+        watch->was_open = false;
     if (watch->is_down != was_down)
         tell(watch, store, audit);
 }

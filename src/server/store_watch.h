@@ -9,7 +9,7 @@
 struct sl_store_watch {
     const char *name; /* of the store, for people */
     bool is_down;
-    bool was_open; /* a breaker, at the last look: once closed, it is proven to be back */
+    bool was_open; /* a breaker, since it was last up: closed, they prove that it is back */
     uint64_t good, bad, full, trips; /* calls and breakers, then */
 };
 

@@ -313,17 +313,18 @@ bool sl_link_is_up(const struct sl_link *link)
 static void fail_all(struct sl_link *link)
 {
     struct sl_query *query = link->waiting, *next;
+    for (size_t i = 0; i < link->row_len; i++) {
+        struct sl_query *asked = link->row[(link->row_at + i) % SL_ROW_MAX].query;
+        if (!asked)
+            continue;
+        asked->next = query;
+        query = asked;
+    }
+    link->row_len = 0;
     forget_waiting(link);
     for (; query; query = next) {
         next = query->next;
         sl_link_end(link, query, SL_CALL_LOST, SLUICE_STORE_DOWN, NULL);
-    }
-    for (size_t left = link->row_len; left > 0; left--) {
-        struct sl_place place = link->row[link->row_at];
-        link->row_at = (link->row_at + 1) % SL_ROW_MAX;
-        link->row_len--;
-        if (place.query)
-            sl_link_end(link, place.query, SL_CALL_LOST, SLUICE_STORE_DOWN, NULL);
     }
 }
 

@@ -7,6 +7,7 @@
 
 static void learn_time(struct sl_link *link, int64_t redis_us, int64_t sent_us, int64_t now_us)
 {
+    redis_us = sl_min_i64(sl_max_i64(redis_us, 0), SL_TIME_MAX_US);
     int64_t low_us = redis_us - now_us, high_us = redis_us - sent_us;
     if (link->knows_time && low_us <= link->ahead_high_us && high_us >= link->ahead_low_us) {
         low_us = sl_max_i64(low_us, link->ahead_low_us);
@@ -109,6 +110,7 @@ static bool take_error(struct sl_link *link, struct sl_query *query, const struc
                        int64_t now_us)
 {
     const struct sl_redis_meaning *meaning = sl_redis_meaning(sl_reply_text(reply, 0));
+    link->late_row = 0;
     if (meaning->cure == SL_CURE_LOAD && query && may_ask_again(query, now_us)) {
         atomic_fetch_add(&link->shared->errors[meaning->error], 1);
         sl_link_send_script(link, query->script);
@@ -171,9 +173,12 @@ static bool take_reply(struct sl_link *link, struct sl_reply *reply, int64_t now
 bool sl_link_take_replies(struct sl_link *link)
 {
     int64_t now_us = sl_link_now_us();
+    const struct sl_reader *reader = link->reader;
     struct sl_reply *reply;
     link->heard_us = now_us;
     for (;;) {
+        if (link->reader != reader)
+            return false; /* who was answered has flushed, and that has lost it */
         switch (sl_reader_next(link->reader, &reply)) {
         case SL_READ_MORE:
             return true;

@@ -131,6 +131,8 @@ void sl_reader_free(struct sl_reader *reader)
 
 bool sl_reader_feed(struct sl_reader *reader, const char *at, size_t len)
 {
+    if (reader->hiredis->len - reader->hiredis->pos > BYTES_MAX)
+        return false; /* it never ends */
     return redisReaderFeed(reader->hiredis, at, len) == REDIS_OK;
 }
 

@@ -33,7 +33,7 @@ void sl_reader_free(struct sl_reader *reader);
 
 enum sl_read { SL_READ_MORE, SL_READ_REPLY, SL_READ_WRONG };
 
-/* Bytes as they came; false: no memory. */
+/* Bytes as they came; false: no memory, or a reply that is longer than any we ask for. */
 bool sl_reader_feed(struct sl_reader *reader, const char *at, size_t len);
 
 /* The next whole reply, good until the next call. SL_READ_WRONG: this is not Redis' protocol,

@@ -295,6 +295,36 @@ static void what_several_limiters_counted_is_summed(void **unused)
     model_close(&model.store);
 }
 
+static void a_store_that_is_asked_over_connections_has_families_of_its_own(void **unused)
+{
+    (void)unused;
+    struct sl_ruleset *rules = rules_of(two_rules);
+    struct sl_metrics metrics = metrics_of(rules);
+    char *page = print(&metrics);
+    assert_null(strstr(page, "sluice_store"));
+    free(page);
+    metrics.has_store = true;
+    metrics.store = (struct sl_store_health){ .calls[SL_CALL_LATE] = 3,
+                                              .errors[SL_REDIS_OTHER] = INT64_MAX,
+                                              .breakers[SL_BREAKER_HALF_OPEN] = 1,
+                                              .connects = 5,
+                                              .failed_connects = 6,
+                                              .trips = 2 };
+    page = print(&metrics);
+    assert_line(page, "sluice_store_calls_total{result=\"ok\"} 0");
+    assert_line(page, "sluice_store_calls_total{result=\"late\"} 3");
+    assert_line(page, "sluice_store_errors_total{code=\"ERR\"} 9223372036854775807");
+    assert_line(page, "sluice_store_breaker{state=\"closed\"} 0");
+    assert_line(page, "sluice_store_breaker{state=\"half_open\"} 1");
+    assert_line(page, "sluice_store_breaker_trips_total 2");
+    assert_line(page, "sluice_store_connects_total 5");
+    assert_line(page, "sluice_store_connects_failed_total 6");
+    check_page(page);
+    free(page);
+    sl_metrics_release(&metrics);
+    sl_ruleset_free(rules);
+}
+
 /* A worker that has not gone over to the new rules yet. */
 static void a_limiter_of_older_rules_counts_by_name(void **unused)
 {
@@ -362,6 +392,7 @@ int main(void)
         CLAIM(a_page_without_rules_is_a_page),
         CLAIM(the_values_of_labels_are_escaped),
         CLAIM(what_several_limiters_counted_is_summed),
+        CLAIM(a_store_that_is_asked_over_connections_has_families_of_its_own),
         CLAIM(a_limiter_of_older_rules_counts_by_name),
     };
     return RUN(tests);
