@@ -130,16 +130,18 @@ static void policies_mix(void **unused)
     }
 }
 
-static void a_claim_whose_identity_is_missing_does_not_reach_the_table(void **unused)
+static void who_lacks_an_identity_is_denied_for_that_with_or_without_a_store(void **unused)
 {
     (void)unused;
     use("rules:\n" RULE("a", "local",
                         ", on_missing: deny") "- { name: b, per: ip, algorithm: fixed_window, "
                                               "limit: 1/m, on_store_failure: local }\n");
     struct sluice_decision first = decide_for("", 1, SLUICE_STORE_DOWN);
-    assert_int_equal(first.reason, SLUICE_REASON_STORE);
-    assert_string_equal(first.rule, "b");
-    assert_int_equal(local.slot_count, 1);
+    assert_false(first.allowed);
+    assert_int_equal(first.reason, SLUICE_REASON_MISSING);
+    assert_int_equal(first.retry_after_us, SLUICE_NEVER);
+    assert_string_equal(first.rule, "a");
+    assert_int_equal(local.slot_count, 0);
 }
 
 static void without_a_table_local_allows(void **unused)
@@ -273,7 +275,7 @@ int main(void)
         WITH_STORES(local_decides_on_the_table_and_says_that_the_store_failed),
         WITH_STORES(a_store_that_is_full_is_stood_in_for_too),
         WITH_STORES(policies_mix),
-        WITH_STORES(a_claim_whose_identity_is_missing_does_not_reach_the_table),
+        WITH_STORES(who_lacks_an_identity_is_denied_for_that_with_or_without_a_store),
         WITH_STORES(without_a_table_local_allows),
         WITH_STORES(a_table_that_fails_too_allows),
         WITH_STORES(a_peek_takes_nothing_from_the_table),
