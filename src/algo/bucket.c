@@ -102,11 +102,6 @@ int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *s
     *repair = false;
     if (debt_ns <= 0)
         return 0;
-    /* More than any bucket owes, whatever its rate: there is nothing to convert. */
-    if (debt_ns > SL_SPAN_MAX_NS) {
-        *repair = true;
-        return span_ns(limit);
-    }
     uint32_t form = form_of(state);
     if (form != limit->token_form) {
         debt_ns = converted_ns(limit, debt_ns, sl_token_value(form));

@@ -11,9 +11,10 @@
 --   a, b, c   as stored: debt, as of, token time     y   the debt now
 
 ---- converted ----
--- The debt in tokens of this limit's size, whether a denial is to save that, and whether the two
--- times are one to bucket.c, which remembers them in 22 bits. Made where a rate has changed.
-local function converted(debt, written, token)
+-- A debt of `owed` ns as of `ahead` µs from now, in tokens of this limit's size; whether a denial is
+-- to save that; and whether the two token times are one to bucket.c, which remembers them in 22
+-- bits. Made where a rate has changed.
+local function converted(owed, ahead, written, token)
   -- A token time in 22 bits: its value, and whether it is exact.
   local function short(time)
     local m, unit = time, 1
@@ -30,9 +31,9 @@ local function converted(debt, written, token)
     return m * unit, false
   end
 
-  -- ⌈a·b/c⌉ for whole numbers below 2^53, bit by bit: no sum or product passes that. More than
-  -- 2^53 is only said to be more.
-  local function mul_div_ceil(a, b, c)
+  -- a·b/c and what is left, of whole numbers below 2^53, bit by bit: no sum or product passes that.
+  -- A quotient of 2^53 and more is only said to be that.
+  local function mul_div(a, b, c)
     local quotient, left, bit = 0, 0, 1
     local whole = math.floor(a / c)
     local part = a - whole * c
@@ -55,15 +56,30 @@ local function converted(debt, written, token)
       end
       bit = bit / 2
     end
-    return left > 0 and quotient + 1 or quotient
+    return quotient, left
   end
 
   local from, exact = short(written)
   local to, as_exact = short(token)
   if from == to and exact == as_exact then
-    return debt, false, true
+    return owed + ahead * 1000, false, true
   end
-  return from > 0 and mul_div_ceil(debt, token, from) or 9007199254740992, exact, false
+  if ahead < 0 then
+    owed, ahead = owed + ahead * 1000, 0
+  end
+  local quotient, left = 9007199254740992, 0
+  if from > 0 then
+    quotient, left = mul_div(ahead, token, from)
+  end
+  if quotient >= 9007199254740 then
+    quotient, left = 9007199254740992, 0
+  else -- in parts: of a clock that leapt for months the debt itself passes 2^53 ns
+    local thousand, rest = mul_div(left, 1000, from)
+    local more, also = mul_div(owed, token, from)
+    quotient = quotient * 1000 + thousand + more + (rest >= from - also and 1 or 0)
+    left = rest >= from - also and rest - (from - also) or rest + also
+  end
+  return left > 0 and quotient + 1 or quotient, exact, false
 end
 
 ---- read ----
@@ -77,12 +93,10 @@ end
 y = a - (now - b) * 1000
 if y <= 0 then
   y = 0
-elseif y > 7776000000000000 then
-  y, repair = capacity * span, true -- more than any bucket owes, whatever its rate
 else
   if c ~= span then
     --@converted
-    y, repair = converted(y, c, span)
+    y, repair = converted(a, b - now, c, span)
   end
   if y > capacity * span then
     y, repair = capacity * span, true
@@ -111,7 +125,7 @@ end
 
 ---- refund ----
 --@converted
-local _, _, same = converted(0, c, span)
+local _, _, same = converted(0, 0, c, span)
 local paid = math.max(now - charged_at, 0) * 1000
 local back = math.min(math.min(amount, capacity) * span - paid, y)
 if same and back > 0 then
@@ -120,7 +134,7 @@ end
 
 ---- overcharge ----
 --@converted
-local _, _, same = converted(0, c, span)
+local _, _, same = converted(0, 0, c, span)
 amount = math.min(amount, capacity)
 y = math.min(y + amount * span, capacity * span) - amount * span
 if same then

@@ -74,10 +74,7 @@ for i = 1, s, 11 do
       call('DEL', key)
     end
     --@charge
-    if fresh then
-      local life = (fresh - fresh % 1000000 + 1000000 - now) / 1000 + 60000
-      call('PEXPIRE', key, math.max(math.ceil(life), least))
-    end
+    --@expire
   end
 end
 local parts = { struct.pack('<ll', now, allowed and 1 or 0) }

@@ -28,9 +28,6 @@ for k = 1, #KEYS do
       --@charge
     end
   end
-  if fresh then
-    local life = (fresh - fresh % 1000000 + 1000000 - now) / 1000 + 60000
-    call('PEXPIRE', key, math.max(math.ceil(life), least))
-  end
+  --@expire
 end
 return { now, 1 }

@@ -25,29 +25,16 @@
 #include "base/number.h"
 
 enum {
-    OUT_MAX_BYTES = 4 << 20,
     OUT_KEPT_BYTES = 64 << 10,
     READ_BYTES = 64 << 10,
-    TRIPS_AT = 5, /* late ones in a row */
-    CONNECT_US = 1000000,
+    TRIPS_AT = 5,        /* late ones in a row */
     SILENT_US = 2000000, /* then a connection is given up */
-    BACKOFF_MIN_US = 10000,
-    BACKOFF_MAX_US = 1000000,
-    STABLE_US = 1000000, /* lost sooner after it was made, a connection is no better than none */
 };
-
-/* All that has to hold for a decision, without one: the clock can be read, scripts run and may
- * write. Deleting what is not there is not refused for want of memory. */
-#define PROBE_SCRIPT                                                                               \
-    "redis.call('DEL', KEYS[1]) local time = redis.call('TIME') "                                  \
-    "return { time[1] * 1000000 + time[2], 1 }"
 
 int64_t sl_link_now_us(void)
 {
     return sl_monotonic_ns() / 1000;
 }
-
-static void connect_now(struct sl_link *link);
 
 /* ---- telling the host ---- */
 
@@ -63,7 +50,7 @@ static void watch(struct sl_link *link)
     link->host.watch(link->host.about, link->socket.fd, reads, writes);
 }
 
-static void unwatch(struct sl_link *link)
+void sl_link_unwatch(struct sl_link *link)
 {
     if (link->reads || link->writes)
         link->host.watch(link->host.about, -1, false, false);
@@ -118,16 +105,16 @@ void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end 
 static bool has_room(const struct sl_link *link)
 {
     return link->row_len + 2 + link->waiting_count < SL_ROW_MAX &&
-           link->out.len - link->sent < OUT_MAX_BYTES / 2;
+           link->out.len - link->sent < SL_LINK_OUT_MAX_BYTES / 2;
 }
 
-static void push(struct sl_link *link, enum sl_expected what, struct sl_query *query)
+void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_query *query)
 {
     SL_CHECK(link->row_len < SL_ROW_MAX);
     link->row[(link->row_at + link->row_len++) % SL_ROW_MAX] = (struct sl_place){ query, what };
 }
 
-static void add_bulk(struct sl_buffer *out, struct sluice_text text)
+void sl_link_add_bulk(struct sl_buffer *out, struct sluice_text text)
 {
     sl_buffer_add(out, SL_TEXT("$"));
     sl_buffer_add_i64(out, (int64_t)text.len);
@@ -136,7 +123,7 @@ static void add_bulk(struct sl_buffer *out, struct sluice_text text)
     sl_buffer_add(out, SL_TEXT("\r\n"));
 }
 
-static void add_count(struct sl_buffer *out, size_t words)
+void sl_link_add_count(struct sl_buffer *out, size_t words)
 {
     sl_buffer_add(out, SL_TEXT("*"));
     sl_buffer_add_i64(out, (int64_t)words);
@@ -155,13 +142,13 @@ void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now
 {
     struct sl_buffer *out = &link->out;
     query->sent_us = now_us;
-    add_count(out, 2 + query->words);
+    sl_link_add_count(out, 2 + query->words);
     sl_buffer_add(out, SL_TEXT("$7\r\nEVALSHA\r\n"));
-    add_bulk(out, (struct sluice_text){ query->script->sha1_hex, 40 });
+    sl_link_add_bulk(out, (struct sluice_text){ query->script->sha1_hex, 40 });
     sl_buffer_add(out, (struct sluice_text){ query->bytes->at + query->start, query->len });
     if (query->deadline_at && link->knows_time && !out->failed)
         fill_deadline(link, out->at + out->len - query->len + query->deadline_at, query->due_us);
-    push(link, SL_EXPECT_CALL, query);
+    sl_link_push(link, SL_EXPECT_CALL, query);
     sl_link_wake_by(link, query->due_us);
 }
 
@@ -169,10 +156,10 @@ void sl_link_send_script(struct sl_link *link, const struct sl_script *script)
 {
     if (link->loading == script)
         return; /* it is on its way */
-    add_count(&link->out, 3);
+    sl_link_add_count(&link->out, 3);
     sl_buffer_add(&link->out, SL_TEXT("$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"));
-    add_bulk(&link->out, script->text);
-    push(link, SL_EXPECT_LOAD, NULL);
+    sl_link_add_bulk(&link->out, script->text);
+    sl_link_push(link, SL_EXPECT_LOAD, NULL);
     link->loading = script;
     link->loads++;
 }
@@ -186,7 +173,7 @@ static void wait_for_connection(struct sl_link *link, struct sl_query *query)
     sl_link_wake_by(link, query->due_us);
 }
 
-static void forget_waiting(struct sl_link *link)
+void sl_link_forget_waiting(struct sl_link *link)
 {
     link->waiting = NULL;
     link->waiting_end = &link->waiting;
@@ -197,7 +184,7 @@ void sl_link_send_waiting(struct sl_link *link)
 {
     struct sl_query *query = link->waiting, *next;
     int64_t now_us = sl_link_now_us();
-    forget_waiting(link);
+    sl_link_forget_waiting(link);
     for (; query; query = next) {
         next = query->next;
         sl_link_send_call(link, query, now_us);
@@ -224,156 +211,7 @@ void sl_link_ask(struct sl_link *link, struct sl_query *query)
     }
     wait_for_connection(link, query);
     if (link->phase == SL_LINK_DOWN)
-        connect_now(link);
-}
-
-/* ---- connecting ---- */
-
-/* Halved at random: those who lost the same Redis do not come back together. */
-static int64_t backoff_us(const struct sl_link *link)
-{
-    uint32_t doublings = link->attempts < 8 ? link->attempts : 8;
-    int64_t most_us = sl_min_i64((int64_t)BACKOFF_MIN_US << doublings, BACKOFF_MAX_US);
-    return most_us / 2 + (int64_t)(sl_random64() % (uint64_t)(most_us / 2 + 1));
-}
-
-static void greet(struct sl_link *link)
-{
-    const struct sl_target *target = link->shared->target;
-    const char *user = sl_target_user(target), *password = sl_target_password(target);
-    char number[16];
-    if (password) {
-        add_count(&link->out, user ? 3 : 2);
-        add_bulk(&link->out, SL_TEXT("AUTH"));
-        if (user)
-            add_bulk(&link->out, sl_text(user));
-        add_bulk(&link->out, sl_text(password));
-        push(link, SL_EXPECT_GREETING, NULL);
-    }
-    if (sl_target_database(target)) {
-        snprintf(number, sizeof number, "%" PRIu32, sl_target_database(target));
-        add_count(&link->out, 2);
-        add_bulk(&link->out, SL_TEXT("SELECT"));
-        add_bulk(&link->out, sl_text(number));
-        push(link, SL_EXPECT_GREETING, NULL);
-    }
-}
-
-static void send_probe(struct sl_link *link)
-{
-    add_count(&link->out, 4);
-    add_bulk(&link->out, SL_TEXT("EVAL"));
-    add_bulk(&link->out, SL_TEXT(PROBE_SCRIPT));
-    add_bulk(&link->out, SL_TEXT("1"));
-    add_bulk(&link->out, SL_TEXT("rl:~probe"));
-    push(link, SL_EXPECT_PROBE, NULL);
-    link->is_probing = true;
-    link->probed_us = sl_link_now_us();
-}
-
-/* The socket is connected. */
-static void begin_greeting(struct sl_link *link)
-{
-    link->phase = SL_LINK_GREETED;
-    greet(link);
-    send_probe(link);
-}
-
-static void connect_now(struct sl_link *link)
-{
-    struct sluice_error error = { 0 };
-    int64_t now_us = sl_link_now_us();
-    SL_CHECK(link->phase == SL_LINK_DOWN);
-    link->connect_due_us = now_us + sl_max_i64(CONNECT_US, link->shared->deadline_us);
-    link->reader = sl_reader_new();
-    if (!link->reader ||
-        !sl_socket_open(&link->socket, link->shared->target, link->attempts, &error)) {
-        sl_link_lose(link, link->reader ? error.text : "out of memory");
-        return;
-    }
-    link->phase = SL_LINK_CONNECTING;
-    sl_link_wake_by(link, link->connect_due_us);
-    if (!link->socket.is_connecting)
-        begin_greeting(link);
-    sl_link_flush(link);
-}
-
-void sl_link_open(struct sl_link *link)
-{
-    if (link->phase == SL_LINK_DOWN && link->breaker == SL_BREAKER_CLOSED)
-        connect_now(link);
-}
-
-bool sl_link_is_up(const struct sl_link *link)
-{
-    return link->phase == SL_LINK_UP && link->breaker == SL_BREAKER_CLOSED;
-}
-
-/* Everybody who waits is told. They may ask again, which is refused, or waits in its place. */
-static void fail_all(struct sl_link *link)
-{
-    struct sl_query *query = link->waiting, *next;
-    for (size_t i = 0; i < link->row_len; i++) {
-        struct sl_query *asked = link->row[(link->row_at + i) % SL_ROW_MAX].query;
-        if (!asked)
-            continue;
-        asked->next = query;
-        query = asked;
-    }
-    link->row_len = 0;
-    forget_waiting(link);
-    for (; query; query = next) {
-        next = query->next;
-        sl_link_end(link, query, SL_CALL_LOST, SLUICE_STORE_DOWN, NULL);
-    }
-}
-
-static void shut(struct sl_link *link)
-{
-    unwatch(link);
-    sl_socket_close(&link->socket);
-    sl_reader_free(link->reader);
-    sl_buffer_release(&link->out);
-    link->reader = NULL;
-    link->out = sl_buffer(OUT_MAX_BYTES);
-    link->sent = 0;
-    link->phase = SL_LINK_DOWN;
-    link->is_probing = link->write_for_read = false;
-    link->loading = NULL;
-    link->loads = 0;
-    link->late_row = 0;
-    link->knows_time = false;
-}
-
-/* A connection that was good for a while is made again at once, and who asks meanwhile waits:
- * Redis closes idle ones. Else there is a while to wait. */
-void sl_link_lose(struct sl_link *link, const char *why)
-{
-    int64_t now_us = sl_link_now_us();
-    bool was_good = link->phase == SL_LINK_UP && link->breaker == SL_BREAKER_CLOSED &&
-                    now_us - link->made_us >= STABLE_US;
-    sl_link_remember(link, why);
-    shut(link);
-    if (was_good) {
-        link->try_us = now_us;
-    } else {
-        atomic_fetch_add(&link->shared->failed_connects, 1);
-        sl_link_set_breaker(link, SL_BREAKER_OPEN);
-        sl_target_refresh(link->shared->target);
-        link->try_us = now_us + backoff_us(link);
-        link->attempts++;
-    }
-    sl_link_wake_by(link, link->try_us);
-    fail_all(link);
-}
-
-void sl_link_trip(struct sl_link *link, const char *why)
-{
-    sl_link_remember(link, why);
-    sl_link_set_breaker(link, SL_BREAKER_OPEN);
-    link->try_us = sl_link_now_us() + backoff_us(link);
-    link->attempts++;
-    sl_link_wake_by(link, link->try_us);
+        sl_link_connect(link);
 }
 
 /* ---- bytes ---- */
@@ -412,7 +250,7 @@ void sl_link_flush(struct sl_link *link)
         link->sent = 0;
         if (link->out.room > OUT_KEPT_BYTES) {
             sl_buffer_release(&link->out);
-            link->out = sl_buffer(OUT_MAX_BYTES);
+            link->out = sl_buffer(SL_LINK_OUT_MAX_BYTES);
         }
     }
     watch(link);
@@ -451,7 +289,7 @@ void sl_link_on_ready(struct sl_link *link)
             sl_link_lose(link, error.text);
             return;
         }
-        begin_greeting(link);
+        sl_link_greet(link);
     } else {
         read_all(link);
     }
@@ -480,7 +318,7 @@ static int64_t end_late_ones(struct sl_link *link, int64_t now_us)
         sl_link_end(link, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
     }
     struct sl_query *query = link->waiting, *after;
-    forget_waiting(link);
+    sl_link_forget_waiting(link);
     for (; query; query = after) {
         after = query->next;
         if (query->due_us > now_us) {
@@ -514,7 +352,7 @@ static void probe_again(struct sl_link *link, int64_t now_us)
     }
     sl_link_set_breaker(link, SL_BREAKER_HALF_OPEN);
     if (has_room(link))
-        send_probe(link);
+        sl_link_send_probe(link);
     else
         sl_link_lose(link, "it does not answer any more");
     if (link->phase == SL_LINK_DOWN)
@@ -528,7 +366,7 @@ static void look_after(struct sl_link *link, int64_t now_us)
     if (link->phase == SL_LINK_DOWN) {
         bool wants = link->breaker != SL_BREAKER_CLOSED || link->made_us > 0;
         if (wants && now_us >= link->try_us)
-            connect_now(link);
+            sl_link_connect(link);
         else if (wants)
             sl_link_wake_by(link, link->try_us);
     } else if (link->phase != SL_LINK_UP) {
@@ -568,9 +406,9 @@ struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_
     link->host = *host;
     link->row = row;
     link->socket.fd = -1;
-    link->out = sl_buffer(OUT_MAX_BYTES);
+    link->out = sl_buffer(SL_LINK_OUT_MAX_BYTES);
     link->wake_us = INT64_MAX;
-    forget_waiting(link);
+    sl_link_forget_waiting(link);
     count_breaker(link, 1);
     return link;
 }
@@ -579,9 +417,9 @@ void sl_link_free(struct sl_link *link)
 {
     if (!link)
         return;
-    shut(link);
+    sl_link_shut(link);
     sl_link_set_breaker(link, SL_BREAKER_OPEN); /* nobody is to connect again */
-    fail_all(link);
+    sl_link_fail_all(link);
     count_breaker(link, -1);
     free(link->row);
     free(link);

@@ -18,24 +18,42 @@ static void learn_time(struct sl_link *link, int64_t redis_us, int64_t sent_us, 
     link->ahead_high_us = high_us;
 }
 
-/* What to do about an error. False: the connection is gone. */
-static bool take_cure(struct sl_link *link, const struct sl_redis_meaning *meaning,
-                      const struct sl_reply *reply)
+/* An error of Redis', counted, and what to say of it: our words, or its own. */
+struct trouble {
+    const struct sl_redis_meaning *meaning;
+    char words[256];
+};
+
+static struct trouble trouble_of(struct sl_link *link, const struct sl_reply *reply)
 {
-    char why[200];
     struct sluice_text sentence = sl_reply_text(reply, 0);
-    atomic_fetch_add(&link->shared->errors[meaning->error], 1);
-    snprintf(why, sizeof why, "%.*s", (int)sl_min_i64((int64_t)sentence.len, 190), sentence.at);
-    const char *words = meaning->words ? meaning->words : why;
-    if (meaning->cure == SL_CURE_LEAVE) {
-        sl_link_lose(link, words);
+    struct trouble trouble = { .meaning = sl_redis_meaning(sentence) };
+    const char *words = trouble.meaning->words;
+    int len = (int)sl_min_i64((int64_t)sentence.len, (int64_t)sizeof trouble.words - 1);
+    atomic_fetch_add(&link->shared->errors[trouble.meaning->error], 1);
+    if (words)
+        snprintf(trouble.words, sizeof trouble.words, "%s", words);
+    else
+        snprintf(trouble.words, sizeof trouble.words, "%.*s", len, sentence.at);
+    return trouble;
+}
+
+/* What to do about it. False: the connection is gone. */
+static bool take_cure(struct sl_link *link, const struct trouble *trouble)
+{
+    switch (trouble->meaning->cure) {
+    case SL_CURE_LEAVE:
+        sl_link_lose(link, trouble->words);
         return false;
+    case SL_CURE_WAIT:
+        sl_link_trip(link, trouble->words);
+        return true;
+    case SL_CURE_NONE:
+        sl_link_remember(link, trouble->words);
+        return true;
+    default:
+        return true;
     }
-    if (meaning->cure == SL_CURE_WAIT)
-        sl_link_trip(link, words);
-    else if (meaning->cure == SL_CURE_NONE)
-        sl_link_remember(link, words);
-    return true;
 }
 
 static void become_good(struct sl_link *link, int64_t now_us)
@@ -58,11 +76,11 @@ static bool take_probe(struct sl_link *link, const struct sl_reply *reply, int64
     bool is_first = link->phase == SL_LINK_GREETED;
     link->is_probing = false;
     if (reply->is_error) {
-        const struct sl_redis_meaning *meaning = sl_redis_meaning(sl_reply_text(reply, 0));
-        if (!take_cure(link, meaning, reply))
+        struct trouble trouble = trouble_of(link, reply);
+        if (!take_cure(link, &trouble))
             return false;
-        if (meaning->cure != SL_CURE_WAIT)
-            sl_link_trip(link, "it refuses our probe");
+        if (trouble.meaning->cure != SL_CURE_WAIT)
+            sl_link_trip(link, trouble.words);
         link->phase = SL_LINK_UP;
         return true;
     }
@@ -85,12 +103,8 @@ static bool take_greeting(struct sl_link *link, const struct sl_reply *reply)
 {
     if (!reply->is_error)
         return true;
-    char why[200];
-    struct sluice_text sentence = sl_reply_text(reply, 0);
-    const struct sl_redis_meaning *meaning = sl_redis_meaning(sentence);
-    atomic_fetch_add(&link->shared->errors[meaning->error], 1);
-    snprintf(why, sizeof why, "%.*s", (int)sl_min_i64((int64_t)sentence.len, 190), sentence.at);
-    sl_link_lose(link, meaning->words ? meaning->words : why);
+    struct trouble trouble = trouble_of(link, reply);
+    sl_link_lose(link, trouble.words);
     return false;
 }
 
@@ -109,17 +123,17 @@ static void ask_again(struct sl_link *link, struct sl_query *query, int64_t now_
 static bool take_error(struct sl_link *link, struct sl_query *query, const struct sl_reply *reply,
                        int64_t now_us)
 {
-    const struct sl_redis_meaning *meaning = sl_redis_meaning(sl_reply_text(reply, 0));
+    struct trouble trouble = trouble_of(link, reply);
+    const struct sl_reader *reader = link->reader;
     link->late_row = 0;
-    if (meaning->cure == SL_CURE_LOAD && query && may_ask_again(query, now_us)) {
-        atomic_fetch_add(&link->shared->errors[meaning->error], 1);
+    if (trouble.meaning->cure == SL_CURE_LOAD && query && may_ask_again(query, now_us)) {
         sl_link_send_script(link, query->script);
         ask_again(link, query, now_us);
         return true;
     }
     if (query)
-        sl_link_end(link, query, SL_CALL_ERROR, meaning->status, NULL);
-    return take_cure(link, meaning, reply);
+        sl_link_end(link, query, SL_CALL_ERROR, trouble.meaning->status, NULL);
+    return link->reader == reader && take_cure(link, &trouble);
 }
 
 static bool take_answer(struct sl_link *link, struct sl_query *query, struct sl_reply *reply,

@@ -1,12 +1,15 @@
-/* A link from the inside: redis_link.c is its life (asking, connecting, losing, time),
- * redis_link_answer.c what becomes of what Redis says. */
+/* A link from the inside: redis_link.c is asking, bytes and time, redis_link_connect.c how it is
+ * made and lost, redis_link_answer.c what becomes of what Redis says. */
 #ifndef SL_STORE_REDIS_LINK_OWN_H
 #define SL_STORE_REDIS_LINK_OWN_H
 
 #include "store/redis_link.h"
 #include "store/redis_socket.h"
 
-enum { SL_ROW_MAX = 8192 }; /* questions that wait, ghosts included */
+enum {
+    SL_ROW_MAX = 8192, /* questions that wait, ghosts included */
+    SL_LINK_OUT_MAX_BYTES = 4 << 20,
+};
 
 /* What is expected next. */
 enum sl_expected { SL_EXPECT_GREETING, SL_EXPECT_PROBE, SL_EXPECT_LOAD, SL_EXPECT_CALL };
@@ -48,7 +51,18 @@ struct sl_link {
     bool reads, writes, write_for_read;
 };
 
-/* ---- redis_link.c ---- */
+/* ---- redis_link_connect.c ---- */
+
+void sl_link_connect(struct sl_link *link);
+
+/* The socket is connected: our first words, and a probe. */
+void sl_link_greet(struct sl_link *link);
+void sl_link_send_probe(struct sl_link *link);
+
+/* Without a word to who waits, and those words. They may ask again, which is refused, or waits in
+ * its place. */
+void sl_link_shut(struct sl_link *link);
+void sl_link_fail_all(struct sl_link *link);
 
 /* The connection is given up, everybody who waits is told, and it is made again: at once if it
  * was good for a while, or after a while. */
@@ -56,6 +70,16 @@ void sl_link_lose(struct sl_link *link, const char *why);
 
 /* It does not do as it should, and is left alone for a while. */
 void sl_link_trip(struct sl_link *link, const char *why);
+
+/* ---- redis_link.c ---- */
+
+/* What comes next in the row of answers. */
+void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_query *query);
+void sl_link_add_count(struct sl_buffer *out, size_t words);
+void sl_link_add_bulk(struct sl_buffer *out, struct sluice_text text);
+void sl_link_unwatch(struct sl_link *link);
+void sl_link_forget_waiting(struct sl_link *link);
+
 void sl_link_remember(struct sl_link *link, const char *why);
 void sl_link_set_breaker(struct sl_link *link, enum sl_breaker breaker);
 

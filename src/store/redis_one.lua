@@ -30,9 +30,6 @@ if amount then
     call('DEL', key)
   end
   --@charge
-  if fresh then
-    local life = (fresh - fresh % 1000000 + 1000000 - now) / 1000 + 60000
-    call('PEXPIRE', key, math.max(math.ceil(life), least))
-  end
+  --@expire
 end
 return struct.pack('<lllll', now, allowed and 1 or 0, a, b, c)

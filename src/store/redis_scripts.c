@@ -14,6 +14,7 @@
 
 PART(frame)
 PART(foreign)
+PART(expire)
 PART(one)
 PART(all)
 PART(hold)
@@ -121,6 +122,8 @@ static void fill(struct sl_buffer *out, const struct frame *frame, struct sluice
                    has_guard ? section_of(twin_guard(), SL_TEXT("function")) : SL_TEXT(""), algo);
     else if (sl_text_is(name, "foreign"))
         sl_buffer_add(out, part_foreign());
+    else if (sl_text_is(name, "expire"))
+        sl_buffer_add(out, part_expire());
     else if (sl_text_is(name, "converted"))
         sl_buffer_add(out, section_of(twin_bucket(), name));
     else if (sl_text_is(name, "hold"))

@@ -289,13 +289,13 @@ def test_rules_may_come_from_standard_input():
     assert done.lines[0]["rule"] == "api"
 
 
-@pytest.mark.parametrize("store", ["redis://localhost", "rediss://u:secret@localhost:6379/0",
-                                   "redis-cluster://a:6379,b:6379"])
-def test_a_redis_store_is_refused(rules, store):
+@pytest.mark.parametrize("store", ["redis-cluster://u:secret@a:6379,b:6379",
+                                   "redis-sentinel://u:secret@a/mymaster"])
+def test_what_is_not_in_this_version_is_refused(rules, store):
     rules.write_text(f"store: {store}\n{RULES}")
     done = check(rules, *API)
     assert done.code == 2
-    assert "Redis" in done.err and "use `memory" in done.err
+    assert "this version" in done.err and "redis://host:6379" in done.err
     assert "secret" not in done.err
     assert done.out == ""
 

@@ -66,7 +66,8 @@ static void start_store(bool fails)
         .decide = decide, .reset = forget, .hold = hold, .settle = settle
     };
     sl_store_close(still.heap);
-    still = (struct still){ .store = { &ops, 42 }, .heap = sl_heap_open() };
+    still = (struct still){ .store = { .ops = &ops, .secret = 42, .naming = 42 },
+                            .heap = sl_heap_open() };
     still.status = fails ? SLUICE_STORE_DOWN : SLUICE_OK;
     SL_CHECK(still.heap != NULL);
 }
@@ -142,6 +143,7 @@ static void open_stage(enum variant variant, const char *text)
     for (; *text; text++)
         len += (size_t)snprintf(yaml + len, sizeof yaml - len, *text == '$' ? "%s" : "%.1s",
                                 *text == '$' ? folder : text);
+    start_store(false);
     stage_open(stages[variant], yaml, &still.store);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
