@@ -20,7 +20,8 @@ if b > 0 and a + span > now and a - now <= span then
   x, y = a, b -- it began, or the clock stepped back
   how = 'add'
 else
-  x = first and now or now - now % span
+  local first_request = extra == 'f' or extra == 'sf' or extra == '1'
+  x = first_request and now or now - now % span
   if b > 0 and a > now then
     y, repair = capacity, true
   end

@@ -1,4 +1,5 @@
 -- The twin of token_bucket.c, on bucket.lua: for people it shows whole tokens.
 
 ---- shown ----
-shown, units = 'tokens', (capacity * span - y - (capacity * span - y) % span) / span
+local room = capacity * span - y
+shown, units = 'tokens', (room - room % span) / span

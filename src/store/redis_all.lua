@@ -21,7 +21,7 @@ while p < words and ARGV[p] ~= 'hold' do
   local kind, capacity, span, extra, name =
     ARGV[p], tonumber(ARGV[p + 1]), tonumber(ARGV[p + 2]), ARGV[p + 3], ARGV[p + 4]
   local key, blocked = KEYS[k], 0
-  local shadow, first = extra == 's' or extra == 'sf', extra == 'f' or extra == 'sf'
+  local shadow = extra == 's' or extra == 'sf'
   local a, b, c, x, y, z = 0, 0, 0, 0, 0, 0
   local ok, repair, how = false, false, 'set'
   if ARGV[p + 5] ~= '' then

@@ -13,7 +13,7 @@ for k = 1, #KEYS do
   local capacity, span = tonumber(ARGV[p + 2]), tonumber(ARGV[p + 3])
   local amount, charged_at, fresh = tonumber(ARGV[p + 6]), tonumber(ARGV[p + 7]), nil
   local a, b, c, x, y, z = 0, 0, 0, 0, 0, 0
-  local repair, how, first = false, 'set', extra == '1'
+  local repair, how = false, 'set'
   --@read
   if what == 'refund' then
     if how ~= 'anew' then

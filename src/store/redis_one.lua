@@ -8,7 +8,6 @@
 local cost, mode, max_delay, nonce = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local key, kind, capacity, span, extra =
   KEYS[1], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
-local first = extra == 'f' or extra == 'sf'
 local a, b, c, x, y, z = 0, 0, 0, 0, 0, 0
 local ok, repair, how, amount, fresh = false, false, 'set', false, nil
 do
@@ -17,13 +16,15 @@ end
 do
   --@decide
 end
-local allowed = mode ~= 'd' and mode ~= 'pd' and (ok or extra == 's' or extra == 'sf')
-if mode ~= 'p' and mode ~= 'pd' then
-  if allowed and ok and cost > 0 then
-    amount = cost
-  elseif repair then
-    amount = 0
-  end
+local allowed, peek = ok, false
+if mode ~= '' or not ok then
+  peek = mode == 'p' or mode == 'pd'
+  allowed = mode ~= 'd' and mode ~= 'pd' and (ok or extra == 's' or extra == 'sf')
+end
+if allowed and ok and cost > 0 and not peek then
+  amount = cost
+elseif repair and not peek then
+  amount = 0
 end
 if amount then
   if how == 'anew' then
