@@ -21,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
 import redis as redis_client
 
 TIMEOUT_S = 30
@@ -168,3 +169,20 @@ class Redis:
     def flush(self):
         with self.client() as client:
             client.flushall()
+
+
+# ---- for the tests of a file that share one, under the name `running` ----
+
+
+@pytest.fixture(name="redis", autouse=True)
+def empty_redis(running):
+    """Empty at first; in the end no key is left that would stay for ever."""
+    running.flush()
+    yield running
+    assert running.keys_without_ttl() == []
+
+
+@pytest.fixture(name="db")
+def client_of(redis):
+    with redis.client() as client:
+        yield client

@@ -10,7 +10,7 @@ import pytest
 from changing import Caller
 from program import run
 from redis_asking import ALGORITHMS, ANY, PATIENT, on, one
-from redis_running import Redis
+from redis_running import Redis, client_of, empty_redis  # noqa: F401
 from serving import Server
 from watching import wait_until
 
@@ -38,19 +38,6 @@ def running_redis():
 def two_servers(running):
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(Server(on(running, rules_text()))) for _ in range(2)]
-
-
-@pytest.fixture(name="redis", autouse=True)
-def empty_redis(running):
-    running.flush()
-    yield running
-    assert running.keys_without_ttl() == []
-
-
-@pytest.fixture(name="db")
-def client_of(redis):
-    with redis.client() as client:
-        yield client
 
 
 def reserve(server, path, cost=500, user="u", **more):

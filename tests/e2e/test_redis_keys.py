@@ -12,7 +12,7 @@ import pytest
 
 from program import run
 from redis_asking import ALGORITHMS, ANY, PATIENT, on, one
-from redis_running import Redis
+from redis_running import Redis, client_of, empty_redis  # noqa: F401
 
 ALL = pytest.mark.parametrize("algorithm", ALGORITHMS)
 US, GRACE_S, HOUR = 1_000_000, 60, 3600
@@ -23,19 +23,6 @@ SLACK_S = 20  # of a busy machine, between an answer and a look
 def running_redis():
     with Redis() as redis:
         yield redis
-
-
-@pytest.fixture(name="redis", autouse=True)
-def empty_redis(running):
-    running.flush()
-    yield running
-    assert running.keys_without_ttl() == []
-
-
-@pytest.fixture(name="db")
-def client_of(redis):
-    with redis.client() as client:
-        yield client
 
 
 @pytest.fixture(name="ask")
