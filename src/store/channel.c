@@ -55,6 +55,12 @@ void sl_channel_free(struct sl_channel *channel)
     free(channel);
 }
 
+void sl_channel_abandon(struct sl_channel *channel)
+{
+    sl_link_abandon(channel->link);
+    free(channel);
+}
+
 void sl_channel_open(struct sl_channel *channel)
 {
     sl_link_open(channel->link);

@@ -68,6 +68,9 @@ void sl_channel_on_time(struct sl_channel *channel);
 /* What is still asked fails. */
 void sl_channel_free(struct sl_channel *channel);
 
+/* The same after a fork, for one of the parent's. */
+void sl_channel_abandon(struct sl_channel *channel);
+
 /* How a store does that is asked over connections. */
 struct sl_store_health {
     uint64_t calls[SL_CALL_END_COUNT];

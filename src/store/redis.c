@@ -76,7 +76,10 @@ static void drop_caller(struct caller *caller)
 {
     if (!caller)
         return;
-    sl_channel_free(caller->channel);
+    if (caller->pid == getpid())
+        sl_channel_free(caller->channel);
+    else
+        sl_channel_abandon(caller->channel);
     free(caller);
 }
 

@@ -424,3 +424,9 @@ void sl_link_free(struct sl_link *link)
     free(link->row);
     free(link);
 }
+
+void sl_link_abandon(struct sl_link *link)
+{
+    link->socket.is_anothers = true;
+    sl_link_free(link);
+}

@@ -91,6 +91,9 @@ struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_
 /* Questions that are still there fail. */
 void sl_link_free(struct sl_link *link);
 
+/* The same after a fork, for one of the parent's, who goes on with it. */
+void sl_link_abandon(struct sl_link *link);
+
 /* The clock of everything here. */
 int64_t sl_link_now_us(void);
 

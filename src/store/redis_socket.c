@@ -59,10 +59,9 @@ bool sl_socket_finish(struct sl_socket *socket, struct sl_target *target,
 
 void sl_socket_close(struct sl_socket *socket)
 {
-    if (socket->tls) {
+    if (socket->tls && !socket->is_anothers)
         sl_tls_finish(socket->tls);
-        sl_tls_stream_free(socket->tls);
-    }
+    sl_tls_stream_free(socket->tls);
     if (socket->fd >= 0)
         close(socket->fd);
     *socket = (struct sl_socket){ .fd = -1 };

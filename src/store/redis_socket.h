@@ -7,6 +7,7 @@
 struct sl_socket {
     int fd; /* -1: closed */
     bool is_connecting;
+    bool is_anothers; /* of the process we were forked from: nothing is said on it */
     struct sl_tls_stream *tls;
 };
 

@@ -84,7 +84,7 @@ static bool look_up(struct sl_target *target, int flags)
 static void *look_up_once(void *about)
 {
     struct sl_target *target = about;
-    look_up(target, AI_ADDRCONFIG);
+    look_up(target, 0); /* not AI_ADDRCONFIG: a machine may have nothing but a loopback */
     pthread_mutex_lock(&target->lock);
     target->is_looking = false;
     pthread_cond_broadcast(&target->found);
