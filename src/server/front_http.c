@@ -191,14 +191,30 @@ static enum step read_chunked(struct sl_conn *conn, struct sl_round *round,
     return hand_on(conn, &message, http->head_len + body_len);
 }
 
-/* What the main thread answers must not overtake what the store answers later: the round goes
- * off first, and the connection waits for it. */
-static bool must_wait(const struct sl_conn *conn, const struct sl_http_head *head)
+/* Does the body begin as an array, or is that not known yet? */
+static bool may_be_array(struct sl_conn *conn, const struct sl_http_head *head)
+{
+    const char *at = conn->in + conn->in_start + state_of(conn)->head_len;
+    const char *end = conn->in + conn->in_end;
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n'))
+        at++;
+    return head->chunked || at == end || *at == '[';
+}
+
+/* Where the store answers later, what a connection has asked may be on its way, or about to be.
+ * Nothing of its own may overtake that: neither what the main thread answers, nor an array for
+ * which the round would have to go off first, with the connection's earlier calls in it. So the
+ * round goes off now, and the connection waits. */
+static bool must_wait(struct sl_conn *conn, const struct sl_round *round,
+                      const struct sl_http_head *head)
 {
     if (!conn->has_asked || !conn->worker->line.channel)
         return false;
     const struct sl_route *route = sl_route_find(head->path);
-    return route && route->run;
+    if (!route)
+        return false;
+    bool needs_room = route->call == sl_call_check && may_be_array(conn, head);
+    return route->run || (needs_room && !sl_round_has_room(round, SL_ARRAY_MAX));
 }
 
 /* One message, as far as it is there. */
@@ -220,7 +236,7 @@ static enum step read_message(struct sl_conn *conn, struct sl_round *round)
     bytes.len = http->head_len;
     if (!sl_http_read_head(bytes, &head, &wrong))
         return refuse_message(conn, round, &wrong);
-    if (must_wait(conn, &head))
+    if (must_wait(conn, round, &head))
         return FULL;
     if (!http->in_body) {
         if (head.length > BODY_MAX_BYTES)

@@ -86,6 +86,7 @@ struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call,
         return call;
     struct sl_call kept = *call;
     sl_round_finish(round);
+    SL_CHECK(!kept.conn->flight); /* its answer would come before theirs */
     call = sl_round_call(round, kept.conn);
     kept.first = call->first;
     *call = kept;

@@ -54,6 +54,8 @@ void sl_message_refuse(struct sl_message *message, uint32_t status, const char *
 
 /* ---- the routes' own files ---- */
 
+enum { SL_ARRAY_MAX = 1000 }; /* requests in one */
+
 void sl_call_check(struct sl_message *message);     /* route_check.c */
 void sl_call_authorize(struct sl_message *message); /* route_authorize.c */
 void sl_call_reserve(struct sl_message *message);   /* route_reserve.c */

@@ -13,7 +13,6 @@
 #include "wire/json_request.h"
 
 enum {
-    ARRAY_MAX = 1000,
     /* Of an answer to an array; behind that decisions are not explained. All of them
      * are charged, so all must be told. */
     EXPLAINED_MAX_BYTES = 12 << 20,
@@ -21,7 +20,7 @@ enum {
 #define NOTHING       ((struct sluice_text){ 0 })
 #define NOT_EXPLAINED ((struct sl_explained_rows){ 0 })
 
-_Static_assert((int)ARRAY_MAX <= (int)SL_ROUND_REQUESTS, "an array fits an empty round");
+_Static_assert((int)SL_ARRAY_MAX <= (int)SL_ROUND_REQUESTS, "an array fits an empty round");
 
 /* ---- decisions as JSON ---- */
 
@@ -237,7 +236,7 @@ static bool read_element(struct sl_message *message, struct sl_json_scan *scan,
 {
     struct sl_json_room room;
     size_t number = message->round->request_count - message->call->first + 1;
-    if (number > ARRAY_MAX) {
+    if (number > SL_ARRAY_MAX) {
         sl_message_refuse(message, 413, "An array has at most 1,000 requests; send more arrays.");
         return false;
     }
@@ -280,7 +279,7 @@ static void ask_array(struct sl_message *message, struct sl_json_scan *scan)
     bool alone = false;
     struct sl_caller caller;
     /* First: it may finish the round, and with it the memory that a caller's names are in. */
-    message->call = sl_round_make_room(message->round, message->call, ARRAY_MAX);
+    message->call = sl_round_make_room(message->round, message->call, SL_ARRAY_MAX);
     if (!sl_caller_identify(message, &caller))
         return;
     if (sl_json_take(scan, ']')) {

@@ -2,6 +2,7 @@
 to clients, rules and the wire meanwhile."""
 
 import signal
+import json
 import time
 
 import pytest
@@ -86,6 +87,18 @@ def test_whoever_asks_gets_his_own_answer(server):
                     answer = raw.response().json
                     assert (answer["algorithm"], answer["remaining"]) == \
                         (name, LIMIT - (turn + 1) * (number + 1))
+
+
+def test_an_array_behind_other_requests_waits_for_them(server):
+    """There is no room for it beside them: what was asked before it goes off first, alone."""
+    request = {"resource": "/fixed_window", "user": "array-behind"}
+    with server.raw() as raw:
+        raw.send(asking(request) * 40 + post(json.dumps([request] * 900).encode()) +
+                 asking(request) * 5)
+        before = [raw.response().json["remaining"] for _ in range(40)]
+        array = [decision["remaining"] for decision in raw.response().json]
+        after = [raw.response().json["remaining"] for _ in range(5)]
+    assert before + array + after == list(range(LIMIT - 1, LIMIT - 946, -1))
 
 
 def test_an_array_is_answered_in_order(server):
