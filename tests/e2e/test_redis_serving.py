@@ -1,8 +1,8 @@
 """A server whose answers come later, from Redis: in order, to whom they belong, whatever happens
 to clients, rules and the wire meanwhile."""
 
-import signal
 import json
+import signal
 import time
 
 import pytest
