@@ -284,7 +284,7 @@ def small_window(server):
 
 def is_cut(raw):
     poll = select.poll()
-    poll.register(raw.socket, select.POLLERR | select.POLLHUP | select.POLLRDHUP)
+    poll.register(raw.socket, select.POLLERR | select.POLLHUP)
     return bool(poll.poll(0))
 
 
