@@ -107,7 +107,9 @@ def test_refunds_reservations_and_resets_leave_the_same_as_in_memory(redis, algo
 
 
 def ask(limiter, times, out):
-    out.send(sum(bool(limiter.decide(tenant="acme", user="u")) for _ in range(times)))
+    """How many Redis has admitted; what `on_store_failure` lets pass is not its doing."""
+    reasons = [limiter.decide(tenant="acme", user="u").reason for _ in range(times)]
+    out.send(reasons.count("ok"))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -124,15 +126,26 @@ def test_children_of_a_fork_make_their_own_connections(redis, algorithm):
     assert not limiter.decide(tenant="acme", user="u")
 
 
+def in_time(call):
+    """The deadline is 20 ms here, which a busy machine may miss; what was late charged nothing."""
+    for _ in range(50):
+        try:
+            return call()
+        except sluice.StoreDown:
+            time.sleep(0.05)
+    return call()
+
+
 def test_one_limit_on_any_key(redis):
     with sluice.open(f"redis+unix://{redis}") as store:
         limit = store.limit("api", algorithm="fixed_window", capacity=3, window=86400)
-        decisions = limit.decide_batch(["k:1", "k:1", "k:1", "k:1", b"\xff{}"])
+        decisions = [in_time(lambda: limit.decide_batch([key])[0])
+                     for key in ("k:1", "k:1", "k:1", "k:1", b"\xff{}")]
         assert [bool(decision) for decision in decisions] == [True, True, True, False, True]
-        limit.refund("k:1", decisions[0])
-        assert limit.peek("k:1").remaining == 1
-        limit.reset("k:1")
-        assert limit.peek("k:1").remaining == 3
+        in_time(lambda: limit.refund("k:1", decisions[0]))
+        assert in_time(lambda: limit.peek("k:1")).remaining == 1
+        in_time(lambda: limit.reset("k:1"))
+        assert in_time(lambda: limit.peek("k:1")).remaining == 3
         with pytest.raises(sluice.SluiceError):
             store.stats()
 
