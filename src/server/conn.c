@@ -143,6 +143,14 @@ void sl_conn_close(struct sl_conn *conn)
         sl_worker_forget(worker);
 }
 
+void sl_conn_cut(struct sl_conn *conn)
+{
+    struct linger none = { .l_onoff = 1 };
+    if (!conn->is_gone)
+        setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    sl_conn_close(conn);
+}
+
 void sl_conn_finish(struct sl_conn *conn, bool lingers)
 {
     conn->is_finished = true;
@@ -210,6 +218,10 @@ void sl_conn_await(struct sl_conn *conn, enum sl_timer timer, bool is_new)
 
 void sl_conn_late(struct sl_conn *conn)
 {
+    if (is_writing(conn)) {
+        sl_conn_cut(conn);
+        return;
+    }
     bool may_speak = conn->timer == SL_TIMER_HEAD || conn->timer == SL_TIMER_BODY;
     if (!may_speak || conn->is_opening) {
         sl_conn_close(conn);
@@ -347,7 +359,7 @@ static void close_slowest_reader(struct sl_conn *last)
     while (conn && !conn->unread_bytes)
         conn = conn->timer_next;
     if (conn || last->unread_bytes)
-        sl_conn_close(conn ? conn : last);
+        sl_conn_cut(conn ? conn : last);
 }
 
 static bool is_done(const struct sl_conn *conn)

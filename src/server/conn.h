@@ -110,6 +110,10 @@ struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *
 /* At once; unsent bytes are lost. */
 void sl_conn_close(struct sl_conn *conn);
 
+/* The same for who does not read: what the kernel still holds for it is dropped too, instead
+ * of being offered for minutes, and the client is told by a reset. */
+void sl_conn_cut(struct sl_conn *conn);
+
 /* Bytes that are there to be read. */
 static inline struct sluice_text sl_conn_bytes(const struct sl_conn *conn)
 {

@@ -291,9 +291,19 @@ def is_cut(raw):
 @pytest.mark.parametrize("ask", [LARGE, CHECK], ids=["long answers", "short answers"])
 def test_who_does_not_read_is_cut_off(ask):
     with Server(SOON + RULES) as server, small_window(server) as greedy:
-        stuff(greedy, ask * 100, 64 << 20)
+        def is_over():
+            stuff(greedy, ask * 100, 1 << 20, stall_s=0.05)
+            return is_cut(greedy)
+
+        wait_until(is_over, "the end of a client that asks and does not read")
         serves(server)
-        wait_until(lambda: is_cut(greedy), "the end of a client that does not read")
+
+
+def test_who_stops_asking_and_does_not_read_is_cut_off_too():
+    """All it asked has been read, so only a reset reaches it: its own window is full."""
+    with Server(SOON + RULES) as server, small_window(server) as silent:
+        silent.send(LARGE * 200)
+        wait_until(lambda: is_cut(silent), "the end of a client that does not read")
         serves(server)
 
 
