@@ -4,8 +4,9 @@
     difference = twins.compare(case)    # None, or a text with the smallest case that was found
 
 The table forgets what time has made fresh, so a trace that leaps ahead and comes back may find
-less there than on a store that keeps all. That alone is excused: a line that differs on the table
-at an instant before one that was already seen. Such lines are counted, for there are few.
+less there than on a store that keeps all: at once, or when it has leapt ahead again. That alone is
+excused: a line that differs on the table after time went back. Such lines are counted, for there
+are few.
 
 A case is the reference's (tests/reference): a rules file, a trace whose instants are drawn from
 the answers, and what the reference decides. What differs is made small by its shrinker.
@@ -78,9 +79,9 @@ class Twins:
         return None
 
     def excuse(self, lines, number):
-        """Is this line's instant before another that came earlier?"""
+        """Has time gone back, up to this line?"""
         instants = [json.loads(line)["at_us"] for line in lines[:number + 1]]
-        excused = max(instants) > instants[-1]
+        excused = instants != sorted(instants)
         self.excused += excused
         return excused
 
