@@ -121,7 +121,7 @@ static void taking_empties_what_was_seen(void **unused)
     assert_memory_equal(&taken, &wanted, sizeof wanted);
 }
 
-enum { ROUNDS = 300 };
+enum { ROUNDS = 20000 };
 
 static _Atomic uint8_t shared[SL_DISTINCT_REGISTERS];
 static atomic_int begun, ended;
