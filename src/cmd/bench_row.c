@@ -20,61 +20,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "cmd/bench.h"
 
 enum { SAMPLE_EVERY = 127 };
 
 static const int64_t patience_ns = INT64_C(5000000000);
-
-/* ---- latencies ----
- *
- * Counted in steps of 1/32: exact below 64 ns, then 32 steps to each power of two. */
-
-enum { STEP_BITS = 5, STEPS = 1 << STEP_BITS, POWERS = 36 };
-
-struct latencies {
-    uint64_t count;
-    int64_t max_ns;
-    uint32_t buckets[POWERS * STEPS];
-};
-
-static size_t bucket_of(int64_t ns)
-{
-    uint64_t value = ns > 0 ? (uint64_t)ns : 0;
-    if (value < 2 * STEPS)
-        return value;
-    unsigned shift = 63 - (unsigned)__builtin_clzll(value) - STEP_BITS;
-    size_t bucket = (size_t)shift * STEPS + (value >> shift);
-    return bucket < POWERS * STEPS ? bucket : POWERS * STEPS - 1;
-}
-
-/* The largest value that falls into it. */
-static int64_t bucket_end(size_t bucket)
-{
-    if (bucket < 2 * STEPS)
-        return (int64_t)bucket;
-    unsigned shift = (unsigned)(bucket / STEPS) - 1;
-    return (int64_t)(((uint64_t)(bucket % STEPS + STEPS + 1) << shift) - 1);
-}
-
-static void note(struct latencies *seen, int64_t ns)
-{
-    seen->buckets[bucket_of(ns)]++;
-    seen->count++;
-    if (ns > seen->max_ns)
-        seen->max_ns = ns;
-}
-
-static int64_t percentile(const struct latencies *seen, double share)
-{
-    uint64_t below = 0, wanted = (uint64_t)((double)seen->count * share);
-    for (size_t i = 0; i < POWERS * STEPS; i++) {
-        below += seen->buckets[i];
-        if (below > wanted)
-            return bucket_end(i) < seen->max_ns ? bucket_end(i) : seen->max_ns;
-    }
-    return seen->max_ns;
-}
 
 /* ---- workers ---- */
 
@@ -83,7 +34,8 @@ struct tally {
     uint64_t admitted;
     uint64_t errors;
     int64_t took_ns;
-    struct latencies latencies;
+    struct sl_histogram latencies; /* in ns; over `steps`, where all processes see them */
+    uint32_t steps[SL_HISTOGRAM_STEPS];
 };
 
 enum { WAIT, GO, GIVE_UP };
@@ -176,7 +128,7 @@ __attribute__((always_inline)) static inline void work(struct worker *worker,
         now_ns = sl_monotonic_ns();
         admitted += admitted_of(worker);
         asked += SAMPLE_EVERY;
-        note(&worker->tally->latencies, now_ns - before_ns);
+        sl_histogram_add(&worker->tally->latencies, (uint64_t)(now_ns - before_ns), 1);
     }
     worker->tally->decisions = asked * worker->batch;
     worker->tally->admitted = admitted;
@@ -246,9 +198,20 @@ static void *run_worker(void *argument)
 
 /* ---- gathering ---- */
 
+static void gather_latencies(const struct sl_histogram *all, struct sl_bench_figures *out)
+{
+    out->samples = all->count;
+    out->p50_ns = (int64_t)sl_histogram_at(all, 500000);
+    out->p95_ns = (int64_t)sl_histogram_at(all, 950000);
+    out->p99_ns = (int64_t)sl_histogram_at(all, 990000);
+    out->p999_ns = (int64_t)sl_histogram_at(all, 999000);
+    out->max_ns = (int64_t)all->max;
+}
+
 static void gather(const struct shared *shared, unsigned workers, struct sl_bench_figures *out)
 {
-    struct latencies all = { 0 };
+    uint32_t steps[SL_HISTOGRAM_STEPS] = { 0 };
+    struct sl_histogram all = { .end = SL_HISTOGRAM_STEPS, .buckets = steps };
     int64_t took_ns = 0;
     *out = (struct sl_bench_figures){ 0 };
     for (unsigned i = 0; i < workers; i++) {
@@ -258,19 +221,10 @@ static void gather(const struct shared *shared, unsigned workers, struct sl_benc
         out->errors += tally->errors;
         out->per_second += (double)tally->decisions * 1e9 / (double)tally->took_ns;
         took_ns += tally->took_ns;
-        all.count += tally->latencies.count;
-        if (tally->latencies.max_ns > all.max_ns)
-            all.max_ns = tally->latencies.max_ns;
-        for (size_t b = 0; b < POWERS * STEPS; b++)
-            all.buckets[b] += tally->latencies.buckets[b];
+        sl_histogram_merge(&all, &tally->latencies);
     }
     out->ns = (double)took_ns / (double)out->decisions;
-    out->samples = all.count;
-    out->p50_ns = percentile(&all, 0.50);
-    out->p95_ns = percentile(&all, 0.95);
-    out->p99_ns = percentile(&all, 0.99);
-    out->p999_ns = percentile(&all, 0.999);
-    out->max_ns = all.max_ns;
+    gather_latencies(&all, out);
 }
 
 static bool run_threads(struct worker *workers, unsigned number, struct shared *shared)
@@ -323,10 +277,13 @@ bool sl_bench_run(const struct sl_bench *bench, struct sl_bench_shape shape, int
     }
     struct worker workers[SL_BENCH_WORKERS] = { 0 };
     for (unsigned i = 0; i < number; i++) {
+        struct tally *tally = &shared->tallies[i];
+        tally->latencies =
+            (struct sl_histogram){ .end = SL_HISTOGRAM_STEPS, .buckets = tally->steps };
         workers[i] = (struct worker){
             .bench = bench,
             .shared = shared,
-            .tally = &shared->tallies[i],
+            .tally = tally,
             .number = i,
             .of = number,
             .batch = shape.batch,
