@@ -8,7 +8,8 @@
 
 /* As many requests as the limiter's scratch has room for, copied, each with all it needs:
  *
- *   batch | bundles … | asks … | rules … | claims … | names of users, for violations */
+ *   batch | bundles … | asks … | rules … | claims … | requests and their texts, for who is told
+ *                                                     of violations, and who watches */
 struct sl_batch {
     struct sl_batch *next;
     struct sl_errand *errand;
@@ -41,6 +42,30 @@ static void copy_text(struct layout *layout, struct sluice_text *text)
     }
 }
 
+/* With all that it points to. */
+static const struct sluice_request *copy_request(struct layout *layout,
+                                                 const struct sluice_request *from)
+{
+    struct sluice_request *request = PART(layout, 1, struct sluice_request);
+    struct sluice_attribute *others = PART(layout, from->other_count, struct sluice_attribute);
+    struct sluice_request copy = *from;
+    struct sluice_text *texts[] = { &copy.tenant, &copy.resource, &copy.method, &copy.user,
+                                    &copy.ip,     &copy.client,   &copy.tier };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        copy_text(layout, texts[i]);
+    for (size_t i = 0; i < from->other_count; i++) {
+        struct sluice_attribute other = from->others[i];
+        copy_text(layout, &other.name);
+        copy_text(layout, &other.value);
+        if (others)
+            others[i] = other;
+    }
+    copy.others = others;
+    if (request)
+        *request = copy;
+    return request;
+}
+
 /* The scratch as it is; twice: measured, then copied. */
 static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct layout *layout)
 {
@@ -55,14 +80,12 @@ static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct layout 
         memcpy(asks, limiter->asks, count * sizeof *asks);
         memcpy(rules, limiter->matched, claim_count * sizeof *rules);
         memcpy(claims, limiter->claims, claim_count * sizeof *claims);
-        *batch = (struct sl_batch){ .asked = { NULL, bundles, asks, count } };
+        *batch = (struct sl_batch){ .asked = { NULL, bundles, asks, count, 0 } };
     }
     for (size_t i = 0; i < count; i++) {
         struct sl_asking ask = limiter->asks[i];
-        if (limiter->known.people) {
-            copy_text(layout, &ask.tenant);
-            copy_text(layout, &ask.user);
-        }
+        if (limiter->known.people || limiter->sight)
+            ask.request = copy_request(layout, ask.request);
         if (!batch)
             continue;
         bundles[i].claims = claims + (bundles[i].claims - limiter->claims);
@@ -116,14 +139,15 @@ static void on_parcel(struct sl_parcel *parcel)
 }
 
 /* What is in the scratch, on its way. */
-static void send_taken(struct sl_errand *errand, struct sl_channel *channel)
+static void send_taken(struct sl_errand *errand, struct sl_channel *channel, int64_t started_ns)
 {
     struct sl_limiter *limiter = errand->limiter;
     if (limiter->bundle_count == 0)
         return;
     struct sl_batch *batch = copy_scratch(limiter);
     if (!batch) {
-        struct sl_asked asked = { limiter, limiter->bundles, limiter->asks, limiter->bundle_count };
+        struct sl_asked asked = { limiter, limiter->bundles, limiter->asks, limiter->bundle_count,
+                                  0 };
         for (size_t i = 0; i < asked.count; i++)
             asked.bundles[i].status = SLUICE_NO_MEMORY;
         take_status(errand, sl_asked_answer(&asked));
@@ -131,6 +155,7 @@ static void send_taken(struct sl_errand *errand, struct sl_channel *channel)
         return;
     }
     batch->errand = errand;
+    batch->asked.started_ns = started_ns;
     batch->next = errand->batches;
     errand->batches = batch;
     errand->waiting++;
@@ -148,6 +173,7 @@ void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
     errand->status = SLUICE_OK;
     errand->waiting = 1;
     for (size_t i = 0; i < errand->count;) {
+        int64_t started_ns = sl_limiter_start_ns(limiter);
         sl_limiter_forget(limiter);
         for (; i < errand->count && !sl_limiter_is_full(limiter); i++) {
             size_t at = limiter->bundle_count;
@@ -159,7 +185,7 @@ void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
             limiter->asks[at].number = i;
             limiter->bundles[at].hold_us = errand->hold_us ? errand->hold_us[i] : 0;
         }
-        send_taken(errand, channel);
+        send_taken(errand, channel, started_ns);
     }
     sl_limiter_forget(limiter);
     one_less(errand);

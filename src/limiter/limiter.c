@@ -192,8 +192,7 @@ int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *req
         .rules = limiter->matched + first,
         .nobody = nobody,
         .out = out,
-        .tenant = request->tenant,
-        .user = request->user,
+        .request = request,
         .minutes = limiter->known.minutes,
     };
     limiter->bundles[limiter->bundle_count++] = (struct sl_bundle){
@@ -214,7 +213,10 @@ bool sl_limiter_is_full(const struct sl_limiter *limiter)
 
 static struct sl_asked taken_of(struct sl_limiter *limiter)
 {
-    return (struct sl_asked){ limiter, limiter->bundles, limiter->asks, limiter->bundle_count };
+    return (struct sl_asked){ .limiter = limiter,
+                              .bundles = limiter->bundles,
+                              .asks = limiter->asks,
+                              .count = limiter->bundle_count };
 }
 
 /* Those who were denied by an enforced rule, which nothing changes any more. What is
@@ -226,10 +228,11 @@ __attribute__((noinline)) static void tell_violations(const struct sl_asked *ask
         const struct sl_bundle *bundle = &asked->bundles[i];
         const struct sl_asking *ask = &asked->asks[i];
         if (ask->out->allowed || bundle->peek || bundle->status != SLUICE_OK ||
-            sl_text_missing(ask->user) ||
+            sl_text_missing(ask->request->user) ||
             ask->out->decided_at_us / SL_MINUTE_US == ask->minutes - 1)
             continue;
-        people->ops->violated(people, ask->tenant, ask->user, ask->out->decided_at_us);
+        people->ops->violated(people, ask->request->tenant, ask->request->user,
+                              ask->out->decided_at_us);
     }
 }
 
@@ -259,6 +262,10 @@ void sl_asked_count(const struct sl_asked *asked)
     struct sl_counts *counts = asked->limiter->counts;
     const struct sl_bundle *end = asked->bundles + asked->count;
     const struct sl_asking *ask = asked->asks;
+    if (asked->limiter->sight) {
+        sl_asked_watch(asked);
+        return;
+    }
     for (const struct sl_bundle *bundle = asked->bundles; bundle < end; bundle++, ask++)
         if (!bundle->peek) {
             sl_counts_decision(counts, ask->out);
@@ -274,9 +281,10 @@ static int decide_taken(struct sl_limiter *limiter)
     return sl_asked_answer(&asked);
 }
 
-static void count_taken(struct sl_limiter *limiter)
+static void count_taken(struct sl_limiter *limiter, int64_t started_ns)
 {
     struct sl_asked asked = taken_of(limiter);
+    asked.started_ns = started_ns;
     sl_asked_count(&asked);
 }
 
@@ -292,8 +300,9 @@ static int answer(struct sl_limiter *limiter, const struct sluice_request *reque
 static int decide(struct sl_limiter *limiter, const struct sluice_request *request,
                   int64_t max_delay_us, struct sluice_decision *out)
 {
+    int64_t started_ns = sl_limiter_start_ns(limiter);
     int status = answer(limiter, request, max_delay_us, 0, out);
-    count_taken(limiter);
+    count_taken(limiter, started_ns);
     if (status != SLUICE_OK)
         sl_limiter_forget(limiter); /* there is nothing to explain */
     return status;
@@ -316,6 +325,7 @@ int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_requ
 {
     int first_bad = SLUICE_OK;
     for (size_t i = 0; i < count;) {
+        int64_t started_ns = sl_limiter_start_ns(limiter);
         sl_limiter_forget(limiter);
         for (; i < count && !sl_limiter_is_full(limiter); i++) {
             int status = sl_limiter_take(limiter, &requests[i], SL_BY_THE_RULES, &out[i]);
@@ -323,7 +333,7 @@ int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_requ
         }
         int status = limiter->bundle_count ? decide_taken(limiter) : SLUICE_OK;
         first_bad = first_bad ? first_bad : status;
-        count_taken(limiter);
+        count_taken(limiter, started_ns);
     }
     sl_limiter_forget(limiter);
     return first_bad;
@@ -347,10 +357,11 @@ int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *
     if (!limiter->store->ops->hold)
         return SLUICE_UNSUPPORTED;
     *id = 0;
+    int64_t started_ns = sl_limiter_start_ns(limiter);
     int status = answer(limiter, request, SL_BY_THE_RULES, expiry_us, out);
     if (status == SLUICE_OK && out->charged)
         status = hold(limiter, expiry_us, out, id);
-    count_taken(limiter);
+    count_taken(limiter, started_ns);
     if (status != SLUICE_OK)
         sl_limiter_forget(limiter);
     return status;

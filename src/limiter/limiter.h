@@ -14,6 +14,7 @@
 
 struct sl_limiter;
 struct sl_people;
+struct sl_sight;
 
 /* Keeps pointers to both. NULL: no memory. */
 struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_store *store);
@@ -22,6 +23,11 @@ void sl_limiter_free(struct sl_limiter *limiter);
 /* Whom to ask about users from now on; they must outlive the limiter. NULL, as at first:
  * nothing is known of anybody. Violations that it decides are told to them. */
 void sl_limiter_set_people(struct sl_limiter *limiter, struct sl_people *people);
+
+/* What is decided from now on is seen there too, under these numbers of the rules; both outlive
+ * the limiter. One sight for one thread. False: no memory. */
+bool sl_limiter_set_sight(struct sl_limiter *limiter, struct sl_sight *sight,
+                          const uint32_t *numbers);
 
 /* Always answers: a failing store is answered by the rules' policy, and then
  * returned too, as a negative status. The request is not kept. */

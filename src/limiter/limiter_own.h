@@ -3,9 +3,11 @@
 #ifndef SL_LIMITER_LIMITER_OWN_H
 #define SL_LIMITER_LIMITER_OWN_H
 
+#include "base/clock.h"
 #include "limiter/known.h"
 #include "limiter/limiter.h"
 #include "limiter/name.h"
+#include "limiter/sight.h"
 
 enum { SL_BUNDLES_MAX = 64, SL_CLAIMS_FREE = 256 };
 
@@ -16,9 +18,9 @@ struct sl_asking {
     const struct sl_rule **rules; /* rules[i] made the bundle's claim i */
     enum sluice_reason nobody;    /* the reason where none of them is enforced */
     struct sluice_decision *out;
-    struct sluice_text tenant, user; /* whose violation it is, if it is one */
-    int64_t minutes;                 /* sl_known.minutes */
-    size_t number;                   /* among the requests that are asked together */
+    const struct sluice_request *request; /* who asks, until it is answered */
+    int64_t minutes;                      /* sl_known.minutes */
+    size_t number;                        /* among the requests that are asked together */
 };
 
 struct sl_limiter {
@@ -40,7 +42,10 @@ struct sl_limiter {
     struct sluice_explained *explained; /* room for all rules */
 
     struct sl_known known; /* of the asker */
-    struct sl_namer namer; /* for a store that wants names */
+    struct sl_namer namer; /* for a store that wants names, or a sight */
+
+    struct sl_sight *sight;  /* or NULL: nobody watches */
+    const uint32_t *numbers; /* of the rules, by their index, for the sight */
 };
 
 /* Bundles that were asked together, with what is to be made of their answers. */
@@ -49,6 +54,7 @@ struct sl_asked {
     struct sl_bundle *bundles;
     struct sl_asking *asks;
     size_t count;
+    int64_t started_ns; /* when it was asked, if that is to be measured; 0: not */
 };
 
 /* Begins anew: what was taken is gone. */
@@ -67,5 +73,14 @@ int sl_asked_answer(const struct sl_asked *asked);
 
 /* Counts them, once nothing changes their answers any more. */
 void sl_asked_count(const struct sl_asked *asked);
+
+/* The same where there is a sight. seen.c */
+void sl_asked_watch(const struct sl_asked *asked);
+
+/* When a batch begins: sl_asked.started_ns. */
+static inline int64_t sl_limiter_start_ns(const struct sl_limiter *limiter)
+{
+    return limiter->sight && limiter->sight->times_next ? sl_monotonic_ns() : 0;
+}
 
 #endif

@@ -148,6 +148,19 @@ const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct s
     return name;
 }
 
+struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_asker *asker,
+                                      const struct sl_rule *rule)
+{
+    struct print print = { .namer = namer };
+    add_identifier(&print, asker, rule);
+    print.at = sl_scratch_take(&namer->memory, print.len);
+    if (!print.at)
+        return (struct sluice_text){ 0 };
+    print.len = 0;
+    add_identifier(&print, asker, rule);
+    return (struct sluice_text){ print.at, print.len };
+}
+
 static void add_key(struct print *print, const char *rule, struct sluice_text key)
 {
     add(print, SL_TEXT("rl:-:"));

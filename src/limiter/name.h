@@ -27,6 +27,10 @@ void sl_namer_release(struct sl_namer *namer);
 const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct sl_asker *asker,
                                           const struct sl_rule *rule);
 
+/* IDENTIFIER alone, for people. Null: no memory. */
+struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_asker *asker,
+                                      const struct sl_rule *rule);
+
 /* Of a limit without a rules file: rl:-:NAME:{KEY} */
 const struct sl_claim_name *sl_name_key(struct sl_namer *namer, const char *rule,
                                         struct sluice_text key);

@@ -5,6 +5,8 @@
 static bool make_limiters(struct sl_edition *edition, const struct sl_edition_parts *parts)
 {
     size_t count = parts->worker_count + 1;
+    if (parts->sights && !parts->numbers)
+        return false;
     edition->limiters = calloc(count, sizeof(struct sl_limiter *));
     for (size_t i = 0; edition->limiters && i < count; i++) {
         struct sl_limiter *limiter = sl_limiter_new(edition->rules, parts->store);
@@ -12,6 +14,9 @@ static bool make_limiters(struct sl_edition *edition, const struct sl_edition_pa
             return false;
         sl_limiter_set_people(limiter, parts->people);
         edition->limiters[edition->limiter_count++] = limiter;
+        if (parts->sights && i < parts->worker_count &&
+            !sl_limiter_set_sight(limiter, parts->sights[i], parts->numbers))
+            return false;
     }
     return edition->limiters;
 }
@@ -23,12 +28,14 @@ struct sl_edition *sl_edition_new(const struct sl_edition_parts *parts)
         sl_ruleset_free(parts->rules);
         sl_files_drop(parts->files);
         sl_keyring_free(parts->keyring);
+        free(parts->numbers);
         return NULL;
     }
     edition->holders = 1;
     edition->rules = parts->rules;
     edition->files = parts->files;
     edition->keyring = parts->keyring;
+    edition->numbers = parts->numbers;
     if (make_limiters(edition, parts))
         return edition;
     sl_edition_drop(edition);
@@ -48,6 +55,7 @@ void sl_edition_drop(struct sl_edition *edition)
     for (size_t i = 0; i < edition->limiter_count; i++)
         sl_limiter_free(edition->limiters[i]);
     free(edition->limiters);
+    free(edition->numbers);
     sl_files_drop(edition->files);
     sl_keyring_free(edition->keyring);
     sl_ruleset_free(edition->rules);

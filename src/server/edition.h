@@ -22,6 +22,7 @@ struct sl_edition {
     struct sl_keyring *keyring;
     struct sl_limiter **limiters; /* by worker; the last is the main thread's */
     size_t limiter_count;
+    uint32_t *numbers; /* of the rules, for the sights; NULL: nobody watches */
 };
 
 struct sl_edition_parts {
@@ -31,9 +32,11 @@ struct sl_edition_parts {
     struct sl_store *store;
     struct sl_people *people; /* NULL: nothing is known of users */
     size_t worker_count;
+    struct sl_sight **sights; /* by worker; NULL: nobody watches */
+    uint32_t *numbers;        /* of the rules, for them */
 };
 
-/* Takes over rules, files and keyring, also if it fails. Held once. NULL: no memory. */
+/* Takes over rules, files, keyring and numbers, also if it fails. Held once. NULL: no memory. */
 struct sl_edition *sl_edition_new(const struct sl_edition_parts *parts);
 struct sl_edition *sl_edition_keep(struct sl_edition *edition);
 void sl_edition_drop(struct sl_edition *edition);

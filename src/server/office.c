@@ -3,6 +3,8 @@
  * and there is no second way to the rules in force that could lead somewhere else. */
 #include "server/office.h"
 
+#include "server/record.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -105,6 +107,7 @@ struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset
         sl_files_drop(files);
         return NULL;
     }
+    struct sl_record *record = server->record;
     struct sl_edition *edition = sl_edition_new(&(struct sl_edition_parts){
         .rules = rules,
         .files = files,
@@ -112,6 +115,8 @@ struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset
         .store = server->store,
         .people = office->people,
         .worker_count = server->worker_count,
+        .sights = record ? record->sights : NULL,
+        .numbers = record ? sl_record_enrol(record, rules) : NULL,
     });
     if (!edition)
         fprintf(stderr, "sluice: out of memory\n");
@@ -124,6 +129,8 @@ void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
     struct sl_server *server = office->server;
     struct sl_edition *old = server->edition;
     server->edition = edition;
+    if (server->record)
+        sl_record_settle(server->record, edition->rules, edition->numbers);
     office->rules_revision = office->composed_revision;
     for (size_t i = 0; server->workers && i < server->worker_count; i++) {
         struct sl_worker *worker = &server->workers[i];

@@ -18,6 +18,7 @@
 #include "rules/tree.h"
 #include "server/attempts.h"
 #include "server/audit.h"
+#include "server/record.h"
 #include "server/files.h"
 #include "server/fit.h"
 #include "server/notify.h"
@@ -38,6 +39,7 @@ struct keeper {
     struct sl_watch watch;
     struct sl_office office;
     struct sl_audit audit;
+    struct sl_record record;
     struct sl_store_watch store_watch;
     struct sl_edition *first; /* what cannot change is as it was in it */
     bool has_said_files;
@@ -216,6 +218,7 @@ static void on_look(uv_timer_t *timer)
         reload(keeper);
     sl_office_look(&keeper->office);
     sl_store_look(&keeper->store_watch, keeper->server.store, &keeper->audit);
+    sl_record_look(&keeper->record, &keeper->server, &keeper->audit);
 }
 
 static void on_jobs(uv_async_t *jobs)
@@ -353,6 +356,15 @@ static bool open_audit(struct keeper *keeper, const struct sl_settings *settings
     return good;
 }
 
+static bool open_record(struct keeper *keeper)
+{
+    keeper->server.record = &keeper->record;
+    bool good = sl_record_init(&keeper->record, keeper->server.worker_count);
+    if (!good)
+        fprintf(stderr, "sluice: out of memory\n");
+    return good;
+}
+
 /* What the settings of the file decide once and for all. */
 static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
 {
@@ -361,7 +373,7 @@ static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
     keeper->speaks_tls = settings->https.address;
     server->worker_count = settings->workers ? settings->workers : uv_available_parallelism();
     keeper->store_watch.name = sl_store_url_name(&settings->store);
-    return open_audit(keeper, settings) && open_store(keeper, alone) &&
+    return open_audit(keeper, settings) && open_record(keeper) && open_store(keeper, alone) &&
            sl_office_open(&keeper->office, settings);
 }
 
@@ -428,6 +440,8 @@ static void close_all(struct keeper *keeper)
     struct sl_server *server = &keeper->server;
     for (size_t i = 0; server->workers && i < server->worker_count; i++)
         sl_worker_join(&server->workers[i]);
+    if (server->workers)
+        sl_record_end(&keeper->record, server, &keeper->audit);
     if (keeper->is_loop_open)
         sl_loop_close(&keeper->loop);
     for (size_t i = 0; server->workers && i < server->worker_count; i++)
@@ -440,6 +454,8 @@ static void close_all(struct keeper *keeper)
     sl_office_close(&keeper->office);
     sl_ruleset_free(server->attempts_rules);
     sl_store_close(server->store);
+    if (server->record)
+        sl_record_release(&keeper->record);
     sl_audit_close(&keeper->audit);
     sl_watch_release(&keeper->watch);
     free(server->workers);
@@ -453,6 +469,7 @@ int sl_serve(const struct sl_serve_config *config)
     office->hasher = sl_sha256_new();
     office->reload = reload_into;
     office->about = &keeper;
+    keeper.server.audit = &keeper.audit;
     sl_jobs_init(&keeper.server.jobs);
     pthread_mutex_init(&keeper.server.counts_lock, NULL);
     keeper.server.started_us = sl_walltime_us();

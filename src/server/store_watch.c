@@ -17,14 +17,18 @@ static void tell(const struct sl_store_watch *watch, struct sl_store *store, str
     } else {
         fprintf(stderr, "sluice: the store is back\n");
     }
-    sl_audit_write(audit,
-                   &(struct sl_audit_event){
-                       .name = watch->is_down ? "store_unavailable" : "store_recovered",
-                       .severity = watch->is_down ? "error" : "info",
-                       .store = watch->name,
-                       .reason = *why.text ? why.text : NULL,
-                   },
-                   sl_walltime_us());
+    struct sl_audit_figure figures[] = {
+        { .name = "store", .type = SL_FIGURE_TEXT, .text = sl_text(watch->name) },
+        { .name = "reason", .type = SL_FIGURE_TEXT, .text = sl_text(why.text) },
+    };
+    sl_audit_write(
+        audit,
+        &(struct sl_audit_event){
+            .kind = watch->is_down ? SL_AUDIT_STORE_UNAVAILABLE : SL_AUDIT_STORE_RECOVERED,
+            .figures = figures,
+            .figure_count = *why.text ? 2 : 1,
+        },
+        sl_walltime_us());
 }
 
 static uint64_t failed(const struct sl_store_health *health)

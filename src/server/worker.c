@@ -8,6 +8,7 @@
  * same time-out wait in the order in which they began, and one timer goes off for
  * the earliest of the few first ones. */
 #include "server/worker.h"
+#include "server/record.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -198,6 +199,8 @@ static void on_wake(uv_async_t *wake)
         adopt(worker, next);
     if (!worker->is_draining && atomic_load(&worker->server->is_draining))
         drain(worker);
+    if (worker->server->record)
+        sl_sight_hand_over(worker->server->record->sights[worker->number]);
     sl_door_take_in(worker);
     sl_jobs_answer(worker, answers);
 }

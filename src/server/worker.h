@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "server/audit.h"
 #include "server/conn.h"
 #include "server/edition.h"
 #include "server/job.h"
@@ -17,6 +18,7 @@
 
 enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256, SL_REFUSING_MAX = 64 };
 
+struct sl_record;
 struct sl_server;
 
 /* Connections that wait for their end, oldest and so earliest first. */
@@ -79,9 +81,11 @@ struct sl_server {
     struct sl_listening listenings[SL_LISTENINGS_MAX];
     size_t listening_count;
     struct sl_store *store;
+    struct sl_audit *audit;            /* whose counts all may read */
     struct sl_edition *edition;        /* the newest */
     struct sl_ruleset *attempts_rules; /* for wrong credentials */
     int64_t started_us;
+    struct sl_record *record; /* what the workers' limiters see goes there; NULL: nowhere */
 
     _Atomic bool is_draining;
     _Atomic uint32_t running; /* workers; */

@@ -1,6 +1,7 @@
 #include "wire/json_decision.h"
 
 #include "base/number.h"
+#include "base/utf8.h"
 
 const char *sl_reason_name(enum sluice_reason reason)
 {
@@ -17,20 +18,58 @@ int64_t sl_whole_seconds(int64_t us)
     return us < 0 ? us : sl_div_ceil(us, 1000000);
 }
 
-void sl_json_print_string(struct sl_buffer *out, struct sluice_text text)
+static void add_escape(struct sl_buffer *out, unsigned unit)
 {
     static const char digits[] = "0123456789abcdef";
+    char escape[] = { '\\',
+                      'u',
+                      digits[unit >> 12],
+                      digits[unit >> 8 & 15],
+                      digits[unit >> 4 & 15],
+                      digits[unit & 15] };
+    sl_buffer_add(out, (struct sluice_text){ escape, sizeof escape });
+}
+
+/* Controls beyond ASCII, and the two separators that some take for the end of a line; 0: another
+ * character. */
+static unsigned odd_character(const unsigned char *at, size_t len)
+{
+    if (len == 2 && at[0] == 0xc2 && at[1] < 0xa0)
+        return at[1];
+    if (len == 3 && at[0] == 0xe2 && at[1] == 0x80 && (at[2] | 1) == 0xa9)
+        return 0x2000 | (at[2] & 0x3f);
+    return 0;
+}
+
+/* What is no ASCII: a character, or a byte that is none, which becomes U+FFFD. How many bytes of
+ * the text that was. */
+static size_t add_character(struct sl_buffer *out, struct sluice_text text)
+{
+    size_t len = sl_utf8_len(text);
+    unsigned odd = odd_character((const unsigned char *)text.at, len);
+    if (len == 0 || odd)
+        add_escape(out, len ? odd : 0xfffd);
+    else
+        sl_buffer_add(out, (struct sluice_text){ text.at, len });
+    return len ? len : 1;
+}
+
+void sl_json_print_string(struct sl_buffer *out, struct sluice_text text)
+{
     sl_buffer_add(out, SL_TEXT("\""));
-    for (size_t i = 0; i < text.len; i++) {
+    for (size_t i = 0; i < text.len;) {
         unsigned char c = (unsigned char)text.at[i];
+        if (c >= 0x80) {
+            i += add_character(out, (struct sluice_text){ text.at + i, text.len - i });
+            continue;
+        }
         if (c == '"' || c == '\\')
             sl_buffer_add(out, SL_TEXT("\\"));
-        if (c < 0x20) {
-            char escape[] = { '\\', 'u', '0', '0', digits[c >> 4], digits[c & 15] };
-            sl_buffer_add(out, (struct sluice_text){ escape, sizeof escape });
-        } else {
+        if (c < 0x20 || c == 0x7f)
+            add_escape(out, c);
+        else
             sl_buffer_add(out, (struct sluice_text){ text.at + i, 1 });
-        }
+        i++;
     }
     sl_buffer_add(out, SL_TEXT("\""));
 }

@@ -8,7 +8,8 @@
 void sl_json_print_decision(struct sl_buffer *out, const struct sluice_decision *decision,
                             const struct sluice_explained *rows, size_t row_count);
 
-/* Appends text as a JSON string, quotes included. */
+/* Appends text as a JSON string, quotes included: on one line and valid whatever is in it. Controls
+ * are escaped, bytes that are no UTF-8 become U+FFFD. */
 void sl_json_print_string(struct sl_buffer *out, struct sluice_text text);
 
 /* The name people see, as in "rate_limit_exceeded". */

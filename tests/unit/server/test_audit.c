@@ -1,8 +1,14 @@
 #include "server/audit.h"
 
 #include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
+#include "server/audit_recent.h"
 #include "unit/store/folder.h"
 
 #define AT_US INT64_C(1700000000123456)
@@ -34,39 +40,102 @@ static const char *content_of(const char *of)
     return text;
 }
 
-static void write_event(const char *name, const char *reason)
+/* Of the store's events, which have no other members than their own. */
+static void write_reason(struct sluice_text reason)
 {
-    struct sl_audit_event event = {
-        .name = name, .severity = "error", .store = "cache:6379", .reason = reason
+    struct sl_audit_figure figures[] = {
+        { .name = "store", .type = SL_FIGURE_TEXT, .text = SL_TEXT("cache:6379") },
+        { .name = "reason", .type = SL_FIGURE_TEXT, .text = reason },
     };
+    struct sl_audit_event event = { .kind = SL_AUDIT_STORE_UNAVAILABLE,
+                                    .figures = figures,
+                                    .figure_count = 1 + (reason.at != NULL) };
     sl_audit_write(&audit, &event, AT_US);
 }
 
-#define LINE(event, rest)                                                                          \
+static void write_event(const char *reason)
+{
+    write_reason(sl_text(reason));
+}
+
+#define MEMBERS(event, severity)                                                                   \
     "{\"at\": \"2023-11-14T22:13:20.123456Z\", \"event\": \"" event                                \
-    "\", \"severity\": \"error\", \"store\": \"cache:6379\"" rest "}\n"
+    "\", \"severity\": \"" severity "\""
+#define LINE(rest)                                                                                 \
+    MEMBERS("store_unavailable", "error")                                                          \
+    ", \"store\": \"cache:6379\"" rest "}\n"
+#define REASON(text) LINE(", \"reason\": \"" text "\"")
 
 static void an_event_is_a_line_of_json(void **unused)
 {
     (void)unused;
     open_audit(to_file());
-    write_event("store_unavailable", "it does not answer");
-    write_event("store_recovered", NULL);
+    write_event("it does not answer");
+    write_event(NULL);
     sl_audit_close(&audit);
-    assert_string_equal(content_of(path),
-                        LINE("store_unavailable", ", \"reason\": \"it does not answer\"")
-                            LINE("store_recovered", ""));
+    assert_string_equal(content_of(path), REASON("it does not answer") LINE(""));
+}
+
+static void a_denial_has_every_member_of_the_contract(void **unused)
+{
+    (void)unused;
+    struct sl_audit_figure figures[] = {
+        { .name = "retry_after", .type = SL_FIGURE_NUMBER, .number = -1 },
+        { .name = "shadow", .type = SL_FIGURE_BOOL, .number = true },
+        { .name = "open", .type = SL_FIGURE_BOOL },
+        { .name = "more", .type = SL_FIGURE_JSON, .text = SL_TEXT("{\"a\": [1]}") },
+        { .name = "none", .type = SL_FIGURE_TEXT },
+        { .name = "neither", .type = SL_FIGURE_JSON },
+    };
+    struct sl_audit_event event = {
+        .kind = SL_AUDIT_BURST_BLOCKED,
+        .tenant = SL_TEXT("acme"),
+        .identifier = SL_TEXT(""),
+        .limit_type = SL_TEXT("per_user"),
+        .figures = figures,
+        .figure_count = COUNT(figures),
+    };
+    open_audit(to_file());
+    sl_audit_write(&audit, &event, AT_US);
+    sl_audit_close(&audit);
+    assert_string_equal(
+        content_of(path),
+        MEMBERS(
+            "burst_detected_blocked",
+            "error") ", \"tenant\": \"acme\", \"identifier\": \"\", \"limit_type\": \"per_user\", "
+                     "\"resource\": null, \"rule\": null, \"retry_after\": -1, \"shadow\": true, "
+                     "\"open\": false, \"more\": {\"a\": [1]}, \"none\": null, \"neither\": "
+                     "null}\n");
+}
+
+static void events_and_their_severities_are_those_of_the_contract(void **unused)
+{
+    (void)unused;
+    static const char *const contract[][2] = {
+        { "rate_limit_exceeded", "warning" },       { "sliding_window_limit_exceeded", "warning" },
+        { "burst_detected_warning", "warning" },    { "burst_detected_blocked", "error" },
+        { "rate_limit_config_updated", "info" },    { "rate_limit_whitelist_added", "info" },
+        { "rate_limit_whitelist_removed", "info" }, { "rate_limit_reset", "info" },
+        { "store_unavailable", "error" },           { "store_recovered", "info" },
+    };
+    assert_int_equal(COUNT(contract), SL_AUDIT_KIND_COUNT);
+    for (size_t i = 0; i < COUNT(contract); i++) {
+        SAME_TEXT("name", sl_text(sl_audit_rows[i].name), contract[i][0]);
+        SAME_TEXT("severity", sl_text(sl_audit_severity_name(sl_audit_rows[i].severity)),
+                  contract[i][1]);
+    }
 }
 
 static void whatever_the_reason_it_stays_one_line(void **unused)
 {
     (void)unused;
     open_audit(to_file());
-    write_event("e", "a \"b\"\n\\c\t\x01");
+    write_event("a \"b\"\n\\c\t\x01\xff<b>\xc2\x85");
+    write_reason((struct sluice_text){ "a\0b", 3 });
     sl_audit_close(&audit);
-    const char *text = content_of(path);
-    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-    assert_non_null(strstr(text, "\"reason\": \"a \\\"b\\\"\\u000a\\\\c\\u0009\\u0001\"}"));
+    assert_string_equal(content_of(path),
+                        REASON("a \\\"b\\\"\\u000a\\\\c\\u0009\\u0001\\ufffd<b>\\u0085")
+                            REASON("a\\u0000b"));
 }
 
 static void times_are_printed_to_the_microsecond(void **unused)
@@ -83,7 +152,8 @@ static void times_are_printed_to_the_microsecond(void **unused)
     };
     open_audit(to_file());
     for (size_t i = 0; i < COUNT(rows); i++)
-        sl_audit_write(&audit, &(struct sl_audit_event){ "e", "info", "s" }, rows[i].at_us);
+        sl_audit_write(&audit, &(struct sl_audit_event){ .kind = SL_AUDIT_STORE_RECOVERED },
+                       rows[i].at_us);
     sl_audit_close(&audit);
     const char *at = content_of(path);
     for (size_t i = 0; i < COUNT(rows); i++, at = strchr(at, '\n') + 1)
@@ -97,10 +167,10 @@ static void what_is_there_is_added_to_and_not_for_everybody_to_read(void **unuse
     struct stat facts;
     for (int i = 0; i < 2; i++) {
         open_audit(to_file());
-        write_event("e", NULL);
+        write_event(NULL);
         sl_audit_close(&audit);
     }
-    assert_string_equal(content_of(path), LINE("e", "") LINE("e", ""));
+    assert_string_equal(content_of(path), LINE("") LINE(""));
     assert_int_equal(stat(path, &facts), 0);
     assert_int_equal(facts.st_mode & 0007, 0);
 }
@@ -111,14 +181,14 @@ static void a_file_that_was_moved_away_is_opened_anew(void **unused)
     char moved[80];
     snprintf(moved, sizeof moved, "%s.1", path);
     open_audit(to_file());
-    write_event("before", NULL);
+    write_event("before");
     assert_int_equal(rename(path, moved), 0);
-    write_event("meanwhile", NULL);
+    write_event("meanwhile");
     sl_audit_reopen(&audit);
-    write_event("after", NULL);
+    write_event("after");
     sl_audit_close(&audit);
-    assert_string_equal(content_of(moved), LINE("before", "") LINE("meanwhile", ""));
-    assert_string_equal(content_of(path), LINE("after", ""));
+    assert_string_equal(content_of(moved), REASON("before") REASON("meanwhile"));
+    assert_string_equal(content_of(path), REASON("after"));
 }
 
 static void a_file_that_cannot_be_opened_anew_is_written_on(void **unused)
@@ -130,10 +200,10 @@ static void a_file_that_cannot_be_opened_anew_is_written_on(void **unused)
     assert_int_equal(rename(path, moved), 0);
     assert_int_equal(mkdir(path, 0700), 0);
     sl_audit_reopen(&audit);
-    write_event("still", NULL);
+    write_event("still");
     sl_audit_close(&audit);
     assert_int_equal(rmdir(path), 0);
-    assert_string_equal(content_of(moved), LINE("still", ""));
+    assert_string_equal(content_of(moved), REASON("still"));
 }
 
 static void a_file_that_cannot_be_opened_is_said(void **unused)
@@ -142,7 +212,7 @@ static void a_file_that_cannot_be_opened_is_said(void **unused)
     struct sluice_error error = { 0 };
     assert_false(sl_audit_open(&audit, "file:/nowhere/at/all", &error));
     assert_non_null(strstr(error.text, "/nowhere/at/all"));
-    write_event("e", NULL); /* goes nowhere */
+    write_event(NULL); /* goes nowhere */
     sl_audit_close(&audit);
 }
 
@@ -154,46 +224,248 @@ static void stdout_is_written_to_and_left_open(void **unused)
     int kept = dup(STDOUT_FILENO), file = open(path, O_CREAT | O_WRONLY, 0600);
     dup2(file, STDOUT_FILENO);
     open_audit("stdout");
-    write_event("one", NULL);
+    write_event("one");
     sl_audit_reopen(&audit);
-    write_event("two", NULL);
+    write_event("two");
     sl_audit_close(&audit);
     ssize_t more = write(STDOUT_FILENO, "more\n", 5);
     dup2(kept, STDOUT_FILENO);
     close(kept);
     close(file);
     assert_int_equal(more, 5);
-    assert_string_equal(content_of(path), LINE("one", "") LINE("two", "") "more\n");
+    assert_string_equal(content_of(path), REASON("one") REASON("two") "more\n");
 }
 
-static void off_is_off(void **unused)
+static void off_writes_nothing_and_still_knows_what_happened(void **unused)
 {
     (void)unused;
+    struct sl_audit_counts counts;
     open_audit("off");
     assert_int_equal(audit.to, SL_AUDIT_OFF);
-    write_event("e", NULL);
+    assert_null(audit.queue);
+    write_event("e");
     sl_audit_reopen(&audit);
+    sl_audit_counts(&audit, &counts);
+    assert_int_equal(counts.written + counts.dropped + counts.failed, 0);
+    assert_int_equal(sl_audit_recent_count(audit.recent), 1);
     sl_audit_close(&audit);
     sl_audit_close(&audit);
 }
 
-/* No half of it, which nobody could read. */
-static void a_line_that_is_far_too_long_is_left_out(void **unused)
+/* It is cut, not left out: nobody does something unseen by having a long name. */
+static void a_line_that_is_far_too_long_is_shortened(void **unused)
 {
     (void)unused;
-    static char reason[20000];
+    static char reason[200000];
     memset(reason, 'x', sizeof reason - 1);
+    reason[63] = (char)0xc3; /* a character across the cut */
+    reason[64] = (char)0xa9;
     open_audit(to_file());
-    write_event("long", reason);
-    write_event("e", NULL);
+    write_event(reason);
+    write_event("e");
     sl_audit_close(&audit);
-    assert_string_equal(content_of(path), LINE("e", ""));
+    char cut[64] = { 0 };
+    memset(cut, 'x', 63);
+    char wanted[1000];
+    snprintf(wanted, sizeof wanted, LINE(", \"reason\": \"%s…\"") "%s", cut, REASON("e"));
+    assert_string_equal(content_of(path), wanted);
+}
+
+/* With the longest of everything. */
+static void even_the_longest_event_is_a_line(void **unused)
+{
+    (void)unused;
+    static char text[100000];
+    memset(text, 1, sizeof text);
+    struct sluice_text longest = { text, sizeof text };
+    struct sl_audit_figure figures[SL_AUDIT_FIGURES_MAX];
+    for (size_t i = 0; i < COUNT(figures); i++)
+        figures[i] = (struct sl_audit_figure){ .name = "a_name_of_some_length",
+                                               .type = SL_FIGURE_TEXT,
+                                               .text = longest };
+    struct sl_audit_event event = { SL_AUDIT_EXCEEDED, longest, longest, longest,
+                                    longest,           longest, figures, COUNT(figures) };
+    open_audit(to_file());
+    sl_audit_write(&audit, &event, AT_US);
+    sl_audit_close(&audit);
+    const char *line = content_of(path);
+    assert_true(strlen(line) > 5000);
+    assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+    json_t *json = json_loads(line, 0, NULL);
+    assert_true(json_is_object(json));
+    json_decref(json);
+}
+
+static void json_that_is_far_too_long_is_its_digest(void **unused)
+{
+    (void)unused;
+    static char text[100000];
+    memset(text, '1', sizeof text);
+    struct sl_audit_figure figure = { .name = "after",
+                                      .type = SL_FIGURE_JSON,
+                                      .text = { text, sizeof text } };
+    open_audit(to_file());
+    sl_audit_write(&audit,
+                   &(struct sl_audit_event){
+                       .kind = SL_AUDIT_EXCEEDED, .figures = &figure, .figure_count = 1 },
+                   AT_US);
+    sl_audit_close(&audit);
+    assert_non_null(
+        strstr(content_of(path),
+               "\"after\": {\"bytes\": 100000, \"sha256\": "
+               "\"99776d836e8bcb457e2b4e117a3a064faeee84fe2286c02a49d06ece72ec6759\"}}\n"));
+}
+
+/* ---- slow and broken sinks ---- */
+
+/* A pipe that nobody reads, as standard output; the end to read from, and what it was before. */
+struct pipe_out {
+    int read, kept;
+};
+
+static struct pipe_out pipe_as_stdout(void)
+{
+    int ends[2];
+    fflush(stdout);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    struct pipe_out out = { ends[0], dup(STDOUT_FILENO) };
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[1]);
+    return out;
+}
+
+static void stdout_again(struct pipe_out *out)
+{
+    dup2(out->kept, STDOUT_FILENO);
+    close(out->kept);
+}
+
+static size_t lines_in(int fd)
+{
+    char bytes[65536];
+    size_t lines = 0;
+    for (ssize_t some; (some = read(fd, bytes, sizeof bytes)) > 0;)
+        for (ssize_t i = 0; i < some; i++)
+            lines += bytes[i] == '\n';
+    return lines;
+}
+
+static void *read_lines(void *about)
+{
+    struct pipe_out *out = about;
+    return (void *)(uintptr_t)lines_in(out->read);
+}
+
+/* The main thread is never held up, what finds no room is counted, and what was queued comes out
+ * when somebody reads again. */
+static void a_pipe_that_nobody_reads_drops_lines_and_counts_them(void **unused)
+{
+    (void)unused;
+    enum { WRITTEN = 12000 };
+    struct sl_audit_counts counts;
+    pthread_t reader;
+    void *lines;
+    struct pipe_out out = pipe_as_stdout();
+    open_audit("stdout");
+    for (int i = 0; i < WRITTEN; i++)
+        write_event("nobody reads this");
+    sl_audit_counts(&audit, &counts);
+    assert_in_range(counts.dropped, 1000, WRITTEN - 1000);
+    assert_int_equal(counts.failed, 0);
+    uint64_t dropped = counts.dropped;
+    pthread_create(&reader, NULL, read_lines, &out);
+    sl_audit_close(&audit);
+    stdout_again(&out);
+    pthread_join(reader, &lines);
+    close(out.read);
+    assert_int_equal((uintptr_t)lines, WRITTEN - dropped);
+}
+
+/* What the queue holds back for changes is theirs. */
+static void changes_have_room_kept_for_them(void **unused)
+{
+    (void)unused;
+    struct sl_audit_counts before, after;
+    struct pipe_out out = pipe_as_stdout();
+    open_audit("stdout");
+    for (int i = 0; i < 12000; i++)
+        write_event("nobody reads this");
+    sl_audit_counts(&audit, &before);
+    for (int i = 0; i < 200; i++)
+        sl_audit_write(&audit, &(struct sl_audit_event){ .kind = SL_AUDIT_RESET }, AT_US);
+    sl_audit_counts(&audit, &after);
+    assert_true(before.dropped > 0);
+    assert_int_equal(after.dropped, before.dropped);
+    close(out.read); /* it fails at once then */
+    signal(SIGPIPE, SIG_IGN);
+    sl_audit_close(&audit);
+    stdout_again(&out);
+}
+
+static void the_end_waits_two_seconds_for_a_pipe_and_no_longer(void **unused)
+{
+    (void)unused;
+    struct pipe_out out = pipe_as_stdout();
+    open_audit("stdout");
+    for (int i = 0; i < 2000; i++)
+        write_event("nobody reads this");
+    int64_t began_ns = sl_monotonic_ns();
+    sl_audit_close(&audit);
+    int64_t took_ms = (sl_monotonic_ns() - began_ns) / 1000000;
+    stdout_again(&out);
+    close(out.read);
+    assert_in_range(took_ms, 1900, 2400);
+}
+
+/* /dev/full takes nothing. */
+static void a_sink_that_fails_is_counted_and_holds_nothing_up(void **unused)
+{
+    (void)unused;
+    struct sl_audit_counts counts;
+    open_audit("file:/dev/full");
+    for (int i = 0; i < 5; i++)
+        write_event("e");
+    for (int i = 0; i < 1000; i++, usleep(1000)) {
+        sl_audit_counts(&audit, &counts);
+        if (counts.failed == 5)
+            break;
+    }
+    sl_audit_close(&audit);
+    assert_int_equal(counts.failed, 5);
+    assert_int_equal(counts.written, 0);
+}
+
+/* A limit on the size of files stands in for a disk that is full and then is not. */
+static void half_a_line_is_ended_before_the_next(void **unused)
+{
+    (void)unused;
+    struct rlimit old, small;
+    open_audit(to_file());
+    write_event("one");
+    sl_audit_close(&audit);
+    size_t len = strlen(content_of(path));
+    getrlimit(RLIMIT_FSIZE, &old);
+    small = old;
+    small.rlim_cur = len + 10;
+    signal(SIGXFSZ, SIG_IGN);
+    open_audit(to_file());
+    setrlimit(RLIMIT_FSIZE, &small);
+    write_event("two");
+    struct sl_audit_counts counts = { 0 };
+    for (int i = 0; i < 1000 && !counts.failed; i++, usleep(1000))
+        sl_audit_counts(&audit, &counts);
+    setrlimit(RLIMIT_FSIZE, &old);
+    write_event("three");
+    sl_audit_close(&audit);
+    assert_string_equal(content_of(path), REASON("one") "{\"at\": \"20\n" REASON("three"));
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         IN_A_FOLDER(an_event_is_a_line_of_json),
+        IN_A_FOLDER(a_denial_has_every_member_of_the_contract),
+        IN_A_FOLDER(events_and_their_severities_are_those_of_the_contract),
         IN_A_FOLDER(whatever_the_reason_it_stays_one_line),
         IN_A_FOLDER(times_are_printed_to_the_microsecond),
         IN_A_FOLDER(what_is_there_is_added_to_and_not_for_everybody_to_read),
@@ -201,8 +473,15 @@ int main(void)
         IN_A_FOLDER(a_file_that_cannot_be_opened_anew_is_written_on),
         IN_A_FOLDER(a_file_that_cannot_be_opened_is_said),
         IN_A_FOLDER(stdout_is_written_to_and_left_open),
-        IN_A_FOLDER(off_is_off),
-        IN_A_FOLDER(a_line_that_is_far_too_long_is_left_out),
+        IN_A_FOLDER(off_writes_nothing_and_still_knows_what_happened),
+        IN_A_FOLDER(a_line_that_is_far_too_long_is_shortened),
+        IN_A_FOLDER(even_the_longest_event_is_a_line),
+        IN_A_FOLDER(json_that_is_far_too_long_is_its_digest),
+        IN_A_FOLDER(a_pipe_that_nobody_reads_drops_lines_and_counts_them),
+        IN_A_FOLDER(changes_have_room_kept_for_them),
+        IN_A_FOLDER(the_end_waits_two_seconds_for_a_pipe_and_no_longer),
+        IN_A_FOLDER(a_sink_that_fails_is_counted_and_holds_nothing_up),
+        IN_A_FOLDER(half_a_line_is_ended_before_the_next),
     };
     return RUN(tests);
 }

@@ -24,16 +24,21 @@ static void tell_why(struct sl_store *store, struct sluice_error *out)
 static const struct sl_store_ops ops = { .health = tell_health, .why = tell_why };
 static struct sl_store store = { .ops = &ops };
 
-static int begin(void **unused)
+static int open_audit(void)
 {
     char where[80];
     struct sluice_error error;
+    snprintf(where, sizeof where, "file:%s", path);
+    return sl_audit_open(&audit, where, &error) ? 0 : -1;
+}
+
+static int begin(void **unused)
+{
     if (open_folder(unused) != 0)
         return -1;
-    snprintf(where, sizeof where, "file:%s", path);
     health_now = (struct sl_store_health){ 0 };
     watch = (struct sl_store_watch){ .name = "cache:6379" };
-    return sl_audit_open(&audit, where, &error) ? 0 : -1;
+    return open_audit();
 }
 
 static int end(void **unused)
@@ -52,6 +57,8 @@ static const char *look(void)
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     close(kept);
+    sl_audit_close(&audit); /* all is written then */
+    assert_int_equal(open_audit(), 0);
     FILE *file = fopen(path, "r");
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);

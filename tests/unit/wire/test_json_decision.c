@@ -153,6 +153,39 @@ static void any_text_becomes_a_json_string(void **unused)
     sl_buffer_release(&out);
 }
 
+/* Whatever bytes: one line, and a string that can be read. */
+static void what_is_no_text_becomes_one(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name, *text, *printed;
+    } rows[] = {
+        { "characters stay", "\u00e9 \u20ac \U0001f600", "\"\u00e9 \u20ac \U0001f600\"" },
+        { "a lone byte",
+          "a\xff"
+          "b",
+          "\"a\\ufffdb\"" },
+        { "the end is missing", "a\xe2\x82", "\"a\\ufffd\\ufffd\"" },
+        { "too long a form", "\xc0\xaf", "\"\\ufffd\\ufffd\"" },
+        { "half a pair", "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },
+        { "beyond the last", "\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" },
+        { "delete", "\x7f", "\"\\u007f\"" },
+        { "controls of Latin-1", "\xc2\x80\xc2\x85\xc2\x9f\xc2\xa0",
+          "\"\\u0080\\u0085\\u009f\u00a0\"" },
+        { "separators", "\u2027\u2028\u2029\u202a", "\"\u2027\\u2028\\u2029\u202a\"" },
+        { "HTML is nothing special", "<b>&'", "\"<b>&'\"" },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_buffer out = sl_buffer(1000);
+        sl_json_print_string(&out, sl_text(rows[i].text));
+        SAME_TEXT(rows[i].name, ((struct sluice_text){ out.at, out.len }), rows[i].printed);
+        json_t *json = json_loadb(out.at, out.len, JSON_DECODE_ANY, NULL);
+        SAME(rows[i].name, json_is_string(json), true);
+        json_decref(json);
+        sl_buffer_release(&out);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -163,6 +196,7 @@ int main(void)
         CLAIM(seconds_are_rounded_up),
         CLAIM(every_reason_has_its_name),
         CLAIM(any_text_becomes_a_json_string),
+        CLAIM(what_is_no_text_becomes_one),
     };
     return RUN(tests);
 }

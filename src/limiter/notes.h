@@ -1,0 +1,84 @@
+/* What a limiter has seen of whom, in a moment: written by the thread that decides, then handed to
+ * the one that sums up.
+ *
+ *   noted     whom a rule has denied, all of them, and whom it has met, a sample: each identifier
+ *             once, with how often
+ *   samples   how long decisions took, and how much of a limit they found in use
+ *
+ * Both are bounded; what finds no room is counted as missed. Rules go by their numbers (see
+ * sight.h): their names and all else that is theirs may be gone when this is read. */
+#ifndef SL_LIMITER_NOTES_H
+#define SL_LIMITER_NOTES_H
+
+#include "base/hash.h"
+
+enum {
+    SL_NOTED_MAX = 512,
+    SL_NOTED_PLACES = 1024, /* a power of two, and twice as many */
+    SL_SAMPLES_MAX = 2048,
+    SL_NOTES_TEXT_BYTES = 64 << 10,
+    SL_NOTED_SAMPLE = 256, /* so many are met one by one, then every second, every fourth, … */
+};
+
+struct sl_noted {
+    struct sl_hash128 key; /* of its claim */
+    uint32_t rule;         /* its number */
+    bool has_identifier;   /* else it was denied for want of one */
+    bool is_shadow;        /* what it denied was not enforced */
+    uint64_t met;          /* about so many requests, denied or not */
+    uint64_t denied;
+    uint64_t warned, blocked;  /* by the burst guard */
+    int64_t first_us, last_us; /* denials, wall time */
+    int64_t retry_after_us;    /* of the last one, */
+    int64_t capacity;
+    int64_t remaining;
+    uint32_t request_count;                          /* of the guard's last event, */
+    int64_t guard_us;                                /* and when that was */
+    struct sluice_text tenant, identifier, resource; /* in the notes' own memory */
+};
+
+struct sl_sample {
+    uint32_t rule;
+    uint32_t times;      /* decisions that took so long */
+    uint64_t ns;         /* each */
+    uint32_t in_use_sum; /* thousandths of the limit, of all of them together, */
+    uint32_t in_use_max; /* and of the highest */
+};
+
+struct sl_notes {
+    size_t count;
+    size_t sample_count;
+    size_t text_len;
+    uint64_t missed_denials; /* whose are not known, */
+    int64_t missed_us;       /* the last at this wall time */
+    uint64_t missed_met;
+    uint32_t stride;                  /* each that is met stands for so many; */
+    uint32_t in_step;                 /* met so far by this one */
+    uint16_t places[SL_NOTED_PLACES]; /* number in `noted` + 1, by key; 0: none */
+    struct sl_noted noted[SL_NOTED_MAX];
+    struct sl_sample samples[SL_SAMPLES_MAX];
+    char text[SL_NOTES_TEXT_BYTES];
+};
+
+/* Empty. NULL: no memory. */
+struct sl_notes *sl_notes_new(void);
+void sl_notes_clear(struct sl_notes *notes);
+
+static inline bool sl_notes_are_empty(const struct sl_notes *notes)
+{
+    return notes->count + notes->sample_count + notes->missed_denials + notes->missed_met == 0;
+}
+
+/* The one of this key, or a new one with this key and nothing else; NULL: no room. */
+struct sl_noted *sl_notes_find(struct sl_notes *notes, struct sl_hash128 key, bool *is_new);
+
+/* Keeps a copy, cut to the length that is kept of any text. False: no room. */
+bool sl_notes_keep(struct sl_notes *notes, struct sluice_text text, struct sluice_text *out);
+
+/* One that was found as new has no room for its texts: as if it had not been. */
+void sl_notes_drop_last(struct sl_notes *notes);
+
+/* A decision on this rule took so long; `from` is where the samples of its batch begin. */
+void sl_notes_sample(struct sl_notes *notes, size_t from, const struct sl_sample *sample);
+
+#endif

@@ -1,0 +1,243 @@
+/* What decisions leave for those who watch. Every claim is counted, and its caller's register
+ * set; whom it denied is noted, and of the others a sample: every one at first, then every second,
+ * every fourth and so on, until the notes are handed over. So a quiet server sees everybody, and a
+ * busy one spends next to nothing on it.
+ *
+ * Names are made only for who is not noted yet. */
+#include "base/clock.h"
+#include "limiter/limiter_own.h"
+#include "limiter/sight.h"
+
+enum { MET_MAX = SL_NOTED_MAX * 3 / 4 }; /* the rest is for who is denied */
+
+bool sl_limiter_set_sight(struct sl_limiter *limiter, struct sl_sight *sight,
+                          const uint32_t *numbers)
+{
+    if (sight && !limiter->namer.hasher &&
+        !sl_namer_init(&limiter->namer, &limiter->rules->settings))
+        return false;
+    limiter->sight = sight;
+    limiter->numbers = numbers;
+    return true;
+}
+
+/* ---- whom ---- */
+
+static bool name_noted(const struct sl_asked *asked, const struct sl_asking *ask,
+                       const struct sl_rule *rule, struct sl_noted *noted)
+{
+    struct sl_limiter *limiter = asked->limiter;
+    struct sl_notes *notes = limiter->sight->notes;
+    struct sluice_text identifier = { 0 };
+    if (!sl_asker_init(&limiter->asker, limiter->rules, ask->request))
+        return false;
+    const struct sluice_request *request = &limiter->asker.request;
+    bool has_tenant = !rule->spans_tenants && !sl_text_missing(request->tenant);
+    if (noted->has_identifier)
+        identifier = sl_name_identifier(&limiter->namer, &limiter->asker, rule);
+    bool good = (!noted->has_identifier || identifier.at) &&
+                sl_notes_keep(notes, identifier, &noted->identifier) &&
+                sl_notes_keep(notes, request->resource, &noted->resource) &&
+                (!has_tenant || sl_notes_keep(notes, request->tenant, &noted->tenant));
+    if (!limiter->store->wants_names)
+        sl_scratch_reset(&limiter->namer.memory);
+    return good;
+}
+
+/* Who lacks an identity is nobody in particular: one for each rule. */
+static struct sl_hash128 key_of(const struct sl_claim *claim, uint32_t number)
+{
+    return claim->no_key ? (struct sl_hash128){ .low = number } : claim->key;
+}
+
+/* NULL: no room. */
+static struct sl_noted *find_noted(const struct sl_asked *asked, const struct sl_asking *ask,
+                                   const struct sl_claim *claim, const struct sl_rule *rule)
+{
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    uint32_t number = asked->limiter->numbers[rule->index];
+    bool is_new;
+    struct sl_noted *noted = sl_notes_find(notes, key_of(claim, number), &is_new);
+    if (!noted || !is_new)
+        return noted;
+    noted->rule = number;
+    noted->has_identifier = !claim->no_key;
+    noted->is_shadow = claim->shadow;
+    if (name_noted(asked, ask, rule, noted))
+        return noted;
+    sl_notes_drop_last(notes);
+    return NULL;
+}
+
+/* ---- denials ---- */
+
+static bool is_notable(const struct sl_claim *claim)
+{
+    return !claim->allowed || claim->guard_answer.event != SL_GUARD_QUIET;
+}
+
+static void note_denial(struct sl_noted *noted, const struct sl_claim *claim, int64_t at_us)
+{
+    if (claim->guard_answer.event != SL_GUARD_QUIET) {
+        noted->warned += claim->guard_answer.event == SL_GUARD_WARNED;
+        noted->blocked += claim->guard_answer.event == SL_GUARD_BLOCKED;
+        noted->request_count = claim->guard_answer.request_count;
+        noted->guard_us = at_us;
+    }
+    if (claim->allowed)
+        return;
+    if (noted->denied++ == 0)
+        noted->first_us = at_us;
+    noted->last_us = at_us;
+    noted->retry_after_us = claim->answer.retry_after_us;
+    noted->capacity = claim->limit.capacity;
+    noted->remaining = claim->figures.remaining;
+}
+
+static void miss_denial(struct sl_notes *notes, const struct sl_claim *claim, int64_t at_us)
+{
+    notes->missed_denials += !claim->allowed;
+    notes->missed_us = at_us;
+}
+
+static void note_denials(const struct sl_asked *asked, size_t number)
+{
+    const struct sl_bundle *bundle = &asked->bundles[number];
+    const struct sl_asking *ask = &asked->asks[number];
+    if (bundle->peek || bundle->status != SLUICE_OK)
+        return;
+    int64_t at_us = bundle->now_us + bundle->wall_shift_us;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        if (!is_notable(claim))
+            continue;
+        struct sl_noted *noted = find_noted(asked, ask, claim, ask->rules[i]);
+        if (noted)
+            note_denial(noted, claim, at_us);
+        else
+            miss_denial(asked->limiter->sight->notes, claim, at_us);
+    }
+}
+
+/* ---- a sample of all ---- */
+
+static void note_met(const struct sl_asked *asked, size_t number)
+{
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    const struct sl_bundle *bundle = &asked->bundles[number];
+    const struct sl_asking *ask = &asked->asks[number];
+    if (bundle->peek || bundle->status != SLUICE_OK)
+        return;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        struct sl_noted *noted =
+            notes->count < MET_MAX ? find_noted(asked, ask, claim, ask->rules[i]) : NULL;
+        if (noted)
+            noted->met += notes->stride;
+        else
+            notes->missed_met += notes->stride;
+    }
+}
+
+/* The one whose turn it is has come by; `until_met` says how long ago. */
+static void note_sample(const struct sl_asked *asked)
+{
+    struct sl_sight *sight = asked->limiter->sight;
+    struct sl_notes *notes = sight->notes;
+    while (sight->until_met <= 0) {
+        note_met(asked, (size_t)((int64_t)asked->count - 1 + sight->until_met));
+        if (++notes->in_step == SL_NOTED_SAMPLE) {
+            notes->in_step = 0;
+            notes->stride *= 2;
+        }
+        sight->until_met += notes->stride;
+    }
+}
+
+/* ---- time ---- */
+
+static uint32_t in_use(const struct sl_claim *claim)
+{
+    int64_t capacity = claim->limit.capacity, used = capacity - claim->figures.remaining;
+    if (capacity <= 0 || used >= capacity)
+        return 1000;
+    return used <= 0 ? 0 : (uint32_t)(used * 1000 / capacity);
+}
+
+static void note_time(const struct sl_asked *asked, uint64_t ns)
+{
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    size_t from = notes->sample_count;
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct sl_bundle *bundle = &asked->bundles[i];
+        if (bundle->peek || bundle->status != SLUICE_OK)
+            continue;
+        for (size_t k = 0; k < bundle->claim_count; k++) {
+            uint32_t used = in_use(&bundle->claims[k]);
+            sl_notes_sample(notes, from,
+                            &(struct sl_sample){
+                                .rule = asked->limiter->numbers[asked->asks[i].rules[k]->index],
+                                .times = 1,
+                                .ns = ns,
+                                .in_use_sum = used,
+                                .in_use_max = used,
+                            });
+        }
+    }
+}
+
+/* ---- all of it ---- */
+
+__attribute__((noinline)) static void note(const struct sl_asked *asked, bool has_notable)
+{
+    struct sl_sight *sight = asked->limiter->sight;
+    if (asked->started_ns) {
+        note_time(asked, (uint64_t)(sl_monotonic_ns() - asked->started_ns));
+        sight->times_next = false;
+        sight->timed_us = asked->bundles[0].now_us;
+    }
+    for (size_t i = 0; has_notable && i < asked->count; i++)
+        note_denials(asked, i);
+    if (sight->until_met <= 0)
+        note_sample(asked);
+    atomic_store_explicit(&sight->has_notes, true, memory_order_relaxed);
+}
+
+/* Counts a bundle's claims; true: there is something to note. */
+static inline bool count_bundle(struct sl_limiter *limiter, const struct sl_bundle *bundle,
+                                const struct sl_rule *const *rules)
+{
+    const struct sl_claim *end = bundle->claims + bundle->claim_count;
+    bool has_notable = false;
+    for (const struct sl_claim *claim = bundle->claims; claim < end; claim++, rules++) {
+        uint32_t index = (*rules)->index, number = limiter->numbers[index];
+        sl_count_add(&limiter->counts->by_rule[index][sl_outcome_of(bundle, claim)], 1);
+        has_notable |= is_notable(claim);
+        if (number >= SL_CALLERS_RULES || claim->no_key)
+            continue;
+        sl_distinct_see(limiter->sight->callers[number], claim->key.low);
+        if (!claim->allowed)
+            sl_distinct_see(limiter->sight->limited[number], claim->key.low);
+    }
+    return has_notable;
+}
+
+void sl_asked_watch(const struct sl_asked *asked)
+{
+    struct sl_limiter *limiter = asked->limiter;
+    struct sl_sight *sight = limiter->sight;
+    bool has_notable = false;
+    if (asked->count == 0)
+        return;
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct sl_bundle *bundle = &asked->bundles[i];
+        if (bundle->peek)
+            continue;
+        sl_counts_decision(limiter->counts, asked->asks[i].out);
+        has_notable |= count_bundle(limiter, bundle, asked->asks[i].rules);
+    }
+    sight->until_met -= (int64_t)asked->count;
+    sight->times_next |= asked->bundles[0].now_us - sight->timed_us >= SL_SIGHT_EVERY_US;
+    if (has_notable || asked->started_ns || sight->until_met <= 0)
+        note(asked, has_notable);
+}
