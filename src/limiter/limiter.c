@@ -78,6 +78,14 @@ static bool is_exempt(const struct sl_limiter *limiter)
     return sl_asker_exempt(&limiter->asker, limiter->rules->whitelist) || limiter->known.is_exempt;
 }
 
+bool sl_limiter_meet(struct sl_limiter *limiter, const struct sluice_request *request, bool *exempt)
+{
+    if (!take_asker(limiter, request))
+        return false;
+    *exempt = is_exempt(limiter);
+    return true;
+}
+
 /* ---- claims ---- */
 
 /* A claim of the asker's, but for its limit. False: its identity is missing. */
@@ -105,11 +113,9 @@ static void leave_keyless(struct sl_claim *claim)
     claim->figures = (struct sl_figures){ 0, SLUICE_NONE };
 }
 
-enum applies { APPLIES, MISSING, UNLIMITED };
-
 /* A user's own numbers count even where the tier is unlimited. */
-static enum applies apply(struct sl_limiter *limiter, const struct sl_rule *rule,
-                          struct sl_claim *claim)
+enum sl_applies sl_limiter_apply(struct sl_limiter *limiter, const struct sl_rule *rule,
+                                 struct sl_claim *claim)
 {
     struct sl_asker *asker = &limiter->asker;
     int32_t *trust = &asker->request.trust_thousandths;
@@ -120,15 +126,15 @@ static enum applies apply(struct sl_limiter *limiter, const struct sl_rule *rule
     if (own)
         sl_numbers_limit(&own->numbers, rule->adaptive ? *trust : 0, &limit);
     else if (!sl_rule_limit(rule, asker->tier, *trust, &limit))
-        return UNLIMITED;
+        return SL_UNLIMITED;
     bool found = make_claim(limiter, rule, claim);
     claim->limit = limit;
     if (own)
         claim->ring_len = own->ring_len;
     if (found)
-        return APPLIES;
+        return SL_APPLIES;
     leave_keyless(claim);
-    return rule->deny_missing ? APPLIES : MISSING;
+    return rule->deny_missing ? SL_APPLIES : SL_MISSING;
 }
 
 /* The asker's claims, behind those that are there; the reason where none of
@@ -140,10 +146,11 @@ static enum sluice_reason make_claims(struct sl_limiter *limiter)
     size_t matched = sl_index_match(limiter->rules, &limiter->asker.request, rules);
     for (size_t i = 0; i < matched; i++) {
         const struct sl_rule *rule = rules[i];
-        enum applies applies = apply(limiter, rule, &limiter->claims[limiter->claim_count]);
-        if (applies == APPLIES)
+        enum sl_applies applies =
+            sl_limiter_apply(limiter, rule, &limiter->claims[limiter->claim_count]);
+        if (applies == SL_APPLIES)
             limiter->matched[limiter->claim_count++] = rule;
-        else if (applies == UNLIMITED && !rule->shadow)
+        else if (applies == SL_UNLIMITED && !rule->shadow)
             nobody = SLUICE_REASON_EXEMPT;
     }
     return nobody;

@@ -60,6 +60,16 @@ struct sl_asked {
 /* Begins anew: what was taken is gone. */
 void sl_limiter_forget(struct sl_limiter *limiter);
 
+/* The request becomes the asker. False: no memory. */
+bool sl_limiter_meet(struct sl_limiter *limiter, const struct sluice_request *request,
+                     bool *exempt);
+
+enum sl_applies { SL_APPLIES, SL_MISSING, SL_UNLIMITED };
+
+/* The asker's claim on a rule; a missing identity denies (SL_APPLIES) or not. */
+enum sl_applies sl_limiter_apply(struct sl_limiter *limiter, const struct sl_rule *rule,
+                                 struct sl_claim *claim);
+
 /* A bundle for the request, behind those that are there; or its answer, where that needs no
  * store. A status. */
 int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *request,

@@ -192,9 +192,11 @@ __attribute__((noinline)) static void note(const struct sl_asked *asked, bool ha
 {
     struct sl_sight *sight = asked->limiter->sight;
     if (asked->started_ns) {
+        int64_t now_us = asked->bundles[0].now_us;
         note_time(asked, (uint64_t)(sl_monotonic_ns() - asked->started_ns));
-        sight->times_next = false;
-        sight->timed_us = asked->bundles[0].now_us;
+        /* Where it is quiet, the next one too: all of them. */
+        sight->times_next = now_us - sight->timed_us >= SL_SIGHT_EVERY_US;
+        sight->timed_us = now_us;
     }
     for (size_t i = 0; has_notable && i < asked->count; i++)
         note_denials(asked, i);

@@ -1,14 +1,13 @@
 /* /v1/reset forgets counts, /v1/reload reads the files again. */
 #include "rules/index.h"
-#include "server/admin_json.h"
+#include "server/admin_identifier.h"
 #include "token/user_id.h"
-#include "wire/json_request.h"
 
 static const char *const no_parameters[] = { NULL };
 
 /* ---- reset ---- */
 
-static struct sl_limiter *limiter_of(const struct sl_office *office)
+struct sl_limiter *sl_office_limiter(const struct sl_office *office)
 {
     const struct sl_edition *edition = office->server->edition;
     return edition->limiters[edition->limiter_count - 1];
@@ -44,7 +43,8 @@ static bool reset_rule(struct sl_office *office, struct sl_job *job,
 {
     int status = SLUICE_INVALID;
     if (has_identifier(sl_ruleset_rule(sl_office_rules(office), name), request))
-        status = job->dry_run ? SLUICE_OK : sl_limiter_reset(limiter_of(office), request, name);
+        status =
+            job->dry_run ? SLUICE_OK : sl_limiter_reset(sl_office_limiter(office), request, name);
     if (status == SLUICE_OK) {
         if (job->out.at[job->out.len - 1] != '[')
             sl_buffer_add(&job->out, SL_TEXT(", "));
@@ -67,7 +67,7 @@ static bool is_callers(const struct sl_job *job, const struct sl_rule *rule)
 static bool reset_all(struct sl_office *office, struct sl_job *job, struct sluice_request *request)
 {
     const struct sl_rule *const *matched;
-    size_t count = 0, all = sl_limiter_match(limiter_of(office), request, &matched);
+    size_t count = 0, all = sl_limiter_match(sl_office_limiter(office), request, &matched);
     const char **names = sl_arena_take(&job->arena, (all + 1) * sizeof *names);
     for (size_t i = 0; i < all; i++)
         if (is_callers(job, matched[i]))
@@ -88,36 +88,35 @@ static bool check_tenant(struct sl_job *job, struct sluice_request *request)
     return true;
 }
 
+bool sl_job_read_identifier(struct sl_office *office, struct sl_job *job, struct sl_identifier *out)
+{
+    if (!sl_job_check_query(job, no_parameters))
+        return false;
+    char *body = sl_arena_copy(&job->arena, job->body.at ? job->body : SL_TEXT(""));
+    if (!sl_json_read_request(body, job->body.len, &out->room, &out->request))
+        return sl_job_refuse(job, out->room.unfit ? 422 : 400, "%s", out->room.error);
+    if (out->request.at_us != SLUICE_NOW)
+        return sl_job_refuse(job, 422, "`at_us` is for `sluice replay`; leave it out");
+    const char *rule = take_rule(job, &out->room, &out->request);
+    if (!check_tenant(job, &out->request))
+        return false;
+    if (sl_office_rules(office)->settings.identity.user_id_sha256_email_ip)
+        sl_user_id_apply(office->hasher, &out->request, out->user_id);
+    out->rule =
+        rule && job->tenant ? sl_arena_print(&job->arena, "%s/%s", job->tenant, rule) : rule;
+    if (out->rule && !sl_ruleset_rule(sl_office_rules(office), out->rule))
+        return sl_job_refuse(job, 404, "there is no rule `%s`", rule);
+    return true;
+}
+
 void sl_run_reset(struct sl_office *office, struct sl_job *job)
 {
-    struct sl_json_room room;
-    struct sluice_request request;
-    char user_id[SL_DIGEST_HEX + 1];
-    if (!sl_job_check_query(job, no_parameters))
+    struct sl_identifier who;
+    if (!sl_job_read_identifier(office, job, &who))
         return;
-    char *body = sl_arena_copy(&job->arena, job->body.at ? job->body : SL_TEXT(""));
-    if (!sl_json_read_request(body, job->body.len, &room, &request)) {
-        sl_job_refuse(job, room.unfit ? 422 : 400, "%s", room.error);
-        return;
-    }
-    if (request.at_us != SLUICE_NOW) {
-        sl_job_refuse(job, 422, "`at_us` is for `sluice replay`; leave it out");
-        return;
-    }
-    const char *rule = take_rule(job, &room, &request);
-    if (!check_tenant(job, &request))
-        return;
-    if (sl_office_rules(office)->settings.identity.user_id_sha256_email_ip)
-        sl_user_id_apply(office->hasher, &request, user_id);
-    const char *name =
-        rule && job->tenant ? sl_arena_print(&job->arena, "%s/%s", job->tenant, rule) : rule;
-    if (name && !sl_ruleset_rule(sl_office_rules(office), name)) {
-        sl_job_refuse(job, 404, "there is no rule `%s`", rule);
-        return;
-    }
     sl_buffer_add(&job->out, SL_TEXT("{\"reset\": ["));
-    bool good =
-        name ? reset_rule(office, job, &request, name, false) : reset_all(office, job, &request);
+    bool good = who.rule ? reset_rule(office, job, &who.request, who.rule, false)
+                         : reset_all(office, job, &who.request);
     if (!good)
         return;
     sl_buffer_add(&job->out, SL_TEXT("]"));

@@ -111,6 +111,8 @@ sl_run sl_run_exemptions;                                                    /* 
 sl_run sl_run_user;                                                          /* admin_users.c */
 sl_run sl_run_outcomes;                                                      /* admin_outcomes.c */
 sl_run sl_run_tenants, sl_run_tenant, sl_run_tenant_keys, sl_run_tenant_key; /* admin_tenants.c */
+sl_run sl_run_stats;                                                         /* admin_stats.c */
+sl_run sl_run_look;                                                          /* admin_look.c */
 sl_run sl_run_reload, sl_run_reset;                                          /* admin_reset.c */
 
 #endif

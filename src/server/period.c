@@ -29,7 +29,7 @@ void sl_figure_release(struct sl_figure *figure)
 
 /* ---- counts ---- */
 
-static void add_tally(struct sl_tally *to, const struct sl_tally *more)
+static void add_sums(struct sl_sums *to, const struct sl_sums *more)
 {
     for (size_t i = 0; i < SL_OUTCOME_COUNT; i++)
         to->outcomes[i] += more->outcomes[i];
@@ -38,22 +38,22 @@ static void add_tally(struct sl_tally *to, const struct sl_tally *more)
 }
 
 /* The tally of now; those that time has passed over since the last one are empty. */
-static struct sl_tally *tally_of_now(struct sl_figure *figure, enum sl_period period, int64_t now_s)
+static struct sl_sums *sums_of_now(struct sl_figure *figure, enum sl_period period, int64_t now_s)
 {
     const struct sl_period_form *form = &sl_period_forms[period];
     int64_t step = now_s / form->step_s, *newest = &figure->counts[period].step;
     int64_t passed = step - *newest < form->steps ? step - *newest : form->steps;
     for (int64_t i = 0; i < passed; i++)
-        figure->counts[period].tallies[(step - i) % form->steps] = (struct sl_tally){ 0 };
+        figure->counts[period].tallies[(step - i) % form->steps] = (struct sl_sums){ 0 };
     if (passed > 0)
         *newest = step;
     return &figure->counts[period].tallies[*newest % form->steps];
 }
 
-void sl_figure_count(struct sl_figure *figure, const struct sl_tally *more, int64_t now_s)
+void sl_figure_count(struct sl_figure *figure, const struct sl_sums *more, int64_t now_s)
 {
     for (enum sl_period period = 0; period < SL_PERIOD_COUNT; period++)
-        add_tally(tally_of_now(figure, period, now_s), more);
+        add_sums(sums_of_now(figure, period, now_s), more);
 }
 
 bool sl_figure_is_busy(const struct sl_figure *figure, int64_t now_s)
@@ -61,8 +61,8 @@ bool sl_figure_is_busy(const struct sl_figure *figure, int64_t now_s)
     return now_s - figure->counts[SL_PERIOD_MINUTE].step <= 1;
 }
 
-const struct sl_tally *sl_figure_step(const struct sl_figure *figure, enum sl_period period,
-                                      int64_t now_s, uint32_t back)
+const struct sl_sums *sl_figure_step(const struct sl_figure *figure, enum sl_period period,
+                                     int64_t now_s, uint32_t back)
 {
     const struct sl_period_form *form = &sl_period_forms[period];
     int64_t step = now_s / form->step_s - back, newest = figure->counts[period].step;
@@ -72,13 +72,13 @@ const struct sl_tally *sl_figure_step(const struct sl_figure *figure, enum sl_pe
 }
 
 void sl_figure_sum(const struct sl_figure *figure, enum sl_period period, int64_t now_s,
-                   struct sl_tally *out)
+                   struct sl_sums *out)
 {
-    *out = (struct sl_tally){ 0 };
+    *out = (struct sl_sums){ 0 };
     for (uint32_t back = 0; back < sl_period_forms[period].steps; back++) {
-        const struct sl_tally *tally = sl_figure_step(figure, period, now_s, back);
+        const struct sl_sums *tally = sl_figure_step(figure, period, now_s, back);
         if (tally)
-            add_tally(out, tally);
+            add_sums(out, tally);
     }
 }
 
@@ -94,11 +94,13 @@ static void empty_measures(struct sl_measures *measures)
     *measures = (struct sl_measures){ .latency = latency };
 }
 
-struct sl_measures *sl_figure_measures(struct sl_figure *figure, enum sl_period period, int64_t now_s)
+struct sl_measures *sl_figure_measures(struct sl_figure *figure, enum sl_period period,
+                                       int64_t now_s)
 {
     int64_t step = now_s / coarse_step_s[period], *newest = &figure->coarse[period].step;
     struct sl_measures **ring = figure->coarse[period].measures;
-    int64_t passed = step - *newest < SL_PERIOD_COARSE_STEPS ? step - *newest : SL_PERIOD_COARSE_STEPS;
+    int64_t passed =
+        step - *newest < SL_PERIOD_COARSE_STEPS ? step - *newest : SL_PERIOD_COARSE_STEPS;
     for (int64_t i = 0; i < passed; i++)
         empty_measures(ring[(step - i) % SL_PERIOD_COARSE_STEPS]);
     if (passed > 0)

@@ -26,7 +26,7 @@ struct sl_period_form {
 };
 extern const struct sl_period_form sl_period_forms[SL_PERIOD_COUNT];
 
-struct sl_tally {
+struct sl_sums {
     uint64_t outcomes[SL_OUTCOME_COUNT];
     uint64_t warned, blocked; /* by burst guards */
 };
@@ -42,7 +42,7 @@ struct sl_measures {
 struct sl_figure {
     struct {
         int64_t step; /* the newest, counted from the clock's zero */
-        struct sl_tally tallies[SL_PERIOD_STEPS_MAX];
+        struct sl_sums tallies[SL_PERIOD_STEPS_MAX];
     } counts[SL_PERIOD_COUNT];
     struct {
         int64_t step;
@@ -53,21 +53,22 @@ struct sl_figure {
 void sl_figure_release(struct sl_figure *figure);
 
 /* Adds to all three. */
-void sl_figure_count(struct sl_figure *figure, const struct sl_tally *more, int64_t now_s);
+void sl_figure_count(struct sl_figure *figure, const struct sl_sums *more, int64_t now_s);
 
 /* Has it counted something in this second or the last? */
 bool sl_figure_is_busy(const struct sl_figure *figure, int64_t now_s);
 
 /* The measures of now in that period, to add to. NULL: no memory. */
-struct sl_measures *sl_figure_measures(struct sl_figure *figure, enum sl_period period, int64_t now_s);
+struct sl_measures *sl_figure_measures(struct sl_figure *figure, enum sl_period period,
+                                       int64_t now_s);
 
 /* All of a period, up to now. */
 void sl_figure_sum(const struct sl_figure *figure, enum sl_period period, int64_t now_s,
-                   struct sl_tally *out);
+                   struct sl_sums *out);
 
 /* The tally of the step that is `back` before the one of now; NULL: nothing was counted then. */
-const struct sl_tally *sl_figure_step(const struct sl_figure *figure, enum sl_period period,
-                                      int64_t now_s, uint32_t back);
+const struct sl_sums *sl_figure_step(const struct sl_figure *figure, enum sl_period period,
+                                     int64_t now_s, uint32_t back);
 
 /* Merged, into an empty one that is to be released. False: no memory. */
 bool sl_figure_measure(const struct sl_figure *figure, enum sl_period period, int64_t now_s,

@@ -28,7 +28,8 @@ static void free_detail(struct sl_detail *detail)
 
 bool sl_record_init(struct sl_record *record, size_t workers)
 {
-    *record = (struct sl_record){ .roll.forget = free_detail };
+    *record =
+        (struct sl_record){ .roll.forget = free_detail, .started_s = sl_boottime_us() / 1000000 };
     pthread_mutex_init(&record->lock, NULL);
     record->denials = sl_denials_new();
     record->sights = calloc(workers + 1, sizeof *record->sights);
@@ -66,7 +67,7 @@ uint32_t *sl_record_enrol(struct sl_record *record, const struct sl_ruleset *rul
 }
 
 void sl_record_settle(struct sl_record *record, const struct sl_ruleset *rules,
-                       const uint32_t *numbers)
+                      const uint32_t *numbers)
 {
     pthread_mutex_lock(&record->lock);
     sl_roll_settle(&record->roll, rules, numbers, sl_boottime_us());
@@ -110,7 +111,7 @@ static void absorb_noted(struct sl_record *record, const struct sl_noted *noted,
         return;
     sl_denials_add(record->denials, noted);
     if (noted->warned || noted->blocked) {
-        struct sl_tally burst = { .warned = noted->warned, .blocked = noted->blocked };
+        struct sl_sums burst = { .warned = noted->warned, .blocked = noted->blocked };
         sl_figure_count(&detail->figure, &burst, now_s);
         sl_figure_count(&record->all, &burst, now_s);
         detail->warned += noted->warned;
@@ -190,7 +191,7 @@ static void count_rule(struct sl_record *record, uint32_t number,
     struct sl_detail *detail = any ? detail_of(record, number) : NULL;
     if (!detail)
         return;
-    struct sl_tally more = { 0 };
+    struct sl_sums more = { 0 };
     for (size_t i = 0; i < SL_OUTCOME_COUNT; i++)
         more.outcomes[i] = added(&detail->last[i], now[i]);
     sl_figure_count(&detail->figure, &more, now_s);
@@ -199,7 +200,7 @@ static void count_rule(struct sl_record *record, uint32_t number,
 
 void sl_record_count(struct sl_record *record, const struct sl_counted *counted, int64_t now_s)
 {
-    struct sl_tally more = { 0 };
+    struct sl_sums more = { 0 };
     more.outcomes[SL_OUTCOME_DENIED] = added(&record->last[0], counted->decisions[0]);
     more.outcomes[SL_OUTCOME_ALLOWED] = added(&record->last[1], counted->decisions[1]);
     sl_figure_count(&record->all, &more, now_s);

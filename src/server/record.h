@@ -28,8 +28,8 @@ struct sl_tops {
 /* What is known of a rule; from the first time on that it was asked. */
 struct sl_detail {
     struct sl_figure figure;
-    uint64_t last[SL_OUTCOME_COUNT];      /* what its counts were at the last look */
-    uint64_t warned, blocked;             /* since the start */
+    uint64_t last[SL_OUTCOME_COUNT];    /* what its counts were at the last look */
+    uint64_t warned, blocked;           /* since the start */
     struct sl_tops *tops[SL_TOP_TERMS]; /* the newer first; NULL: nobody */
 };
 
@@ -53,7 +53,8 @@ struct sl_record {
     uint64_t warned, blocked;
 
     struct sl_top_term terms[SL_TOP_TERMS];
-    int64_t term_s;  /* when the newer one began, and */
+    int64_t term_s;    /* when the newer one began, and */
+    int64_t started_s; /* all of this, and */
     int64_t counted_s; /* when counts were last read, by the clock that nobody steps */
 };
 
@@ -66,7 +67,7 @@ uint32_t *sl_record_enrol(struct sl_record *record, const struct sl_ruleset *rul
 
 /* They are in force. Takes the lock. */
 void sl_record_settle(struct sl_record *record, const struct sl_ruleset *rules,
-                       const uint32_t *numbers);
+                      const uint32_t *numbers);
 
 /* What one worker has handed over. The lock is held, here and below. */
 void sl_record_absorb(struct sl_record *record, size_t worker, int64_t now_s);

@@ -34,6 +34,7 @@ struct sl_route {
 
     /* Calls of the admin API (`call` is sl_call_admin): what the main thread does then. */
     void (*run)(struct sl_office *office, struct sl_job *job);
+    bool looks;          /* though it is no GET: for readers too */
     const char *tenants; /* methods that tenants may use; NULL: none */
     const char *bodies;  /* those that take a body; NULL: none */
     bool has_tag;        /* `If-Match` has something to be compared with */

@@ -17,7 +17,7 @@ static const char wants_json[] = "Send JSON, with `Content-Type: application/jso
 static bool may(struct sl_message *message, enum sl_role role)
 {
     struct sluice_text method = message->head->method;
-    bool looks = sl_text_is(method, "GET") || sl_text_is(method, "HEAD");
+    bool looks = sl_text_is(method, "GET") || sl_text_is(method, "HEAD") || message->route->looks;
     const char *tenants = message->route->tenants;
     if (role == SL_ROLE_ADMIN || (role == SL_ROLE_READER && looks) ||
         (role == SL_ROLE_TENANT && tenants && sl_methods_have(tenants, method)))

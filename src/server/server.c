@@ -18,11 +18,11 @@
 #include "rules/tree.h"
 #include "server/attempts.h"
 #include "server/audit.h"
-#include "server/record.h"
 #include "server/files.h"
 #include "server/fit.h"
 #include "server/notify.h"
 #include "server/office.h"
+#include "server/record.h"
 #include "server/store_watch.h"
 #include "server/watch.h"
 #include "server/worker.h"
@@ -372,6 +372,7 @@ static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
     const struct sl_settings *settings = &alone->settings;
     keeper->speaks_tls = settings->https.address;
     server->worker_count = settings->workers ? settings->workers : uv_available_parallelism();
+    server->store_watch = &keeper->store_watch;
     keeper->store_watch.name = sl_store_url_name(&settings->store);
     return open_audit(keeper, settings) && open_record(keeper) && open_store(keeper, alone) &&
            sl_office_open(&keeper->office, settings);

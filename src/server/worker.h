@@ -19,6 +19,7 @@
 enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256, SL_REFUSING_MAX = 64 };
 
 struct sl_record;
+struct sl_store_watch;
 struct sl_server;
 
 /* Connections that wait for their end, oldest and so earliest first. */
@@ -85,6 +86,7 @@ struct sl_server {
     struct sl_edition *edition;        /* the newest */
     struct sl_ruleset *attempts_rules; /* for wrong credentials */
     int64_t started_us;
+    const struct sl_store_watch *store_watch; /* the main thread's */
     struct sl_record *record; /* what the workers' limiters see goes there; NULL: nowhere */
 
     _Atomic bool is_draining;
