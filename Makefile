@@ -229,12 +229,16 @@ $(BUILD)/bench-token: tests/bench/bench_token.c tests/bench/measure.c tests/benc
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
+$(BUILD)/bench-watch: tests/bench/bench_watch.c $(CORE)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
+
 # It stands alone: nothing of Sluice is in it.
 $(BUILD)/bench-http-bare: tests/bench/bare_http.c $(BUILD)/.flags | $(BUILD)/.deps
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
 
-$(BUILD)/bench-table: $(filter-out %/bench_core.c %/bare_http.c %/bench_token.c,$(wildcard tests/bench/*.c)) \
+$(BUILD)/bench-table: $(filter-out %/bench_core.c %/bare_http.c %/bench_token.c %/bench_watch.c,$(wildcard tests/bench/*.c)) \
                       $(wildcard tests/bench/*.h) $(CORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)

@@ -8,7 +8,7 @@ enum { TEXT_MAX_BYTES = 512 };
 
 struct sl_notes *sl_notes_new(void)
 {
-    struct sl_notes *notes = malloc(sizeof *notes);
+    struct sl_notes *notes = aligned_alloc(_Alignof(struct sl_notes), sizeof *notes);
     if (notes) {
         notes->count = SL_NOTED_MAX; /* so that all places are cleared */
         sl_notes_clear(notes);
@@ -26,32 +26,31 @@ void sl_notes_clear(struct sl_notes *notes)
     notes->in_step = 0;
 }
 
-struct sl_noted *sl_notes_find(struct sl_notes *notes, struct sl_hash128 key, bool *is_new)
+_Static_assert((int)SL_NOTED_MAX <= (int)SL_NOTED_NUMBER, "a number has its bits");
+
+struct sl_noted *sl_notes_add(struct sl_notes *notes, struct sl_hash128 key)
 {
-    size_t place = key.low % SL_NOTED_PLACES;
-    *is_new = false;
-    for (; notes->places[place]; place = (place + 1) % SL_NOTED_PLACES) {
-        struct sl_noted *noted = &notes->noted[notes->places[place] - 1];
-        if (noted->key.low == key.low && noted->key.high == key.high)
-            return noted;
-    }
+    uint32_t *set = notes->places[key.low % SL_NOTED_SETS];
+    size_t way = 0;
     if (notes->count == SL_NOTED_MAX)
         return NULL;
+    while (way < SL_NOTED_WAYS && set[way])
+        way++;
+    if (way == SL_NOTED_WAYS)
+        return NULL;
     struct sl_noted *noted = &notes->noted[notes->count++];
-    notes->places[place] = (uint16_t)notes->count;
     *noted = (struct sl_noted){ .key = key };
-    *is_new = true;
+    set[way] = sl_noted_tag(key) << SL_NOTED_NUMBER_BITS | (uint32_t)notes->count;
     return noted;
 }
 
-/* It is the last of its run of places, for nothing was added behind it. */
 void sl_notes_drop_last(struct sl_notes *notes)
 {
     SL_CHECK(notes->count > 0);
-    size_t place = notes->noted[notes->count - 1].key.low % SL_NOTED_PLACES;
-    while (notes->places[place] != notes->count)
-        place = (place + 1) % SL_NOTED_PLACES;
-    notes->places[place] = 0;
+    uint32_t *set = notes->places[notes->noted[notes->count - 1].key.low % SL_NOTED_SETS];
+    while ((*set & SL_NOTED_NUMBER) != notes->count)
+        set++;
+    *set = 0;
     notes->count--;
 }
 

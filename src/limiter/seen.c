@@ -56,10 +56,13 @@ static struct sl_noted *find_noted(const struct sl_asked *asked, const struct sl
 {
     struct sl_notes *notes = asked->limiter->sight->notes;
     uint32_t number = asked->limiter->numbers[rule->index];
-    bool is_new;
-    struct sl_noted *noted = sl_notes_find(notes, key_of(claim, number), &is_new);
-    if (!noted || !is_new)
+    struct sl_hash128 key = key_of(claim, number);
+    struct sl_noted *noted = sl_notes_find(notes, key);
+    if (noted)
         return noted;
+    noted = sl_notes_add(notes, key);
+    if (!noted)
+        return NULL;
     noted->rule = number;
     noted->has_identifier = !claim->no_key;
     noted->is_shadow = claim->shadow;
@@ -76,47 +79,56 @@ static bool is_notable(const struct sl_claim *claim)
     return !claim->allowed || claim->guard_answer.event != SL_GUARD_QUIET;
 }
 
-static void note_denial(struct sl_noted *noted, const struct sl_claim *claim, int64_t at_us)
+static void note_event(struct sl_noted *noted, const struct sl_claim *claim, int64_t at_us)
 {
-    if (claim->guard_answer.event != SL_GUARD_QUIET) {
-        noted->warned += claim->guard_answer.event == SL_GUARD_WARNED;
-        noted->blocked += claim->guard_answer.event == SL_GUARD_BLOCKED;
-        noted->request_count = claim->guard_answer.request_count;
-        noted->guard_us = at_us;
-    }
-    if (claim->allowed)
-        return;
-    if (noted->denied++ == 0)
-        noted->first_us = at_us;
-    noted->last_us = at_us;
+    noted->warned += claim->guard_answer.event == SL_GUARD_WARNED;
+    noted->blocked += claim->guard_answer.event == SL_GUARD_BLOCKED;
+    noted->request_count = claim->guard_answer.request_count;
+    noted->guard_us = at_us;
+}
+
+static void note_first(struct sl_noted *noted, const struct sl_claim *claim, int64_t at_us)
+{
+    noted->first_us = at_us;
     noted->retry_after_us = claim->answer.retry_after_us;
     noted->capacity = claim->limit.capacity;
     noted->remaining = claim->figures.remaining;
 }
 
-static void miss_denial(struct sl_notes *notes, const struct sl_claim *claim, int64_t at_us)
+/* Mostly it is one who was denied before, or in a flood one for whom there is no room; else
+ * false. */
+static inline bool note_quickly(struct sl_notes *notes, const struct sl_claim *claim)
 {
-    notes->missed_denials += !claim->allowed;
-    notes->missed_us = at_us;
+    struct sl_noted *noted = sl_notes_find(notes, claim->key);
+    if (claim->guard_answer.event != SL_GUARD_QUIET || claim->no_key)
+        return false;
+    if (!noted) {
+        bool is_full = notes->count == SL_NOTED_MAX;
+        notes->missed_denials += is_full;
+        return is_full;
+    }
+    noted->denied += noted->denied > 0;
+    return noted->denied > 1;
 }
 
-static void note_denials(const struct sl_asked *asked, size_t number)
+/* A claim that is notable, the k-th of the bundle of that number. */
+__attribute__((noinline)) static void note_denial(const struct sl_asked *asked, size_t number,
+                                                  size_t k)
 {
     const struct sl_bundle *bundle = &asked->bundles[number];
     const struct sl_asking *ask = &asked->asks[number];
-    if (bundle->peek || bundle->status != SLUICE_OK)
-        return;
+    const struct sl_claim *claim = &bundle->claims[k];
+    struct sl_notes *notes = asked->limiter->sight->notes;
     int64_t at_us = bundle->now_us + bundle->wall_shift_us;
-    for (size_t i = 0; i < bundle->claim_count; i++) {
-        const struct sl_claim *claim = &bundle->claims[i];
-        if (!is_notable(claim))
-            continue;
-        struct sl_noted *noted = find_noted(asked, ask, claim, ask->rules[i]);
-        if (noted)
-            note_denial(noted, claim, at_us);
-        else
-            miss_denial(asked->limiter->sight->notes, claim, at_us);
+    struct sl_noted *noted = find_noted(asked, ask, claim, ask->rules[k]);
+    if (!noted) {
+        notes->missed_denials += !claim->allowed;
+        return;
     }
+    if (claim->guard_answer.event != SL_GUARD_QUIET)
+        note_event(noted, claim, at_us);
+    if (!claim->allowed && noted->denied++ == 0)
+        note_first(noted, claim, at_us);
 }
 
 /* ---- a sample of all ---- */
@@ -188,7 +200,7 @@ static void note_time(const struct sl_asked *asked, uint64_t ns)
 
 /* ---- all of it ---- */
 
-__attribute__((noinline)) static void note(const struct sl_asked *asked, bool has_notable)
+__attribute__((noinline)) static void note_sample_and_time(const struct sl_asked *asked)
 {
     struct sl_sight *sight = asked->limiter->sight;
     if (asked->started_ns) {
@@ -198,48 +210,44 @@ __attribute__((noinline)) static void note(const struct sl_asked *asked, bool ha
         sight->times_next = now_us - sight->timed_us >= SL_SIGHT_EVERY_US;
         sight->timed_us = now_us;
     }
-    for (size_t i = 0; has_notable && i < asked->count; i++)
-        note_denials(asked, i);
     if (sight->until_met <= 0)
         note_sample(asked);
     atomic_store_explicit(&sight->has_notes, true, memory_order_relaxed);
 }
 
-/* Counts a bundle's claims; true: there is something to note. */
-static inline bool count_bundle(struct sl_limiter *limiter, const struct sl_bundle *bundle,
-                                const struct sl_rule *const *rules)
+/* Counts the claims of a bundle, and notes what is notable of them. */
+static inline void watch_bundle(const struct sl_asked *asked, size_t number)
 {
-    const struct sl_claim *end = bundle->claims + bundle->claim_count;
-    bool has_notable = false;
-    for (const struct sl_claim *claim = bundle->claims; claim < end; claim++, rules++) {
-        uint32_t index = (*rules)->index, number = limiter->numbers[index];
+    struct sl_limiter *limiter = asked->limiter;
+    const struct sl_bundle *bundle = &asked->bundles[number];
+    const struct sl_rule *const *rules = asked->asks[number].rules;
+    sl_counts_decision(limiter->counts, asked->asks[number].out);
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        uint32_t index = rules[i]->index, place = limiter->numbers[index];
         sl_count_add(&limiter->counts->by_rule[index][sl_outcome_of(bundle, claim)], 1);
-        has_notable |= is_notable(claim);
-        if (number >= SL_CALLERS_RULES || claim->no_key)
-            continue;
-        sl_distinct_see(limiter->sight->callers[number], claim->key.low);
-        if (!claim->allowed)
-            sl_distinct_see(limiter->sight->limited[number], claim->key.low);
+        if (bundle->status != SLUICE_OK)
+            continue; /* nobody was denied, or met */
+        if (place < SL_CALLERS_RULES && !claim->no_key) {
+            sl_distinct_see(limiter->sight->callers[place], claim->key.low);
+            if (!claim->allowed)
+                sl_distinct_see(limiter->sight->limited[place], claim->key.low);
+        }
+        if (is_notable(claim) && !note_quickly(limiter->sight->notes, claim))
+            note_denial(asked, number, i);
     }
-    return has_notable;
 }
 
 void sl_asked_watch(const struct sl_asked *asked)
 {
-    struct sl_limiter *limiter = asked->limiter;
-    struct sl_sight *sight = limiter->sight;
-    bool has_notable = false;
+    struct sl_sight *sight = asked->limiter->sight;
     if (asked->count == 0)
         return;
-    for (size_t i = 0; i < asked->count; i++) {
-        const struct sl_bundle *bundle = &asked->bundles[i];
-        if (bundle->peek)
-            continue;
-        sl_counts_decision(limiter->counts, asked->asks[i].out);
-        has_notable |= count_bundle(limiter, bundle, asked->asks[i].rules);
-    }
+    for (size_t i = 0; i < asked->count; i++)
+        if (!asked->bundles[i].peek)
+            watch_bundle(asked, i);
     sight->until_met -= (int64_t)asked->count;
     sight->times_next |= asked->bundles[0].now_us - sight->timed_us >= SL_SIGHT_EVERY_US;
-    if (has_notable || asked->started_ns || sight->until_met <= 0)
-        note(asked, has_notable);
+    if (asked->started_ns || sight->until_met <= 0)
+        note_sample_and_time(asked);
 }

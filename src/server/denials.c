@@ -43,10 +43,8 @@ static bool keep(struct sl_denials *denials, struct sluice_text *text)
 
 static void fold(struct sl_noted *into, const struct sl_noted *more)
 {
-    if (more->denied && (!into->denied || more->first_us < into->first_us))
+    if (more->denied && (!into->denied || more->first_us < into->first_us)) {
         into->first_us = more->first_us;
-    if (more->denied && more->last_us >= into->last_us) {
-        into->last_us = more->last_us;
         into->retry_after_us = more->retry_after_us;
         into->capacity = more->capacity;
         into->remaining = more->remaining;

@@ -165,7 +165,7 @@ void sl_record_absorb(struct sl_record *record, size_t worker, int64_t now_s)
         absorb_noted(record, &notes->noted[i], now_s);
     for (size_t i = 0; i < notes->sample_count; i++)
         absorb_sample(record, &notes->samples[i], now_s);
-    sl_denials_miss(record->denials, notes->missed_denials, notes->missed_us);
+    sl_denials_miss(record->denials, notes->missed_denials, sl_walltime_us());
     record->terms[0].missed_denied += notes->missed_denials;
     record->terms[0].missed_met += notes->missed_met;
     sl_sight_give(sight, notes);
