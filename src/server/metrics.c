@@ -1,13 +1,10 @@
-/* A family is a `# HELP` and a `# TYPE` line and, right behind them, its samples.
- *
- * A sample is there from the start, at 0, so that its first increase is seen; but
- * not those that cannot be, such as what a shadow rule denied. If one of these was
- * counted all the same (the rule was enforced before the last reload), it is shown:
- * a counter must not vanish. */
+/* Summing up what workers have counted, and the order of the page. A new family of one number is a
+ * row of `singles`; others have a function here or in a metrics_X.c of their own. */
 #include "server/metrics.h"
 
 #include <stdlib.h>
 
+#include "server/metrics_own.h"
 #include "wire/json_decision.h"
 
 /* ---- summing up ---- */
@@ -70,46 +67,11 @@ void sl_metrics_add(struct sl_metrics *metrics, const struct sl_limiter *limiter
 
 /* ---- printing ---- */
 
-static void start_family(struct sl_buffer *out, const char *name, const char *type,
-                         const char *help)
+static void print_version(struct sl_page *page, const char *version)
 {
-    sl_buffer_add(out, SL_TEXT("# HELP "));
-    sl_buffer_add(out, sl_text(name));
-    sl_buffer_add(out, SL_TEXT(" "));
-    sl_buffer_add(out, sl_text(help));
-    sl_buffer_add(out, SL_TEXT("\n# TYPE "));
-    sl_buffer_add(out, sl_text(name));
-    sl_buffer_add(out, SL_TEXT(" "));
-    sl_buffer_add(out, sl_text(type));
-    sl_buffer_add(out, SL_TEXT("\n"));
-}
-
-/* A label's value, between its quotes. */
-static void add_value(struct sl_buffer *out, const char *value)
-{
-    for (size_t plain; *value; value += plain + (value[plain] != 0)) {
-        plain = strcspn(value, "\\\"\n");
-        sl_buffer_add(out, (struct sluice_text){ value, plain });
-        if (value[plain] == '\n')
-            sl_buffer_add(out, SL_TEXT("\\n"));
-        else if (value[plain])
-            sl_buffer_add(out, (struct sluice_text){ (char[]){ '\\', value[plain] }, 2 });
-    }
-}
-
-static void end_sample(struct sl_buffer *out, uint64_t value)
-{
-    sl_buffer_add(out, SL_TEXT("\"} "));
-    sl_buffer_add_i64(out, (int64_t)value);
-    sl_buffer_add(out, SL_TEXT("\n"));
-}
-
-static void print_version(struct sl_buffer *out, const char *version)
-{
-    start_family(out, "sluice_build_info", "gauge", "Always 1; the label tells the version.");
-    sl_buffer_add(out, SL_TEXT("sluice_build_info{version=\""));
-    add_value(out, version);
-    end_sample(out, 1);
+    sl_page_family(page, "sluice_build_info", "gauge", "Always 1; the label tells the version.");
+    sl_page_label(page, "version", sl_text(version));
+    sl_page_number(page, 1);
 }
 
 /* Reasons that a decision can have: [reason][allowed]. */
@@ -121,80 +83,44 @@ static const bool can_be[SL_REASON_COUNT][2] = {
     [SLUICE_REASON_SHADOW][true] = true,
 };
 
-static void print_decisions(struct sl_buffer *out, const struct sl_metrics *metrics)
+/* Which samples there are: see metrics_rules.c. */
+static void print_decisions(struct sl_page *page, const struct sl_metrics *metrics)
 {
-    start_family(out, "sluice_decisions_total", "counter",
-                 "Decisions by reason and outcome; peeks are not counted.");
+    sl_page_family(page, "sluice_decisions_total", "counter",
+                   "Decisions by reason and outcome; peeks are not counted.");
     for (size_t i = 0; i < SL_REASON_COUNT; i++)
         for (size_t allowed = 0; allowed < 2; allowed++) {
             if (!can_be[i][allowed] && !metrics->decisions[i][allowed])
                 continue;
-            sl_buffer_add(out, SL_TEXT("sluice_decisions_total{reason=\""));
-            add_value(out, sl_reason_name((enum sluice_reason)i));
-            sl_buffer_add(out, SL_TEXT("\",outcome=\""));
-            sl_buffer_add(out, allowed ? SL_TEXT("allowed") : SL_TEXT("denied"));
-            end_sample(out, metrics->decisions[i][allowed]);
+            sl_page_label(page, "reason", sl_text(sl_reason_name((enum sluice_reason)i)));
+            sl_page_label(page, "outcome", allowed ? SL_TEXT("allowed") : SL_TEXT("denied"));
+            sl_page_number(page, metrics->decisions[i][allowed]);
         }
 }
 
-static const char *const outcome_names[] = {
-#define NAME(constant, name) [constant] = name,
-    SL_OUTCOMES(NAME)
-#undef NAME
-};
-
-static void print_rule(struct sl_buffer *out, const struct sl_metric_rule *rule)
+static void print_reloads(struct sl_page *page, const struct sl_metrics *metrics)
 {
-    enum sl_outcome cannot_be = rule->shadow ? SL_OUTCOME_DENIED : SL_OUTCOME_SHADOW_DENIED;
-    for (size_t i = 0; i < SL_OUTCOME_COUNT; i++) {
-        if (i == cannot_be && !rule->counts[i])
-            continue;
-        sl_buffer_add(out, SL_TEXT("sluice_rule_decisions_total{rule=\""));
-        add_value(out, rule->name);
-        sl_buffer_add(out, SL_TEXT("\",algorithm=\""));
-        add_value(out, rule->algorithm);
-        sl_buffer_add(out, SL_TEXT("\",outcome=\""));
-        add_value(out, outcome_names[i]);
-        end_sample(out, rule->counts[i]);
-    }
+    sl_page_family(page, "sluice_reloads_total", "counter",
+                   "Reloads of the rules, by how they ended.");
+    sl_page_label(page, "result", SL_TEXT("ok"));
+    sl_page_number(page, metrics->reloads);
+    sl_page_label(page, "result", SL_TEXT("failed"));
+    sl_page_number(page, metrics->failed_reloads);
 }
 
-static void print_rules(struct sl_buffer *out, const struct sl_metrics *metrics)
-{
-    start_family(out, "sluice_rule_decisions_total", "counter",
-                 "What each rule said when it was asked, whatever the others said.");
-    for (size_t i = 0; i < metrics->rule_count; i++)
-        print_rule(out, &metrics->rules[i]);
-}
-
-static void print_reloads(struct sl_buffer *out, const struct sl_metrics *metrics)
-{
-    start_family(out, "sluice_reloads_total", "counter",
-                 "Reloads of the rules, by how they ended.");
-    sl_buffer_add(out, SL_TEXT("sluice_reloads_total{result=\"ok"));
-    end_sample(out, metrics->reloads);
-    sl_buffer_add(out, SL_TEXT("sluice_reloads_total{result=\"failed"));
-    end_sample(out, metrics->failed_reloads);
-}
-
-static void print_by_worker(struct sl_buffer *out, const struct sl_metrics *metrics)
+static void print_by_worker(struct sl_page *page, const struct sl_metrics *metrics)
 {
     if (!metrics->by_worker)
         return;
-    start_family(out, "sluice_worker_connections", "gauge",
-                 "Connections open now, by the thread that serves them.");
+    sl_page_family(page, "sluice_worker_connections", "gauge",
+                   "Connections open now, by the thread that serves them.");
     for (size_t i = 0; i < metrics->workers; i++) {
-        sl_buffer_add(out, SL_TEXT("sluice_worker_connections{worker=\""));
-        sl_buffer_add_i64(out, (int64_t)i);
-        end_sample(out, metrics->by_worker[i]);
+        sl_page_label_i64(page, "worker", (int64_t)i);
+        sl_page_number(page, metrics->by_worker[i]);
     }
 }
 
-/* One number each. */
-static const struct single {
-    const char *name, *type, *help;
-    size_t offset;
-} singles[] = {
+static const struct sl_single singles[] = {
 #define AT(field) offsetof(struct sl_metrics, field)
     { "sluice_connections", "gauge", "Connections open now.", AT(connections) },
     { "sluice_connections_accepted_total", "counter", "Connections accepted.", AT(accepted) },
@@ -207,76 +133,14 @@ static const struct single {
 #undef AT
 };
 
-static void print_number(struct sl_buffer *out, const char *name, uint64_t number)
-{
-    sl_buffer_add(out, sl_text(name));
-    sl_buffer_add(out, SL_TEXT(" "));
-    sl_buffer_add_i64(out, (int64_t)number);
-    sl_buffer_add(out, SL_TEXT("\n"));
-}
-
-static void print_single(struct sl_buffer *out, const struct single *single,
-                         const struct sl_metrics *metrics)
-{
-    start_family(out, single->name, single->type, single->help);
-    print_number(out, single->name, *(const uint64_t *)((const char *)metrics + single->offset));
-}
-
-/* ---- the store ---- */
-
-static const char *const call_ends[] = {
-#define NAME(constant, name) [constant] = name,
-    SL_CALL_ENDS(NAME)
-#undef NAME
-};
-
-static const char *const breakers[] = {
-    [SL_BREAKER_CLOSED] = "closed", [SL_BREAKER_OPEN] = "open", [SL_BREAKER_HALF_OPEN] = "half_open"
-};
-
-static void print_labelled(struct sl_buffer *out, const char *start, const char *value,
-                           uint64_t number)
-{
-    sl_buffer_add(out, sl_text(start));
-    add_value(out, value);
-    end_sample(out, number);
-}
-
-static void print_store(struct sl_buffer *out, const struct sl_store_health *store)
-{
-    start_family(out, "sluice_store_calls_total", "counter",
-                 "Calls of the store, by how they ended; all but ok were answered by "
-                 "on_store_failure.");
-    for (size_t i = 0; i < SL_CALL_END_COUNT; i++)
-        print_labelled(out, "sluice_store_calls_total{result=\"", call_ends[i], store->calls[i]);
-    start_family(out, "sluice_store_errors_total", "counter", "Errors of Redis, by their code.");
-    for (size_t i = 0; i < SL_REDIS_ERROR_COUNT; i++)
-        print_labelled(out, "sluice_store_errors_total{code=\"", sl_redis_meanings[i].code,
-                       store->errors[i]);
-    start_family(out, "sluice_store_breaker", "gauge",
-                 "Connections to the store whose circuit breaker is in this state now.");
-    for (size_t i = 0; i < SL_BREAKER_COUNT; i++)
-        print_labelled(out, "sluice_store_breaker{state=\"", breakers[i], store->breakers[i]);
-    start_family(out, "sluice_store_breaker_trips_total", "counter",
-                 "How often a breaker has opened.");
-    print_number(out, "sluice_store_breaker_trips_total", store->trips);
-    start_family(out, "sluice_store_connects_total", "counter",
-                 "Connections to the store that were made.");
-    print_number(out, "sluice_store_connects_total", store->connects);
-    start_family(out, "sluice_store_connects_failed_total", "counter",
-                 "Connections to the store that were not, or were lost too soon.");
-    print_number(out, "sluice_store_connects_failed_total", store->failed_connects);
-}
-
 void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
 {
-    print_version(out, metrics->version);
-    print_decisions(out, metrics);
-    print_rules(out, metrics);
-    for (size_t i = 0; i < sizeof singles / sizeof *singles; i++)
-        print_single(out, &singles[i], metrics);
-    print_by_worker(out, metrics);
-    print_reloads(out, metrics);
-    if (metrics->has_store)
-        print_store(out, &metrics->store);
+    struct sl_page page = { .out = out };
+    print_version(&page, metrics->version);
+    print_decisions(&page, metrics);
+    sl_metrics_print_rules(&page, metrics);
+    sl_page_singles(&page, singles, SL_COUNT_OF(singles), metrics);
+    print_by_worker(&page, metrics);
+    print_reloads(&page, metrics);
+    sl_metrics_print_store(&page, metrics);
 }

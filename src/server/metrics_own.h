@@ -1,0 +1,14 @@
+/* The parts of the page, each in its file: for metrics.c. */
+#ifndef SL_SERVER_METRICS_OWN_H
+#define SL_SERVER_METRICS_OWN_H
+
+#include "server/metrics.h"
+#include "server/metrics_print.h"
+
+/* How many things a table of families has. */
+#define SL_COUNT_OF(table) (sizeof(table) / sizeof *(table))
+
+void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_store(struct sl_page *page, const struct sl_metrics *metrics);
+
+#endif
