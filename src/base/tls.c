@@ -37,7 +37,8 @@
 struct sl_tls_stream {
     SSL *ssl;
     int fd;
-    bool broken; /* OpenSSL wants no further call on it then */
+    bool broken;  /* OpenSSL wants no further call on it then */
+    bool greeted; /* the handshake is over: kept here, OpenSSL forgets it when something breaks */
 };
 
 /* struct sl_tls has no body: it is OpenSSL's context under our name. */
@@ -264,6 +265,19 @@ static ssize_t why(struct sl_tls_stream *stream, int result)
     }
 }
 
+bool sl_tls_is_unfinished(const struct sl_tls_stream *stream)
+{
+    return !stream->greeted && BIO_number_read(SSL_get_rbio(stream->ssl)) > 0;
+}
+
+/* The same, once the handshake's end has been looked for. */
+static ssize_t moved_or_why(struct sl_tls_stream *stream, int result)
+{
+    if (!stream->greeted)
+        stream->greeted = SSL_is_init_finished(stream->ssl);
+    return result > 0 ? result : why(stream, result);
+}
+
 ssize_t sl_tls_read(struct sl_tls_stream *stream, char *at, size_t room)
 {
     SL_CHECK(room > 0); /* or 0 bytes would look like the end */
@@ -271,7 +285,7 @@ ssize_t sl_tls_read(struct sl_tls_stream *stream, char *at, size_t room)
         return SL_IO_BROKEN;
     ERR_clear_error();
     int result = SSL_read(stream->ssl, at, room < INT_MAX ? (int)room : INT_MAX);
-    return result > 0 ? result : why(stream, result);
+    return moved_or_why(stream, result);
 }
 
 ssize_t sl_tls_write(struct sl_tls_stream *stream, const char *at, size_t len)
@@ -281,9 +295,9 @@ ssize_t sl_tls_write(struct sl_tls_stream *stream, const char *at, size_t len)
         return SL_IO_BROKEN;
     ERR_clear_error();
     int result = SSL_write(stream->ssl, at, len < INT_MAX ? (int)len : INT_MAX);
-    if (result > 0)
-        return result;
-    ssize_t reason = why(stream, result);
+    ssize_t reason = moved_or_why(stream, result);
+    if (reason > 0)
+        return reason;
     /* A peer that said he was done, and then went away. */
     stream->broken = stream->broken || reason == SL_IO_CLOSED;
     return stream->broken ? SL_IO_BROKEN : reason;

@@ -41,6 +41,9 @@ void sl_tls_stream_free(struct sl_tls_stream *stream);
 /* What is wrong with the peer's certificate; NULL: nothing that we know of. */
 const char *sl_tls_why_broken(const struct sl_tls_stream *stream);
 
+/* Has a handshake begun, by a byte of the peer's, and not ended? */
+bool sl_tls_is_unfinished(const struct sl_tls_stream *stream);
+
 /* Bytes moved, or: */
 enum {
     SL_IO_CLOSED = 0,      /* the peer is done (read alone) */

@@ -16,6 +16,7 @@
 static const char too_many[] = "Too many wrong tokens or keys came from this address; wait, then "
                                "send the right one.";
 
+/* Their rules, in the order of enum sl_attempt. */
 struct sl_ruleset *sl_attempts_rules(const struct sl_identity *identity)
 {
     char text[1024];
@@ -73,4 +74,12 @@ bool sl_attempts_count(struct sl_message *message, enum sl_attempt what)
         return false;
     sl_limiter_decide(message->conn->worker->attempts, &request, &decision);
     return true;
+}
+
+uint64_t sl_attempts_counted(const struct sl_limiter *attempts, enum sl_attempt what)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < SL_OUTCOME_COUNT; i++)
+        sum += sl_count_read(&sl_limiter_counts(attempts)->by_rule[what][i]);
+    return sum;
 }

@@ -119,6 +119,7 @@ void sl_conn_close(struct sl_conn *conn)
         sl_flight_forget(conn->flight, conn);
     conn->flight = NULL;
     if (conn->tls) {
+        sl_count_add(&worker->traffic.failed_handshakes, sl_tls_is_unfinished(conn->tls));
         sl_tls_finish(conn->tls);
         sl_tls_stream_free(conn->tls);
     }
@@ -218,6 +219,7 @@ void sl_conn_await(struct sl_conn *conn, enum sl_timer timer, bool is_new)
 
 void sl_conn_late(struct sl_conn *conn)
 {
+    sl_count_add(&conn->worker->traffic.late[conn->timer], 1);
     if (is_writing(conn)) {
         sl_conn_cut(conn);
         return;
@@ -297,6 +299,7 @@ static void move_out_down(struct sl_conn *conn)
 /* False: the connection is broken. */
 static bool send_some(struct sl_conn *conn)
 {
+    size_t before = conn->sent;
     while (unsent(conn) > 0) {
         ssize_t count = write_bytes(conn, conn->out.at + conn->sent, unsent(conn));
         if (count == SL_IO_BROKEN)
@@ -305,6 +308,7 @@ static bool send_some(struct sl_conn *conn)
             break;
         conn->sent += (size_t)count;
     }
+    sl_count_add(&conn->worker->traffic.sent_bytes, conn->sent - before);
     if (conn->sent == conn->out.len)
         drop_out(conn);
     else if (conn->sent >= SL_CONN_OUT_HIGH_BYTES)

@@ -53,6 +53,12 @@ bool sl_conn_expect(struct sl_conn *conn, size_t message_bytes)
     return true;
 }
 
+static void count_received(struct sl_conn *conn, ssize_t count)
+{
+    if (count > 0)
+        sl_count_add(&conn->worker->traffic.received_bytes, (uint64_t)count);
+}
+
 static ssize_t read_bytes(struct sl_conn *conn, char *at, size_t room)
 {
     if (conn->tls)
@@ -70,6 +76,7 @@ static void read_for_nothing(struct sl_conn *conn)
     char dropped[16384];
     ssize_t count = recv(conn->fd, dropped, sizeof dropped, 0);
     conn->dropped_bytes += count > 0 ? (size_t)count : 0;
+    count_received(conn, count);
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) ||
         conn->dropped_bytes > LINGER_MAX_BYTES)
         sl_conn_close(conn);
@@ -99,6 +106,7 @@ static bool read_proxy_header(struct sl_conn *conn)
     struct sluice_text bytes = { conn->in, had + (size_t)count };
     ptrdiff_t len = sl_proxy_header_read(bytes, &header, &wrong);
     size_t taken = len > 0 ? (size_t)len - had : (size_t)count;
+    sl_count_add(&conn->worker->traffic.bad_proxy_headers, len < 0);
     if (count == 0 || len < 0 || recv(conn->fd, conn->in + had, taken, 0) != (ssize_t)taken)
         return false;
     conn->in_end = had + taken;
@@ -107,8 +115,10 @@ static bool read_proxy_header(struct sl_conn *conn)
     conn->is_opening = false;
     sl_conn_drop_in(conn);
     if (!conn->is_local &&
-        !sl_peer_is_trusted(&sl_worker_settings(conn->worker)->identity, &conn->peer))
+        !sl_peer_is_trusted(&sl_worker_settings(conn->worker)->identity, &conn->peer)) {
+        sl_count_add(&conn->worker->traffic.bad_proxy_headers, 1);
         return false;
+    }
     if (header.has_source)
         sl_conn_set_peer(conn, &header.source);
     return true;
@@ -127,6 +137,7 @@ void sl_conn_read(struct sl_conn *conn)
         }
         count = read_bytes(conn, conn->in + conn->in_end, conn->in_room - conn->in_end);
         conn->in_end += count > 0 ? (size_t)count : 0;
+        count_received(conn, count);
         has_more |= count > 0;
     } while (conn->tls && count > 0);
     if (count == SL_IO_BROKEN && !has_more) {

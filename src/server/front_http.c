@@ -46,6 +46,7 @@ static enum step refuse_message(struct sl_conn *conn, struct sl_round *round,
                                 const struct sl_http_wrong *wrong)
 {
     struct sl_call *call = sl_round_call(round, conn);
+    sl_count_add(&conn->worker->traffic.malformed, 1);
     call->status = (uint16_t)wrong->status;
     call->detail = wrong->detail;
     call->reply = sl_reply_problem;

@@ -108,24 +108,8 @@ static void print_reloads(struct sl_page *page, const struct sl_metrics *metrics
     sl_page_number(page, metrics->failed_reloads);
 }
 
-static void print_by_worker(struct sl_page *page, const struct sl_metrics *metrics)
-{
-    if (!metrics->by_worker)
-        return;
-    sl_page_family(page, "sluice_worker_connections", "gauge",
-                   "Connections open now, by the thread that serves them.");
-    for (size_t i = 0; i < metrics->workers; i++) {
-        sl_page_label_i64(page, "worker", (int64_t)i);
-        sl_page_number(page, metrics->by_worker[i]);
-    }
-}
-
 static const struct sl_single singles[] = {
 #define AT(field) offsetof(struct sl_metrics, field)
-    { "sluice_connections", "gauge", "Connections open now.", AT(connections) },
-    { "sluice_connections_accepted_total", "counter", "Connections accepted.", AT(accepted) },
-    { "sluice_connections_refused_total", "counter",
-      "Connections refused because there were too many.", AT(refused) },
     { "sluice_rules", "gauge", "Rules in force.", AT(rule_count) },
     { "sluice_workers", "gauge", "Threads that decide.", AT(workers) },
     { "sluice_start_time_seconds", "gauge", "When the server started, in seconds since 1970.",
@@ -140,7 +124,7 @@ void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
     print_decisions(&page, metrics);
     sl_metrics_print_rules(&page, metrics);
     sl_page_singles(&page, singles, SL_COUNT_OF(singles), metrics);
-    print_by_worker(&page, metrics);
     print_reloads(&page, metrics);
+    sl_metrics_print_traffic(&page, metrics);
     sl_metrics_print_store(&page, metrics);
 }

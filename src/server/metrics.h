@@ -4,13 +4,15 @@
  * file or here: never a user, an address or anything else that a request brings,
  * or who asks could make the page as long as they like.
  *
- *   init with the rules in force → add every worker's limiter → print → release */
+ *   init with the rules in force → add what every worker has counted → print → release */
 #ifndef SL_SERVER_METRICS_H
 #define SL_SERVER_METRICS_H
 
 #include "base/buffer.h"
 #include "base/textmap.h"
 #include "limiter/limiter.h"
+#include "server/attempts.h"
+#include "server/traffic.h"
 #include "store/channel.h"
 
 #define SL_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -40,6 +42,8 @@ struct sl_metrics {
     struct sl_metric_rule *rules; /* in the order of the file */
     uint64_t rule_count;
     uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
+    struct sl_traffic traffic;
+    uint64_t attempts[SL_ATTEMPT_COUNT]; /* wrong credentials */
 
     const struct sl_ruleset *ruleset;
     struct sl_textmap places; /* name → place in `rules` + 1, once it is needed */
@@ -56,6 +60,10 @@ void sl_metrics_release(struct sl_metrics *metrics);
 /* Adds what this limiter has counted. One that still has other rules, because its
  * worker has not gone over yet, counts for those of the same name. */
 void sl_metrics_add(struct sl_metrics *metrics, const struct sl_limiter *limiter);
+
+/* Adds what a worker has moved, and what it has counted of wrong credentials. */
+void sl_metrics_add_traffic(struct sl_metrics *metrics, const struct sl_traffic *traffic);
+void sl_metrics_add_attempts(struct sl_metrics *metrics, const struct sl_limiter *attempts);
 
 void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics);
 

@@ -9,6 +9,7 @@
 #define SL_COUNT_OF(table) (sizeof(table) / sizeof *(table))
 
 void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_traffic(struct sl_page *page, const struct sl_metrics *metrics);
 void sl_metrics_print_store(struct sl_page *page, const struct sl_metrics *metrics);
 
 #endif

@@ -100,6 +100,7 @@ void sl_reply_print(struct sl_round *round, struct sl_call *call,
         return;
     }
     bool stays = call->keep_alive && !is_farewell(round, call);
+    sl_count_add(&round->worker->traffic.answers[parts->status / 100], 1);
     add_status_line(out, parts->status);
     sl_buffer_add(out, sl_text(round->worker->date));
     if (parts->decision)

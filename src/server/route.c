@@ -2,6 +2,7 @@
 
 #include "server/conn.h"
 #include "server/office.h"
+#include "server/worker.h"
 
 #define JSON_IS "application/json"
 
@@ -136,6 +137,9 @@ bool sl_route_accepts(const struct sl_route *route, struct sl_message *message)
 
 void sl_message_refuse(struct sl_message *message, uint32_t status, const char *detail)
 {
+    enum sl_refused_caller caller = sl_refused_caller(status);
+    if (caller != SL_REFUSED_COUNT)
+        sl_count_add(&message->conn->worker->traffic.refused[caller], 1);
     sl_round_drop(message->round, message->call);
     make_problem(message, status, detail);
     sl_round_add(message->round, message->call);

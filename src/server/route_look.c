@@ -66,6 +66,8 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
         metrics->accepted += atomic_load(&worker->accepted);
         metrics->refused += atomic_load(&worker->refused);
         sl_metrics_add(metrics, worker->edition->limiters[i]);
+        sl_metrics_add_traffic(metrics, &worker->traffic);
+        sl_metrics_add_attempts(metrics, worker->attempts);
     }
     pthread_mutex_unlock(&server->counts_lock);
     return good;

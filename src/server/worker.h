@@ -14,6 +14,7 @@
 #include "server/line.h"
 #include "server/listener.h"
 #include "server/round.h"
+#include "server/traffic.h"
 #include "token/verifier.h"
 
 enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256, SL_REFUSING_MAX = 64 };
@@ -68,6 +69,7 @@ struct sl_worker {
     _Atomic uint64_t accepted;
     _Atomic uint64_t refused;
     uint32_t refusing; /* connections that hear just now that there are too many */
+    struct sl_traffic traffic;
 
     pthread_mutex_t inbox_lock;
     struct sl_arrival inbox[SL_INBOX_MAX]; /* from workers who have more */

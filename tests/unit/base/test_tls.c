@@ -211,6 +211,7 @@ static void a_cut_in_the_handshake_breaks_it(void **unused)
         assert_int_equal(sl_tls_read(pair.server, &byte, 1), SL_IO_WANT_READ);
         cut(&pair);
         assert_int_equal(sl_tls_read(pair.server, &byte, 1), SL_IO_BROKEN);
+        assert_int_equal(sl_tls_is_unfinished(pair.server), bytes > 0); /* else it has not begun */
         sl_tls_finish(pair.server);
         pair_free(&pair);
     }
@@ -273,6 +274,7 @@ static void what_is_no_tls_breaks_it(void **unused)
         send(pair.far, rows[i], strlen(rows[i]), MSG_NOSIGNAL);
         SAME(rows[i], sl_tls_read(pair.server, &byte, 1), SL_IO_BROKEN);
         SAME(rows[i], sl_tls_read(pair.server, &byte, 1), SL_IO_BROKEN);
+        SAME(rows[i], sl_tls_is_unfinished(pair.server), true);
         pair_free(&pair);
     }
 }
@@ -286,7 +288,9 @@ static void a_changed_byte_breaks_it(void **unused)
     int len = BIO_read(SSL_get_wbio(pair.client), record, sizeof record);
     record[len - 1] ^= 1;
     assert_int_equal(send(pair.far, record, (size_t)len, MSG_NOSIGNAL), len);
+    assert_false(sl_tls_is_unfinished(pair.server));
     assert_int_equal(sl_tls_read(pair.server, heard, sizeof heard), SL_IO_BROKEN);
+    assert_false(sl_tls_is_unfinished(pair.server)); /* the handshake was well */
     pair_free(&pair);
 }
 

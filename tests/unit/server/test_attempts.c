@@ -57,6 +57,10 @@ static void ten_wrong_ones_are_401_and_then_all_are_429(void **unused)
     assert_int_equal(status_as(AS_READER), 429);
     assert_int_equal(status_as(AS_ACME), 429);
     assert_int_equal(status_as(""), 401); /* which is no attempt */
+    struct sl_limiter *counted = stage.workers[0].attempts;
+    assert_int_equal(sl_attempts_counted(counted, SL_ATTEMPT_CREDENTIALS), CREDENTIALS_MAX);
+    assert_int_equal(sl_attempts_counted(counted, SL_ATTEMPT_TOKENS), 0);
+    assert_int_equal(stage.workers[0].traffic.refused[SL_REFUSED_429], 4);
 }
 
 static void tokens_and_keys_count_together(void **unused)
