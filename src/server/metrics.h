@@ -37,6 +37,8 @@ struct sl_metrics {
     uint64_t start_time_s; /* since 1970 */
     bool has_store;        /* one that is asked over connections, */
     struct sl_store_health store;
+    bool has_table; /* an embedded one, */
+    struct sluice_stats table;
 
     /* Summed up: */
     struct sl_metric_rule *rules; /* in the order of the file */

@@ -219,6 +219,7 @@ static void on_look(uv_timer_t *timer)
     sl_office_look(&keeper->office);
     sl_store_look(&keeper->store_watch, keeper->server.store, &keeper->audit);
     sl_record_look(&keeper->record, &keeper->server, &keeper->audit);
+    sl_table_look(&keeper->server.table_watch);
 }
 
 static void on_jobs(uv_async_t *jobs)
@@ -319,6 +320,8 @@ static bool open_store(struct keeper *keeper, const struct sl_ruleset *rules)
     /* A note of one that is asked over connections says that it does not answer yet. */
     keeper->store_watch.is_down = keeper->store_watch.was_open =
         server->store && server->store->ops->health && *error.text;
+    if (server->store)
+        sl_table_watch_open(&server->table_watch, server->store);
     return server->store;
 }
 

@@ -14,6 +14,7 @@
 #include "server/line.h"
 #include "server/listener.h"
 #include "server/round.h"
+#include "server/table_watch.h"
 #include "server/traffic.h"
 #include "token/verifier.h"
 
@@ -98,6 +99,7 @@ struct sl_server {
     struct sl_jobs jobs;      /* for the main thread, */
     uv_async_t come;          /* which is told that there are some */
     _Atomic uint64_t reloads, failed_reloads;
+    struct sl_table_watch table_watch;
     pthread_mutex_t counts_lock; /* held to read other workers' counts, and to change editions */
 };
 

@@ -9,6 +9,7 @@
 #include "store/reservation.h"
 #include "store/table_file.h"
 #include "store/table_sync.h"
+#include "store/tally.h"
 #include "store/turn.h"
 
 #define ATTENTION_US INT64_C(1000000)
@@ -174,9 +175,19 @@ static int sync_now(struct sl_store *store)
 static void measure(struct sl_store *store, struct sluice_stats *out)
 {
     struct sl_table *table = &((struct memory *)store)->table;
-    *out = (struct sluice_stats){ .size_bytes = table->size_bytes };
     sl_table_measure(table, sl_table_now_us(table), out);
     out->reservations = sl_reservation_count(table);
+}
+
+static void tally_some(struct sl_store *store, struct sl_tally *tally)
+{
+    struct sl_table *table = &((struct memory *)store)->table;
+    sl_tally_look(tally, table, sl_table_now_us(table));
+}
+
+static void glance(struct sl_store *store, struct sluice_stats *out)
+{
+    sl_table_glance(&((struct memory *)store)->table, out);
 }
 
 static void close_memory(struct sl_store *store)
@@ -198,6 +209,8 @@ static const struct sl_store_ops memory_ops = {
     .settle = settle,
     .sync = sync_now,
     .measure = measure,
+    .tally = tally_some,
+    .glance = glance,
     .close = close_memory,
 };
 

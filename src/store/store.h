@@ -81,6 +81,7 @@ struct sl_store;
 struct sl_channel;
 struct sl_link_host;
 struct sl_store_health;
+struct sl_tally;
 
 /* Statuses are 0 or negative. What a store cannot do is NULL. */
 struct sl_store_ops {
@@ -106,6 +107,11 @@ struct sl_store_ops {
 
     int (*sync)(struct sl_store *store);
     void (*measure)(struct sl_store *store, struct sluice_stats *out);
+
+    /* The same without a stop: `tally` counts keys bit by bit (store/tally.h), in one thread;
+     * `glance` fills in what needs no counting, in any. */
+    void (*tally)(struct sl_store *store, struct sl_tally *tally);
+    void (*glance)(struct sl_store *store, struct sluice_stats *out);
     void (*close)(struct sl_store *store);
 
     /* A store that answers later has a channel for each thread that must not wait for it; the

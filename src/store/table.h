@@ -156,8 +156,16 @@ static inline struct sl_word sl_table_live(struct sl_word tentative, const struc
     return (struct sl_word){ state->lo, identity | kind << SL_SLOT_KIND_SHIFT | state->hi };
 }
 
-/* Adds up what the table holds, slot by slot. */
+/* All figures, keys counted slot by slot; only `reservations` may be too high. tally.h is for who
+ * must not be held up. */
 void sl_table_measure(struct sl_table *table, int64_t now_us, struct sluice_stats *out);
+
+/* Those alone that need no counting; the others stay as they are. */
+void sl_table_glance(struct sl_table *table, struct sluice_stats *out);
+
+/* Slots of these lines whose state matters; adds to *limiting those of them that denied. */
+uint64_t sl_table_count_live(const struct sl_line *lines, uint64_t line_count, int64_t now_us,
+                             uint64_t *limiting);
 
 /* Counts the rings that were moved, of some keys: who missed one looks again if it
  * has changed. A scan may pass the new slot too early and the old one too late. */

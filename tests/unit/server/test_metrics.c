@@ -389,6 +389,44 @@ static void a_store_that_is_asked_over_connections_has_families_of_its_own(void 
     sl_ruleset_free(rules);
 }
 
+static void a_table_has_families_of_its_own(void **unused)
+{
+    (void)unused;
+    struct sl_ruleset *rules = rules_of(two_rules);
+    struct sl_metrics metrics = metrics_of(rules);
+    char *page = print(&metrics);
+    assert_null(strstr(page, "sluice_table"));
+    free(page);
+    metrics.has_table = true;
+    metrics.table = (struct sluice_stats){ .size_bytes = 1,
+                                           .slots = 2,
+                                           .live = 3,
+                                           .limiting = 4,
+                                           .insertions = 5,
+                                           .evictions = 6,
+                                           .full = 7,
+                                           .log_bytes = 8,
+                                           .log_used_bytes = 9,
+                                           .log_live = 10,
+                                           .reservations = 11 };
+    page = print(&metrics);
+    assert_line(page, "sluice_table_size_bytes 1");
+    assert_line(page, "sluice_table_slots 2");
+    assert_line(page, "sluice_table_live 3");
+    assert_line(page, "sluice_table_limiting 4");
+    assert_line(page, "sluice_table_insertions_total 5");
+    assert_line(page, "sluice_table_evictions_total 6");
+    assert_line(page, "sluice_table_full_total 7");
+    assert_line(page, "sluice_table_log_bytes 8");
+    assert_line(page, "sluice_table_log_used_bytes 9");
+    assert_line(page, "sluice_table_log_live 10");
+    assert_line(page, "sluice_table_reservations 11");
+    check_page(page);
+    free(page);
+    sl_metrics_release(&metrics);
+    sl_ruleset_free(rules);
+}
+
 /* A worker that has not gone over to the new rules yet. */
 static void a_limiter_of_older_rules_counts_by_name(void **unused)
 {
@@ -457,6 +495,7 @@ int main(void)
         CLAIM(the_values_of_labels_are_escaped),
         CLAIM(what_several_limiters_counted_is_summed),
         CLAIM(a_store_that_is_asked_over_connections_has_families_of_its_own),
+        CLAIM(a_table_has_families_of_its_own),
         CLAIM(a_limiter_of_older_rules_counts_by_name),
     };
     return RUN(tests);

@@ -6,7 +6,8 @@ static void a_new_table_holds_nothing(void **unused)
     struct sluice_stats stats = measured(NOW_US);
     assert_int_equal(stats.slots, table.slots.line_count * SL_LINE_SLOTS);
     assert_int_equal(stats.log_bytes, LOG_BYTES);
-    stats.slots = stats.log_bytes = 0;
+    assert_int_equal(stats.size_bytes, table.size_bytes);
+    stats.slots = stats.log_bytes = stats.size_bytes = 0;
     struct sluice_stats none = { 0 };
     assert_memory_equal(&stats, &none, sizeof none);
 }
