@@ -51,5 +51,8 @@ void sl_counts_inherit(struct sl_counts *to, struct sl_counts *from)
     for (size_t i = 0; i < SL_REASON_COUNT; i++)
         for (size_t k = 0; k < 2; k++)
             move(&to->decisions[i][k], &from->decisions[i][k]);
+    for (size_t i = 0; i < SL_TRUST_TENTHS; i++)
+        move(&to->trust[i], &from->trust[i]);
+    move(&to->trust_thousandths, &from->trust_thousandths);
     inherit_rules(to, from);
 }

@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "base/check.h"
 #include "rules/ruleset.h"
 #include "store/store.h"
 
@@ -33,9 +34,15 @@ enum sl_outcome {
 enum { SL_OUTCOME_COUNT = SL_OUTCOMES(SL_ONE_MORE), SL_REASON_COUNT = SLUICE_REASONS(SL_ONE_MORE) };
 #undef SL_ONE_MORE
 
+/* Trust scores by tenths: up to 0.1, up to 0.2, … up to 1. */
+enum { SL_TRUST_TENTHS = 10 };
+
 struct sl_counts {
     const struct sl_ruleset *rules;
     _Atomic uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
+    /* Of requests that an adaptive rule was asked about: the score that it used, and their sum. */
+    _Atomic uint64_t trust[SL_TRUST_TENTHS];
+    _Atomic uint64_t trust_thousandths;
     /* By the rule's index; every rule that was asked. Of one rule: on one cache line. */
     _Alignas(32) _Atomic uint64_t by_rule[][SL_OUTCOME_COUNT];
 };
@@ -60,6 +67,16 @@ static inline void sl_counts_decision(struct sl_counts *counts,
                                       const struct sluice_decision *decision)
 {
     sl_count_add(&counts->decisions[decision->reason][decision->allowed], 1);
+}
+
+/* 0 to SL_TRUST_MAX. */
+static inline void sl_counts_trust(struct sl_counts *counts, int32_t thousandths)
+{
+    uint32_t score = (uint32_t)thousandths;
+    enum { TENTH = SL_TRUST_MAX / SL_TRUST_TENTHS };
+    SL_CHECK(score <= SL_TRUST_MAX);
+    sl_count_add(&counts->trust[score ? (score - 1) / TENTH : 0], 1);
+    sl_count_add(&counts->trust_thousandths, score);
 }
 
 static inline enum sl_outcome sl_outcome_of(const struct sl_bundle *bundle,

@@ -143,11 +143,13 @@ static enum sluice_reason make_claims(struct sl_limiter *limiter)
 {
     enum sluice_reason nobody = SLUICE_REASON_NO_RULE;
     const struct sl_rule **rules = limiter->matched + limiter->claim_count;
+    limiter->used_trust = false;
     size_t matched = sl_index_match(limiter->rules, &limiter->asker.request, rules);
     for (size_t i = 0; i < matched; i++) {
         const struct sl_rule *rule = rules[i];
         enum sl_applies applies =
             sl_limiter_apply(limiter, rule, &limiter->claims[limiter->claim_count]);
+        limiter->used_trust |= applies == SL_APPLIES && rule->adaptive;
         if (applies == SL_APPLIES)
             limiter->matched[limiter->claim_count++] = rule;
         else if (applies == SL_UNLIMITED && !rule->shadow)
@@ -195,6 +197,8 @@ int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *req
         max_delay_us = limiter->rules->settings.max_wait_us;
     size_t first = limiter->claim_count;
     enum sluice_reason nobody = make_claims(limiter);
+    if (limiter->used_trust && !request->peek)
+        sl_counts_trust(limiter->counts, limiter->asker.request.trust_thousandths);
     limiter->asks[limiter->bundle_count] = (struct sl_asking){
         .rules = limiter->matched + first,
         .nobody = nobody,

@@ -34,6 +34,7 @@ struct sl_limiter {
     const struct sl_rule **matched;
     struct sl_claim *claims;
     size_t claim_count;
+    bool used_trust; /* a rule of the last request's has */
 
     struct sl_bundle bundles[SL_BUNDLES_MAX];
     struct sl_asking asks[SL_BUNDLES_MAX];

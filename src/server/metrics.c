@@ -11,7 +11,9 @@
 
 bool sl_metrics_init(struct sl_metrics *metrics, const struct sl_ruleset *rules)
 {
-    *metrics = (struct sl_metrics){ .ruleset = rules, .rule_count = rules->rule_count };
+    *metrics = (struct sl_metrics){ .ruleset = rules,
+                                    .rule_count = rules->rule_count,
+                                    .tier_count = rules->tier_count };
     metrics->rules = calloc(rules->rule_count + 1, sizeof *metrics->rules);
     for (size_t i = 0; metrics->rules && i < rules->rule_count; i++)
         metrics->rules[i] = (struct sl_metric_rule){ .name = rules->rules[i].name,
@@ -58,6 +60,9 @@ void sl_metrics_add(struct sl_metrics *metrics, const struct sl_limiter *limiter
     for (size_t i = 0; i < SL_REASON_COUNT; i++)
         for (size_t k = 0; k < 2; k++)
             metrics->decisions[i][k] += sl_count_read(&counts->decisions[i][k]);
+    for (size_t i = 0; i < SL_TRUST_TENTHS; i++)
+        metrics->trust[i] += sl_count_read(&counts->trust[i]);
+    metrics->trust_thousandths += sl_count_read(&counts->trust_thousandths);
     for (size_t i = 0; i < counts->rules->rule_count; i++) {
         struct sl_metric_rule *row = row_of(metrics, counts->rules, i);
         for (size_t k = 0; row && k < SL_OUTCOME_COUNT; k++)
@@ -98,6 +103,27 @@ static void print_decisions(struct sl_page *page, const struct sl_metrics *metri
         }
 }
 
+static void print_trust(struct sl_page *page, const struct sl_metrics *metrics)
+{
+    static const char *const bounds[SL_TRUST_TENTHS] = { "0.1", "0.2", "0.3", "0.4", "0.5",
+                                                         "0.6", "0.7", "0.8", "0.9", "1" };
+    sl_page_family(page, "sluice_trust_score", "histogram",
+                   "Trust scores of requests that an adaptive rule was asked about.");
+    sl_page_histogram(page, &(struct sl_histogram){ .bounds = bounds,
+                                                    .bound_count = SL_TRUST_TENTHS,
+                                                    .counts = metrics->trust,
+                                                    .sum = metrics->trust_thousandths,
+                                                    .sum_places = 3 });
+}
+
+static void print_exemptions(struct sl_page *page, const struct sl_metrics *metrics)
+{
+    const uint64_t *exempt = metrics->decisions[SLUICE_REASON_EXEMPT];
+    sl_page_family(page, "sluice_exemptions_used_total", "counter",
+                   "Requests that passed because of who asked: exempt, or of an unlimited tier.");
+    sl_page_number(page, exempt[false] + exempt[true]);
+}
+
 static void print_reloads(struct sl_page *page, const struct sl_metrics *metrics)
 {
     sl_page_family(page, "sluice_reloads_total", "counter",
@@ -111,6 +137,7 @@ static void print_reloads(struct sl_page *page, const struct sl_metrics *metrics
 static const struct sl_single singles[] = {
 #define AT(field) offsetof(struct sl_metrics, field)
     { "sluice_rules", "gauge", "Rules in force.", AT(rule_count) },
+    { "sluice_tiers", "gauge", "Tiers that the rules know.", AT(tier_count) },
     { "sluice_workers", "gauge", "Threads that decide.", AT(workers) },
     { "sluice_start_time_seconds", "gauge", "When the server started, in seconds since 1970.",
       AT(start_time_s) },
@@ -122,9 +149,12 @@ void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
     struct sl_page page = { .out = out };
     print_version(&page, metrics->version);
     print_decisions(&page, metrics);
+    print_exemptions(&page, metrics);
+    print_trust(&page, metrics);
     sl_metrics_print_rules(&page, metrics);
     sl_page_singles(&page, singles, SL_COUNT_OF(singles), metrics);
     print_reloads(&page, metrics);
     sl_metrics_print_traffic(&page, metrics);
     sl_metrics_print_store(&page, metrics);
+    sl_metrics_print_process(&page, metrics);
 }

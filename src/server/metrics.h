@@ -12,6 +12,7 @@
 #include "base/textmap.h"
 #include "limiter/limiter.h"
 #include "server/attempts.h"
+#include "server/process.h"
 #include "server/traffic.h"
 #include "store/channel.h"
 
@@ -35,7 +36,8 @@ struct sl_metrics {
     uint64_t reloads;
     uint64_t failed_reloads;
     uint64_t start_time_s; /* since 1970 */
-    bool has_store;        /* one that is asked over connections, */
+    struct sl_process_figures process;
+    bool has_store; /* one that is asked over connections, */
     struct sl_store_health store;
     bool has_table; /* an embedded one, */
     struct sluice_stats table;
@@ -43,7 +45,10 @@ struct sl_metrics {
     /* Summed up: */
     struct sl_metric_rule *rules; /* in the order of the file */
     uint64_t rule_count;
+    uint64_t tier_count;
     uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
+    uint64_t trust[SL_TRUST_TENTHS + 1];    /* the last stays 0: no score is above 1 */
+    uint64_t trust_thousandths;
     struct sl_traffic traffic;
     uint64_t attempts[SL_ATTEMPT_COUNT]; /* wrong credentials */
 

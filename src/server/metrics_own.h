@@ -11,5 +11,6 @@
 void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metrics);
 void sl_metrics_print_traffic(struct sl_page *page, const struct sl_metrics *metrics);
 void sl_metrics_print_store(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_process(struct sl_page *page, const struct sl_metrics *metrics);
 
 #endif

@@ -60,6 +60,7 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
     metrics->has_store = server->store->ops->health;
     if (metrics->has_store)
         server->store->ops->health(server->store, &metrics->store);
+    sl_process_read(&server->process, &metrics->process);
     metrics->has_table = sl_table_read(&server->table_watch, &metrics->table);
     for (size_t i = 0; good && i < server->worker_count; i++) {
         const struct sl_worker *worker = &server->workers[i];

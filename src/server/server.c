@@ -220,6 +220,7 @@ static void on_look(uv_timer_t *timer)
     sl_store_look(&keeper->store_watch, keeper->server.store, &keeper->audit);
     sl_record_look(&keeper->record, &keeper->server, &keeper->audit);
     sl_table_look(&keeper->server.table_watch);
+    sl_process_look(&keeper->server.process);
 }
 
 static void on_jobs(uv_async_t *jobs)
@@ -488,6 +489,7 @@ int sl_serve(const struct sl_serve_config *config)
         return 2;
     }
     tell(&keeper);
+    sl_process_look(&keeper.server.process);
     sl_notify("READY=1");
     uv_run(&keeper.loop, UV_RUN_DEFAULT);
     close_all(&keeper);

@@ -13,6 +13,7 @@
 #include "server/job.h"
 #include "server/line.h"
 #include "server/listener.h"
+#include "server/process.h"
 #include "server/round.h"
 #include "server/table_watch.h"
 #include "server/traffic.h"
@@ -100,6 +101,7 @@ struct sl_server {
     uv_async_t come;          /* which is told that there are some */
     _Atomic uint64_t reloads, failed_reloads;
     struct sl_table_watch table_watch;
+    struct sl_process process;
     pthread_mutex_t counts_lock; /* held to read other workers' counts, and to change editions */
 };
 

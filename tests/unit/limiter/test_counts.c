@@ -337,6 +337,77 @@ static void another_thread_reads_them_while_they_grow(void **unused)
     close_limiter();
 }
 
+/* ---- trust ---- */
+
+static const char adaptive[] =
+    "exempt: { users: [root] }\n"
+    "rules: [{ name: a, resource: /a, per: user, limit: 9/m, adaptive: true },\n"
+    "        { name: b, resource: /a, per: ip, limit: 9/m, adaptive: true },\n"
+    "        { name: c, resource: /c, per: user, limit: 9/m }]\n";
+
+static uint64_t trusted(const struct sl_limiter *by, size_t tenth)
+{
+    return sl_count_read(&sl_limiter_counts(by)->trust[tenth]);
+}
+
+static uint64_t trust_sum(const struct sl_limiter *by)
+{
+    return sl_count_read(&sl_limiter_counts(by)->trust_thousandths);
+}
+
+static void a_score_is_counted_below_its_bound(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int32_t score;
+        size_t tenth;
+    } rows[] = { { 0, 0 },   { 1, 0 },   { 100, 0 }, { 101, 1 },
+                 { 200, 1 }, { 899, 8 }, { 901, 9 }, { 1000, 9 } };
+    uint64_t sum = 0;
+    open_limiter(adaptive);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        uint64_t before = trusted(limiter, rows[i].tenth);
+        ASK(.user = SL_TEXT("u"), .resource = SL_TEXT("/a"), .trust_thousandths = rows[i].score);
+        sum += (uint64_t)rows[i].score;
+        SAME("tenth", trusted(limiter, rows[i].tenth), before + 1);
+        SAME("sum", trust_sum(limiter), sum);
+    }
+    close_limiter();
+}
+
+static void scores_are_counted_once_a_request_and_where_a_rule_used_them(void **unused)
+{
+    (void)unused;
+    open_limiter(adaptive);
+    ASK(.user = SL_TEXT("u"), .ip = SL_TEXT("192.0.2.1"), .resource = SL_TEXT("/a"),
+        .trust_thousandths = 500); /* by two rules */
+    assert_int_equal(trusted(limiter, 4), 1);
+    ASK(.user = SL_TEXT("u"), .resource = SL_TEXT("/c"), .trust_thousandths = 500);
+    ASK(.user = SL_TEXT("root"), .resource = SL_TEXT("/a"), .trust_thousandths = 500);
+    ASK(.resource = SL_TEXT("/a"), .trust_thousandths = 500); /* no rule applies */
+    ASK(.user = SL_TEXT("u"), .resource = SL_TEXT("/a"), .trust_thousandths = 500, .peek = true);
+    assert_int_equal(trusted(limiter, 4), 1);
+    ASK(.user = SL_TEXT("u"), .resource = SL_TEXT("/a")); /* nothing is known: no trust */
+    assert_int_equal(trusted(limiter, 0), 1);
+    assert_int_equal(trust_sum(limiter), 500);
+    close_limiter();
+}
+
+static void scores_are_inherited(void **unused)
+{
+    (void)unused;
+    open_limiter(adaptive);
+    struct sl_limiter *next = sl_limiter_new(rules, &model.store);
+    ASK(.user = SL_TEXT("u"), .resource = SL_TEXT("/a"), .trust_thousandths = 700);
+    sl_limiter_inherit(next, limiter);
+    assert_int_equal(trusted(next, 6), 1);
+    assert_int_equal(trust_sum(next), 700);
+    assert_int_equal(trusted(limiter, 6), 0);
+    assert_int_equal(trust_sum(limiter), 0);
+    sl_limiter_free(next);
+    close_limiter();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -349,6 +420,9 @@ int main(void)
         CLAIM(counts_are_inherited_by_name),
         CLAIM(ten_thousand_rules_are_inherited),
         CLAIM(a_rule_s_counts_lie_on_one_cache_line),
+        CLAIM(a_score_is_counted_below_its_bound),
+        CLAIM(scores_are_counted_once_a_request_and_where_a_rule_used_them),
+        CLAIM(scores_are_inherited),
         CLAIM(another_thread_reads_them_while_they_grow),
     };
     return RUN(tests);

@@ -1,0 +1,117 @@
+/* What the page says of connections, bytes, answers and who was sent away. */
+#include "unit/server/on_page.h"
+
+static void its_families_are_as_written_here(void **unused)
+{
+    (void)unused;
+    struct sl_ruleset *rules = rules_of(two_rules);
+    struct sl_metrics metrics = metrics_of(rules);
+    metrics.connections = 7;
+    metrics.accepted = 70;
+    metrics.refused = 1;
+    metrics.attempts[SL_ATTEMPT_TOKENS] = 51;
+    for (uint64_t i = 0; i < 2; i++) /* of two workers */
+        sl_metrics_add_traffic(
+            &metrics,
+            &(struct sl_traffic){
+                .received_bytes = 1000 * i,
+                .sent_bytes = 1000,
+                .malformed = 11 * i,
+                .bad_proxy_headers = 12 * i,
+                .failed_handshakes = 13 * i,
+                .answers = { [2] = 11, [4] = 12, [5] = 25 * i },
+                .late = { [SL_TIMER_IDLE] = 31 * i, [SL_TIMER_HEAD] = 16, [SL_TIMER_LINGER] = 99 },
+                .refused = { [SL_REFUSED_401] = 41 * i },
+            });
+    char *page = print(&metrics);
+    assert_lines(
+        page,
+        "# HELP sluice_connections Connections open now.\n"
+        "# TYPE sluice_connections gauge\n"
+        "sluice_connections 7\n"
+        "# HELP sluice_connections_accepted_total Connections accepted.\n"
+        "# TYPE sluice_connections_accepted_total counter\n"
+        "sluice_connections_accepted_total 70\n"
+        "# HELP sluice_connections_refused_total Connections refused because there were too "
+        "many.\n"
+        "# TYPE sluice_connections_refused_total counter\n"
+        "sluice_connections_refused_total 1\n"
+        "# HELP sluice_received_bytes_total Bytes received from clients; of a connection with TLS "
+        "what was in it.\n"
+        "# TYPE sluice_received_bytes_total counter\n"
+        "sluice_received_bytes_total 1000\n"
+        "# HELP sluice_sent_bytes_total Bytes sent to clients; of a connection with TLS what was "
+        "put into it.\n"
+        "# TYPE sluice_sent_bytes_total counter\n"
+        "sluice_sent_bytes_total 2000\n"
+        "# HELP sluice_http_malformed_total Messages that were not read to their end: no HTTP/1.1, "
+        "too long, or no memory for them.\n"
+        "# TYPE sluice_http_malformed_total counter\n"
+        "sluice_http_malformed_total 11\n"
+        "# HELP sluice_proxy_headers_refused_total PROXY headers that were none, or came from "
+        "somebody who is no trusted proxy.\n"
+        "# TYPE sluice_proxy_headers_refused_total counter\n"
+        "sluice_proxy_headers_refused_total 12\n"
+        "# HELP sluice_tls_handshakes_failed_total TLS handshakes that began and did not end.\n"
+        "# TYPE sluice_tls_handshakes_failed_total counter\n"
+        "sluice_tls_handshakes_failed_total 13\n"
+        "# HELP sluice_http_responses_total Answers over HTTP, by the class of their status.\n"
+        "# TYPE sluice_http_responses_total counter\n"
+        "sluice_http_responses_total{code=\"2xx\"} 22\n"
+        "sluice_http_responses_total{code=\"3xx\"} 0\n"
+        "sluice_http_responses_total{code=\"4xx\"} 24\n"
+        "sluice_http_responses_total{code=\"5xx\"} 25\n"
+        "# HELP sluice_connections_timed_out_total Connections that the server ended, by what it "
+        "had waited for too long.\n"
+        "# TYPE sluice_connections_timed_out_total counter\n"
+        "sluice_connections_timed_out_total{waiting_for=\"opening\"} 0\n"
+        "sluice_connections_timed_out_total{waiting_for=\"idle\"} 31\n"
+        "sluice_connections_timed_out_total{waiting_for=\"head\"} 32\n"
+        "sluice_connections_timed_out_total{waiting_for=\"body\"} 0\n"
+        "sluice_connections_timed_out_total{waiting_for=\"write\"} 0\n"
+        "# HELP sluice_callers_refused_total Messages refused for who sent them: 401 nothing to "
+        "believe, 403 not for them, 429 too many wrong credentials from there.\n"
+        "# TYPE sluice_callers_refused_total counter\n"
+        "sluice_callers_refused_total{code=\"401\"} 41\n"
+        "sluice_callers_refused_total{code=\"403\"} 0\n"
+        "sluice_callers_refused_total{code=\"429\"} 0\n"
+        "# HELP sluice_wrong_credentials_total Tokens and keys that were looked at and wrong: for "
+        "the admin API, or JSON Web Tokens and API keys of decisions.\n"
+        "# TYPE sluice_wrong_credentials_total counter\n"
+        "sluice_wrong_credentials_total{kind=\"admin\"} 0\n"
+        "sluice_wrong_credentials_total{kind=\"jwt\"} 51\n"
+        "sluice_wrong_credentials_total{kind=\"api_key\"} 0\n");
+    check_page(page);
+    free(page);
+    sl_metrics_release(&metrics);
+    sl_ruleset_free(rules);
+}
+
+static void connections_are_told_by_worker_where_they_are_known(void **unused)
+{
+    (void)unused;
+    struct sl_ruleset *rules = rules_of(two_rules);
+    struct sl_metrics metrics = metrics_of(rules);
+    char *page = print(&metrics);
+    assert_null(strstr(page, "sluice_worker_connections"));
+    free(page);
+    sl_metrics_set_workers(&metrics, 2);
+    metrics.by_worker[1] = 7;
+    page = print(&metrics);
+    assert_line(page, "# TYPE sluice_worker_connections gauge");
+    assert_line(page, "sluice_worker_connections{worker=\"0\"} 0");
+    assert_line(page, "sluice_worker_connections{worker=\"1\"} 7");
+    assert_line(page, "sluice_workers 2");
+    free(page);
+    sl_metrics_release(&metrics);
+    sl_ruleset_free(rules);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(its_families_are_as_written_here),
+        CLAIM(connections_are_told_by_worker_where_they_are_known),
+    };
+    return RUN(tests);
+}
