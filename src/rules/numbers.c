@@ -11,6 +11,8 @@
  */
 #include "rules/numbers.h"
 
+#include <string.h>
+
 #include "algo/bucket.h"
 
 struct fraction {
@@ -88,6 +90,26 @@ void sl_numbers_limit(const struct sl_numbers *numbers, int32_t trust_thousandth
         out->token_part = sl_token_part(out->token_ns);
         out->told_us = told_us(numbers, out);
     }
+}
+
+/* Long division of 10^9 by the token's nanoseconds: nine digits, the point, and the rest. A token
+ * takes at least a nanosecond. */
+void sl_numbers_print_rate(const struct sl_numbers *numbers, struct sl_buffer *out)
+{
+    sl_u128 rest = numbers->token_d;
+    char text[64] = "1000000000";
+    size_t len = 0, digits = 0;
+    for (int place = -9; rest < numbers->token_n && (place < 0 || rest) && digits < 15; place++) {
+        rest *= 10;
+        char digit = (char)('0' + (int)(rest / numbers->token_n));
+        rest %= numbers->token_n;
+        digits += digits || digit != '0';
+        if (place == 0)
+            text[len++] = '.';
+        if (digits || place >= -1)
+            text[len++] = digit;
+    }
+    sl_buffer_add(out, (struct sluice_text){ text, len ? len : strlen(text) });
 }
 
 int64_t sl_numbers_capacity_max(const struct sl_numbers *numbers, bool adaptive)

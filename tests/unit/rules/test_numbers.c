@@ -287,6 +287,37 @@ static void random_numbers_agree_with_plain_fractions(void **unused)
     }
 }
 
+static void a_rate_is_printed_as_it_was_written(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *printed;
+        struct given given;
+    } rows[] = {
+        { "10", { TOKEN, 100, .rate = "10" } },
+        { "0.083", { TOKEN, 5, .rate = "0.083" } },
+        { "0.000001", { TOKEN, 5, .rate = "0.000001" } },
+        { "1000000", { TOKEN, 5, .rate = "1000000" } },
+        { "123456.789", { TOKEN, 5, .rate = "123456.789" } },
+        { "0.25", { LEAKY, 5, .rate = "0.1", .scale = "2.5" } },
+        { "1.66666666666666", { LEAKY, 100, 60 * S } },
+        { "0.333333333333333", { TOKEN, 1, 3 * S } },
+        { "50", { TOKEN, 100, 2 * S, .burst = "1.5" } },
+        { "1000000000", { TOKEN, 1000, .rate = "1000000000" } },
+        { "1000000000", { TOKEN, 1000, .rate = "5000000000" } }, /* no token takes less than 1 ns */
+        { "999999999", { TOKEN, 1000, .rate = "999999999" } },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_numbers_in in = in_of(&rows[i].given);
+        struct sl_numbers numbers;
+        struct sl_buffer out = sl_buffer(64);
+        assert_null(sl_numbers_compose(&in, &numbers));
+        sl_numbers_print_rate(&numbers, &out);
+        SAME_TEXT(rows[i].printed, ((struct sluice_text){ out.at, out.len }), rows[i].printed);
+        sl_buffer_release(&out);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -296,6 +327,7 @@ int main(void)
         CLAIM(a_capacity_above_all_trust_is_known_beforehand),
         CLAIM(no_trust_is_no_trust),
         CLAIM(random_numbers_agree_with_plain_fractions),
+        CLAIM(a_rate_is_printed_as_it_was_written),
     };
     return RUN(tests);
 }
