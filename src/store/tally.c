@@ -25,8 +25,15 @@ static struct piece piece_of(const struct sl_tally *tally, const struct sl_regio
     return (struct piece){ region->lines + from + shift, count, to - from };
 }
 
+/* A look on its way. */
+struct look {
+    int64_t now_us;
+    uint64_t line_count; /* that were read */
+    struct sl_tally_part part;
+};
+
 /* Those of its lines whose pages are in memory. */
-static uint64_t count_live(const struct piece *piece, int64_t now_us, uint64_t *limiting)
+static uint64_t count_live(const struct piece *piece, struct look *look, uint64_t *limiting)
 {
     unsigned char is_there[SL_TALLY_LINES * LINE_BYTES / PAGE_LEAST_BYTES + 1];
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), next;
@@ -39,49 +46,55 @@ static uint64_t count_live(const struct piece *piece, int64_t now_us, uint64_t *
     for (; at < end; at = next) {
         next = at / page * page + page;
         next = next < end ? next : end;
-        if (is_there[(at - start) / page] & 1)
-            live += sl_table_count_live((const struct sl_line *)at, (next - at) / LINE_BYTES,
-                                        now_us, limiting);
+        uint64_t count = (next - at) / LINE_BYTES;
+        if (!(is_there[(at - start) / page] & 1))
+            continue;
+        live += sl_table_count_live((const struct sl_line *)at, count, look->now_us, limiting);
+        look->line_count += count;
     }
     return live;
 }
 
-static uint64_t look_at(const struct piece *piece, int64_t now_us, uint64_t *limiting)
+static uint64_t look_at(struct piece piece, struct look *look)
 {
-    uint64_t denied = 0;
-    if (piece->line_count == 0)
+    uint64_t limiting = 0;
+    if (piece.line_count == 0)
         return 0;
-    uint64_t live = count_live(piece, now_us, &denied);
-    *limiting += denied * piece->stands_for / piece->line_count;
-    return live * piece->stands_for / piece->line_count;
+    uint64_t live = count_live(&piece, look, &limiting);
+    look->part.limiting += limiting * piece.stands_for / piece.line_count;
+    return live * piece.stands_for / piece.line_count;
 }
 
 static uint32_t parts_of(const struct sl_table *table)
 {
-    uint64_t parts = table->size_bytes / PART_BYTES;
-    if (parts > SL_TALLY_PARTS)
-        return SL_TALLY_PARTS;
-    return parts ? (uint32_t)parts : 1;
+    uint64_t parts = (table->size_bytes + PART_BYTES - 1) / PART_BYTES;
+    return parts < SL_TALLY_PARTS ? (uint32_t)parts : SL_TALLY_PARTS;
 }
 
-void sl_tally_look(struct sl_tally *tally, struct sl_table *table, int64_t now_us)
+static void look_at_next(struct sl_tally *tally, struct sl_table *table, struct look *look)
 {
     struct sl_extents extents = sl_extents(table);
     struct sl_region region;
-    struct sl_tally_part part = { 0 };
-    tally->count = parts_of(table);
-    struct piece piece = piece_of(tally, &table->slots, SL_TALLY_LINES);
-    part.live = look_at(&piece, now_us, &part.limiting);
-    while (sl_extents_next(&extents, &region)) {
-        piece = piece_of(tally, &region, SL_TALLY_LOG_LINES);
-        part.log_live += look_at(&piece, now_us, &part.limiting);
-    }
-    tally->parts[tally->next++] = part;
+    look->part = (struct sl_tally_part){ 0 };
+    look->part.live = look_at(piece_of(tally, &table->slots, SL_TALLY_LINES), look);
+    while (sl_extents_next(&extents, &region))
+        look->part.log_live += look_at(piece_of(tally, &region, SL_TALLY_LOG_LINES), look);
+    tally->parts[tally->next++] = look->part;
     tally->seen = tally->seen > tally->next ? tally->seen : tally->next;
     if (tally->next == tally->count) {
         tally->next = 0;
         tally->rounds++;
     }
+}
+
+void sl_tally_look(struct sl_tally *tally, struct sl_table *table, int64_t now_us)
+{
+    struct look look = { .now_us = now_us };
+    uint32_t first = tally->next;
+    tally->count = parts_of(table);
+    do
+        look_at_next(tally, table, &look);
+    while (look.line_count < SL_TALLY_LINES && tally->next != first);
 }
 
 void sl_tally_sum(const struct sl_tally *tally, struct sluice_stats *out)

@@ -8,10 +8,15 @@
 
 static struct sl_tally tally;
 
-static void open_mebibytes(uint64_t count, uint64_t log_bytes)
+static void open_bytes(uint64_t size_bytes, uint64_t log_bytes)
 {
     tally = (struct sl_tally){ 0 };
-    open_table_of(count << 20, log_bytes);
+    open_table_of(size_bytes, log_bytes);
+}
+
+static void open_mebibytes(uint64_t count, uint64_t log_bytes)
+{
+    open_bytes(count << 20, log_bytes);
 }
 
 static void look(uint32_t times)
@@ -52,7 +57,7 @@ static void up_to_64_mebibytes_a_round_is_exact(void **unused)
     (void)unused;
     static const uint32_t sizes[] = { 1, 2, 3, 7, 63, 64 };
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        open_mebibytes(sizes[i], 0);
+        open_bytes(sizes[i] == 2 ? 2000000 : (uint64_t)sizes[i] << 20, 0);
         put_at_all_edges(sizes[i]);
         look(sizes[i]);
         SAME("parts", tally.count, sizes[i]);
@@ -70,8 +75,7 @@ static void up_to_64_mebibytes_a_round_is_exact(void **unused)
 static void a_small_table_is_counted_whole_by_each_look(void **unused)
 {
     (void)unused;
-    tally = (struct sl_tally){ 0 };
-    open_table_of(64 << 10, 0);
+    open_bytes(64 << 10, 0);
     put(0, 0, false);
     look(1);
     assert_int_equal(tallied().live, 1);
@@ -145,6 +149,32 @@ static void a_larger_table_is_sampled_and_elsewhere_each_time(void **unused)
     sl_table_close(&table);
 }
 
+static void a_table_that_is_hardly_used_is_counted_whole_by_each_look(void **unused)
+{
+    (void)unused;
+    open_mebibytes(256, 0);
+    put(0, 0, false);
+    put(table.slots.line_count - 1, 0, true);
+    look(1);
+    assert_int_equal(tally.seen, SL_TALLY_PARTS);
+    assert_int_equal(tally.rounds, 1);
+    sl_table_close(&table);
+}
+
+/* Where all of it is in memory, a look reads a mebibyte of slots and no more. */
+static void a_look_ends_where_it_has_read_enough(void **unused)
+{
+    (void)unused;
+    open_mebibytes(32, 0);
+    for (uint64_t line = 0; line < table.slots.line_count; line += 32)
+        put(line, 0, false);
+    for (uint32_t i = 1; i <= 8; i++) {
+        look(1);
+        assert_in_range(tally.seen, i, 2 * i); /* parts are a little less than a mebibyte */
+    }
+    sl_table_close(&table);
+}
+
 static size_t pages_in_memory(void)
 {
     size_t count = 0, page = (size_t)sysconf(_SC_PAGESIZE), pages = table.size_bytes / page;
@@ -182,6 +212,8 @@ int main(void)
         CLAIM(what_is_fresh_by_now_is_gone_at_the_next_look),
         CLAIM(logs_are_counted_apart),
         CLAIM(a_larger_table_is_sampled_and_elsewhere_each_time),
+        CLAIM(a_table_that_is_hardly_used_is_counted_whole_by_each_look),
+        CLAIM(a_look_ends_where_it_has_read_enough),
         CLAIM(looking_gives_the_table_no_memory),
     };
     return RUN(tests);
