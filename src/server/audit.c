@@ -1,5 +1,7 @@
 #include "server/audit.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "server/audit_line.h"
 #include "server/audit_queue.h"
@@ -32,6 +34,10 @@ static bool open_queue(struct sl_audit *audit, const char *where, struct sluice_
     struct sl_audit_sink sink;
     if (!sl_audit_sink_open(&sink, where, error))
         return false;
+    if (!sl_chain_open(&audit->chain, sink.is_plain ? sink.path : NULL, audit->hasher, error)) {
+        sl_audit_sink_close(&sink);
+        return false;
+    }
     audit->queue = sl_audit_queue_open(&sink, error);
     if (!audit->queue)
         return false;
@@ -59,6 +65,7 @@ void sl_audit_close(struct sl_audit *audit)
 {
     if (audit->queue)
         sl_audit_queue_close(audit->queue);
+    sl_chain_close(&audit->chain);
     sl_audit_recent_free(audit->recent);
     sl_sha256_free(audit->hasher);
     sl_buffer_release(&audit->line);
@@ -66,6 +73,45 @@ void sl_audit_close(struct sl_audit *audit)
 }
 
 /* ---- writing ---- */
+
+static bool enqueue(struct sl_audit *audit, const struct sl_audit_row *row)
+{
+    return sl_audit_queue_add(audit->queue, (struct sluice_text){ audit->line.at, audit->line.len },
+                              row->severity, row->sort == SL_AUDIT_CHANGE);
+}
+
+static void write_loose(struct sl_audit *audit, const struct sl_audit_row *row)
+{
+    sl_buffer_add(&audit->line, SL_TEXT("}\n"));
+    if (audit->queue)
+        enqueue(audit, row);
+}
+
+/* Where there is no file the chain begins with this process, and a line that is dropped was never
+ * part of it. */
+static void write_linked(struct sl_audit *audit, const struct sl_audit_row *row)
+{
+    struct sl_chain_head next;
+    sl_chain_end_line(&audit->line, audit->hasher, &audit->chain.head, &next);
+    if (!audit->line.failed && enqueue(audit, row))
+        audit->chain.head = next;
+}
+
+/* A line that cannot be chained is better than none. */
+static void write_filed(struct sl_audit *audit, const struct sl_audit_row *row)
+{
+    struct sluice_error error = { 0 };
+    bool good = sl_chain_append(&audit->chain, &audit->line, &error);
+    if (!good && !audit->has_said_loose)
+        fprintf(stderr, "sluice: %s; changes are written outside of the chain\n", error.text);
+    audit->has_said_loose = !good;
+    if (good) {
+        sl_audit_queue_count(audit->queue, true);
+        return;
+    }
+    sl_audit_queue_reopen(audit->queue); /* it may end in half a line now */
+    write_loose(audit, row);
+}
 
 void sl_audit_write(struct sl_audit *audit, const struct sl_audit_event *event, int64_t at_us)
 {
@@ -77,15 +123,16 @@ void sl_audit_write(struct sl_audit *audit, const struct sl_audit_event *event, 
                                                : LINE_MAX_BYTES;
     if (!audit->hasher || !sl_audit_print(audit, event, at_us, most))
         return;
-    line->most = most + 2;
-    sl_buffer_add(line, SL_TEXT("}\n"));
-    if (line->failed)
-        return;
-    sl_audit_recent_add(audit->recent, event, at_us,
-                        (struct sluice_text){ line->at, line->len - 1 });
-    if (audit->queue)
-        sl_audit_queue_add(audit->queue, (struct sluice_text){ line->at, line->len }, row->severity,
-                           is_change);
+    line->most = most + SL_CHAIN_END_MAX_BYTES;
+    if (!is_change || audit->to == SL_AUDIT_OFF)
+        write_loose(audit, row);
+    else if (audit->to == SL_AUDIT_FILE)
+        write_filed(audit, row);
+    else
+        write_linked(audit, row);
+    if (!line->failed)
+        sl_audit_recent_add(audit->recent, event, at_us,
+                            (struct sluice_text){ line->at, line->len - 1 });
 }
 
 void sl_audit_counts(const struct sl_audit *audit, struct sl_audit_counts *out)

@@ -14,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "base/sha256.h"
+#include "server/audit_head.h"
 
 enum sl_audit_severity { SL_AUDIT_INFO, SL_AUDIT_WARNING, SL_AUDIT_ERROR, SL_AUDIT_SEVERITY_COUNT };
 
@@ -77,6 +78,8 @@ struct sl_audit {
     struct sl_audit_queue *queue;   /* NULL: off */
     struct sl_audit_recent *recent; /* NULL: no memory */
     struct sl_sha256 *hasher;
+    struct sl_chain chain; /* of the lines of changes */
+    bool has_said_loose;   /* that one could not be chained */
     struct sl_buffer line; /* the one that is printed */
 };
 

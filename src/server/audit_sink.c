@@ -38,6 +38,18 @@ bool sl_audit_file_write(int fd, struct sluice_text text, size_t *written)
     return true;
 }
 
+bool sl_audit_file_is_torn(const char *path)
+{
+    char last = '\n';
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return false;
+    off_t size = lseek(fd, 0, SEEK_END);
+    bool is_torn = size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+    close(fd);
+    return is_torn;
+}
+
 static bool is_plain(int fd)
 {
     struct stat facts;
@@ -66,6 +78,7 @@ bool sl_audit_sink_open(struct sl_audit_sink *sink, const char *where, struct sl
         return false;
     }
     sink->is_plain = is_plain(sink->fd);
+    sink->is_torn = sink->is_plain && sl_audit_file_is_torn(sink->path);
     return true;
 }
 
@@ -91,7 +104,7 @@ void sl_audit_sink_reopen(struct sl_audit_sink *sink)
     }
     close(sink->fd);
     sink->fd = fd;
-    sink->is_torn = false;
+    sink->is_torn = sink->is_plain && sl_audit_file_is_torn(sink->path);
 }
 
 /* ---- writing ---- */

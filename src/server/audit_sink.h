@@ -38,4 +38,7 @@ int sl_audit_file_open(const char *path);
 /* The whole text, whatever signals come. False: errno; *written bytes of it are there. */
 bool sl_audit_file_write(int fd, struct sluice_text text, size_t *written);
 
+/* Does the file end within a line? Who wrote it was killed, or its disk was full. */
+bool sl_audit_file_is_torn(const char *path);
+
 #endif
