@@ -193,9 +193,9 @@ static bool end_change(struct sl_office *office, struct sl_job *job, enum sl_exe
     return true;
 }
 
-/* One that is over is not there any more, though a row may be. */
+/* One that is over is not there any more, though a row may be. `found` is it, where it is. */
 static bool is_live(struct sl_office *office, struct sl_job *job,
-                    const struct sl_exemption *exemption)
+                    const struct sl_exemption *exemption, struct sl_exemption *found)
 {
     struct sluice_error error = { 0 };
     struct sl_exemption *all;
@@ -204,8 +204,10 @@ static bool is_live(struct sl_office *office, struct sl_job *job,
                                 &error))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (all[i].kind == exemption->kind && strcmp(all[i].value, exemption->value) == 0)
+        if (all[i].kind == exemption->kind && strcmp(all[i].value, exemption->value) == 0) {
+            *found = all[i];
             return true;
+        }
     return false;
 }
 
@@ -213,7 +215,7 @@ static void add(struct sl_office *office, struct sl_job *job)
 {
     static const char *const members[] = { "kind", "value", "until", "reason", NULL };
     static const char *const parameters[] = { NULL };
-    struct sl_exemption exemption = { 0 };
+    struct sl_exemption exemption = { 0 }, old;
     struct sluice_error error = { 0 };
     const char *kind, *value;
     bool has_until, is_new;
@@ -234,7 +236,7 @@ static void add(struct sl_office *office, struct sl_job *job)
     }
     if (!sl_change_begin(office, job))
         return;
-    bool was_live = is_live(office, job, &exemption);
+    bool was_live = is_live(office, job, &exemption, &old);
     if (!sl_registry_put_exemption(office->registry, &exemption, &is_new, &error)) {
         sl_change_fail(office, job, &error);
         return;
@@ -244,6 +246,7 @@ static void add(struct sl_office *office, struct sl_job *job)
     print_exemption(&job->out, &exemption, "api");
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
+    sl_job_note(job, &(struct sl_note){ .exempt = &exemption });
     end_change(office, job, exemption.kind);
 }
 
@@ -285,12 +288,12 @@ static bool read_which(struct sl_office *office, struct sl_job *job, struct sl_e
 
 static void take_away(struct sl_office *office, struct sl_job *job)
 {
-    struct sl_exemption exemption = { 0 };
+    struct sl_exemption exemption = { 0 }, old;
     struct sluice_error error = { 0 };
     bool found;
     if (!read_which(office, job, &exemption) || !sl_change_begin(office, job))
         return;
-    bool was_live = is_live(office, job, &exemption);
+    bool was_live = is_live(office, job, &exemption, &old);
     if (!sl_registry_drop_exemption(office->registry, exemption.kind, exemption.value, &found,
                                     &error)) {
         sl_change_fail(office, job, &error);
@@ -311,6 +314,7 @@ static void take_away(struct sl_office *office, struct sl_job *job)
     sl_print_bool(&job->out, "deleted", true);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
+    sl_job_note(job, &(struct sl_note){ .exempt = &old });
     end_change(office, job, exemption.kind);
 }
 

@@ -78,6 +78,17 @@ static bool reset_all(struct sl_office *office, struct sl_job *job, struct sluic
     return true;
 }
 
+/* Of the rules that the answer lists, if there are any. */
+static void note_reset(struct sl_office *office, struct sl_job *job,
+                       const struct sluice_request *request)
+{
+    struct sluice_text rules = { job->out.at, job->out.len };
+    while (rules.len && *rules.at != '[')
+        rules.at++, rules.len--;
+    if (rules.len > 2 && !job->dry_run)
+        sl_note_reset(office, job, request, rules);
+}
+
 static bool check_tenant(struct sl_job *job, struct sluice_request *request)
 {
     if (!job->tenant)
@@ -120,6 +131,8 @@ void sl_run_reset(struct sl_office *office, struct sl_job *job)
     if (!good)
         return;
     sl_buffer_add(&job->out, SL_TEXT("]"));
+    job->note.name = who.rule;
+    note_reset(office, job, &who.request);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
 }
@@ -135,7 +148,10 @@ void sl_run_reload(struct sl_office *office, struct sl_job *job)
         sl_job_refuse(job, 422, "a reload cannot be tried; `sluice lint` looks at a file");
         return;
     }
-    if (office->reload(office->about, &report)) {
+    office->actor = sl_job_actor(job);
+    bool good = office->reload(office->about, &report);
+    office->actor = NULL;
+    if (good) {
         sl_buffer_add(&job->out, SL_TEXT("{\"reloaded\": true"));
         sl_print_i64(&job->out, "rules", (int64_t)sl_office_rules(office)->rule_count);
         sl_buffer_add(&job->out, SL_TEXT("}"));

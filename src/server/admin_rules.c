@@ -224,6 +224,19 @@ static void print_put(struct sl_office *office, struct sl_job *job, const struct
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
+/* For the audit log; each of them may be NULL. */
+static void note(struct sl_job *job, const char *full, const struct sl_rule *old,
+                 const struct sl_rule *new)
+{
+    const char *slash = strchr(full, '/');
+    struct sluice_text tenant = { full, slash ? (size_t)(slash - full) : 0 };
+    sl_job_note(job, &(struct sl_note){ .subject = "rule",
+                                        .name = full,
+                                        .tenant = slash ? sl_arena_copy(&job->arena, tenant) : NULL,
+                                        .before = old ? old->json : NULL,
+                                        .after = new ? new->json : NULL });
+}
+
 static bool try_put(struct sl_office *office, struct sl_job *job, const char *tenant,
                     const char *name)
 {
@@ -244,6 +257,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const char *te
         return sl_change_drop(office);
     }
     print_put(office, job, old, rules, new);
+    note(job, full, old, new);
     return sl_change_end(office, job, rules);
 }
 
@@ -311,6 +325,7 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
         sl_buffer_add(&job->out, SL_TEXT("null"));
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
+    note(job, full, old, now);
     return sl_change_end(office, job, rules);
 }
 

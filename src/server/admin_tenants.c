@@ -64,6 +64,52 @@ static void print_tenant(struct sl_office *office, struct sl_job *job,
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
+/* For the audit log: its tier and how many keys it has, or NULL. */
+static const char *brief(struct sl_job *job, const struct sl_tenant *tenant)
+{
+    struct sl_buffer out = sl_buffer(SIZE_MAX);
+    if (!tenant)
+        return NULL;
+    sl_buffer_add(&out, SL_TEXT("{"));
+    sl_print_text(&out, "tier", tenant->tier);
+    sl_print_i64(&out, "keys", (int64_t)tenant->key_count);
+    sl_buffer_add(&out, SL_TEXT("}"));
+    const char *copy = sl_arena_copy(&job->arena, (struct sluice_text){ out.at, out.len });
+    sl_buffer_release(&out);
+    return copy;
+}
+
+static void note_tenant(struct sl_job *job, const struct sl_tenant *old,
+                        const struct sl_tenant *new)
+{
+    const char *name = old ? old->name : new->name;
+    sl_job_note(job, &(struct sl_note){ .subject = "tenant",
+                                        .name = name,
+                                        .tenant = name,
+                                        .before = brief(job, old),
+                                        .after = brief(job, new) });
+}
+
+/* A key by its label, tier and the first digits of its digest; never itself. */
+static void note_key(struct sl_job *job, const struct sl_tenant_key *key, bool is_there)
+{
+    struct sl_buffer out = sl_buffer(SIZE_MAX);
+    char hex[SL_DIGEST_HEX + 1];
+    sl_digest_print(&key->digest, hex);
+    hex[KEY_ID_DIGITS] = '\0';
+    sl_buffer_add(&out, SL_TEXT("{"));
+    sl_print_text(&out, "label", key->label);
+    sl_print_text(&out, "tier", key->tier);
+    sl_buffer_add(&out, SL_TEXT("}"));
+    const char *json = sl_arena_copy(&job->arena, (struct sluice_text){ out.at, out.len });
+    sl_buffer_release(&out);
+    sl_job_note(job, &(struct sl_note){ .subject = "key",
+                                        .name = hex,
+                                        .tenant = key->tenant,
+                                        .before = is_there ? json : NULL,
+                                        .after = is_there ? NULL : json });
+}
+
 /* ---- tenants ---- */
 
 void sl_run_tenants(struct sl_office *office, struct sl_job *job)
@@ -142,7 +188,8 @@ static void put_tenant(struct sl_office *office, struct sl_job *job, const char 
     json_decref(object);
     if (!good || !sl_change_begin(office, job))
         return;
-    if (!matches(job, sl_office_tenant(office, job, name)) || !check_tier(office, job, tier)) {
+    const struct sl_tenant *old = sl_office_tenant(office, job, name);
+    if (!matches(job, old) || !check_tier(office, job, tier)) {
         sl_change_drop(office);
         return;
     }
@@ -159,6 +206,7 @@ static void put_tenant(struct sl_office *office, struct sl_job *job, const char 
     job->would = is_new ? "create" : "replace";
     job->etag = job->dry_run ? NULL : sl_job_etag(job, 't', tenant->revision);
     print_tenant(office, job, tenant);
+    note_tenant(job, old, tenant);
     end_change(office, job);
 }
 
@@ -168,7 +216,8 @@ static void delete_tenant(struct sl_office *office, struct sl_job *job, const ch
     bool found;
     if (!sl_job_check_query(job, no_parameters) || !sl_change_begin(office, job))
         return;
-    if (!matches(job, sl_office_tenant(office, job, name))) {
+    const struct sl_tenant *old = sl_office_tenant(office, job, name);
+    if (!matches(job, old)) {
         sl_change_drop(office);
         return;
     }
@@ -176,7 +225,7 @@ static void delete_tenant(struct sl_office *office, struct sl_job *job, const ch
         sl_change_fail(office, job, &error);
         return;
     }
-    if (!found) {
+    if (!found || !old) {
         sl_job_refuse_tenant(job, name);
         sl_change_drop(office);
         return;
@@ -187,6 +236,7 @@ static void delete_tenant(struct sl_office *office, struct sl_job *job, const ch
     sl_print_bool(&job->out, "deleted", true);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
+    note_tenant(job, old, NULL);
     end_change(office, job);
 }
 
@@ -275,6 +325,7 @@ void sl_run_tenant_keys(struct sl_office *office, struct sl_job *job)
         return;
     }
     print_key(job, &key, plain);
+    note_key(job, &key, false);
     end_change(office, job);
 }
 
@@ -318,5 +369,6 @@ void sl_run_tenant_key(struct sl_office *office, struct sl_job *job)
     sl_print_bool(&job->out, "deleted", true);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
+    note_key(job, key, true);
     end_change(office, job);
 }

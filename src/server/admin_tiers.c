@@ -53,6 +53,16 @@ void sl_run_tiers(struct sl_office *office, struct sl_job *job)
 
 /* ---- changing ---- */
 
+/* For the audit log; one of them may be NULL. */
+static void note(struct sl_job *job, const char *name, const struct sl_tier *old,
+                 const struct sl_tier *new)
+{
+    sl_job_note(job, &(struct sl_note){ .subject = "tier",
+                                        .name = name,
+                                        .before = old ? old->json : NULL,
+                                        .after = new ? new->json : NULL });
+}
+
 static bool try_put(struct sl_office *office, struct sl_job *job, const char *name)
 {
     struct sluice_error error = { 0 };
@@ -71,6 +81,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const char *na
     print_members(job, new);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
+    note(job, name, old, new);
     return sl_change_end(office, job, rules);
 }
 
@@ -144,6 +155,7 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
         sl_buffer_add(&job->out, SL_TEXT("null"));
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
+    note(job, name, old, now);
     return sl_change_end(office, job, rules);
 }
 

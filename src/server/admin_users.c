@@ -219,6 +219,38 @@ static bool read_changes(struct sl_office *office, struct sl_job *job, const jso
            read_limits(office, job, object, record);
 }
 
+static bool are_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* For the audit log: tier and limits, where there are any; else NULL. */
+static const char *brief(struct sl_job *job, const struct sl_user_record *record)
+{
+    struct sl_buffer out = sl_buffer(SIZE_MAX);
+    if (!record->tier && !record->limits)
+        return NULL;
+    sl_buffer_add(&out, SL_TEXT("{"));
+    sl_print_text(&out, "tier", record->tier);
+    sl_print_raw(&out, "limits", record->limits ? record->limits : "{}");
+    sl_buffer_add(&out, SL_TEXT("}"));
+    const char *copy = sl_arena_copy(&job->arena, (struct sluice_text){ out.at, out.len });
+    sl_buffer_release(&out);
+    return copy;
+}
+
+/* Facts come and go with every sign-up: what is noted is what the operator gives or takes. */
+static void note(struct sl_job *job, const struct who *who, const struct sl_user_record *old,
+                 const struct sl_user_record *new)
+{
+    if (!are_same(old->tier, new->tier) || !are_same(old->limits, new->limits))
+        sl_job_note(job, &(struct sl_note){ .subject = "user",
+                                            .name = who->id,
+                                            .tenant = *who->tenant ? who->tenant : NULL,
+                                            .before = brief(job, old),
+                                            .after = brief(job, new) });
+}
+
 /* In the transaction: what is not given stays as it is there. */
 static bool try_put(struct sl_office *office, struct sl_job *job, const struct who *who,
                     const json_t *object)
@@ -231,6 +263,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const struct w
         return sl_change_fail(office, job, &error);
     if (!found)
         record = (struct sl_user_record){ .tenant = who->tenant, .id = who->id };
+    struct sl_user_record old = record;
     if (!sl_job_check_match(job, found ? sl_job_etag(job, 'u', record.revision) : NULL) ||
         !read_changes(office, job, object, &record))
         return sl_change_drop(office);
@@ -240,6 +273,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const struct w
         return sl_change_fail(office, job, &error);
     job->status = found || job->dry_run ? 200 : 201;
     job->would = found ? "replace" : "create";
+    note(job, who, &old, &record);
     if (!sl_change_end(office, job, NULL))
         return false;
     if (!job->dry_run)
@@ -293,6 +327,8 @@ static void delete_user(struct sl_office *office, struct sl_job *job, const stru
     sl_print_bool(&job->out, "deleted", true);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
+    if (is_recorded)
+        note(job, who, &record, &(struct sl_user_record){ 0 });
     if (sl_change_end(office, job, NULL) && !job->dry_run)
         sl_people_drop(office->people, who->tenant, who->id);
 }

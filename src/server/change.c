@@ -61,6 +61,7 @@ bool sl_change_begin(struct sl_office *office, struct sl_job *job)
      * tag would be compared with that of yesterday. */
     if (!office->untouched)
         sl_office_take_over_rules(office);
+    office->begun_revision = sl_registry_rules_revision(office->registry);
     return true;
 }
 
@@ -157,11 +158,17 @@ bool sl_change_end(struct sl_office *office, struct sl_job *job, struct sl_rules
             return sl_job_refuse(job, 503, "nothing was changed: out of memory");
         }
     }
+    /* Within the transaction, where it is ours: a change that the rules need not be composed for
+     * must not look like another process's. */
+    uint64_t revision = sl_registry_rules_revision(office->registry);
     if (!sl_registry_commit(office->registry, &error)) {
         sl_edition_drop(edition);
         return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
     }
     if (edition)
         sl_office_publish(office, edition);
+    else if (office->rules_revision == office->begun_revision)
+        office->rules_revision = revision;
+    sl_note_change(office, job);
     return true;
 }

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "server/access.h"
+#include "server/note.h"
 #include "server/round.h"
 
 enum { SL_JOB_PARTS_MAX = 2, SL_JOBS_MAX = 1024, SL_JOBS_TENANTS_MAX = 64, SL_JOBS_TENANT_MAX = 8 };
@@ -39,6 +40,8 @@ struct sl_job {
     struct sluice_text if_none_match;
     struct sluice_text body; /* null `at`: none */
     bool dry_run, undo;      /* what the query asks for */
+    bool is_local;           /* the admin by where it comes from, without a token */
+    struct sl_note note;     /* of what is changed */
     const char *would;       /* be done: "create", "replace", "delete", "hide", "undo"; or NULL */
 
     uint32_t status;

@@ -140,6 +140,17 @@ void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
     sl_edition_drop(old);
 }
 
+static void take_over_edition(struct sl_office *office, struct sl_edition *edition)
+{
+    struct sl_edition *old = sl_edition_keep(office->server->edition);
+    sl_office_publish(office, edition);
+    office->actor = "other process";
+    sl_note_reload(office, &(struct sl_note_rules){
+                               .old = old->rules, .new = edition->rules, .is_certain = true });
+    office->actor = NULL;
+    sl_edition_drop(old);
+}
+
 /* Another process has changed the rules. What cannot be used is said once. */
 void sl_office_take_over_rules(struct sl_office *office)
 {
@@ -156,7 +167,7 @@ void sl_office_take_over_rules(struct sl_office *office)
         rules ? sl_office_edition(office, rules, sl_files_keep(office->server->edition->files))
               : NULL;
     if (edition) {
-        sl_office_publish(office, edition);
+        take_over_edition(office, edition);
         return;
     }
     office->refused_revision = revision;

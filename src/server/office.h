@@ -25,6 +25,7 @@ struct sl_office {
     uint64_t people_revision;   /* what they hold is as of this, */
     uint64_t rules_revision;    /* and so are the rules in force; */
     uint64_t composed_revision; /* of what was composed last, */
+    uint64_t begun_revision;    /* of the rules when a change began, */
     uint64_t refused_revision;  /* and of another process's that could not be */
     struct sl_sha256 *hasher;
     struct sl_buffer text; /* the rules file, as last accepted */
@@ -35,6 +36,7 @@ struct sl_office {
     /* Reads the files again; false: the problems are in *report. */
     bool (*reload)(void *about, struct sl_report *report);
     void *about;
+    const char *actor; /* who has them read again; NULL: whoever changed them */
 };
 
 /* Opens registry and people as these settings say. False: it has said why. */
@@ -113,6 +115,7 @@ sl_run sl_run_outcomes;                                                      /* 
 sl_run sl_run_tenants, sl_run_tenant, sl_run_tenant_keys, sl_run_tenant_key; /* admin_tenants.c */
 sl_run sl_run_stats;                                                         /* admin_stats.c */
 sl_run sl_run_look;                                                          /* admin_look.c */
+sl_run sl_run_audit;                                                         /* admin_audit.c */
 sl_run sl_run_reload, sl_run_reset;                                          /* admin_reset.c */
 
 #endif

@@ -47,6 +47,7 @@ const struct sl_route sl_routes[] = {
     { SL_TEXT("/v1/reload"), .allow = "POST", ADMIN, .run = sl_run_reload },
     { SL_TEXT("/v1/reset"), .allow = "POST", .bodies = "POST", ADMIN, .run = sl_run_reset,
       .tenants = "POST" },
+    { SL_TEXT("/v1/audit"), .allow = READ, ADMIN, .run = sl_run_audit },
     { .allow = NULL },
 };
 

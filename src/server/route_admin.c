@@ -122,6 +122,7 @@ void sl_call_admin(struct sl_message *message)
         return;
     }
     job->role = role;
+    job->is_local = role == SL_ROLE_ADMIN && !message->head->known[SL_HTTP_AUTHORIZATION].at;
     if (owner)
         job->tenant = sl_arena_copy(&job->arena, owner->tenant);
     if (!take_parts(job, message->head->path)) {

@@ -142,6 +142,23 @@ static void note_fixed(const struct keeper *keeper, const struct sl_ruleset *rul
                         "log, and has little room for one, or none; a restart may give it more\n");
 }
 
+/* What a reload has changed, for the audit log. */
+static void note_reload(struct keeper *keeper, const struct sl_edition *old,
+                        struct sluice_text old_text)
+{
+    struct sl_office *office = &keeper->office;
+    struct sl_arena arena = { 0 };
+    struct sluice_text text = { office->text.at, office->text.len };
+    bool is_same = sl_text_equal(old_text, text);
+    sl_note_reload(office, &(struct sl_note_rules){
+                               .old = old->rules,
+                               .new = keeper->server.edition->rules,
+                               .before = is_same ? NULL : sl_note_text(office, old_text, &arena),
+                               .after = is_same ? NULL : sl_note_text(office, text, &arena),
+                           });
+    sl_arena_release(&arena);
+}
+
 /* The text is kept where its rules are in force. */
 static bool adopt_text(struct keeper *keeper, struct sl_ruleset *alone, struct sl_buffer *text,
                        struct sl_report *report)
@@ -150,12 +167,17 @@ static bool adopt_text(struct keeper *keeper, struct sl_ruleset *alone, struct s
         make_edition(keeper, alone, (struct sluice_text){ text->at, text->len }, report);
     if (!edition)
         return false;
-    sl_buffer_release(&keeper->office.text);
+    struct sl_edition *old = keeper->first ? sl_edition_keep(keeper->server.edition) : NULL;
+    struct sl_buffer old_text = keeper->office.text;
     keeper->office.text = *text;
     *text = sl_buffer(SL_RULES_FILE_MAX_BYTES);
-    if (keeper->first)
+    if (old)
         note_fixed(keeper, edition->rules);
     sl_office_publish(&keeper->office, edition);
+    if (old)
+        note_reload(keeper, old, (struct sluice_text){ old_text.at, old_text.len });
+    sl_edition_drop(old);
+    sl_buffer_release(&old_text);
     return true;
 }
 

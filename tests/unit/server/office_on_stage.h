@@ -11,11 +11,12 @@
 struct desk {
     struct sl_office office;
     struct sl_serve_config config;
-    bool is_away;      /* nobody is there: jobs wait */
-    size_t done;       /* jobs that were run, */
-    size_t changing;   /* of these other than GET */
-    size_t reloads;    /* that were asked for */
-    bool fails_reload; /* with a problem of its own */
+    struct sl_audit audit; /* off: events are kept and go nowhere */
+    bool is_away;          /* nobody is there: jobs wait */
+    size_t done;           /* jobs that were run, */
+    size_t changing;       /* of these other than GET */
+    size_t reloads;        /* that were asked for */
+    bool fails_reload;     /* with a problem of its own */
 };
 
 static inline bool desk_work(struct stage *stage)
@@ -77,7 +78,10 @@ static inline void desk_open(struct desk *desk, struct stage *stage, const char 
                              size_t users_max)
 {
     struct sl_office *office = &desk->office;
+    struct sluice_error error = { 0 };
     *desk = (struct desk){ .config = { .rules_path = "rules.yaml" } };
+    SL_CHECK(sl_audit_open(&desk->audit, "off", &error));
+    stage->server.audit = &desk->audit;
     office->server = &stage->server;
     office->config = &desk->config;
     office->hasher = sl_sha256_new();
@@ -98,6 +102,7 @@ static inline void desk_open(struct desk *desk, struct stage *stage, const char 
 static inline void desk_close(struct desk *desk)
 {
     sl_office_close(&desk->office);
+    sl_audit_close(&desk->audit);
 }
 
 #endif
