@@ -23,6 +23,8 @@ LDLIBS   := -lyaml -lhiredis -lssl -lcrypto -pthread
 SERVER   := -luv -ljansson -lsqlite3 -lcurl # what the server needs besides; the library does not
 TESTLIBS := -lcmocka
 
+CHART    := /usr/share/javascript/chart.js/chart.min.js # as Debian's libjs-chart.js has it
+
 SOURCES  := $(sort $(wildcard src/*/*.c))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 CORE     := $(filter-out $(BUILD)/obj/cmd/%,$(OBJECTS))
@@ -49,8 +51,11 @@ $(BUILD)/obj/%.o: src/%.c $(BUILD)/.flags | $(BUILD)/.deps
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
 # They include them.
-$(BUILD)/obj/server/assets.o: src/server/openapi.json examples/default.yaml
+$(BUILD)/obj/server/assets.o: src/server/openapi.json examples/default.yaml $(wildcard web/*) $(CHART)
 $(BUILD)/obj/store/redis_scripts.o $(BUILD)/pic/store/redis_scripts.o: $(wildcard src/*/*.lua)
+
+$(CHART): | $(BUILD)/.deps
+	@test -f $@ || { echo "$@ is missing, for the dashboard: install libjs-chart.js" >&2; false; }
 
 # Other flags, other objects: the file changes only when they do.
 $(BUILD)/.flags: FORCE

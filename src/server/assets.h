@@ -7,4 +7,9 @@
 struct sluice_text sl_asset_openapi(void);       /* src/server/openapi.json */
 struct sluice_text sl_asset_default_rules(void); /* examples/default.yaml */
 
+/* The dashboard's, see page.def. */
+#define SL_PAGE(name, below, type, path) struct sluice_text sl_asset_page_##name(void);
+#include "server/page.def"
+#undef SL_PAGE
+
 #endif

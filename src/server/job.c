@@ -205,8 +205,7 @@ bool sl_job_check_query(struct sl_job *job, const char *const *names)
 
 /* ---- conditions ---- */
 
-/* Is the tag in a list such as `"a", W/"b"`? Compared strongly, what is weak never is. */
-static bool lists_tag(struct sluice_text list, const char *etag, bool weakly)
+bool sl_tag_is_listed(struct sluice_text list, const char *etag, bool weakly)
 {
     size_t len = strlen(etag);
     for (size_t i = 0; i + len <= list.len; i++) {
@@ -223,12 +222,12 @@ bool sl_job_check_match(struct sl_job *job, const char *etag)
     struct sluice_text match = job->if_match, none = job->if_none_match;
     if (match.at && !etag)
         return sl_job_refuse(job, 412, "there is nothing of that name (`If-Match`)");
-    if (match.at && !sl_text_is(match, "*") && !lists_tag(match, etag, false))
+    if (match.at && !sl_text_is(match, "*") && !sl_tag_is_listed(match, etag, false))
         return sl_job_refuse(job, 412,
                              "it was changed meanwhile (`If-Match`): it is %s now; look at it "
                              "again, then change it",
                              etag);
-    if (none.at && etag && (sl_text_is(none, "*") || lists_tag(none, etag, true)))
+    if (none.at && etag && (sl_text_is(none, "*") || sl_tag_is_listed(none, etag, true)))
         return sl_job_refuse(job, 412, "it is there already (`If-None-Match`), as %s", etag);
     return true;
 }

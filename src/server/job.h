@@ -92,6 +92,9 @@ const char *sl_job_query(struct sl_job *job, const char *name);
  * itself where the method changes something), one that is there twice, and rubbish. */
 bool sl_job_check_query(struct sl_job *job, const char *const *names);
 
+/* Is the tag in a list such as `"a", W/"b"`? Compared strongly, what is weak never is. */
+bool sl_tag_is_listed(struct sluice_text list, const char *etag, bool weakly);
+
 /* What If-Match and If-None-Match say of a thing that has this tag (NULL: it is not
  * there). Refuses with 412. */
 bool sl_job_check_match(struct sl_job *job, const char *etag);

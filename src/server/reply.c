@@ -9,6 +9,7 @@
 #define STATUSES(X)                                                                                \
     X(200, "OK")                                                                                   \
     X(201, "Created")                                                                              \
+    X(304, "Not Modified")                                                                         \
     X(400, "Bad Request")                                                                          \
     X(401, "Unauthorized")                                                                         \
     X(403, "Forbidden")                                                                            \
@@ -89,6 +90,21 @@ static bool is_farewell(const struct sl_round *round, const struct sl_call *call
            (!conn->in || conn->in_end < conn->in_room);
 }
 
+/* The last line of the head. What is not modified has the length that the client knows: none is
+ * told, and a body never follows. */
+static void add_length(struct sl_buffer *out, const struct sl_answer_parts *parts)
+{
+    if (parts->status == 304) {
+        sl_buffer_add(out, SL_TEXT("\r\n"));
+    } else if (parts->body.len == 0) {
+        sl_buffer_add(out, SL_TEXT("Content-Length: 0\r\n\r\n"));
+    } else {
+        sl_buffer_add(out, SL_TEXT("Content-Length: "));
+        sl_buffer_add_i64(out, (int64_t)parts->body.len);
+        sl_buffer_add(out, SL_TEXT("\r\n\r\n"));
+    }
+}
+
 void sl_reply_print(struct sl_round *round, struct sl_call *call,
                     const struct sl_answer_parts *parts)
 {
@@ -113,6 +129,8 @@ void sl_reply_print(struct sl_round *round, struct sl_call *call,
         add_line(out, SL_TEXT("WWW-Authenticate: "), parts->authenticate);
     if (parts->etag)
         add_line(out, SL_TEXT("ETag: "), parts->etag);
+    if (parts->more)
+        sl_buffer_add(out, sl_text(parts->more));
     if (parts->retry_after_s) {
         sl_buffer_add(out, SL_TEXT("Retry-After: "));
         sl_buffer_add_i64(out, parts->retry_after_s);
@@ -122,13 +140,7 @@ void sl_reply_print(struct sl_round *round, struct sl_call *call,
         sl_buffer_add(out, SL_TEXT("Connection: close\r\n"));
     else if (call->is_1_0)
         sl_buffer_add(out, SL_TEXT("Connection: keep-alive\r\n"));
-    if (parts->body.len == 0) {
-        sl_buffer_add(out, SL_TEXT("Content-Length: 0\r\n\r\n"));
-    } else {
-        sl_buffer_add(out, SL_TEXT("Content-Length: "));
-        sl_buffer_add_i64(out, (int64_t)parts->body.len);
-        sl_buffer_add(out, SL_TEXT("\r\n\r\n"));
-    }
+    add_length(out, parts);
     if (!call->is_head)
         sl_buffer_add(out, parts->body);
     if (!stays)

@@ -12,6 +12,7 @@ struct sl_answer_parts {
     const char *allow;                      /* or NULL, */
     const char *authenticate;               /* and so are these */
     const char *etag;
+    const char *more;       /* lines that are ready, with CRLF each */
     uint32_t retry_after_s; /* of a problem; 0: not said */
 };
 

@@ -20,6 +20,7 @@ struct sl_call;
 struct sl_conn;
 struct sl_errand;
 struct sl_job;
+struct sl_page;
 struct sl_round;
 struct sl_worker;
 
@@ -41,6 +42,7 @@ struct sl_call {
     const char *allow;        /* 405: the methods there are */
     const char *authenticate; /* 401: what would be believed */
     struct sl_job *job;       /* whose answer it is */
+    const struct sl_page *page;
     uint32_t retry_after_s;
     int64_t expires_us;        /* a reservation's time to live */
     struct sluice_text tenant; /* whose reservation; null `at`: anybody's */

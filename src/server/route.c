@@ -22,6 +22,8 @@ const struct sl_route sl_routes[] = {
     { SL_TEXT("/readyz"), .allow = READ, .call = sl_call_ready },
     { SL_TEXT("/metrics"), .allow = READ, .call = sl_call_metrics },
     { SL_TEXT("/openapi.json"), .allow = READ, .call = sl_call_openapi },
+    { SL_TEXT("/"), .allow = READ, .call = sl_call_page },
+    { SL_TEXT("/dashboard/*"), .has_stars = true, .allow = READ, .call = sl_call_page },
 
     { SL_TEXT("/v1/outcomes"), .allow = "POST", .bodies = "POST", ADMIN, .run = sl_run_outcomes,
       .tenants = "POST" },

@@ -66,6 +66,7 @@ void sl_call_health(struct sl_message *message); /* route_look.c */
 void sl_call_ready(struct sl_message *message);
 void sl_call_metrics(struct sl_message *message);
 void sl_call_openapi(struct sl_message *message);
+void sl_call_page(struct sl_message *message);  /* route_page.c */
 void sl_call_admin(struct sl_message *message); /* route_admin.c */
 
 /* Is the path one of the pattern's? parts[i] is then the i-th star's segment. */

@@ -228,7 +228,7 @@ class Raw:
         names = [name for name, _ in fields]
         assert len(set(names)) == len(names), f"a field twice: {names}"
         assert "transfer-encoding" not in names
-        if status < 200 or status == 204:
+        if status < 200 or status in (204, 304):
             assert "content-length" not in names
             return b""
         length = dict(fields)["content-length"]

@@ -280,6 +280,25 @@ def test_what_can_be_looked_at_is_as_described(server, path, method):
     assert "content-type" in answer.headers
 
 
+PAGE_FILES = ["/", "/dashboard/main.js", "/dashboard/dashboard.css", "/dashboard/chart.js"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_dashboards_files_are_as_described(server, method):
+    for target in PAGE_FILES:
+        operation = DOCUMENT["paths"]["/" if target == "/" else "/dashboard/{file}"][method.lower()]
+        whole = say(server, message(method, target, "Host: x"), method)
+        assert whole.status == 200
+        check_answer_of(operation, whole, method)
+        tag = whole.headers["etag"]
+        had = say(server, message(method, target, "Host: x", f"If-None-Match: {tag}"), method)
+        assert had.status == 304
+        check_answer_of(operation, had, method)
+    none = say(server, message(method, "/dashboard/none.js", "Host: x"), method)
+    assert none.status == 404
+    check_answer_of(operation, none, method)
+
+
 def refuses_connections(port):
     try:
         socket.create_connection(("127.0.0.1", port), TIMEOUT_S).close()

@@ -89,7 +89,7 @@ def serves(server, made, shown=None):
 def test_curl_verifies_and_asks(server, made):
     for path, arguments, status in (
             ("/healthz", (), "200"), ("/v1/check", ("--json", '{"user": "c"}'), "200"),
-            ("/v1/authorize", ("-H", "X-Forwarded-Uri: /api/a"), "200"), ("/", (), "404")):
+            ("/v1/authorize", ("-H", "X-Forwarded-Uri: /api/a"), "200"), ("/nowhere", (), "404")):
         done = curl(server, made, path, *arguments)
         assert done.returncode == 0, done.stderr
         assert done.stdout.decode().splitlines()[-1] == f"{status} 1.1"

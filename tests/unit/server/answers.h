@@ -93,7 +93,12 @@ static inline void read_fields(struct answer *answer)
         return;
     }
     SL_CHECK(field_of(answer, "Date").at != NULL && !field_of(answer, "Transfer-Encoding").at);
-    SL_CHECK(sl_parse_u64(field_of(answer, "Content-Length"), &length));
+    if (answer->status == 304) { /* none but that of the body that the client has */
+        SL_CHECK(!field_of(answer, "Content-Length").at);
+        length = 0;
+    } else {
+        SL_CHECK(sl_parse_u64(field_of(answer, "Content-Length"), &length));
+    }
     SL_CHECK((length > 0) == (field_of(answer, "Content-Type").at != NULL));
     answer->length = length;
     answer->closes = sl_text_is(connection, "close");

@@ -92,6 +92,11 @@ static void every_path_of_the_api_has_one_row(void **unused)
         { "/v1/tenants/a/rules/", NULL },
         { "/v1/exemptions/a", NULL },
         { "/v1/reset/", NULL },
+        { "/", "/" },
+        { "/dashboard", NULL },
+        { "/dashboard/", NULL },
+        { "/dashboard/main.js", "/dashboard/*" },
+        { "/dashboard/main.js/", NULL },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sluice_text path = exactly(rows[i].path), parts[SL_JOB_PARTS_MAX];

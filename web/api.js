@@ -1,0 +1,113 @@
+/* Questions to the server. Addresses are relative, so that the page also works below a prefix that
+ * a proxy strips.
+ *
+ * The token is kept for this tab and until it is closed (sessionStorage), and goes to this server
+ * alone. Without one no `Authorization` is sent: where none is configured, any would be wrong. */
+
+const KEY = "sluice-token";
+const PATIENCE_MS = 10000;
+
+/* An answer that is an error: RFC 9457, or whatever stands in its place. */
+export class Problem extends Error {
+    constructor(status, body) {
+        super(body?.detail ?? `The server answered ${status}.`);
+        this.status = status;
+        this.errors = body?.errors ?? [];
+    }
+}
+
+export const hasToken = () => sessionStorage.getItem(KEY) !== null;
+export const setToken = (token) => sessionStorage.setItem(KEY, token);
+export const dropToken = () => sessionStorage.removeItem(KEY);
+
+/* Called with a problem when whoever asks is not let in (401, or 403 to a question that only looks). */
+let refused = () => {};
+export function onRefused(act) {
+    refused = act;
+}
+
+/* How far the server's clock is ahead of ours. `Date` has whole seconds: less than two are none. */
+let aheadMs = 0;
+export const serverNowMs = () => Date.now() + aheadMs;
+
+function noteClock(date) {
+    const ahead = Date.parse(date ?? "") - Date.now();
+    aheadMs = Math.abs(ahead) > 2000 ? ahead : 0;
+}
+
+/* Given up when `signal` says so, or after PATIENCE_MS. */
+async function send(address, options, signal) {
+    const patience = new AbortController();
+    const stop = () => patience.abort();
+    const timer = setTimeout(stop, PATIENCE_MS);
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+        const answer = await fetch(address, { ...options, cache: "no-store", signal: patience.signal });
+        return { answer, text: await answer.text() };
+    } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", stop);
+    }
+}
+
+function read(text) {
+    try {
+        return JSON.parse(text);
+    } catch {
+        return null; /* a proxy's page, perhaps */
+    }
+}
+
+/* The answer's JSON. `query` is an object, of which what is empty is left out. */
+export async function ask(method, path, { query = {}, body, etag, signal, looks = method === "GET" } = {}) {
+    const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+    const search = new URLSearchParams(given).toString();
+    const headers = { Accept: "application/json" };
+    if (hasToken())
+        headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
+    if (body !== undefined)
+        headers["Content-Type"] = "application/json";
+    if (etag)
+        headers["If-Match"] = etag;
+    const options = { method, headers, body: typeof body === "object" ? JSON.stringify(body) : body };
+    const { answer, text } = await send(search ? `${path}?${search}` : path, options, signal);
+    noteClock(answer.headers.get("Date"));
+    const value = read(text);
+    if (answer.ok && value !== null)
+        return value;
+    const problem = new Problem(answer.status, value);
+    if (answer.status === 401 || (answer.status === 403 && looks) || (answer.status === 429 && looks))
+        refused(problem);
+    throw problem;
+}
+
+/* ---- what is asked for ---- */
+
+export const stats = (query, signal) => ask("GET", "v1/stats", { query, signal });
+export const audit = (query, signal) => ask("GET", "v1/audit", { query, signal });
+export const look = (request, signal) => ask("POST", "v1/look", { body: request, signal, looks: true });
+export const reset = (request) => ask("POST", "v1/reset", { body: request });
+export const user = (id, tenant, signal) =>
+    ask("GET", `v1/users/${encodeURIComponent(id)}`, { query: { tenant }, signal });
+export const exemptions = (signal) => ask("GET", "v1/exemptions", { signal });
+export const exempt = (body) => ask("POST", "v1/exemptions", { body });
+export const endExemption = (kind, value) => ask("DELETE", "v1/exemptions", { body: { kind, value } });
+
+/* A tenant's own rule is called TENANT/RULE everywhere, and has its own place. */
+function rulePath(name) {
+    const [tenant, own] = name.includes("/") ? name.split("/", 2) : [null, name];
+    const rule = encodeURIComponent(own);
+    return tenant ? `v1/tenants/${encodeURIComponent(tenant)}/rules/${rule}` : `v1/rules/${rule}`;
+}
+
+/* All rules in force by the name that figures call them. One list instead of one question a rule:
+ * whether there is such a rule is then no error. */
+export async function rules(signal) {
+    const answer = await ask("GET", "v1/rules", { signal });
+    return new Map(answer.rules.map((rule) => [rule.tenant ? `${rule.tenant}/${rule.name}` : rule.name, rule]));
+}
+
+export const putRule = (name, { text, etag, dryRun }) =>
+    ask("PUT", rulePath(name), { body: text, etag, query: { dry_run: dryRun ? "true" : "" } });
+export const dropRule = (name, { undo = false, etag = null } = {}) =>
+    ask("DELETE", rulePath(name), { etag, query: { undo: undo ? "true" : "" } });

@@ -1,0 +1,118 @@
+/* Elements out of values. What comes from the server is put in as text and as nothing else: there
+ * is no other way in here to fill an element. */
+
+/* el("a", { href: "#/", onclick: f }, "words", child): null and false children are left out. */
+export function el(tag, attributes = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes))
+        give(element, name, value);
+    element.append(...children.flat().filter((child) => child !== null && child !== false));
+    return element;
+}
+
+function give(element, name, value) {
+    if (name.startsWith("on"))
+        element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked")
+        element[name] = value;
+    else if (value === true)
+        element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined)
+        element.setAttribute(name, value);
+}
+
+/* Only where it differs: who reads aloud or selects is not disturbed by what stayed the same. */
+export function say(element, text) {
+    if (element.textContent !== text)
+        element.textContent = text;
+}
+
+/* The one link of a cell, kept from one update to the next: it may have the focus. */
+export function sayLink(holder, href, text, title = null) {
+    let link = holder.querySelector(":scope > a");
+    if (!link) {
+        link = el("a");
+        holder.replaceChildren(link);
+    }
+    if (link.getAttribute("href") !== href)
+        link.setAttribute("href", href);
+    if (link.title !== (title ?? ""))
+        link.title = title ?? "";
+    say(link, text);
+    return link;
+}
+
+let numbers = 0;
+
+/* A label with its input. `hint` is read with it. */
+export function field(label, input, hint = null) {
+    input.id ||= `in-${++numbers}`;
+    const below = hint && el("small", { id: `${input.id}-hint` }, hint);
+    if (below)
+        input.setAttribute("aria-describedby", below.id);
+    return el("p", { class: "field" }, el("label", { for: input.id }, label), input, below);
+}
+
+export function button(text, act, attributes = {}) {
+    return el("button", { type: "button", onclick: act, ...attributes }, text);
+}
+
+export function select(options, chosen, attributes = {}) {
+    const list = options.map(([value, text]) =>
+        el("option", { value, selected: value === chosen }, text));
+    return el("select", attributes, list);
+}
+
+/* A part of a view, named by its heading. */
+export function part(title, ...children) {
+    const id = `part-${++numbers}`;
+    return el("section", { "aria-labelledby": id }, el("h2", { id }, title), ...children);
+}
+
+/* What just happened, for eyes and ears. */
+export class Note {
+    constructor() {
+        this.element = el("div", { class: "notes", "aria-live": "assertive" });
+    }
+
+    show(kind, text, ...more) {
+        this.element.replaceChildren(el("div", { class: `note ${kind}` }, el("p", {}, text), ...more));
+    }
+
+    good(text, ...more) {
+        this.show("good", text, ...more);
+    }
+
+    /* A problem as the server told it, with every error that it found. */
+    bad(problem) {
+        const errors = (problem.errors ?? []).map((one) =>
+            el("li", {}, `${one.subject ? `${one.subject}: ` : ""}${one.detail}`));
+        this.show("bad", problem.message, errors.length ? el("ul", {}, errors) : null);
+    }
+
+    clear() {
+        this.element.replaceChildren();
+    }
+}
+
+/* Asks before something is done: what `collect` gives, or null. The safe answer has the focus. */
+export function confirmed({ title, text, action, fields = [], collect = () => true }) {
+    return new Promise((resolve) => {
+        let answer = null;
+        const id = `ask-${++numbers}`;
+        const dialog = el("dialog", { "aria-labelledby": id },
+            el("h2", { id }, title), el("p", {}, text), ...fields,
+            el("p", { class: "row" },
+                button("Cancel", () => dialog.close(), { autofocus: fields.length === 0 }),
+                button(action, () => {
+                    answer = collect();
+                    dialog.close();
+                }, { class: "strong" })));
+        dialog.addEventListener("close", () => {
+            dialog.remove();
+            resolve(answer);
+        });
+        document.body.append(dialog);
+        dialog.showModal();
+    });
+}

@@ -1,0 +1,231 @@
+/* The overview: what is asked, what is denied, by whom and how fast, now. */
+import * as api from "./api.js";
+import { eventTable } from "./audit.js";
+import { Curve, OTHERS } from "./curve.js";
+import { el, field, part, say, sayLink, select } from "./dom.js";
+import { lookHref } from "./look.js";
+import { repeat } from "./poll.js";
+import { Table, sayHits, sayShare } from "./table.js";
+import { count, cut, latency, limitOf, rate, ruleHref, share, span, visible } from "./words.js";
+
+export const WINDOWS = { minute: { seconds: 60, everyMs: 1000 }, hour: { seconds: 3600, everyMs: 5000 },
+    day: { seconds: 86400, everyMs: 15000 } };
+const RULES = 50; /* at most so many are asked for; the busiest */
+const EVENTS_EVERY_MS = 3000;
+
+/* Radio buttons for the window. The choice is part of the address. */
+export function windowChoice(chosen, hrefOf) {
+    const choices = Object.keys(WINDOWS).map((name) => el("label", {},
+        el("input", { type: "radio", name: "window", value: name, checked: name === chosen,
+            onchange: () => location.replace(hrefOf(name)) }), ` Last ${name}`));
+    return el("fieldset", { class: "row" }, el("legend", {}, "Time"), choices);
+}
+
+/* ---- the figures at the top ---- */
+
+class Tiles {
+    constructor(titles) {
+        this.values = titles.map(() => el("dd"));
+        this.element = el("dl", { class: "tiles" }, titles.map((title, i) =>
+            el("div", {}, el("dt", {}, title), this.values[i])));
+    }
+
+    update(texts) {
+        texts.forEach((text, i) => say(this.values[i], text));
+    }
+}
+
+const sumOf = (rules, window, name) => rules.reduce((all, rule) => all + (rule[window][name] ?? 0), 0);
+
+function figures(stats, window) {
+    const all = stats.decisions[window];
+    const seconds = Math.max(1, Math.min(WINDOWS[window].seconds, stats.uptime_s));
+    return [rate(all.checks / seconds), share(all.hit_rate), latency(all.latency_us?.p50), latency(all.latency_us?.p99),
+        count(sumOf(stats.rules, window, "callers_limited")), count(sumOf(stats.rules, window, "burst_blocks"))];
+}
+
+/* ---- the curve ---- */
+
+const ALL = "", BY_RULE = "/by-rule"; /* no rule is called that */
+
+export function linesOf(series, isShadow = false) {
+    const lines = [{ name: "Allowed", style: "allowed", values: series.allowed }];
+    if (!isShadow)
+        lines.push({ name: "Denied", style: "denied", values: series.denied });
+    if (series.shadow_denied?.some((value) => value > 0) || isShadow)
+        lines.push({ name: "Would be denied", style: "would", values: series.shadow_denied });
+    return lines;
+}
+
+function deniedByRule(rules, window) {
+    const most = [...rules].sort((a, b) => b[window].denied - a[window].denied).slice(0, OTHERS);
+    return most.map((rule, i) => ({ name: rule.rule, style: `other${i}`, values: rule[window].series.denied }));
+}
+
+function curveOf(stats, window, shown) {
+    const { series } = stats.decisions[window];
+    const one = stats.rules.find((rule) => rule.rule === shown);
+    let lines = linesOf(one ? one[window].series : series, one?.shadow);
+    if (shown === BY_RULE && stats.rules.length)
+        lines = deniedByRule(stats.rules, window);
+    return { lines, stepS: series.step_s, endUs: series.end_us };
+}
+
+/* The choice follows the rules that there are, and keeps what is chosen. */
+function offerRules(list, rules) {
+    const wanted = [[ALL, "All decisions"], [BY_RULE, "Denied, by rule"], ...rules.map((rule) => [rule.rule, rule.rule])];
+    const now = Array.from(list.options, (option) => option.value);
+    if (now.join("\n") === wanted.map(([value]) => value).join("\n"))
+        return;
+    const { value } = list;
+    list.replaceChildren(...wanted.map(([name, text]) => el("option", { value: name }, text)));
+    list.value = wanted.some(([name]) => name === value) ? value : ALL;
+}
+
+/* ---- tables ---- */
+
+export function sayRule(cell, rule) {
+    sayLink(cell, ruleHref(rule.rule), rule.rule);
+    const has = cell.children.length > 1;
+    if (rule.shadow && !has)
+        cell.append(el("span", { class: "tag" }, "shadow"));
+    else if (!rule.shadow && has)
+        cell.lastChild.remove();
+}
+
+function ruleTable(windowOf) {
+    const of = (name) => (rule) => rule[windowOf()][name];
+    const denied = (rule) => of("denied")(rule) + of("shadow_denied")(rule);
+    return new Table({
+        caption: "Rules, by what was denied. A shadow rule only says what it would do.",
+        key: (rule) => rule.rule, sort: "Denied", empty: "There are no rules.",
+        columns: [
+            { title: "Rule", fill: sayRule, sort: (rule) => rule.rule },
+            { title: "Limit", text: limitOf, kind: "wide" },
+            { title: "Checks", text: (rule) => count(of("checks")(rule)), sort: of("checks"), kind: "number" },
+            { title: "Denied", text: (rule) => count(denied(rule)), sort: denied, kind: "number" },
+            { title: "Hit rate", fill: (cell, rule) => sayHits(cell, of("hit_rate")(rule)),
+                sort: of("hit_rate"), kind: "number" },
+            { title: "Callers", text: (rule) => count(of("callers")(rule)), sort: of("callers"), kind: "number wide" },
+            { title: "Limited", text: (rule) => count(of("callers_limited")(rule)), sort: of("callers_limited"),
+                kind: "number wide" },
+            { title: "p99", text: (rule) => latency(of("latency_us")(rule)?.p99), sort: (rule) => of("latency_us")(rule)?.p99,
+                kind: "number wide" },
+        ],
+    });
+}
+
+function latencyTable() {
+    return new Table({
+        caption: "How long a request waited for its decision, the store included.",
+        key: (row) => row.name, empty: "Nothing was measured in this time.",
+        columns: [
+            { title: "Share of requests", text: (row) => row.name },
+            { title: "At most", fill: (cell, row) => sayShare(cell, row.part, latency(row.us)), kind: "number" },
+        ],
+    });
+}
+
+function latencyRows(figures) {
+    if (!figures)
+        return [];
+    const names = { p50: "50 %", p95: "95 %", p99: "99 %", p999: "99.9 %" };
+    return Object.entries(names).map(([key, name]) => ({ name, us: figures[key], part: figures[key] / figures.p999 }));
+}
+
+/* `error` is how much too high a count may be. */
+export const countOf = (row) => (row.error ? `${count(row.count)} (−${count(row.error)})` : count(row.count));
+
+export function sayIdentifier(cell, row) {
+    const name = row.tenant ? `${row.tenant}/${row.identifier}` : row.identifier;
+    sayLink(cell, lookHref(row), cut(name), visible(name));
+}
+
+/* One row a rule and identifier, the most often denied first. */
+export function topTable(caption, hasRule, empty = "Nobody.") {
+    const rule = { title: "Rule", fill: (cell, row) => sayLink(cell, ruleHref(row.rule), row.rule) };
+    return new Table({
+        caption, empty, key: (row) => JSON.stringify([row.rule, row.tenant, row.identifier]),
+        columns: [{ title: "Identifier", fill: sayIdentifier }, ...(hasRule ? [rule] : []),
+            { title: "Count", text: countOf, kind: "number" }],
+    });
+}
+
+export const topRows = (rule, list) => rule[list].map((row) => ({ ...row, rule: rule.rule, per: rule.per }));
+
+function burstTable(windowOf) {
+    return new Table({
+        caption: "Rules with a burst guard: how often it has warned and blocked.",
+        key: (rule) => rule.rule, empty: "No rule has a burst guard.",
+        columns: [
+            { title: "Rule", fill: sayRule },
+            { title: "Warnings", text: (rule) => count(rule[windowOf()].burst_warnings), kind: "number" },
+            { title: "Blocks", text: (rule) => count(rule[windowOf()].burst_blocks), kind: "number" },
+        ],
+    });
+}
+
+function factTable() {
+    return new Table({
+        caption: "The store of the counts, and this server.", key: (row) => row[0],
+        columns: [{ title: "What", text: (row) => row[0] }, { title: "State", text: (row) => visible(row[1]) }],
+    });
+}
+
+function factRows(stats) {
+    const { store, connections, audit } = stats;
+    const rows = [["Store", store.name], ["Health", store.healthy ? "✓ healthy" : `✗ failing: ${store.why ?? "no reason given"}`]];
+    if (store.table)
+        rows.push(["Counts kept", `${count(store.table.live)} of room for ${count(store.table.slots)}`],
+            ["Limiting now", count(store.table.limiting)],
+            ["Forgotten for want of room", `${count(store.table.evictions)}, refused ${count(store.table.full)}`]);
+    rows.push(["Connections", `${count(connections.open)} open, ${count(connections.accepted)} since the start, ` +
+        `${count(connections.refused)} refused`], ["Running for", span(stats.uptime_s)]);
+    if (audit)
+        rows.push(["Audit lines", `${count(audit.written)} written, ${count(audit.dropped)} dropped`]);
+    return rows;
+}
+
+/* ---- the view ---- */
+
+export function show(view, { query, signal }) {
+    const window = query.get("window") in WINDOWS ? query.get("window") : "minute";
+    const windowOf = () => window;
+    const tiles = new Tiles(["Checks a second", "Denied", "Median latency", "p99 latency", "Callers limited", "Burst blocks"]);
+    const curve = new Curve(`Allowed and denied over the last ${window}`, signal);
+    const shown = select([[ALL, "All decisions"]], ALL, { onchange: () => update() });
+    const rules = ruleTable(windowOf), times = latencyTable(), bursts = burstTable(windowOf);
+    const top = topTable("Denied most often, in the last half to full hour.", true);
+    const facts = factTable(), events = eventTable("The newest events."), more = el("p", { class: "empty" });
+    let stats = null;
+
+    function update() {
+        if (!stats)
+            return;
+        tiles.update(figures(stats, window));
+        offerRules(shown, stats.rules);
+        curve.update(curveOf(stats, window, shown.value));
+        rules.update(stats.rules);
+        say(more, stats.rules_total > stats.rules.length
+            ? `The ${count(stats.rules.length)} busiest of ${count(stats.rules_total)} rules.` : "");
+        times.update(latencyRows(stats.decisions[window].latency_us));
+        bursts.update(stats.rules.filter((rule) => rule.guarded));
+        top.update(stats.rules.flatMap((rule) => topRows(rule, "top_denied"))
+            .sort((a, b) => b.count - a.count).slice(0, 10));
+        facts.update(factRows(stats));
+    }
+
+    view.append(el("h1", {}, "Overview"), windowChoice(window, (name) => `#/?window=${name}`), tiles.element,
+        part("Over time", field("Show", shown), curve.element),
+        part("Rules", rules.element, more),
+        el("div", { class: "two" }, part("Top limited", top.element),
+            part("Latency", times.element), part("Bursts", bursts.element),
+            part("Health", facts.element),
+            part("Recent events", events.element, el("p", {}, el("a", { href: "#/audit" }, "All events")))));
+    repeat(async () => {
+        stats = await api.stats({ window, series: "true", limit: RULES }, signal);
+        update();
+    }, WINDOWS[window].everyMs, signal);
+    repeat(async () => events.update((await api.audit({ limit: 8 }, signal)).events), EVENTS_EVERY_MS, signal);
+}
+

@@ -1,0 +1,202 @@
+/* One identifier: is it limited, why, what remains, until when; and what can be done about it. */
+import * as api from "./api.js";
+import { button, confirmed, el, field, Note, part, say, sayLink } from "./dom.js";
+import { Exemptions } from "./exempt.js";
+import { repeat } from "./poll.js";
+import { Table, sayShare } from "./table.js";
+import { NONE, REASONS, count, cut, momentOf, ruleHref, share, span, visible } from "./words.js";
+
+const FIELDS = { tenant: "Tenant", user: "User", ip: "Address (IP)", client: "Client", resource: "Resource", rule: "Rule" };
+const EVERY_MS = 2000, SELDOM_MS = 10000;
+
+/* ---- what is asked about ---- */
+
+/* A row of a rule's top list as a question: the identifier has the values of `per`, in order. */
+export function lookHref(row) {
+    const request = { rule: row.rule };
+    if (row.tenant)
+        request.tenant = row.tenant;
+    const names = row.per.filter((name) => name !== "global");
+    const values = names.length > 1 ? row.identifier.split(":").map(decoded) : [row.identifier];
+    names.forEach((name, i) => {
+        request[name] = values[i] ?? "";
+    });
+    return `#/look?${new URLSearchParams(request)}`;
+}
+
+/* In an identifier of several values, `:` and `%` within one are written %3A and %25. */
+function decoded(text) {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}
+
+const requestOf = (query) => Object.fromEntries([...query].filter(([name, value]) => name && value !== ""));
+
+function textInput(name, value) {
+    return el("input", { name, value, autocomplete: "off", autocapitalize: "off", spellcheck: "false" });
+}
+
+/* Two inputs for an attribute that has none of its own. */
+function otherFields(name = "", value = "") {
+    const inputs = [textInput("", name), textInput("", value)];
+    inputs[0].dataset.other = "name";
+    inputs[1].dataset.other = "value";
+    return el("div", { class: "row other" }, field("Another attribute", inputs[0]), field("Its value", inputs[1]));
+}
+
+function readForm(form) {
+    const request = new URLSearchParams();
+    for (const [name, value] of new FormData(form))
+        if (name && value !== "")
+            request.set(name, value);
+    for (const other of form.querySelectorAll(".other")) {
+        const [name, value] = ["name", "value"].map((which) => other.querySelector(`[data-other=${which}]`).value);
+        if (name && value !== "")
+            request.set(name, value);
+    }
+    return request;
+}
+
+function askForm(request) {
+    const others = Object.entries(request).filter(([name]) => !(name in FIELDS));
+    const more = el("div", {}, others.map(([name, value]) => otherFields(name, value)), others.length ? null : otherFields());
+    const form = el("form", { "aria-label": "Whom to look up", onsubmit: (event) => {
+        event.preventDefault();
+        location.hash = `#/look?${readForm(form)}`;
+    } },
+    el("div", { class: "row" }, Object.entries(FIELDS).map(([name, title]) => field(title, textInput(name, request[name] ?? "")))),
+    more,
+    el("p", { class: "row" }, el("button", { class: "strong" }, "Look up"),
+        button("One more attribute", () => more.append(otherFields()))));
+    return form;
+}
+
+/* ---- how it stands ---- */
+
+function sayState(cell, row) {
+    cell.dataset.allowed = row.allowed;
+    const word = row.allowed ? "✓ passes" : row.shadow ? "◇ would be denied" : "✗ limited";
+    const why = row.reason && row.reason !== "ok" ? `: ${REASONS[row.reason] ?? row.reason}` : "";
+    say(cell, word + why);
+}
+
+/* The answer is from `heardMs` on; since then some of the time has passed. */
+function untilOf(row) {
+    const nowMs = api.serverNowMs();
+    const say = (us) => `${momentOf(us)} (in ${span((us / 1000 - nowMs) / 1000)})`;
+    if (!row.allowed && row.retry_after_us !== null)
+        return row.retry_after_us < 0 ? "never" : `passes again ${say(row.heardMs * 1000 + row.retry_after_us)}`;
+    if (row.in_use > 0 && row.reset_at_us > 0)
+        return `all of it back ${say(row.reset_at_us)}`;
+    return NONE;
+}
+
+function sayRemaining(cell, row) {
+    const known = row.limit !== null && row.remaining !== null && row.remaining >= 0;
+    sayShare(cell, known && row.limit ? row.remaining / row.limit : 0,
+        known ? `${count(row.remaining)} of ${count(row.limit)}` : NONE);
+}
+
+function sayReset(cell, row, reset) {
+    if (!cell.firstChild)
+        cell.append(button("Reset", () => reset(cell.row), { "aria-label": `Reset ${row.rule}` }));
+    cell.row = row;
+}
+
+function standTable(reset) {
+    return new Table({
+        caption: "Every rule that counts by what was given. Looking counts nothing.",
+        key: (row) => row.rule, empty: "No rule counts by this.", cards: true,
+        columns: [
+            { title: "Rule", fill: (cell, row) => sayLink(cell, ruleHref(row.rule), row.shadow ? `${row.rule} (shadow)` : row.rule) },
+            { title: "State", fill: sayState },
+            { title: "Remaining", fill: sayRemaining, kind: "number" },
+            { title: "Until", text: untilOf },
+            { title: "Asked", text: (row) => (row.matches ? "yes" : "not by this request") },
+            { title: "Change", fill: (cell, row) => sayReset(cell, row, reset) },
+        ],
+    });
+}
+
+/* Without `rule`, only what it counts by; and no more than that. */
+const nameOf = (request) => Object.entries(request).filter(([name]) => name !== "rule" && name !== "resource")
+    .map(([name, value]) => `${name} ${cut(value, 32)}`).join(", ") || "everybody";
+
+/* ---- what is known of a user ---- */
+
+function userText(facts) {
+    if (!facts.known)
+        return "Nothing is known of this user.";
+    const limits = Object.entries(facts.limits ?? {}).map(([rule, numbers]) => `${rule} ${JSON.stringify(numbers)}`);
+    return `Tier ${facts.tier ?? "none"}, trust ${share(facts.trust.score)}` +
+        `${limits.length ? `, own limits: ${limits.join("; ")}` : ""}.`;
+}
+
+/* ---- the view ---- */
+
+export function show(view, { query, signal }) {
+    const request = requestOf(query);
+    const note = new Note();
+    const isAsked = Object.keys(request).length > 0;
+    view.append(el("h1", {}, "Look up an identifier"), askForm(request), note.element);
+    if (isAsked)
+        showStand(view, { request, note, signal });
+}
+
+function showStand(view, { request, note, signal }) {
+    const verdict = el("p", { class: "verdict", "aria-live": "polite" });
+    const known = el("p");
+    const stand = standTable(reset);
+    const exemptions = new Exemptions(request, note, () => now());
+    view.append(part(`How it stands: ${nameOf(request)}`, verdict, stand.element, known),
+        part("Exemption", exemptions.element));
+
+    async function reset(row) {
+        const yes = await confirmed({ title: "Reset the counts?", action: "Reset",
+            text: `What ${row.rule} has counted for ${nameOf(request)} is forgotten, and so is a block.` });
+        if (!yes)
+            return;
+        try {
+            const answer = await api.reset({ ...request, rule: row.rule });
+            note.good(`Forgotten: ${answer.reset.join(", ")}.`);
+        } catch (problem) {
+            note.bad(problem);
+        }
+        now();
+    }
+
+    async function ask() {
+        const answer = await api.look(request, signal);
+        const heardMs = api.serverNowMs();
+        const rows = answer.rules.map((row) => ({ ...row, heardMs }));
+        const limiting = rows.filter((row) => !row.allowed && !row.shadow);
+        stand.update(rows);
+        say(verdict, verdictOf(answer.exempt, limiting));
+        verdict.dataset.kind = answer.exempt ? "exempt" : limiting.length ? "limited" : "passes";
+    }
+
+    async function askSeldom() {
+        await exemptions.update(signal);
+        if (request.user && visible(request.user) === request.user)
+            say(known, userText(await api.user(request.user, request.tenant, signal)));
+    }
+
+    const often = repeat(ask, EVERY_MS, signal), seldom = repeat(askSeldom, SELDOM_MS, signal);
+    const ticking = setInterval(() => stand.update(stand.items), 1000);
+    signal.addEventListener("abort", () => clearInterval(ticking), { once: true });
+    function now() {
+        often.now();
+        seldom.now();
+    }
+}
+
+function verdictOf(isExempt, limiting) {
+    if (isExempt)
+        return "Exempt: its requests pass, and nothing is counted.";
+    if (limiting.length === 0)
+        return "Not limited.";
+    return `Limited by ${limiting.map((row) => row.rule).join(", ")}.`;
+}

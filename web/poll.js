@@ -1,0 +1,96 @@
+/* Asking again and again, as long as somebody looks.
+ *
+ * A hidden page asks nothing, and a view that was left is over with its signal. When the server
+ * does not answer, the page says so, shows what it had, and goes on asking, more slowly. */
+import { Problem } from "./api.js";
+import { say } from "./dom.js";
+import { timeOf } from "./words.js";
+
+const SLOWEST_MS = 5000;
+let heardMs = 0;
+const lost = new Map(); /* what is not answered now, and why */
+
+/* The line at the top. Only a change is said, not that all is well every second. */
+export function tell(kind, text) {
+    const line = document.getElementById("status");
+    line.dataset.kind = kind;
+    say(line, text);
+}
+
+function tellLost(error) {
+    const why = error instanceof Problem ? `The server has a problem: ${error.message}` : "The server does not answer.";
+    const since = heardMs ? ` Last heard at ${timeOf(heardMs * 1000)}.` : "";
+    tell("lost", `${why}${since} Trying again.`);
+}
+
+/* Ends early when the signal or `wake` says so. */
+function sleep(ms, signal, waker) {
+    return new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        waker.wake = () => {
+            clearTimeout(timer);
+            resolve();
+        };
+        signal.addEventListener("abort", waker.wake, { once: true });
+    });
+}
+
+function shown(signal) {
+    return new Promise((resolve) => {
+        const look = () => {
+            if (document.hidden && !signal.aborted)
+                return;
+            document.removeEventListener("visibilitychange", look);
+            resolve();
+        };
+        document.addEventListener("visibilitychange", look);
+        signal.addEventListener("abort", look, { once: true });
+        look();
+    });
+}
+
+/* All is well when all that is asked is answered. */
+function tellHealth() {
+    const [error] = lost.values();
+    if (error)
+        tellLost(error);
+    else
+        tell("live", "Live");
+}
+
+async function turnOnce(turn, signal) {
+    try {
+        await turn(signal);
+        heardMs = Date.now();
+        lost.delete(turn);
+    } catch (error) {
+        lost.set(turn, error);
+    }
+    if (signal.aborted)
+        lost.delete(turn);
+    else
+        tellHealth();
+    return !lost.has(turn);
+}
+
+/* Takes a turn every `periodMs` until the signal. `now()` of what it returns takes the next one at
+ * once. */
+export function repeat(turn, periodMs, signal) {
+    const waker = { wake: () => {} };
+    (async () => {
+        let lateMs = 0;
+        while (!signal.aborted) {
+            if (document.hidden) {
+                tell("paused", "Paused while the page is hidden");
+                await shown(signal);
+                continue;
+            }
+            const good = await turnOnce(turn, signal);
+            lateMs = good ? 0 : Math.min(SLOWEST_MS, lateMs + 1000);
+            if (!signal.aborted)
+                await sleep(Math.max(lateMs, periodMs), signal, waker);
+        }
+        lost.delete(turn);
+    })();
+    return { now: () => waker.wake() };
+}
