@@ -3,7 +3,7 @@ import * as api from "./api.js";
 import { el, field, part, say, sayLink, select } from "./dom.js";
 import { repeat } from "./poll.js";
 import { Table } from "./table.js";
-import { NONE, count, cut, momentOfText, ruleHref, visible } from "./words.js";
+import { NONE, count, cut, momentOfText, ruleHref, visible, whoOf } from "./words.js";
 
 const EVENTS = ["rate_limit_exceeded", "sliding_window_limit_exceeded", "burst_detected_warning", "burst_detected_blocked",
     "rate_limit_config_updated", "rate_limit_whitelist_added", "rate_limit_whitelist_removed", "rate_limit_reset",
@@ -32,8 +32,6 @@ function sayWhole(cell, text, most) {
     cell.title = visible(text);
 }
 
-const whoOf = (event) => (event.tenant ? `${event.tenant}/` : "") + (event.identifier ?? (event.tenant ? "" : NONE));
-
 export function eventTable(caption) {
     return new Table({
         caption, empty: "Nothing has happened yet.", cards: true,
@@ -48,7 +46,7 @@ export function eventTable(caption) {
                 else
                     say(cell, NONE);
             } },
-            { title: "Identifier", fill: (cell, event) => sayWhole(cell, whoOf(event), 32) },
+            { title: "Identifier", fill: (cell, event) => sayWhole(cell, event.identifier ? whoOf(event) : event.tenant ?? NONE, 32) },
             { title: "Figures", fill: (cell, event) => sayWhole(cell, figuresOf(event), 100) },
         ],
     });

@@ -6,7 +6,7 @@ import { el, field, part, say, sayLink, select } from "./dom.js";
 import { lookHref } from "./look.js";
 import { repeat } from "./poll.js";
 import { Table, sayHits, sayShare } from "./table.js";
-import { count, cut, latency, limitOf, rate, ruleHref, share, span, visible } from "./words.js";
+import { count, cut, latency, limitOf, rate, ruleHref, share, span, visible, whoOf } from "./words.js";
 
 export const WINDOWS = { minute: { seconds: 60, everyMs: 1000 }, hour: { seconds: 3600, everyMs: 5000 },
     day: { seconds: 86400, everyMs: 15000 } };
@@ -35,13 +35,15 @@ class Tiles {
     }
 }
 
-const sumOf = (rules, window, name) => rules.reduce((all, rule) => all + (rule[window][name] ?? 0), 0);
+/* Of rules in force, the sum: who is limited by two counts twice. */
+const limitedOf = (rules, window) => rules.filter((rule) => !rule.shadow)
+    .reduce((all, rule) => all + (rule[window].callers_limited ?? 0), 0);
 
 function figures(stats, window) {
     const all = stats.decisions[window];
     const seconds = Math.max(1, Math.min(WINDOWS[window].seconds, stats.uptime_s));
     return [rate(all.checks / seconds), share(all.hit_rate), latency(all.latency_us?.p50), latency(all.latency_us?.p99),
-        count(sumOf(stats.rules, window, "callers_limited")), count(sumOf(stats.rules, window, "burst_blocks"))];
+        count(limitedOf(stats.rules, window)), count(all.burst_blocks)];
 }
 
 /* ---- the curve ---- */
@@ -68,7 +70,15 @@ function curveOf(stats, window, shown) {
     let lines = linesOf(one ? one[window].series : series, one?.shadow);
     if (shown === BY_RULE && stats.rules.length)
         lines = deniedByRule(stats.rules, window);
-    return { lines, stepS: series.step_s, endUs: series.end_us };
+    return steadied({ lines, stepS: series.step_s, endUs: series.end_us });
+}
+
+/* The second that is not over yet would look as if everybody left just now. */
+export function steadied(curve) {
+    if (curve.stepS > 1)
+        return curve;
+    const lines = curve.lines.map((line) => ({ ...line, values: line.values.slice(0, -1) }));
+    return { lines, stepS: curve.stepS, endUs: curve.endUs - curve.stepS * 1e6 };
 }
 
 /* The choice follows the rules that there are, and keeps what is chosen. */
@@ -137,21 +147,19 @@ function latencyRows(figures) {
 export const countOf = (row) => (row.error ? `${count(row.count)} (−${count(row.error)})` : count(row.count));
 
 export function sayIdentifier(cell, row) {
-    const name = row.tenant ? `${row.tenant}/${row.identifier}` : row.identifier;
-    sayLink(cell, lookHref(row), cut(name), visible(name));
+    sayLink(cell, lookHref(row), cut(whoOf(row)), visible(whoOf(row)));
 }
 
 /* One row a rule and identifier, the most often denied first. */
 export function topTable(caption, hasRule, empty = "Nobody.") {
-    const rule = { title: "Rule", fill: (cell, row) => sayLink(cell, ruleHref(row.rule), row.rule) };
     return new Table({
         caption, empty, key: (row) => JSON.stringify([row.rule, row.tenant, row.identifier]),
-        columns: [{ title: "Identifier", fill: sayIdentifier }, ...(hasRule ? [rule] : []),
+        columns: [{ title: "Identifier", fill: sayIdentifier }, ...(hasRule ? [{ title: "Rule", fill: sayRule }] : []),
             { title: "Count", text: countOf, kind: "number" }],
     });
 }
 
-export const topRows = (rule, list) => rule[list].map((row) => ({ ...row, rule: rule.rule, per: rule.per }));
+export const topRows = (rule, list) => rule[list].map((row) => ({ ...row, rule: rule.rule, per: rule.per, shadow: rule.shadow }));
 
 function burstTable(windowOf) {
     return new Table({

@@ -4,7 +4,7 @@ import { button, confirmed, el, field, Note, part, say, sayLink } from "./dom.js
 import { Exemptions } from "./exempt.js";
 import { repeat } from "./poll.js";
 import { Table, sayShare } from "./table.js";
-import { NONE, REASONS, count, cut, momentOf, ruleHref, share, span, visible } from "./words.js";
+import { NONE, REASONS, count, cut, momentOf, ruleHref, share, span, valuesOf, visible } from "./words.js";
 
 const FIELDS = { tenant: "Tenant", user: "User", ip: "Address (IP)", client: "Client", resource: "Resource", rule: "Rule" };
 const EVERY_MS = 2000, SELDOM_MS = 10000;
@@ -16,21 +16,12 @@ export function lookHref(row) {
     const request = { rule: row.rule };
     if (row.tenant)
         request.tenant = row.tenant;
-    const names = row.per.filter((name) => name !== "global");
-    const values = names.length > 1 ? row.identifier.split(":").map(decoded) : [row.identifier];
-    names.forEach((name, i) => {
-        request[name] = values[i] ?? "";
+    const values = valuesOf(row.identifier);
+    row.per.forEach((name, i) => {
+        if (name !== "global")
+            request[name] = values[i] ?? "";
     });
     return `#/look?${new URLSearchParams(request)}`;
-}
-
-/* In an identifier of several values, `:` and `%` within one are written %3A and %25. */
-function decoded(text) {
-    try {
-        return decodeURIComponent(text);
-    } catch {
-        return text;
-    }
 }
 
 const requestOf = (query) => Object.fromEntries([...query].filter(([name, value]) => name && value !== ""));
@@ -79,7 +70,8 @@ function askForm(request) {
 function sayState(cell, row) {
     cell.dataset.allowed = row.allowed;
     const word = row.allowed ? "✓ passes" : row.shadow ? "◇ would be denied" : "✗ limited";
-    const why = row.reason && row.reason !== "ok" ? `: ${REASONS[row.reason] ?? row.reason}` : "";
+    const reason = row.unlimited ? "its tier has no limit here" : REASONS[row.reason] ?? row.reason;
+    const why = row.reason === "ok" ? "" : `: ${reason}`;
     say(cell, word + why);
 }
 
@@ -95,9 +87,9 @@ function untilOf(row) {
 }
 
 function sayRemaining(cell, row) {
-    const known = row.limit !== null && row.remaining !== null && row.remaining >= 0;
-    sayShare(cell, known && row.limit ? row.remaining / row.limit : 0,
-        known ? `${count(row.remaining)} of ${count(row.limit)}` : NONE);
+    const isKnown = row.remaining >= 0; /* undefined is not */
+    sayShare(cell, isKnown && row.limit ? row.remaining / row.limit : 0,
+        isKnown ? `${count(row.remaining)} of ${count(row.limit)}` : NONE);
 }
 
 function sayReset(cell, row, reset) {

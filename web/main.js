@@ -12,18 +12,11 @@ import * as live from "./live.js";
 import * as look from "./look.js";
 import { tell } from "./poll.js";
 import * as rule from "./rule.js";
+import { decoded } from "./words.js";
 
 const VIEWS = { "": live, rule, look, audit, edit };
 const TITLES = { "": "Overview", rule: "Rule", look: "Look up", audit: "Audit", edit: "Edit" };
 let leaving = new AbortController();
-
-function decoded(text) {
-    try {
-        return decodeURIComponent(text);
-    } catch {
-        return text;
-    }
-}
 
 function readAddress() {
     const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);

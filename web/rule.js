@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { Curve } from "./curve.js";
 import { el, part } from "./dom.js";
-import { WINDOWS, linesOf, topRows, topTable, windowChoice } from "./live.js";
+import { WINDOWS, linesOf, steadied, topRows, topTable, windowChoice } from "./live.js";
 import { repeat } from "./poll.js";
 import { Table, sayHits, sayShare } from "./table.js";
 import { NONE, count, editHref, latency, limitOf, ruleHref, share, visible } from "./words.js";
@@ -22,9 +22,11 @@ function evenly(rule, stepS) {
 }
 
 function limitLine(rule, series) {
-    const isAll = rule.per.length === 0 || rule.per[0] === "global";
+    if (rule.limit === null)
+        return [];
+    const isAll = rule.per.every((name) => name === "global");
     const name = isAll ? "The limit, used evenly" : "One caller's limit, used evenly";
-    return { name, style: "limit", values: series.allowed.map(() => evenly(rule, series.step_s)) };
+    return [{ name, style: "limit", values: series.allowed.map(() => evenly(rule, series.step_s)) }];
 }
 
 /* ---- its numbers ---- */
@@ -32,7 +34,7 @@ function limitLine(rule, series) {
 function factRows(rule, text) {
     const tiers = Object.entries(text?.rule.tiers ?? {}).map(([tier, numbers]) => `${tier}: ${JSON.stringify(numbers)}`);
     const from = text && (text.source === "file" ? "the rules file" : text.replaces ? "the API, in place of the file's" : "the API");
-    return [["Limit", limitOf(rule)], ["Algorithm", rule.algorithm], ["Counts per", rule.per.join(" and ") || "global"],
+    return [["Limit", limitOf(rule)], ["Algorithm", rule.algorithm], ["Counts per", rule.per.join(" and ")],
         ["Resource", rule.resource ?? "every one"], ["Burst guard", rule.guarded ? "yes" : "no"],
         ["Tiers of its own", tiers.join("; ") || "none"], ["Comes from", from ?? NONE]];
 }
@@ -130,7 +132,8 @@ export function show(view, { parts, query, signal }) {
         const other = texts.has(partnerOf(name)) ? await statsOf(partnerOf(name), {}, signal) : null;
         const { series } = rule[window];
         tag.hidden = !rule.shadow;
-        curve.update({ lines: [...linesOf(series, rule.shadow), limitLine(rule, series)], stepS: series.step_s, endUs: series.end_us });
+        curve.update(steadied({ lines: [...linesOf(series, rule.shadow), ...limitLine(rule, series)],
+            stepS: series.step_s, endUs: series.end_us }));
         facts.update(factRows(rule, text));
         windows.update(windowRows(rule));
         use.update(useRows(rule));

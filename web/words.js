@@ -68,12 +68,29 @@ export function cut(text, most = 48) {
     return characters.length <= most ? characters.join("") : `${characters.slice(0, most - 1).join("")}…`;
 }
 
+/* The values of an identifier, in which `:` stands between them, and %3A for one within. */
+export const valuesOf = (identifier) => identifier.split(":").map(decoded);
+
+export function decoded(text) {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text; /* not ours, then */
+    }
+}
+
+/* Whom a rule counts, as people write it; `-` is everybody together. */
+export const whoOf = ({ tenant, identifier }) =>
+    (tenant ? `${tenant}/` : "") + (identifier === "-" ? "everybody" : valuesOf(identifier).join(" + "));
+
 /* `api` or its like as it stands in an address. */
 export const ruleHref = (name) => `#/rule/${encodeURIComponent(name)}`;
 export const editHref = (name) => `#/edit/${encodeURIComponent(name)}`;
 
 /* How a rule's limit is written: 100 in 1 min; 150, 10 a second. */
 export function limitOf(rule) {
+    if (!has(rule.limit))
+        return "none";
     if (has(rule.window_us))
         return `${count(rule.limit)} in ${span(rule.window_us / 1e6)}`;
     return `${count(rule.limit)} at once, ${rate(rule.refill_per_second)} a second`;
