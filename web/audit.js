@@ -46,7 +46,7 @@ export function eventTable(caption) {
                 else
                     say(cell, NONE);
             } },
-            { title: "Identifier", fill: (cell, event) => sayWhole(cell, event.identifier ? whoOf(event) : event.tenant ?? NONE, 32) },
+            { title: "Identifier", fill: (cell, event) => sayWhole(cell, event.identifier ? whoOf(event, event.limit_type === "global") : event.tenant ?? NONE, 32) },
             { title: "Figures", fill: (cell, event) => sayWhole(cell, figuresOf(event), 100) },
         ],
     });

@@ -147,7 +147,8 @@ function latencyRows(figures) {
 export const countOf = (row) => (row.error ? `${count(row.count)} (−${count(row.error)})` : count(row.count));
 
 export function sayIdentifier(cell, row) {
-    sayLink(cell, lookHref(row), cut(whoOf(row)), visible(whoOf(row)));
+    const who = whoOf(row, row.per.every((name) => name === "global"));
+    sayLink(cell, lookHref(row), cut(who), visible(who));
 }
 
 /* One row a rule and identifier, the most often denied first. */

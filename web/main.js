@@ -70,7 +70,8 @@ function showTokenForm(problem) {
             event.preventDefault();
             api.setToken(input.value.trim());
             show();
-        } }, field("Token", input), el("p", {}, el("button", { class: "strong" }, "Go on"))));
+        } }, el("input", { autocomplete: "username", value: "sluice", hidden: true }), /* for password managers */
+        field("Token", input), el("p", {}, el("button", { class: "strong" }, "Go on"))));
     input.focus();
 }
 

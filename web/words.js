@@ -79,9 +79,10 @@ export function decoded(text) {
     }
 }
 
-/* Whom a rule counts, as people write it; `-` is everybody together. */
-export const whoOf = ({ tenant, identifier }) =>
-    (tenant ? `${tenant}/` : "") + (identifier === "-" ? "everybody" : valuesOf(identifier).join(" + "));
+/* Whom a rule counts, as people write it. */
+export function whoOf({ tenant, identifier }, isEverybody) {
+    return (tenant ? `${tenant}/` : "") + (isEverybody ? "everybody" : valuesOf(identifier).join(" + "));
+}
 
 /* `api` or its like as it stands in an address. */
 export const ruleHref = (name) => `#/rule/${encodeURIComponent(name)}`;
