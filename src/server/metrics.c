@@ -109,7 +109,7 @@ static void print_trust(struct sl_page *page, const struct sl_metrics *metrics)
                                                          "0.6", "0.7", "0.8", "0.9", "1" };
     sl_page_family(page, "sluice_trust_score", "histogram",
                    "Trust scores of requests that an adaptive rule was asked about.");
-    sl_page_histogram(page, &(struct sl_histogram){ .bounds = bounds,
+    sl_page_histogram(page, &(struct sl_page_buckets){ .bounds = bounds,
                                                     .bound_count = SL_TRUST_TENTHS,
                                                     .counts = metrics->trust,
                                                     .sum = metrics->trust_thousandths,
@@ -156,5 +156,6 @@ void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
     print_reloads(&page, metrics);
     sl_metrics_print_traffic(&page, metrics);
     sl_metrics_print_store(&page, metrics);
+    sl_metrics_print_record(&page, metrics);
     sl_metrics_print_process(&page, metrics);
 }

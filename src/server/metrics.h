@@ -12,11 +12,14 @@
 #include "base/textmap.h"
 #include "limiter/limiter.h"
 #include "server/attempts.h"
+#include "server/audit.h"
 #include "server/process.h"
 #include "server/traffic.h"
 #include "store/channel.h"
 
 #define SL_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+struct sl_record;
 
 struct sl_metric_rule {
     const char *name;
@@ -41,6 +44,9 @@ struct sl_metrics {
     struct sl_store_health store;
     bool has_table; /* an embedded one, */
     struct sluice_stats table;
+    struct sl_audit_counts audit;
+    struct sl_record *record; /* what is measured; NULL: nothing is, */
+    const uint32_t *numbers;  /* and the numbers of the rules in it */
 
     /* Summed up: */
     struct sl_metric_rule *rules; /* in the order of the file */

@@ -105,7 +105,7 @@ void sl_page_singles(struct sl_page *page, const struct sl_single *singles, size
     }
 }
 
-static void begin_histogram(struct sl_page *page, const struct sl_histogram *histogram,
+static void begin_histogram(struct sl_page *page, const struct sl_page_buckets *histogram,
                             const char *suffix)
 {
     begin(page, suffix);
@@ -113,7 +113,7 @@ static void begin_histogram(struct sl_page *page, const struct sl_histogram *his
         sl_page_label(page, histogram->label, sl_text(histogram->value));
 }
 
-void sl_page_histogram(struct sl_page *page, const struct sl_histogram *histogram)
+void sl_page_histogram(struct sl_page *page, const struct sl_page_buckets *histogram)
 {
     uint64_t so_far = 0;
     for (size_t i = 0; i <= histogram->bound_count; i++) {

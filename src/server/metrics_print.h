@@ -41,7 +41,7 @@ void sl_page_singles(struct sl_page *page, const struct sl_single *singles, size
                      const void *figures);
 
 /* The samples of one histogram of a family. */
-struct sl_histogram {
+struct sl_page_buckets {
     const char *label; /* beside `le`; NULL: none */
     const char *value;
     const char *const *bounds; /* each bucket's upper one, as text */
@@ -51,6 +51,6 @@ struct sl_histogram {
     uint32_t sum_places;
 };
 
-void sl_page_histogram(struct sl_page *page, const struct sl_histogram *histogram);
+void sl_page_histogram(struct sl_page *page, const struct sl_page_buckets *histogram);
 
 #endif

@@ -60,6 +60,10 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
     metrics->has_store = server->store->ops->health;
     if (metrics->has_store)
         server->store->ops->health(server->store, &metrics->store);
+    if (server->audit)
+        sl_audit_counts(server->audit, &metrics->audit);
+    metrics->record = server->record;
+    metrics->numbers = self->edition->numbers;
     sl_process_read(&server->process, &metrics->process);
     metrics->has_table = sl_table_read(&server->table_watch, &metrics->table);
     for (size_t i = 0; good && i < server->worker_count; i++) {

@@ -30,6 +30,24 @@ static void print_calls(struct sl_buffer *out, const struct sl_store_health *hea
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
+/* Of Redis it is the one that decides while Redis does not. */
+static void print_table(struct sl_buffer *out, const struct sl_server *server)
+{
+    struct sluice_stats table;
+    if (!sl_table_read(&server->table_watch, &table)) {
+        sl_print_text(out, "table", NULL);
+        return;
+    }
+    sl_buffer_add(out, SL_TEXT(", \"table\": {"));
+    sl_print_i64(out, "slots", (int64_t)table.slots);
+    sl_print_i64(out, "live", (int64_t)table.live);
+    sl_print_i64(out, "limiting", (int64_t)table.limiting);
+    sl_print_i64(out, "insertions", (int64_t)table.insertions);
+    sl_print_i64(out, "evictions", (int64_t)table.evictions);
+    sl_print_i64(out, "full", (int64_t)table.full);
+    sl_buffer_add(out, SL_TEXT("}"));
+}
+
 void sl_print_store_stats(struct sl_buffer *out, const struct sl_server *server)
 {
     struct sl_store_health health;
@@ -43,6 +61,7 @@ void sl_print_store_stats(struct sl_buffer *out, const struct sl_server *server)
         server->store->ops->health(server->store, &health);
         print_calls(out, &health);
     }
+    print_table(out, server);
     sl_buffer_add(out, SL_TEXT("}"));
 }
 

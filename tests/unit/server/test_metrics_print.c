@@ -98,7 +98,7 @@ static void a_histogram_s_buckets_hold_all_below_their_bound(void **unused)
 {
     (void)unused;
     static const char *const bounds[] = { "0.5", "1" };
-    struct sl_histogram histogram = { .bounds = bounds,
+    struct sl_page_buckets histogram = { .bounds = bounds,
                                       .bound_count = 2,
                                       .counts = (const uint64_t[]){ 3, 0, 4 },
                                       .sum = 12500,
