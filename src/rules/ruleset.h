@@ -247,6 +247,7 @@ struct sl_settings {
     } admin;
     const char *database;
     struct sl_trust_weights trust;
+    bool statistics;   /* whom and how long, beside counts */
     const char *audit; /* "off", "stdout", "syslog" or "file:PATH" */
 };
 

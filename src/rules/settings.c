@@ -184,6 +184,8 @@ static const struct sl_key file_keys[] = {
       .help = "what makes up a trust score" },
     { "audit", read_audit, AT(audit), .standard = "off",
       .help = "`file:PATH`, `stdout`, `syslog` or `off`" },
+    { "statistics", sl_read_bool, AT(statistics), .standard = "true",
+      .help = "latencies, callers and who is limited, beside plain counts" },
     { "tiers", sl_read_tiers, .below = &sl_tier_table, .below_by = ".TIER.", .missing = "none",
       .help = "tiers of users by name" },
     { "exempt", sl_read_keys, offsetof(struct sl_ruleset, exempt), .below = &sl_exempt_table,

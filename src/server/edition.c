@@ -5,7 +5,7 @@
 static bool make_limiters(struct sl_edition *edition, const struct sl_edition_parts *parts)
 {
     size_t count = parts->worker_count + 1;
-    if (parts->sights && !parts->numbers)
+    if (parts->wants_numbers && !parts->numbers)
         return false;
     edition->limiters = calloc(count, sizeof(struct sl_limiter *));
     for (size_t i = 0; edition->limiters && i < count; i++) {

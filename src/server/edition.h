@@ -22,7 +22,7 @@ struct sl_edition {
     struct sl_keyring *keyring;
     struct sl_limiter **limiters; /* by worker; the last is the main thread's */
     size_t limiter_count;
-    uint32_t *numbers; /* of the rules, for the sights; NULL: nobody watches */
+    uint32_t *numbers; /* of the rules, for the record; NULL: there is none */
 };
 
 struct sl_edition_parts {
@@ -33,7 +33,8 @@ struct sl_edition_parts {
     struct sl_people *people; /* NULL: nothing is known of users */
     size_t worker_count;
     struct sl_sight **sights; /* by worker; NULL: nobody watches */
-    uint32_t *numbers;        /* of the rules, for them */
+    bool wants_numbers;       /* of the rules, for them and for who counts, */
+    uint32_t *numbers;        /* and these */
 };
 
 /* Takes over rules, files, keyring and numbers, also if it fails. Held once. NULL: no memory. */

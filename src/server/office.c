@@ -97,6 +97,12 @@ static struct sl_keyring *load_keyring(struct sl_office *office)
     return ring;
 }
 
+/* The audit log needs to know whom. */
+static bool is_watched(const struct sl_settings *settings)
+{
+    return settings->statistics || strcmp(settings->audit, "off") != 0;
+}
+
 struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset *rules,
                                      struct sl_files *files)
 {
@@ -115,7 +121,8 @@ struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset
         .store = server->store,
         .people = office->people,
         .worker_count = server->worker_count,
-        .sights = record ? record->sights : NULL,
+        .sights = record && is_watched(&rules->settings) ? record->sights : NULL,
+        .wants_numbers = record,
         .numbers = record ? sl_record_enrol(record, rules) : NULL,
     });
     if (!edition)
