@@ -36,7 +36,7 @@ FUZZ     := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CORPUS   := $(FUZZ:tests/fuzz/fuzz_%.c=$(BUILD)/corpus/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-jwt bench-redis bench-100m docs \
+.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-jwt bench-redis bench-watch bench-100m docs \
         install uninstall clean help library test-binaries FORCE
 
 all: $(BUILD)/sluice library  ## build/sluice and build/libsluice.* (the default)
@@ -204,7 +204,7 @@ format:                       ## let clang-format lay out the C
 bench: all                    ## what a decision costs, in process and over HTTP, as ratios
 	@tools/deps build test
 	@$(MAKE) --no-print-directory $(BUILD)/bench-core $(BUILD)/bench-table $(BUILD)/bench-http-bare \
-	    $(BUILD)/bench-token
+	    $(BUILD)/bench-token $(BUILD)/bench-watch
 	@BUILD=$(BUILD) $(PYTHON) tools/bench
 
 ROUNDS ?= 5
@@ -221,6 +221,11 @@ bench-jwt: $(BUILD)/sluice    ## of these only what tokens and API keys cost, RO
 bench-redis: $(BUILD)/sluice  ## of these only the Redis store beside nginx + Lua + Redis, ROUNDS (5)
 	@tools/deps build test
 	@BUILD=$(BUILD) $(PYTHON) tools/bench redis --rounds $(ROUNDS)
+
+bench-watch: $(BUILD)/sluice  ## of these only what statistics and an audit log cost, ROUNDS (5)
+	@tools/deps build test
+	@$(MAKE) --no-print-directory $(BUILD)/bench-watch
+	@BUILD=$(BUILD) $(PYTHON) tools/bench watch --rounds $(ROUNDS)
 
 MILLION ?= 100
 bench-100m: $(BUILD)/bench-table ## a table for MILLION (100) million keys, and what happens past them
