@@ -76,8 +76,8 @@ export async function ask(method, path, { query = {}, body, etag, signal, looks 
     if (answer.ok && value !== null)
         return value;
     const problem = new Problem(answer.status, value);
-    if (answer.status === 401 || (answer.status === 403 && looks) || (answer.status === 429 && looks))
-        refused(problem);
+    if (answer.status === 401 || (answer.status === 403 && looks))
+        refused(problem); /* 429 is not that: somebody at this address guesses, and it passes */
     throw problem;
 }
 

@@ -100,14 +100,16 @@ export function confirmed({ title, text, action, fields = [], collect = () => tr
     return new Promise((resolve) => {
         let answer = null;
         const id = `ask-${++numbers}`;
-        const dialog = el("dialog", { "aria-labelledby": id },
+        const agree = (event) => {
+            event.preventDefault();
+            answer = collect();
+            dialog.close();
+        };
+        const dialog = el("dialog", { "aria-labelledby": id }, el("form", { onsubmit: agree },
             el("h2", { id }, title), el("p", {}, text), ...fields,
             el("p", { class: "row" },
                 button("Cancel", () => dialog.close(), { autofocus: fields.length === 0 }),
-                button(action, () => {
-                    answer = collect();
-                    dialog.close();
-                }, { class: "strong" })));
+                el("button", { class: "strong" }, action))));
         dialog.addEventListener("close", () => {
             dialog.remove();
             resolve(answer);

@@ -83,7 +83,7 @@ class Form {
 const COUNTS = { kept: "What was counted carries over.", afresh: "Its counts start afresh.", new: "It starts without counts." };
 
 function told(note, words, answer, ...more) {
-    const warnings = (answer.warnings ?? []).map((one) => el("li", {}, typeof one === "string" ? one : one.detail ?? JSON.stringify(one)));
+    const warnings = answer.warnings.map((one) => el("li", {}, one));
     note.good(`${words} ${COUNTS[answer.counts] ?? ""}`.trim(),
         warnings.length ? el("div", {}, el("p", {}, "Worth a look:"), el("ul", {}, warnings)) : null, ...more);
 }

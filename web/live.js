@@ -125,6 +125,15 @@ function ruleTable(windowOf) {
     });
 }
 
+/* The way to a rule that is not among the busiest. */
+function ruleForm() {
+    const input = el("input", { name: "rule", required: true, autocomplete: "off", spellcheck: "false" });
+    return el("form", { class: "row", hidden: true, "aria-label": "Another rule", onsubmit: (event) => {
+        event.preventDefault();
+        location.hash = ruleHref(input.value.trim());
+    } }, field("Another rule", input), el("button", {}, "Open"));
+}
+
 function latencyTable() {
     return new Table({
         caption: "How long a request waited for its decision, the store included.",
@@ -205,7 +214,8 @@ export function show(view, { query, signal }) {
     const shown = select([[ALL, "All decisions"]], ALL, { onchange: () => update() });
     const rules = ruleTable(windowOf), times = latencyTable(), bursts = burstTable(windowOf);
     const top = topTable("Denied most often, in the last half to full hour.", true);
-    const facts = factTable(), events = eventTable("The newest events."), more = el("p", { class: "empty" });
+    const facts = factTable(), events = eventTable("The newest events.");
+    const more = el("p", { class: "empty" }), another = ruleForm();
     let stats = null;
 
     function update() {
@@ -217,6 +227,7 @@ export function show(view, { query, signal }) {
         rules.update(stats.rules);
         say(more, stats.rules_total > stats.rules.length
             ? `The ${count(stats.rules.length)} busiest of ${count(stats.rules_total)} rules.` : "");
+        another.hidden = stats.rules_total <= stats.rules.length;
         times.update(latencyRows(stats.decisions[window].latency_us));
         bursts.update(stats.rules.filter((rule) => rule.guarded));
         top.update(stats.rules.flatMap((rule) => topRows(rule, "top_denied"))
@@ -226,7 +237,7 @@ export function show(view, { query, signal }) {
 
     view.append(el("h1", {}, "Overview"), windowChoice(window, (name) => `#/?window=${name}`), tiles.element,
         part("Over time", field("Show", shown), curve.element),
-        part("Rules", rules.element, more),
+        part("Rules", rules.element, more, another),
         el("div", { class: "two" }, part("Top limited", top.element),
             part("Latency", times.element), part("Bursts", bursts.element),
             part("Health", facts.element),

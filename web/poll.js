@@ -23,15 +23,17 @@ function tellLost(error) {
     tell("lost", `${why}${since} Trying again.`);
 }
 
-/* Ends early when the signal or `wake` says so. */
+/* Ends early when the signal or `wake` says so. A page is open for days: nothing may pile up. */
 function sleep(ms, signal, waker) {
     return new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        waker.wake = () => {
+        const end = () => {
             clearTimeout(timer);
+            signal.removeEventListener("abort", end);
             resolve();
         };
-        signal.addEventListener("abort", waker.wake, { once: true });
+        const timer = setTimeout(end, ms);
+        waker.wake = end;
+        signal.addEventListener("abort", end);
     });
 }
 
@@ -41,10 +43,11 @@ function shown(signal) {
             if (document.hidden && !signal.aborted)
                 return;
             document.removeEventListener("visibilitychange", look);
+            signal.removeEventListener("abort", look);
             resolve();
         };
         document.addEventListener("visibilitychange", look);
-        signal.addEventListener("abort", look, { once: true });
+        signal.addEventListener("abort", look);
         look();
     });
 }

@@ -137,6 +137,22 @@ def test_rules_are_sorted_by_what_is_asked_for(page, server):
         assert state == ("descending" if down else "ascending")
 
 
+def test_of_many_rules_the_busiest_are_shown_and_the_others_can_be_opened(driver):
+    many = "".join(f"  - {{ name: r{i}, resource: /r{i}, per: user, limit: 5/1h }}\n"
+                   for i in range(60))
+    with Server(f"rules:\n{many}") as server:
+        page = Page(driver, server)
+        use(server, 7, resource="/r57", user="u")
+        page.open()
+        page.until(lambda: page.row("Rules", Rule="r57", Checks="7", Denied="2"))
+        assert len(page.rows("Rules")) == 50
+        assert "The 50 busiest of 60 rules." in page.text("main")
+        page.fill("rule", "r59")
+        page.click("Open")
+        page.until(lambda: page.row("Numbers", What="Resource", Value="/r59"))
+        page.check_manners()
+
+
 def test_a_hidden_page_asks_nothing(page):
     hide = """Object.defineProperty(document, "hidden", { value: arguments[0], configurable: true });
               document.dispatchEvent(new Event("visibilitychange"));"""
