@@ -274,7 +274,8 @@ install: all                  ## to PREFIX (/usr/local), below DESTDIR
 	install -D -m 644 docs/sluice.1 $(MAN)/man1/sluice.1
 	install -D -m 644 docs/libsluice.3 $(MAN)/man3/libsluice.3
 	install -D -m 644 packaging/sluice.service $(DOC)/packaging/sluice.service
-	install -m 644 packaging/README.md $(DOC)/packaging
+	install -m 644 packaging/README.md packaging/grafana-dashboard.json packaging/prometheus.yaml \
+	    packaging/prometheus-alerts.yaml $(DOC)/packaging
 	install -d $(DOC)/docs $(DOC)/examples/c $(DOC)/examples/proxies
 	install -m 644 README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE $(DOC)
 	install -m 644 docs/*.md $(DOC)/docs

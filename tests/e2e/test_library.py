@@ -131,6 +131,7 @@ def test_install_puts_everything_in_place(tree):
               f"lib/libsluice.so.{version()}", "lib/pkgconfig/sluice.pc",
               "share/man/man1/sluice.1", "share/man/man3/libsluice.3",
               "share/doc/sluice/examples/api.yaml", "share/doc/sluice/examples/c/tokens.c"}
+    wanted |= {f"share/doc/sluice/packaging/{path.name}" for path in (ROOT / "packaging").iterdir()}
     assert [path for path in sorted(wanted) if not (tree / "usr" / path).exists()] == []
     assert pkg_config(tree, "--modversion") == [version()]
 
