@@ -94,7 +94,7 @@ void sl_tally_look(struct sl_tally *tally, struct sl_table *table, int64_t now_u
     tally->count = parts_of(table);
     do
         look_at_next(tally, table, &look);
-    while (look.line_count < SL_TALLY_LINES && tally->next != first);
+    while (look.line_count < SL_TALLY_LINES / 2 && tally->next != first);
 }
 
 void sl_tally_sum(const struct sl_tally *tally, struct sluice_stats *out)
