@@ -11,7 +11,8 @@
  * piece is a fair sample: with n keys seen in all pieces together, the sum is off by about 1/√n.
  *
  * Pages that are not in memory are passed over, as if they held nothing, and cost nothing. Most
- * never held anything, and to look at one would give it memory, or wait for a disk. */
+ * never held anything, and to look at one would give it memory, or wait for a disk. Where the
+ * system does not say which they are (mincore), all are looked at. */
 #ifndef SL_STORE_TALLY_H
 #define SL_STORE_TALLY_H
 

@@ -66,6 +66,12 @@ def test_it_may_hold_more_connections_than_the_default_allows():
     assert int(dict(settings())["LimitNOFILE"]) >= 2 * 10_000
 
 
+def test_it_may_see_which_pages_are_in_memory():
+    """Or the whole table would be given memory by being looked at."""
+    lines = [value for name, value in settings() if name == "SystemCallFilter"]
+    assert "mincore" in lines[lines.index("~@privileged @resources") + 1:]
+
+
 def test_every_section_is_there():
     sections = re.findall(r"^\[(\w+)\]$", UNIT.read_text(encoding="utf-8"), flags=re.M)
     assert sections == ["Unit", "Service", "Install"]
