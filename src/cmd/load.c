@@ -54,26 +54,14 @@ struct sl_ruleset *sl_load_rules(const char *path)
     return rules;
 }
 
-/* What opening had to say. */
-static struct sl_store *tell(struct sl_store *store, const struct sluice_error *error)
-{
-    if (!store || *error->text)
-        fprintf(stderr, "sluice: %s%s\n", store ? "note: " : "", error->text);
-    return store;
-}
-
-struct sl_store *sl_load_table(const struct sl_memory_config *config)
-{
-    struct sluice_error error = { 0 };
-    return tell(sl_memory_open(config, &error), &error);
-}
-
 struct sl_store *sl_load_store(const struct sl_store_url *url, const struct sl_ruleset *rules)
 {
     struct sluice_error error = { 0 };
     struct sl_store *store = NULL;
     sl_store_open(url, rules, &store, &error);
-    return tell(store, &error);
+    if (!store || *error.text)
+        fprintf(stderr, "sluice: %s%s\n", store ? "note: " : "", error.text);
+    return store;
 }
 
 void sl_say_store_failed(const struct sl_store_url *url, struct sl_store *store, int status)

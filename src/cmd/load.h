@@ -20,9 +20,6 @@ struct sl_ruleset *sl_load_rules(const char *path);
 /* Opens the store that `url` names, for these rules; NULL after saying why not. */
 struct sl_store *sl_load_store(const struct sl_store_url *url, const struct sl_ruleset *rules);
 
-/* The same by its numbers. */
-struct sl_store *sl_load_table(const struct sl_memory_config *config);
-
 /* Why the store failed, and where to look. Said once, however often it does. */
 void sl_say_store_failed(const struct sl_store_url *url, struct sl_store *store, int status);
 

@@ -1,5 +1,6 @@
 #include "cmd/screen.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,6 +43,73 @@ const char *sl_screen_duration(int64_t us, char out[SL_DURATION_MAX])
         snprintf(out, SL_DURATION_MAX, "%dd %02dh", (int)(s / 86400), (int)(s / 3600 % 24));
     return out;
 }
+
+/* ---- figures ---- */
+
+const char *sl_screen_count(double number, char out[SL_FIGURE_MAX])
+{
+    static const char suffixes[] = "kMGTPE";
+    const char *suffix = suffixes;
+    if (number < 0)
+        snprintf(out, SL_FIGURE_MAX, "-");
+    else if (number > 0 && number < 0.05)
+        snprintf(out, SL_FIGURE_MAX, "<0.1");
+    else if (number < 99999.5)
+        snprintf(out, SL_FIGURE_MAX,
+                 number < 9.95 && number != (double)(int)number ? "%.1f" : "%.0f", number);
+    if (number < 99999.5)
+        return out;
+    for (number /= 1000; number >= 999.5 && suffix[1]; suffix++)
+        number /= 1000;
+    snprintf(out, SL_FIGURE_MAX, "%.*f%c", number < 9.995 ? 2 : number < 99.95, number, *suffix);
+    return out;
+}
+
+const char *sl_screen_share(double share, char out[SL_FIGURE_MAX])
+{
+    double percent = share < 1 && share > 0.999 ? 99.9 : share * 100;
+    if (share < 0)
+        snprintf(out, SL_FIGURE_MAX, "-");
+    else if (share > 0 && share < 0.001)
+        snprintf(out, SL_FIGURE_MAX, "<0.1%%");
+    else
+        snprintf(out, SL_FIGURE_MAX, "%.*f%%", share > 0 && share < 1, percent);
+    return out;
+}
+
+const char *sl_screen_latency(double us, char out[SL_FIGURE_MAX])
+{
+    static const char *const units[] = { "us", "ms", "s" };
+    size_t unit = 0;
+    double number = us;
+    for (; unit < 2 && number >= 999.5; unit++)
+        number /= 1000;
+    if (us < 0)
+        snprintf(out, SL_FIGURE_MAX, "-");
+    else
+        snprintf(out, SL_FIGURE_MAX, "%.*f%s", number < 9.95, number, units[unit]);
+    return out;
+}
+
+const char *sl_screen_bytes(uint64_t count, char out[SL_FIGURE_MAX])
+{
+    static const char suffixes[] = "KMGT";
+    uint64_t unit = 1;
+    size_t power = 0;
+    while (power < 4 && count / unit >= 1024) {
+        unit *= 1024;
+        power++;
+    }
+    const char suffix[2] = { power ? suffixes[power - 1] : 0 };
+    uint64_t tenths = unit > 1 ? count % unit * 10 / unit : 0;
+    if (tenths)
+        snprintf(out, SL_FIGURE_MAX, "%" PRIu64 ".%" PRIu64 "%s", count / unit, tenths, suffix);
+    else
+        snprintf(out, SL_FIGURE_MAX, "%" PRIu64 "%s", count / unit, suffix);
+    return out;
+}
+
+/* ---- decisions ---- */
 
 static const char format[] = "%s%6s  %-8s %-20s %-23s %10s %10s %12s %12s  %s%s\n";
 
@@ -98,6 +166,8 @@ void sl_screen_explained(FILE *out, const struct sluice_explained *row, int64_t 
             reset_in(row->reset_at_us, decided_at_us, reset), row->shadow ? "shadow" : "",
             colour ? plain : "");
 }
+
+/* ---- progress ---- */
 
 static const int64_t patience_ns = INT64_C(500000000);
 static const int64_t redraw_ns = INT64_C(100000000);

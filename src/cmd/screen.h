@@ -14,6 +14,17 @@ enum { SL_DURATION_MAX = 32 };
 /* "98ms", "14.998s", "3h 25m", "never" for a negative one. */
 const char *sl_screen_duration(int64_t us, char out[SL_DURATION_MAX]);
 
+enum { SL_FIGURE_MAX = 64 };
+
+/* In at most six columns, "-" where it is negative: 7, 0.3, 12345, 1.23M; 20.0%, <0.1% of a
+ * share; 1.2us, 45ms, 2.0s of microseconds. */
+const char *sl_screen_count(double number, char out[SL_FIGURE_MAX]);
+const char *sl_screen_share(double share, char out[SL_FIGURE_MAX]);
+const char *sl_screen_latency(double us, char out[SL_FIGURE_MAX]);
+
+/* "64M", as in a store's URL, or "3.2M". */
+const char *sl_screen_bytes(uint64_t count, char out[SL_FIGURE_MAX]);
+
 void sl_screen_header(FILE *out);
 void sl_screen_decision(FILE *out, uint64_t number, const struct sluice_decision *decision);
 

@@ -2,21 +2,17 @@
  *
  * All figures but two are the store's own. Counting keys reads every slot: seconds
  * where there are gigabytes. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/load.h"
 #include "cmd/options.h"
 #include "cmd/screen.h"
-#include "store/table.h"
+#include "cmd/table_look.h"
 
 struct table {
     const char *file;
@@ -27,13 +23,6 @@ static const struct sl_option options[] = {
     { "FILE", NULL, SL_OPTION_OPERAND, offsetof(struct table, file), "the table's file" },
     { "--json", NULL, SL_OPTION_FLAG, offsetof(struct table, json), "one JSON object" },
     { 0 },
-};
-
-/* What is shown: the store's figures, and its times as wall time. */
-struct figures {
-    struct sluice_stats stats;
-    int64_t now_us;
-    int64_t created_at_us;
 };
 
 #define FIELD(field) .name = #field, .offset = offsetof(struct sluice_stats, field)
@@ -52,7 +41,7 @@ enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 _Static_assert(sizeof(struct sluice_stats) == FIELD_COUNT * sizeof(uint64_t),
                "every field of the figures has its row");
 
-static void print_json(const struct figures *figures)
+static void print_json(const struct sl_table_figures *figures)
 {
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         uint64_t number;
@@ -64,25 +53,6 @@ static void print_json(const struct figures *figures)
 }
 
 enum { SHORT_MAX = 64 };
-
-/* "64M", as in a store's URL, or "3.2M". */
-static const char *bytes(uint64_t count, char out[SHORT_MAX])
-{
-    static const char suffixes[] = "KMGT";
-    uint64_t unit = 1;
-    size_t power = 0;
-    while (power < 4 && count / unit >= 1024) {
-        unit *= 1024;
-        power++;
-    }
-    const char suffix[2] = { power ? suffixes[power - 1] : 0 };
-    uint64_t tenths = unit > 1 ? count % unit * 10 / unit : 0;
-    if (tenths)
-        snprintf(out, SHORT_MAX, "%" PRIu64 ".%" PRIu64 "%s", count / unit, tenths, suffix);
-    else
-        snprintf(out, SHORT_MAX, "%" PRIu64 "%s", count / unit, suffix);
-    return out;
-}
 
 static const char *percent(uint64_t part, uint64_t whole, char out[SHORT_MAX])
 {
@@ -109,7 +79,7 @@ static void print_advice(const struct sluice_stats *stats)
            log_is_used_up ? " and `log=`" : "");
 }
 
-static void print_table(const char *file, const struct figures *figures)
+static void print_table(const char *file, const struct sl_table_figures *figures)
 {
     const struct sluice_stats *stats = &figures->stats;
     char a[SHORT_MAX], b[SHORT_MAX], age[SL_DURATION_MAX];
@@ -117,7 +87,7 @@ static void print_table(const char *file, const struct figures *figures)
     static const char number[] = "  %-14s %" PRIu64 "%s\n";
 
     printf("%s\n", file);
-    printf("  %-14s %s\n", "size", bytes(stats->size_bytes, a));
+    printf("  %-14s %s\n", "size", sl_screen_bytes(stats->size_bytes, a));
     printf("  %-14s %s, %s ago\n", "created", wall_time(figures->created_at_us, a),
            sl_screen_duration(age_us > 0 ? age_us : 0, age));
     printf("  %-14s %s\n", "its time", wall_time(figures->now_us, a));
@@ -129,8 +99,9 @@ static void print_table(const char *file, const struct figures *figures)
     printf(number, "insertions", stats->insertions, "");
     printf(number, "evictions", stats->evictions, " (live states given up for want of room)");
     printf(number, "full answers", stats->full, " (only limiting states were left)");
-    printf("  %-14s %s of %s, %" PRIu64 " key%s\n", "log area", bytes(stats->log_used_bytes, a),
-           bytes(stats->log_bytes, b), stats->log_live, stats->log_live == 1 ? "" : "s");
+    printf("  %-14s %s of %s, %" PRIu64 " key%s\n", "log area",
+           sl_screen_bytes(stats->log_used_bytes, a), sl_screen_bytes(stats->log_bytes, b),
+           stats->log_live, stats->log_live == 1 ? "" : "s");
     printf(number, "reservations", stats->reservations, " held");
     print_advice(stats);
 }
@@ -157,46 +128,18 @@ static void tick_after(time_t seconds)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static void measure(struct sl_store *store, struct figures *out)
+static bool look(struct sl_store *store, const char *file, struct sl_table_figures *out,
+                 struct sluice_error *error)
 {
-    struct sl_bundle nobody = { .now_us = -1, .peek = true, .max_delay_us = -1 };
     if (isatty(STDERR_FILENO)) {
         sigaction(SIGALRM, &(struct sigaction){ .sa_handler = tick, .sa_flags = SA_RESTART }, NULL);
         tick_after(2);
     }
-    store->ops->measure(store, &out->stats);
+    bool good = sl_table_look(store, file, out, error);
     tick_after(0);
     if (ticks)
         fprintf(stderr, "\r\033[K");
-    sl_store_decide(store, &nobody);
-    out->now_us = nobody.now_us + nobody.wall_shift_us;
-}
-
-/* False after saying why not. The file has been accepted as a table. */
-static bool read_birth(const char *file, int64_t *out_us)
-{
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    bool good = fd >= 0 && pread(fd, out_us, sizeof *out_us,
-                                 offsetof(struct sl_header, created_at_us)) == sizeof *out_us;
-    if (!good)
-        fprintf(stderr, "sluice: cannot read the table `%s`: %s\n", file, strerror(errno));
-    if (fd >= 0)
-        close(fd);
     return good;
-}
-
-/* To open a table that is not there is to create it. */
-static bool is_there(const char *file)
-{
-    struct stat status;
-    if (stat(file, &status) == 0)
-        return true;
-    if (errno == ENOENT)
-        fprintf(stderr, "sluice: there is no table `%s`; the first to use `memory:%s` creates it\n",
-                file, file);
-    else
-        fprintf(stderr, "sluice: cannot open the table `%s`: %s\n", file, strerror(errno));
-    return false;
 }
 
 static int run(const struct sl_command *command, int argc, char **argv)
@@ -208,20 +151,17 @@ static int run(const struct sl_command *command, int argc, char **argv)
     if (!table.file)
         return sl_command_wrong(command, "which table? name its file");
 
-    struct figures figures = { 0 };
-    struct sl_store *store = NULL;
-    if (is_there(table.file))
-        store = sl_load_table(&(struct sl_memory_config){
-            .path = table.file,
-            .log_bytes = SL_LOG_DEFAULT,
-            .sync_us = SL_SYNC_OFF,
-        });
-    bool good = store && read_birth(table.file, &figures.created_at_us);
-    if (good)
-        measure(store, &figures);
-    if (good && table.json)
+    struct sl_table_figures figures;
+    struct sluice_error error;
+    struct sl_store *store = sl_table_look_open(table.file, &error);
+    if (store && *error.text)
+        fprintf(stderr, "sluice: note: %s\n", error.text);
+    bool good = store && look(store, table.file, &figures, &error);
+    if (!good)
+        fprintf(stderr, "sluice: %s\n", error.text);
+    else if (table.json)
         print_json(&figures);
-    else if (good)
+    else
         print_table(table.file, &figures);
     sl_store_close(store);
     return good ? 0 : 2;
