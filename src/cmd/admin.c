@@ -157,7 +157,7 @@ static int refused(const struct sl_call *call, const struct sl_admin *asked,
     return 1;
 }
 
-static int ask(const struct sl_call *call, const struct sl_admin *asked)
+int sl_admin_ask(const struct sl_call *call, const struct sl_admin *asked)
 {
     struct sluice_error error = { 0 };
     struct sl_buffer path = sl_buffer(1024 * 1024), body = sl_buffer(BODY_MAX_BYTES);
@@ -193,5 +193,5 @@ int sl_admin_run(const struct sl_command *command, int argc, char **argv)
         return sl_command_wrong(command, "`--new` and `--if-match` exclude each other");
     if (asked.tenant && !*asked.tenant)
         return sl_command_wrong(command, "`--tenant` is empty");
-    return ask(call, &asked);
+    return sl_admin_ask(call, &asked);
 }

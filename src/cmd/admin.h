@@ -51,6 +51,8 @@ struct sl_call {
 
 /* 0 done, 1 the server said no, 2 it could not be asked. */
 int sl_admin_run(const struct sl_command *command, int argc, char **argv);
+/* The same, where the command line has been read. */
+int sl_admin_ask(const struct sl_call *call, const struct sl_admin *asked);
 
 extern const struct sl_call sl_call_reset;
 extern const struct sl_call sl_call_reload;
@@ -67,6 +69,10 @@ bool sl_admin_put(json_t *object, const char *member, const char *text);
 bool sl_admin_print(json_t *object, bool good, struct sl_buffer *out, struct sluice_error *error);
 
 /* ---- answers ---- */
+
+/* What the server has against it, in a sentence of its own in the arena; NULL: it is no answer of
+ * Sluice's. */
+const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_answer *answer);
 
 /* Says on standard error what the server has against it. False: the answer is no problem. */
 bool sl_admin_say_no(const struct sl_call *call, const struct sl_admin *asked,

@@ -79,6 +79,18 @@ bool sl_admin_say_no(const struct sl_call *call, const struct sl_admin *asked,
     return is_one;
 }
 
+const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_answer *answer)
+{
+    const struct sl_buffer *body = &answer->body;
+    json_t *problem = json_loadb(body->at ? body->at : "", body->len, JSON_ALLOW_NUL, NULL);
+    const char *member = sl_member(problem, "detail") ? "detail" : "title";
+    const char *why = NULL;
+    if (answer->is_problem && sl_member(problem, member))
+        why = sl_cell_of(arena, problem, member);
+    json_decref(problem);
+    return why;
+}
+
 /* ---- yes --------------------------------------------------------------------- */
 
 bool sl_admin_show_json(const struct sl_reply *reply)

@@ -23,7 +23,7 @@ struct call {
     char reason[CURL_ERROR_SIZE];
 };
 
-static const char *server_of(const struct sl_client *client)
+const char *sl_client_server(const struct sl_client *client)
 {
     const char *named = getenv("SLUICE_SERVER");
     if (client->server)
@@ -236,7 +236,9 @@ static bool perform(struct call *call, struct sl_answer *out, struct sluice_erro
 bool sl_client_ask(const struct sl_client *client, const struct sl_question *question,
                    struct sl_answer *out, struct sluice_error *error)
 {
-    struct call call = { .client = client, .question = question, .server = server_of(client) };
+    struct call call = { .client = client,
+                         .question = question,
+                         .server = sl_client_server(client) };
     struct sl_answer answer = { .body = sl_buffer(SL_ANSWER_MAX_BYTES) };
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return sl_error_say(error, "libcurl cannot be started");

@@ -27,6 +27,9 @@ struct sl_question {
     bool if_none;            /* only if there is nothing of that name yet */
 };
 
+/* Where it asks, as it was given. */
+const char *sl_client_server(const struct sl_client *client);
+
 enum { SL_ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
 
 struct sl_answer {

@@ -62,6 +62,7 @@ extern const struct sl_command sl_command_check;
 extern const struct sl_command sl_command_replay;
 extern const struct sl_command sl_command_lint;
 extern const struct sl_command sl_command_table;
+extern const struct sl_command sl_command_top;
 extern const struct sl_command sl_command_bench;
 extern const struct sl_command sl_command_rules;
 extern const struct sl_command sl_command_tier;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -163,7 +164,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
         print_json(&figures);
     else
         print_table(table.file, &figures);
-    sl_store_close(store);
+    sl_table_look_close(store);
     return good ? 0 : 2;
 }
 

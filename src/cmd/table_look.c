@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "store/store.h"
 #include "store/table.h"
 
 struct sl_store *sl_table_look_open(const char *file, struct sluice_error *error)
@@ -29,6 +30,11 @@ struct sl_store *sl_table_look_open(const char *file, struct sluice_error *error
             .sync_us = SL_SYNC_OFF,
         },
         error);
+}
+
+void sl_table_look_close(struct sl_store *store)
+{
+    sl_store_close(store);
 }
 
 /* The file has been accepted as a table. */

@@ -3,7 +3,9 @@
 #ifndef SL_CMD_TABLE_LOOK_H
 #define SL_CMD_TABLE_LOOK_H
 
-#include "store/store.h"
+#include "sluice.h"
+
+struct sl_store;
 
 /* The store's figures, and its times as wall time. */
 struct sl_table_figures {
@@ -14,6 +16,8 @@ struct sl_table_figures {
 
 /* NULL: error->text says why not. Else that is a note, or empty. */
 struct sl_store *sl_table_look_open(const char *file, struct sluice_error *error);
+
+void sl_table_look_close(struct sl_store *store);
 
 /* Counts keys slot by slot: seconds where there are gigabytes. False: error->text. */
 bool sl_table_look(struct sl_store *store, const char *file, struct sl_table_figures *out,
