@@ -79,13 +79,15 @@ class Asked:
 
 
 class Fake:
-    """Listens on a free port of 127.0.0.1, or on a Unix socket; gives everybody `response`:
-    bytes, or a function that is given the connection after the request was read."""
+    """Listens on a port of 127.0.0.1, a free one if none is named, or on a Unix socket; gives
+    everybody `response`: bytes, or a function that is given the connection after the request
+    was read."""
 
-    def __init__(self, response, unix=None):
+    def __init__(self, response, unix=None, port=0):
         self.response, self.asked = response, []
         self.listener = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
-        self.listener.bind(str(unix) if unix else ("127.0.0.1", 0))
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(str(unix) if unix else ("127.0.0.1", port))
         self.listener.listen()
         self.url = f"unix:{unix}" if unix else f"http://127.0.0.1:{self.port}"
         self.thread = threading.Thread(target=self._serve, daemon=True)
