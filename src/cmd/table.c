@@ -136,7 +136,7 @@ static bool look(struct sl_store *store, const char *file, struct sl_table_figur
         sigaction(SIGALRM, &(struct sigaction){ .sa_handler = tick, .sa_flags = SA_RESTART }, NULL);
         tick_after(2);
     }
-    bool good = sl_table_look(store, file, out, error);
+    bool good = sl_table_look_now(store, file, out, error);
     tick_after(0);
     if (ticks)
         fprintf(stderr, "\r\033[K");

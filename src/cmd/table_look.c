@@ -50,8 +50,8 @@ static bool read_birth(const char *file, int64_t *out_us, struct sluice_error *e
     return good;
 }
 
-bool sl_table_look(struct sl_store *store, const char *file, struct sl_table_figures *out,
-                   struct sluice_error *error)
+bool sl_table_look_now(struct sl_store *store, const char *file, struct sl_table_figures *out,
+                       struct sluice_error *error)
 {
     struct sl_bundle nobody = { .now_us = -1, .peek = true, .max_delay_us = -1 };
     struct sl_table_figures figures = { 0 };

@@ -20,7 +20,7 @@ struct sl_store *sl_table_look_open(const char *file, struct sluice_error *error
 void sl_table_look_close(struct sl_store *store);
 
 /* Counts keys slot by slot: seconds where there are gigabytes. False: error->text. */
-bool sl_table_look(struct sl_store *store, const char *file, struct sl_table_figures *out,
-                   struct sluice_error *error);
+bool sl_table_look_now(struct sl_store *store, const char *file, struct sl_table_figures *out,
+                       struct sluice_error *error);
 
 #endif

@@ -77,8 +77,8 @@ static void read_rule(struct sl_board_figures *out, const json_t *answer, const 
     };
     rule->shown = shadow ? sl_arena_print(arena, "~%s", rule->name) : rule->name;
     read_limited(out, rule, denied);
-    double unseen = number_of(answer, "top_unseen");
-    out->unseen += unseen > 0 ? unseen : 0;
+    double unseen = number_of(json_object_get(answer, "top_unseen"), "denied");
+    out->unseen = unseen > out->unseen ? unseen : out->unseen;
 }
 
 static int most_often_first(const void *left, const void *right)

@@ -37,7 +37,7 @@ struct sl_board_figures {
     double rules_total;           /* the answer may leave out some */
     struct sl_board_who *limited; /* over all rules, most often first */
     size_t limited_count;
-    double unseen; /* denials, and other checks, too quick to tell whose */
+    double unseen; /* denials, of any rule, too quick to tell whose */
 };
 
 /* By which a rule stands above another, in the order of the columns. */

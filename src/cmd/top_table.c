@@ -60,7 +60,7 @@ static void look(void *about)
     view->error = (struct sluice_error){ 0 };
     view->next = (struct seen){ 0 };
     if (open_store(view) &&
-        sl_table_look(view->store, view->board->file, &view->next.figures, &view->error))
+        sl_table_look_now(view->store, view->board->file, &view->next.figures, &view->error))
         view->next.at_ns = sl_monotonic_ns();
 }
 

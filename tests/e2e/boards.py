@@ -24,7 +24,7 @@ def rule(name, checks=600, denied=0, shadow=False, p99=4.1, top=(), algorithm="t
             "day": window(checks * 100, denied * 100, shadow, p99),
             "top_denied": [{"tenant": tenant, "identifier": who, "count": count, "error": 0}
                            for tenant, who, count in top],
-            "top_traffic": [], "top_since": "2023-11-14T21:30:00.000000Z", "top_unseen": 0}
+            "top_traffic": [], "top_since": "2023-11-14T21:30:00.000000Z", "top_unseen": {"denied": 0, "traffic": 0}}
 
 
 def stats(*rules, uptime_s=8000, **more):

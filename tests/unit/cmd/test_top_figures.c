@@ -25,12 +25,12 @@ static const char documented[] =
     " \"latency_us\": {\"p50\": 1.5, \"p99\": 4.5}}, \"in_use\": {\"mean\": 0.41, \"max\": 1},"
     " \"top_denied\": [{\"tenant\": \"acme\", \"identifier\": \"u1\", \"count\": 7, \"error\": 2},"
     " {\"tenant\": null, \"identifier\": \"u2\", \"count\": 3, \"error\": 0}],"
-    " \"top_unseen\": 4},"
+    " \"top_unseen\": {\"denied\": 5, \"traffic\": 8}},"
     "{\"rule\": \"trial\", \"algorithm\": \"fixed_window\", \"shadow\": true,"
     " \"minute\": {\"checks\": 6, \"allowed\": 1, \"denied\": 0, \"shadow_denied\": 5,"
     " \"hit_rate\": 0.83, \"callers\": null, \"latency_us\": null}, \"in_use\": null,"
     " \"top_denied\": [{\"tenant\": null, \"identifier\": \"u2\", \"count\": 5, \"error\": 0}],"
-    " \"top_unseen\": 1}],"
+    " \"top_unseen\": {\"denied\": 5, \"traffic\": 8}}],"
     " \"store\": {\"name\": \"memory:\", \"healthy\": true, \"why\": null,"
     " \"table\": {\"slots\": 100, \"live\": 12}}}";
 
