@@ -23,20 +23,25 @@ static const struct place {
     { "tenant", SL_ASKED(tenant) },
 };
 
+static struct sluice_text told_at(const struct sl_admin *asked, size_t offset)
+{
+    return sl_text(*(const char *const *)(const void *)((const char *)asked + offset));
+}
+
 static struct sluice_text told(const struct sl_admin *asked, struct sluice_text name)
 {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (sl_text_is(name, places[i].name))
-            return sl_text(
-                *(const char *const *)(const void *)((const char *)asked + places[i].offset));
+            return told_at(asked, places[i].offset);
     return (struct sluice_text){ 0 };
 }
 
-static void add_flag(struct sl_buffer *out, const char *name)
+static void add_parameter(struct sl_buffer *out, const char *name, struct sluice_text value)
 {
     sl_buffer_add(out, out->len && memchr(out->at, '?', out->len) ? SL_TEXT("&") : SL_TEXT("?"));
     sl_buffer_add(out, sl_text(name));
-    sl_buffer_add(out, SL_TEXT("=true"));
+    sl_buffer_add(out, SL_TEXT("="));
+    sl_url_escape(out, value);
 }
 
 /* The row's path with what was told in its places. */
@@ -54,10 +59,13 @@ static void make_path(const struct sl_call *call, const struct sl_admin *asked,
             at += len + 1;
         }
     }
+    for (const struct sl_asked_by *by = call->query; by && by->name; by++)
+        if (told_at(asked, by->offset).at)
+            add_parameter(out, by->name, told_at(asked, by->offset));
     if (asked->dry_run)
-        add_flag(out, "dry_run");
+        add_parameter(out, "dry_run", SL_TEXT("true"));
     if (asked->undo)
-        add_flag(out, "undo");
+        add_parameter(out, "undo", SL_TEXT("true"));
 }
 
 bool sl_admin_given(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error)

@@ -23,6 +23,7 @@ struct sl_admin {
     const char *file;   /* the same in a file */
     const char *tenant, *tier, *label, *sha256, *until, *reason;
     const char *rule, *resource, *user, *ip, *client_id, *method; /* of a reset */
+    const char *event, *severity, *identifier, *since, *limit;    /* of what happened */
     struct sl_attrs attrs;
     const char *if_match;
     bool is_new, dry_run, undo, no_tier, json;
@@ -37,12 +38,19 @@ struct sl_reply {
     struct sl_arena *arena; /* for what is printed */
 };
 
+/* A parameter of the query, where it was told. */
+struct sl_asked_by {
+    const char *name;
+    size_t offset; /* of a const char * */
+};
+
 struct sl_call {
     struct sl_command command; /* whose run is sl_admin_run */
     const char *method;
     /* {name}, {second} and {tenant} stand for what was told; the second path is
      * taken where --tenant was given. */
     const char *path, *tenant_path;
+    const struct sl_asked_by *query; /* ended by a row without a name; NULL: none */
     /* Appends the body; NULL: there is none. False: error->text. */
     bool (*body)(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error);
     /* Prints it for people. False: this is no answer to what was asked. */

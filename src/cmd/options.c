@@ -18,12 +18,17 @@ int sl_command_wrong(const struct sl_command *command, const char *format, ...)
     return 2;
 }
 
+static bool is_operand(const struct sl_option *option)
+{
+    return option->kind == SL_OPTION_OPERAND || option->kind == SL_OPTION_OPERANDS;
+}
+
 static void print_help(const struct sl_command *command)
 {
     printf("usage: sluice %s %s\n\n%s\n\n", command->name, command->usage, command->summary);
     for (const struct sl_option *option = command->options; option->name; option++) {
         char left[64];
-        bool operand = option->kind == SL_OPTION_OPERAND;
+        bool operand = is_operand(option);
         snprintf(left, sizeof left, "%s %s", option->name,
                  option->value && !operand ? option->value : "");
         printf("  %-20s %s\n", left, option->help);
@@ -69,6 +74,8 @@ static const char *store_value(const struct sl_option *option, const char *value
     struct sluice_text text = sl_text(value);
     uint64_t number = 0;
     switch (option->kind) {
+    case SL_OPTION_OPERANDS: /* store_operand's */
+        return NULL;
     case SL_OPTION_TEXT:
     case SL_OPTION_OPERAND:
         *(const char **)field = value;
@@ -99,7 +106,7 @@ static const char *store_value(const struct sl_option *option, const char *value
 static const struct sl_option *find(const struct sl_command *command, struct sluice_text name)
 {
     const struct sl_option *option = command->options;
-    while (option->name && (option->kind == SL_OPTION_OPERAND || !sl_text_is(name, option->name)))
+    while (option->name && (is_operand(option) || !sl_text_is(name, option->name)))
         option++;
     return option->name ? option : NULL;
 }
@@ -127,9 +134,15 @@ static int unknown_option(const struct sl_command *command, struct sluice_text n
 static bool store_operand(const struct sl_command *command, const char *value, void *out)
 {
     for (const struct sl_option *option = command->options; option->name; option++) {
-        const char **field = (const char **)(void *)((char *)out + option->offset);
-        if (option->kind == SL_OPTION_OPERAND && !*field) {
-            *field = value;
+        void *field = (char *)out + option->offset;
+        struct sl_operands *all = field;
+        const char **one = field;
+        if (option->kind == SL_OPTION_OPERAND && !*one) {
+            *one = value;
+            return true;
+        }
+        if (option->kind == SL_OPTION_OPERANDS && all->count < SL_OPERANDS_MAX) {
+            all->at[all->count++] = value;
             return true;
         }
     }
@@ -174,8 +187,9 @@ static int take_option(const struct sl_command *command, char **argv, void *out)
 static enum sl_parsed check_operands(const struct sl_command *command, void *out)
 {
     for (const struct sl_option *option = command->options; option->name; option++) {
+        /* Of several it is the first. */
         const char **field = (const char **)(void *)((char *)out + option->offset);
-        if (option->kind == SL_OPTION_OPERAND && option->value && (!*field || !**field)) {
+        if (is_operand(option) && option->value && (!*field || !**field)) {
             sl_command_wrong(command, "%s", option->value);
             return SL_PARSED_WRONG;
         }

@@ -7,14 +7,15 @@
 #include "base/text.h"
 
 enum sl_option_kind {
-    SL_OPTION_TEXT,   /* const char * */
-    SL_OPTION_FLAG,   /* bool */
-    SL_OPTION_COST,   /* uint32_t */
-    SL_OPTION_TIMES,  /* uint64_t, at least 1 */
-    SL_OPTION_TRUST,  /* int32_t, thousandths */
-    SL_OPTION_ATTRS,  /* struct sl_attrs */
-    SL_OPTION_WAIT,   /* int64_t, microseconds: 1ms to 24h */
-    SL_OPTION_OPERAND /* const char *: the argument that is no option */
+    SL_OPTION_TEXT,    /* const char * */
+    SL_OPTION_FLAG,    /* bool */
+    SL_OPTION_COST,    /* uint32_t */
+    SL_OPTION_TIMES,   /* uint64_t, at least 1 */
+    SL_OPTION_TRUST,   /* int32_t, thousandths */
+    SL_OPTION_ATTRS,   /* struct sl_attrs */
+    SL_OPTION_WAIT,    /* int64_t, microseconds: 1ms to 24h */
+    SL_OPTION_OPERAND, /* const char *: the argument that is no option */
+    SL_OPTION_OPERANDS /* struct sl_operands: all of them, and at least one */
 };
 
 struct sl_option {
@@ -30,6 +31,13 @@ enum { SL_ATTRS_MAX = 64 };
 
 struct sl_attrs {
     struct sluice_attribute at[SL_ATTRS_MAX];
+    size_t count;
+};
+
+enum { SL_OPERANDS_MAX = 1024 };
+
+struct sl_operands {
+    const char *at[SL_OPERANDS_MAX];
     size_t count;
 };
 
@@ -69,5 +77,6 @@ extern const struct sl_command sl_command_tier;
 extern const struct sl_command sl_command_exempt;
 extern const struct sl_command sl_command_user;
 extern const struct sl_command sl_command_tenant;
+extern const struct sl_command sl_command_audit;
 
 #endif

@@ -6,52 +6,12 @@ import re
 import signal
 
 import pytest
+from auditing import RULES, audited, chained, events, last, lines_of
 from changing import Caller, part
 from serving import Server
 from watching import wait_until
 
-RULES = """
-tiers: { pro: { scale: 2 } }
-exempt: { ips: [10.9.0.0/16] }
-rules:
-  - { name: api, resource: /api/*, per: user, limit: 5/1h }
-  - { name: all, per: ip, limit: 1000/1h }
-"""
-ZEROS = "0" * 64
 COMMON = {"at", "event", "severity", "tenant", "identifier", "limit_type", "resource", "rule"}
-
-
-def audited(path, rules=RULES, more=""):
-    return f"audit: file:{path}\n{more}{rules}"
-
-
-def lines_of(path):
-    return path.read_bytes().decode().splitlines(keepends=True) if path.exists() else []
-
-
-def events(path):
-    """Each a line, and each line one that any reader of JSON takes."""
-    found = lines_of(path)
-    assert all(line.endswith("\n") for line in found)
-    return [json.loads(line) for line in found]
-
-
-def last(path):
-    return events(path)[-1]
-
-
-def is_chained(lines, n=0, prev=ZEROS):
-    """By the document alone: are these whole? How many of them there are."""
-    for line in lines:
-        if '"chain"' not in line:
-            continue
-        without, hash_ = re.fullmatch(r'(.*), "hash": "([0-9a-f]{64})"\}\}\n', line).groups()
-        chain = json.loads(line)["chain"]
-        n += 1
-        assert (chain["n"], chain["prev"]) == (n, prev)
-        prev = hashlib.sha256(f"{without}}}}}".encode()).hexdigest()
-        assert chain["hash"] == hash_ == prev
-    return n
 
 
 @pytest.fixture(name="path")
@@ -95,7 +55,7 @@ def test_a_rule_that_is_changed_is_a_line_with_what_it_was_and_is(admin, path):
     admin.delete("/v1/rules/api?undo=true")
     assert (last(path)["change"], last(path)["rule"], last(path)["before"]) == ("undo", "api", None)
     assert last(path)["after"]["limit"] == "5/1h"
-    assert is_chained(lines_of(path)) == len(lines_of(path)) == 5
+    assert chained(lines_of(path)) == len(lines_of(path)) == 5
 
 
 def test_tiers_tenants_keys_and_users_are_noted(admin, path):
@@ -122,7 +82,7 @@ def test_tiers_tenants_keys_and_users_are_noted(admin, path):
     assert (last(path)["change"], last(path)["name"]) == ("delete", key["id"])
     admin.delete("/v1/tenants/acme")
     assert (last(path)["change"], last(path)["subject"]) == ("delete", "tenant")
-    assert is_chained(lines_of(path)) == 7
+    assert chained(lines_of(path)) == 7
 
 
 def test_facts_of_users_are_no_change_of_the_configuration(admin, path):
@@ -147,7 +107,7 @@ def test_exemptions_come_and_go(admin, path):
     admin.post("/v1/exemptions", {"kind": "ip", "value": "192.0.2.0/24"}, 201)
     assert (last(path)["value"], last(path)["until"], last(path)["tenant"]) == (
         "192.0.2.0/24", None, None)
-    assert is_chained(lines_of(path)) == 3
+    assert chained(lines_of(path)) == 3
 
 
 def test_a_reset_is_noted_with_whom_and_what(admin, path):
@@ -161,7 +121,7 @@ def test_a_reset_is_noted_with_whom_and_what(admin, path):
     assert (last(path)["rule"], last(path)["rules"], last(path)["identifier"]) == (
         "all", ["all"], "192.0.2.1")
     admin.post("/v1/reset", {"client": "nobody"}, 200)  # no rule counts by that
-    assert is_chained(lines_of(path)) == 2
+    assert chained(lines_of(path)) == 2
 
 
 def test_dry_runs_and_what_is_refused_leave_nothing(admin, path):
@@ -211,7 +171,7 @@ def test_who_it_was_is_written_down(path, tmp_path):
     assert (found[2]["rule"], found[2]["tenant"]) == ("acme/own", "acme")
     assert (found[3]["rule"], found[3]["tenant"]) == ("acme/own", "acme")
     assert found[4]["change"] == "reload"
-    assert is_chained(lines_of(path)) == 5
+    assert chained(lines_of(path)) == 5
 
 
 # ---- reloads ----
@@ -285,7 +245,7 @@ def test_odd_texts_stay_what_they_are_on_one_line(admin, path, text):
     first = events(path)[0]
     assert (first["reason"], first["value"]) == (text, text)
     assert all(len(line.splitlines()) == 1 for line in lines_of(path))
-    assert is_chained(lines_of(path)) == len(lines_of(path))
+    assert chained(lines_of(path)) == len(lines_of(path))
     asked = admin.get("/v1/audit?event=rate_limit_whitelist_added").json["events"]
     assert asked[0]["reason"] == text
 
@@ -296,7 +256,7 @@ def test_controls_and_bytes_that_are_no_text_get_into_a_reset_and_out_of_it(admi
     admin.post("/v1/reset", b'{"user": "a\xff\xfeb", "resource": "/api/x"}', (200, 400, 422))
     text = path.read_bytes() if path.exists() else b""
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", text)
-    assert is_chained(lines_of(path)) == len(events(path))
+    assert chained(lines_of(path)) == len(events(path))
 
 
 # ---- /v1/audit ----
@@ -375,7 +335,7 @@ def test_the_chain_of_standard_output_begins_with_every_start():
                 line = server.lines.get(timeout=30)
                 if line.startswith("{"):
                     lines.append(line + "\n")
-            assert is_chained(lines) == 2
+            assert chained(lines) == 2
             assert admin.get("/v1/audit").json["chain"]["n"] == 2
 
 

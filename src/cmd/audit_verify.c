@@ -1,0 +1,202 @@
+/* sluice audit verify: was a line of the audit log edited, moved or taken out? */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cmd/audit.h"
+#include "cmd/lines.h"
+#include "cmd/options.h"
+#include "cmd/screen.h"
+#include "server/audit_head.h"
+#include "server/audit_verify.h"
+
+struct asked {
+    const char *head;
+    struct sl_operands files;
+};
+
+static const struct sl_option options[] = {
+    { "FILE...", "which files? name them, the oldest first", SL_OPTION_OPERANDS,
+      offsetof(struct asked, files), "the log, the oldest first; - for input" },
+    { "--head", "HASH", SL_OPTION_TEXT, offsetof(struct asked, head),
+      "a line with this hash must be among them" },
+    { 0 },
+};
+
+struct run {
+    struct sl_verify verify;
+    uint64_t problems;
+    struct sl_chain_file before; /* what the last file's PATH.chain said first, */
+    bool has_chain;              /* if there is one */
+    size_t chain_wanted;
+};
+
+static void say(struct run *run, const char *where, const char *what)
+{
+    run->problems++;
+    printf("%s: %s\n", where, what);
+}
+
+/* ---- lines ---- */
+
+static void check_line(struct run *run, const char *file, uint64_t number,
+                       const struct sl_line *line)
+{
+    const char *wrong =
+        line->too_long ? "is longer than any line of the audit log"
+                       : sl_verify_line(&run->verify, (struct sluice_text){ line->at, line->len });
+    if (!wrong)
+        return;
+    run->problems++;
+    printf("%s:%" PRIu64 ": %s\n", file, number, wrong);
+}
+
+/* False: it cannot be read, which has been said. */
+static bool check_file(struct run *run, const char *file)
+{
+    struct sl_lines lines;
+    struct sl_line line;
+    struct sl_progress progress;
+    uint64_t number = 0;
+    if (!sl_lines_open(&lines, file)) {
+        fprintf(stderr, "sluice: cannot read `%s`: %s\n", file, strerror(errno));
+        return false;
+    }
+    if (strcmp(file, "-") == 0 && isatty(STDIN_FILENO))
+        fprintf(stderr, "sluice: reading the log from the terminal; end it with Ctrl-D\n");
+    sl_progress_start(&progress, lines.size);
+    while (sl_lines_next(&lines, &line)) {
+        check_line(run, file, ++number, &line);
+        if (number % 4096 == 0)
+            sl_progress_step(&progress, lines.bytes, number);
+    }
+    sl_progress_end(&progress);
+    sl_lines_close(&lines);
+    if (lines.error)
+        fprintf(stderr, "sluice: reading `%s`: %s\n", file, strerror(lines.error));
+    return !lines.error;
+}
+
+/* ---- heads ---- */
+
+/* Before its lines are read: a server that runs may add some meanwhile. */
+static void read_chain(struct run *run, const char *file)
+{
+    char where[4200];
+    int error = strcmp(file, "-") == 0 ? ENOENT : sl_chain_file_read(file, &run->before);
+    run->has_chain = error == 0;
+    snprintf(where, sizeof where, "%s.chain", file);
+    if (error == EINVAL)
+        say(run, where, "is no head of a chain");
+    else if (error && error != ENOENT)
+        say(run, where, strerror(error));
+    if (run->has_chain && run->before.head.n)
+        run->chain_wanted = sl_verify_want(&run->verify, run->before.head.hash);
+    else if (run->has_chain)
+        run->chain_wanted = SL_VERIFY_WANTED_MAX;
+}
+
+/* The line that the head is of is there, and none behind that it does not know. */
+static void check_chain(struct run *run, const char *file)
+{
+    const struct sl_verify *verify = &run->verify;
+    struct sl_chain_file now;
+    char where[4200], what[200];
+    snprintf(where, sizeof where, "%s.chain", file);
+    if (!run->has_chain || sl_chain_file_read(file, &now) != 0)
+        return;
+    uint64_t last = now.has_next ? now.next.n : now.head.n;
+    if (run->chain_wanted < verify->wanted_count && !verify->wanted[run->chain_wanted].is_seen) {
+        snprintf(what, sizeof what,
+                 "the chain ends with n=%" PRIu64 ", which is not there: lines were cut off, or "
+                 "are in a file that was not given",
+                 run->before.head.n);
+        say(run, where, what);
+    } else if (verify->last.n > last) {
+        snprintf(what, sizeof what,
+                 "the chain ends with n=%" PRIu64 ", but there are lines up to n=%" PRIu64, last,
+                 verify->last.n);
+        say(run, where, what);
+    }
+}
+
+/* False: it is no hash, which has been said. */
+static bool want_head(struct run *run, const struct sl_command *command, const char *head)
+{
+    struct sl_digest digest;
+    char hash[SL_DIGEST_HEX + 1];
+    if (!head)
+        return true;
+    if (!sl_digest_parse(sl_text(head), &digest)) {
+        sl_command_wrong(command, "`--head %s` is no hash: 64 hex digits", head);
+        return false;
+    }
+    sl_digest_print(&digest, hash);
+    sl_verify_want(&run->verify, hash);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static int tell(const struct run *run)
+{
+    const struct sl_verify *verify = &run->verify;
+    if (verify->first > 1)
+        fprintf(stderr,
+                "note: the first line of the chain is n=%" PRIu64 "; earlier ones were not given\n",
+                verify->first);
+    printf("%" PRIu64 " chained line%s, %" PRIu64 " other%s: ", verify->chained,
+           verify->chained == 1 ? "" : "s", verify->others, verify->others == 1 ? "" : "s");
+    if (run->problems)
+        printf("%" PRIu64 " problem%s\n", run->problems, run->problems == 1 ? "" : "s");
+    else
+        printf("whole\n");
+    return run->problems ? 1 : 0;
+}
+
+static int verify_all(struct run *run, const struct asked *asked)
+{
+    const char *last = asked->files.at[asked->files.count - 1];
+    read_chain(run, last);
+    for (size_t i = 0; i < asked->files.count; i++)
+        if (!check_file(run, asked->files.at[i]))
+            return 2;
+    check_chain(run, last);
+    if (asked->head && !run->verify.wanted[0].is_seen)
+        say(run, "--head",
+            "no line has this hash: it was cut off, or is in a file that was not given");
+    return tell(run);
+}
+
+static int run_verify(const struct sl_command *command, int argc, char **argv)
+{
+    struct asked asked = { 0 };
+    struct run run = { 0 };
+    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &asked);
+    if (parsed != SL_PARSED)
+        return parsed == SL_PARSED_HELP ? 0 : 2;
+    struct sl_sha256 *hasher = sl_sha256_new();
+    if (!hasher) {
+        fprintf(stderr, "sluice: out of memory\n");
+        return 2;
+    }
+    sl_verify_init(&run.verify, hasher);
+    int code = want_head(&run, command, asked.head) ? verify_all(&run, &asked) : 2;
+    sl_sha256_free(hasher);
+    return code;
+}
+
+const struct sl_command sl_command_audit_verify = {
+    .name = "audit verify",
+    .summary = "Checks that no line of changes was edited, moved or taken out.",
+    .usage = "[--head HASH] FILE...",
+    .more = "  sluice audit verify audit.jsonl.2 audit.jsonl.1 audit.jsonl\n\n"
+            "Beside the last file, FILE.chain says where the chain ends. A hash that was noted\n"
+            "elsewhere (`sluice audit list --json` has it) shows with --head that nothing before\n"
+            "it was written anew.\n\n"
+            "Problems go to standard output. Exit: 0 whole, 1 problems, 2 a file cannot be read.\n",
+    .options = options,
+    .run = run_verify,
+};

@@ -1,0 +1,151 @@
+"""The audit log as a file or a pipe: rotation, kills, several servers, nobody who reads."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import threading
+
+from auditing import RULES, audited, chained, events, lines_of, rule
+from changing import Caller
+from program import SLUICE
+from serving import Server
+from watching import wait_until
+
+
+def verify(*files):
+    return subprocess.run([SLUICE, "audit", "verify", *files], capture_output=True, text=True,
+                          timeout=30, check=False)
+
+
+def test_rotation_loses_nothing(tmp_path):
+    path = tmp_path / "audit.jsonl"
+    names = []
+    with Server(audited(path)) as server:
+        admin = Caller(server)
+        for turn in range(6):
+            for i in range(5):
+                names.append(f"r{turn}-{i}")
+                admin.put(f"/v1/rules/{names[-1]}", rule(7), 201)
+            if turn % 2:  # between the two, the file that was moved or a new one
+                path.rename(tmp_path / f"audit.{turn}")
+                admin.put(f"/v1/rules/between{turn}", rule(7), 201)
+                names.append(f"between{turn}")
+                server.process.send_signal(signal.SIGHUP)
+    files = [tmp_path / "audit.1", tmp_path / "audit.3", tmp_path / "audit.5", path]
+    lines = [line for file in files for line in lines_of(file)]
+    assert chained(lines) == len(names) == len(lines)
+    assert [json.loads(line)["rule"] for line in lines] == names
+    done = verify(*files)
+    assert (done.returncode, done.stdout) == (0, f"{len(names)} chained lines, 0 others: whole\n")
+
+
+def test_after_a_kill_the_chain_goes_on(tmp_path):
+    path = tmp_path / "audit.jsonl"
+    acknowledged = 0
+    for _ in range(5):
+        with Server(audited(path), folder=tmp_path) as server:
+            killer = threading.Timer(0.05, server.kill)
+            killer.start()
+            try:
+                for i in range(10000):
+                    Caller(server).put("/v1/rules/one", rule(i + 1))
+                    acknowledged += 1
+            except OSError:
+                pass  # it is dead
+            killer.join()
+    with Server(audited(path), folder=tmp_path) as server:
+        Caller(server).delete("/v1/rules/one")
+    count = chained(lines_of(path))
+    assert acknowledged + 1 <= count == len(events(path)) <= acknowledged + 1 + 5
+    assert verify(path).returncode == 0
+
+
+def test_two_servers_keep_one_chain_in_one_file(tmp_path):
+    path = tmp_path / "audit.jsonl"
+    with Server(audited(path)) as one, Server(audited(path)) as two:
+        def change(server, name):
+            for i in range(30):
+                Caller(server).put(f"/v1/rules/{name}{i}", rule(7), 201)
+        threads = [threading.Thread(target=change, args=pair)
+                   for pair in ((one, "a"), (two, "b"))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert chained(lines_of(path)) == 60
+    assert {event["rule"] for event in events(path)} == {f"{x}{i}" for x in "ab" for i in range(30)}
+    assert verify(path).returncode == 0
+
+
+def test_a_pipe_that_nobody_reads_does_not_stop_the_server(tmp_path):
+    """Whose standard output is full; what does not fit is counted."""
+    rules = tmp_path / "rules.yaml"
+    unix = tmp_path / "socket"
+    rules.write_text(f"listen: {{ http: 'unix:{unix}' }}\naudit: stdout\n{RULES}")
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    with open(tmp_path / "errors", "wb") as errors, \
+            subprocess.Popen([SLUICE, "serve", "-c", rules], stdout=write, stderr=errors) as server:
+        os.close(write)
+        wait_until(unix.exists, "it listens")
+        reason = "x" * 6000
+
+        def ask(method, target, body=None):
+            command = ["curl", "-s", "--unix-socket", unix, "-X", method,
+                       "-H", "Content-Type: application/json", f"http://localhost{target}"]
+            if body:
+                command += ["-d", json.dumps(body)]
+            return json.loads(subprocess.run(command, capture_output=True, check=True,
+                                             timeout=10).stdout)
+
+        for i in range(200):  # more than a megabyte
+            ask("POST", "/v1/exemptions", {"kind": "ip", "value": f"192.0.2.{i}", "reason": reason})
+        counts = ask("GET", "/v1/audit?limit=1")
+        assert counts["dropped"] > 10
+        assert counts["chain"]["n"] + counts["dropped"] == 200
+        assert counts["events"][0]["value"] == "192.0.2.199"
+        assert ask("POST", "/v1/check", {"user": "u1", "resource": "/api/x"})["allowed"]
+        # What fitted comes out, whole and in order.
+        with os.fdopen(read, "rb") as reader:
+            taken = []
+            reading = threading.Thread(target=lambda: taken.extend(reader))
+            reading.start()
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(10) == 0
+            reading.join()
+    lines = [line.decode() for line in taken if line.startswith(b"{")]
+    assert chained(lines) == counts["chain"]["n"]
+
+
+def test_a_server_whose_output_nobody_reads_ends_all_the_same(tmp_path):
+    rules = tmp_path / "rules.yaml"
+    unix = tmp_path / "socket"
+    rules.write_text(f"listen: {{ http: 'unix:{unix}' }}\naudit: stdout\n{RULES}")
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    with subprocess.Popen([SLUICE, "serve", "-c", rules], stdout=write,
+                          stderr=subprocess.PIPE) as server:
+        os.close(write)
+        wait_until(unix.exists, "it listens")
+        for i in range(20):
+            subprocess.run(["curl", "-s", "--unix-socket", unix, "-X", "PUT", "-H",
+                            "Content-Type: application/json", "-d", json.dumps(rule(7)),
+                            f"http://localhost/v1/rules/r{i}"], check=True, timeout=10,
+                           capture_output=True)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(10) == 0
+        assert b"the audit log did not take its last" in server.stderr.read()
+    os.close(read)
+
+
+def test_a_file_that_cannot_be_written_is_said_once_and_counted(tmp_path):
+    with Server("audit: file:/dev/full\n" + RULES) as server:
+        admin = Caller(server)
+        for i in range(3):
+            admin.put(f"/v1/rules/r{i}", rule(7), 201)
+        wait_until(lambda: admin.get("/v1/audit").json["failed"] == 3, "it has tried")
+        assert admin.get("/v1/audit").json["written"] == 0
+        assert server.stderr.count("the audit log cannot be written") == 1
+    assert list(tmp_path.iterdir()) == []
