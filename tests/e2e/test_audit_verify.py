@@ -2,11 +2,13 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 from administering import Fake, ask, json_answer
 from auditing import RULES, audited, chained, events, lines_of, rule
 from changing import Caller
+from program import ROOT
 from serving import Server
 
 
@@ -195,3 +197,13 @@ def test_without_a_log_there_are_recent_events_too():
         Caller(server).put("/v1/rules/one", rule(7), 201)
         done = ask("audit", server=f"http://127.0.0.1:{server.port}")
     assert "rate_limit_config_updated" in done.out
+
+
+def test_anybody_can_check_a_line_with_sha256sum(write, log):
+    """By the words of the document."""
+    text = (ROOT / "docs" / "seeing.md").read_text(encoding="utf-8")
+    command = re.search(r"^tail -n 1 audit\.jsonl \|.*$", text, re.M)[0]
+    path = write(log[0])
+    done = subprocess.run(["sh", "-c", command], cwd=path.parent, capture_output=True, text=True,
+                          check=True)
+    assert done.stdout.split()[0] == hash_of(log[0][-1])
