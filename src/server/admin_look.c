@@ -51,6 +51,10 @@ void sl_run_look(struct sl_office *office, struct sl_job *job)
     struct sl_identifier who;
     if (!sl_job_read_identifier(office, job, &who))
         return;
+    if (job->dry_run) {
+        sl_job_refuse(job, 422, "a look changes nothing; leave `dry_run` out");
+        return;
+    }
     struct sl_look look = {
         .request = &who.request, .name = who.rule, .see = see, .about = &job->out
     };

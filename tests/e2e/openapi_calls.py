@@ -109,6 +109,14 @@ CASES = {
         422: [Call(query="?undo=perhaps", name="api")],
     },
     "reload": {200: [Call()]},
+    "stats": {200: [Call(), Call(query="?window=minute&series=true&top=3&limit=1"),
+                    Call(before=rule_there("watched"), query="?rule=watched")],
+              404: [Call(query="?rule=nobody")],
+              422: [Call(query="?window=year"), Call(query="?series=1"), Call(query="?top=65"),
+                    Call(query="?limit=-1"), Call(query="?nonsense=1")]},
+    "look": {200: [Call({"user": "u1", "resource": "/api/x"}), Call({"rule": "api", "user": "u1"})],
+             400: [Call(b"{")], 404: [Call({"rule": "nobody"})],
+             422: [Call({"user": ["u1"]}), Call({"at_us": 1})]},
     "audit": {200: [Call(before=[*rule_there("audited"), *exempt_there("ip", "192.0.2.3")]),
                     Call(query="?event=rate_limit_config_updated&limit=1"),
                     Call(query="?severity=info&since=2026-01-01T00:00:00Z&identifier=u1")],
@@ -238,7 +246,8 @@ CASES = {
         412: [Call(fields=OTHER, before=own_there("acme", "own"), name="acme", rule="own")],
     },
 }
-CHANGES = [name for name in CASES if operation_of(name)[1] != "get"]
+GETS = [name for name in CASES if operation_of(name)[1] == "get"]
+CHANGES = [name for name in CASES if name not in GETS and name != "look"]
 WITH_BODIES = [name for name in CASES if "requestBody" in operation_of(name)[2]]
 
 

@@ -201,6 +201,12 @@ def filled_in(expression):
     return expression
 
 
+def names(expression):
+    """The families that an expression is about."""
+    found = re.findall(r"\b(?:sluice|process)_\w+", expression)
+    return {re.sub("_bucket$", "", name) for name in found}
+
+
 def dashboard():
     return json.loads(DASHBOARD.read_text(encoding="utf-8"))
 
