@@ -246,6 +246,9 @@ static bool append(struct sl_chain *chain, int head_fd, int fd, struct sl_buffer
 {
     struct sl_chain_file file = { .has_next = true, .next_from = size_of(chain->path) };
     find_head(chain, head_fd, &file.head);
+    /* It only ever goes forward: somebody has put back an older one, and will be found out. */
+    if (file.head.n < chain->head.n)
+        file.head = chain->head;
     sl_chain_end_line(line, chain->hasher, &file.head, &file.next);
     if (line->failed) {
         errno = ENOMEM;

@@ -133,7 +133,8 @@ bool sl_audit_print(struct sl_audit *audit, const struct sl_audit_event *event, 
     SL_CHECK(event->figure_count <= SL_AUDIT_FIGURES_MAX);
     audit->line.most = most_bytes;
     add_event(&print, event, at_us);
-    if (audit->line.failed) {
+    /* The buffer may have more room than that, of a longer line before. */
+    if (audit->line.failed || audit->line.len > most_bytes) {
         print.text_max = most_bytes / CUTS;
         add_event(&print, event, at_us);
     }

@@ -271,6 +271,25 @@ static void a_line_that_is_far_too_long_is_shortened(void **unused)
     assert_string_equal(content_of(path), wanted);
 }
 
+/* Also where the line before it had more room. */
+static void a_denial_is_shorter_than_a_change_may_be(void **unused)
+{
+    (void)unused;
+    static char text[40000];
+    memset(text, 'x', sizeof text);
+    open_audit("off");
+    for (int i = 0; i < 2; i++) {
+        struct sl_audit_event event = { .kind = i ? SL_AUDIT_EXCEEDED : SL_AUDIT_RESET,
+                                        .identifier = { text, sizeof text } };
+        sl_audit_write(&audit, &event, AT_US);
+    }
+    const struct sl_audit_kept *denial = sl_audit_recent_before(audit.recent, UINT64_MAX);
+    const struct sl_audit_kept *change = sl_audit_recent_before(audit.recent, denial->number);
+    assert_true(change->line.len > sizeof text);
+    assert_true(denial->line.len < 1000);
+    sl_audit_close(&audit);
+}
+
 /* With the longest of everything. */
 static void even_the_longest_event_is_a_line(void **unused)
 {
@@ -475,6 +494,7 @@ int main(void)
         IN_A_FOLDER(stdout_is_written_to_and_left_open),
         IN_A_FOLDER(off_writes_nothing_and_still_knows_what_happened),
         IN_A_FOLDER(a_line_that_is_far_too_long_is_shortened),
+        IN_A_FOLDER(a_denial_is_shorter_than_a_change_may_be),
         IN_A_FOLDER(even_the_longest_event_is_a_line),
         IN_A_FOLDER(json_that_is_far_too_long_is_its_digest),
         IN_A_FOLDER(a_pipe_that_nobody_reads_drops_lines_and_counts_them),

@@ -210,6 +210,29 @@ static void without_its_head_it_goes_on_from_the_last_line(void **unused)
     assert_int_equal(check_whole(), 4);
 }
 
+/* With lines cut off and the head taken away: what is written next shows it. */
+static void a_running_server_does_not_begin_again(void **unused)
+{
+    (void)unused;
+    char head[80];
+    struct sl_chain_link link;
+    struct sl_buffer line = sl_buffer(1000);
+    struct sluice_error error = { 0 };
+    head_path_into(head);
+    open_chain();
+    assert_true(append("{\"a\": 1"));
+    assert_true(append("{\"a\": 2"));
+    assert_int_equal(unlink(head), 0);
+    assert_int_equal(truncate(path, 0), 0);
+    sl_buffer_add(&line, SL_TEXT("{\"a\": 3"));
+    assert_true(sl_chain_append(&chain, &line, &error));
+    line.len--;
+    assert_true(sl_chain_read(text_of(&line), &link));
+    assert_int_equal(link.n, 3);
+    sl_buffer_release(&line);
+    sl_chain_close(&chain);
+}
+
 static void it_goes_on_in_the_next_file_after_rotation(void **unused)
 {
     (void)unused;
@@ -239,6 +262,8 @@ static void a_kill_between_line_and_head_neither_doubles_nor_loses_one(void **un
         unlink(path);
         unlink(head);
         open_chain();
+        struct sl_chain ours = chain; /* that of somebody who is not killed */
+        open_chain();
         assert_true(append("{\"a\": 1"));
         assert_int_equal(sl_chain_file_read(path, &before), 0);
         assert_int_equal(stat(path, &size_before), 0);
@@ -252,6 +277,8 @@ static void a_kill_between_line_and_head_neither_doubles_nor_loses_one(void **un
                  before.head.hash, after.head.hash, (long long)size_before.st_size);
         assert_int_equal(truncate(head, 0), 0);
         add_bytes(head, intent);
+        sl_chain_close(&chain);
+        chain = ours;
         assert_true(append("{\"a\": 3"));
         sl_chain_close(&chain);
         assert_int_equal(check_whole(), 2 + is_there);
@@ -399,6 +426,7 @@ int main(void)
         CHAINED(nothing_else_is_a_line_of_the_chain),
         CHAINED(a_chain_goes_on_where_it_was),
         CHAINED(without_its_head_it_goes_on_from_the_last_line),
+        CHAINED(a_running_server_does_not_begin_again),
         CHAINED(it_goes_on_in_the_next_file_after_rotation),
         CHAINED(a_kill_between_line_and_head_neither_doubles_nor_loses_one),
         CHAINED(half_a_line_of_somebody_who_was_killed_is_ended_first),
