@@ -16,8 +16,11 @@ import re
 import select
 import signal
 import struct
+import subprocess
+import sys
 import termios
 import time
+from pathlib import Path
 
 from administering import environment
 from program import SLUICE
@@ -36,6 +39,7 @@ class Screen:
         self.row = self.column = 0
         self.styles = set()  # all that were ever used
         self.pending = ""
+        self.strict = True
 
     def _blank(self):
         return [[" "] * self.columns for _ in range(self.rows)]
@@ -53,8 +57,10 @@ class Screen:
         return "\n".join(self.lines)
 
     def resize(self, columns, rows):
-        self.columns, self.rows = columns, rows
+        """A picture for the old size may still come: until `strict` is set again."""
+        self.columns, self.rows, self.strict = columns, rows, False
         self.main, self.other = self._blank(), self._blank()
+        self.row = self.column = 0
 
     # ---- what it is told ----
 
@@ -79,7 +85,7 @@ class Screen:
         if character == "\r":
             self.column = 0
         elif character == "\n":
-            assert self.row < self.rows - 1 or not self.in_front, "it scrolls"
+            assert self.row < self.rows - 1 or not self.in_front or not self.strict, "it scrolls"
             self.row = min(self.row + 1, self.rows - 1)
         else:
             assert character.isprintable(), f"{character!r} reached the terminal"
@@ -94,8 +100,8 @@ class Screen:
             assert numbers == ""
             self.row = self.column = 0
         elif letter == "K":
-            assert numbers == "" and self.column < self.columns
-            self.cells[self.row][self.column:] = [" "] * (self.columns - self.column)
+            assert numbers == "" and (self.column < self.columns or not self.strict)
+            self.cells[self.row][self.column:] = [" "] * max(self.columns - self.column, 0)
         elif letter == "J":
             self._erase(0 if numbers == "2" else self.row, 0 if numbers == "2" else self.column)
         elif letter == "m":
@@ -114,32 +120,30 @@ class Screen:
             raise AssertionError(f"no mode of ours: {mode}")
 
     def _erase(self, row, column):
-        self.cells[row][column:] = [" "] * (self.columns - column)
+        self.cells[row][column:] = [" "] * max(self.columns - column, 0)
         for rest in range(row + 1, self.rows):
             self.cells[rest] = [" "] * self.columns
 
 
 class Terminal:
-    """`sluice ARGUMENTS` as the leader of a session on a terminal of its own."""
+    """`sluice ARGUMENTS` as the job of a shell (job.py) on a terminal of its own."""
 
     def __init__(self, *arguments, columns=100, rows=30, **variables):
         self.screen = Screen(columns, rows)
-        self.before = None  # how the terminal was set
-        ready, go = os.pipe()
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.close(go)
-            os.read(ready, 1)
-            os.execve(SLUICE, [str(SLUICE), *map(str, arguments)],
-                      environment(**{"TERM": "xterm", **variables}))
-        os.close(ready)
-        self.bytes = b""
-        self.rest = b""
-        self.status = None
+        self.bytes = self.rest = b""
+        self.fd, its = pty.openpty()
         self._set_size(columns, rows)
         self.before = termios.tcgetattr(self.fd)
-        os.write(go, b"x")
-        os.close(go)
+        told, tells = os.pipe()
+        shell = [sys.executable, Path(__file__).with_name("job.py"), tells, SLUICE]
+        self.shell = subprocess.Popen(
+            [*map(str, shell), *map(str, arguments)], stdin=its, stdout=its, stderr=its,
+            start_new_session=True, pass_fds=[tells],
+            env=environment(**{"TERM": "xterm", **variables}))
+        os.close(its)
+        os.close(tells)
+        with open(told, encoding="ascii") as line:
+            self.pid = int(line.readline())
 
     def _set_size(self, columns, rows):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -194,22 +198,21 @@ class Terminal:
 
     # ---- its end ----
 
+    def is_stopped(self):
+        text = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
+        return text.rpartition(")")[2].split()[0] == "T"
+
+    def go_on(self):
+        self.shell.send_signal(signal.SIGUSR1)
+
     def end(self):
         """Until it has ended; its status as subprocess has it: negative for a signal."""
         end = time.monotonic() + TIMEOUT_S
-        while self.read(0.05) and self.status is None:
-            self._reap(os.WNOHANG)
+        while self.shell.poll() is None and self.read(0.02):
             assert time.monotonic() < end, f"it did not end:\n{self.screen.text}"
-        while self.status is None:
-            self._reap(0)
-        return self.status
-
-    def _reap(self, how):
-        pid, status = os.waitpid(self.pid, how)
-        if pid:
-            self.status = os.waitstatus_to_exitcode(status)
-            while select.select([self.fd], [], [], 0)[0] and self.read(0):
-                pass
+        while select.select([self.fd], [], [], 0)[0] and self.read(0):
+            pass
+        return self.shell.wait(TIMEOUT_S)
 
     def is_as_before(self):
         """The old screen is in front, and keys are seen again."""
@@ -221,7 +224,14 @@ class Terminal:
         return self
 
     def __exit__(self, *_):
-        if self.status is None:
+        if self.shell.poll() is None:
+            self.shell.kill()
             os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+            self.shell.wait(TIMEOUT_S)
+        if self.fd is not None:
+            self.hang_up()
+
+    def hang_up(self):
+        """The terminal is gone."""
         os.close(self.fd)
+        self.fd = None
