@@ -1,0 +1,315 @@
+/* What a limiter that is watched leaves behind: whom it denied. What is
+ * sampled is in test_seen_samples.c. */
+#include "unit/limiter/decisions.h"
+#include "unit/limiter/watched.h"
+
+static const char one_rule[] =
+    "rules: [{ name: api, per: user, algorithm: fixed_window, limit: 2/m }]\n";
+
+static uint64_t denied_in_all(void)
+{
+    uint64_t sum = notes()->missed_denials;
+    for (size_t i = 0; i < notes()->count; i++)
+        sum += notes()->noted[i].denied;
+    return sum;
+}
+
+/* ---- denials ---- */
+
+static void a_denial_says_who_where_and_for_how_long(void **unused)
+{
+    (void)unused;
+    watched_open(one_rule);
+    for (int i = 0; i < 5; i++) {
+        ASK(.tenant = SL_TEXT("acme"), .user = SL_TEXT("u"), .resource = SL_TEXT("/x"));
+        watched.model.now_us += 1000000;
+    }
+    const struct sl_noted *noted = noted_of(0, "u");
+    assert_non_null(noted);
+    assert_int_equal(noted->denied, 3);
+    assert_int_equal(noted->met, 5);
+    assert_true(noted->has_identifier);
+    assert_false(noted->is_shadow);
+    SAME_TEXT("tenant", noted->tenant, "acme");
+    SAME_TEXT("resource", noted->resource, "/x");
+    assert_int_equal(noted->capacity, 2);
+    assert_int_equal(noted->remaining, 0);
+    /* By people's clock, which is 7 s ahead of the model's. The window began at 960 s. */
+    assert_int_equal(noted->first_us, INT64_C(1009000000));
+    assert_int_equal(noted->last_us, INT64_C(1011000000));
+    assert_int_equal(noted->retry_after_us, INT64_C(16000000));
+    assert_int_equal(notes()->count, 1);
+    assert_true(sl_sight_has_notes(watched.sight));
+    watched_close();
+}
+
+static void tenants_users_have_the_same_name_and_are_others(void **unused)
+{
+    (void)unused;
+    watched_open(one_rule);
+    for (int i = 0; i < 3; i++) {
+        ASK(.tenant = SL_TEXT("a"), .user = SL_TEXT("u"));
+        ASK(.tenant = SL_TEXT("b"), .user = SL_TEXT("u"));
+        ASK(.user = SL_TEXT("u"));
+    }
+    assert_int_equal(notes()->count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(notes()->noted[i].denied, 1);
+    SAME_TEXT("first", notes()->noted[0].tenant, "a");
+    SAME_TEXT("second", notes()->noted[1].tenant, "b");
+    assert_null(notes()->noted[2].tenant.at);
+    watched_close();
+}
+
+/* Whoever says no, each rule that was asked says so itself. */
+static void every_rule_notes_its_own_denials(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: all, per: global, limit: 9/m },\n"
+                 "        { name: pair, per: [ip, user], limit: 1/m },\n"
+                 "        { name: tried, per: user, limit: 1/m, shadow: true }]\n");
+    for (int i = 0; i < 3; i++)
+        ASK(.user = SL_TEXT("u"), .ip = SL_TEXT("192.0.2.1"), .tenant = SL_TEXT("acme"));
+    assert_int_equal(noted_of(0, "-")->denied, 0);
+    assert_int_equal(noted_of(0, "-")->met, 3);
+    assert_int_equal(noted_of(1, "192.0.2.1:u")->denied, 2);
+    assert_false(noted_of(1, "192.0.2.1:u")->is_shadow);
+    assert_int_equal(noted_of(2, "u")->denied, 2);
+    assert_true(noted_of(2, "u")->is_shadow);
+    assert_null(noted_of(0, "-")->tenant.at); /* it counts all of them together */
+    watched_close();
+}
+
+static void a_peek_leaves_nothing(void **unused)
+{
+    (void)unused;
+    watched_open(one_rule);
+    for (int i = 0; i < 5; i++)
+        ASK(.user = SL_TEXT("u"), .peek = true);
+    for (int i = 0; i < 2; i++)
+        ASK(.user = SL_TEXT("u"));
+    for (int i = 0; i < 5; i++)
+        ASK(.user = SL_TEXT("u"), .peek = true); /* would be denied */
+    assert_int_equal(noted_of(0, "u")->met, 2);
+    assert_int_equal(noted_of(0, "u")->denied, 0);
+    uint32_t times = 0;
+    for (size_t i = 0; i < notes()->sample_count; i++)
+        times += notes()->samples[i].times;
+    assert_true(times <= 2);
+    struct sl_distinct limited = { { 0 } };
+    sl_distinct_take(&limited, watched.sight->limited[FIRST_NUMBER]);
+    assert_int_equal(sl_distinct_count(&limited), 0);
+    watched_close();
+}
+
+static void who_lacks_an_identity_is_nobody_once_for_each_rule(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: must, per: client, limit: 7/m, on_missing: deny },\n"
+                 "        { name: also, per: user, limit: 8/m, on_missing: deny },\n"
+                 "        { name: may, per: user, limit: 9/m }]\n");
+    for (int i = 0; i < 4; i++)
+        ASK(.ip = SL_TEXT("192.0.2.1"), .resource = SL_TEXT("/x"));
+    assert_int_equal(notes()->count, 2);
+    for (uint32_t rule = 0; rule < 2; rule++) {
+        const struct sl_noted *noted = noted_of(rule, NULL);
+        assert_int_equal(noted->denied, 4);
+        assert_null(noted->identifier.at);
+        assert_int_equal(noted->retry_after_us, SL_NEVER);
+        assert_int_equal(noted->capacity, 7 + rule);
+        SAME_TEXT("resource", noted->resource, "/x");
+    }
+    struct sl_distinct callers = { { 0 } }; /* and nobody is no caller */
+    sl_distinct_take(&callers, watched.sight->callers[FIRST_NUMBER]);
+    assert_int_equal(sl_distinct_count(&callers), 0);
+    watched_close();
+}
+
+static void a_failing_store_denies_nobody_in_particular(void **unused)
+{
+    (void)unused;
+    watched_open("on_store_failure: deny\n"
+                 "rules: [{ name: api, per: user, limit: 2/m }]\n");
+    watched.model.status = SLUICE_STORE_DOWN;
+    for (int i = 0; i < 5; i++)
+        assert_false(ASK(.user = SL_TEXT("u")));
+    assert_int_equal(notes()->count + notes()->sample_count, 0);
+    assert_int_equal(denied_in_all(), 0);
+    watched.model.status = SLUICE_OK;
+    for (int i = 0; i < 3; i++)
+        ASK(.user = SL_TEXT("u"));
+    assert_int_equal(denied_in_all(), 1);
+    watched_close();
+}
+
+/* Warned in one window, blocked in the next; the block goes on without another event. */
+static void what_the_burst_guard_says_is_noted(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: b, per: user, limit: 99/m,\n"
+                 "          burst_guard: { window: 1s, threshold: 3, penalty: 1m } }]\n");
+    for (int i = 0; i < 5; i++)
+        ASK(.user = SL_TEXT("u"));
+    const struct sl_noted *noted = noted_of(0, "u");
+    assert_int_equal(noted->warned, 1);
+    assert_int_equal(noted->blocked + noted->denied, 0);
+    assert_int_equal(noted->request_count, 4);
+    assert_int_equal(noted->guard_us, INT64_C(1007000000));
+    watched.model.now_us += 1000000;
+    for (int i = 0; i < 9; i++)
+        ASK(.user = SL_TEXT("u"));
+    assert_int_equal(noted->warned, 1);
+    assert_int_equal(noted->blocked, 1);
+    assert_int_equal(noted->denied, 6); /* three were let through before */
+    assert_int_equal(noted->request_count, 4);
+    assert_int_equal(noted->guard_us, INT64_C(1008000000));
+    watched_close();
+}
+
+/* ---- whom it is about ---- */
+
+static void identifiers_are_digests_where_that_is_wanted(void **unused)
+{
+    (void)unused;
+    static const char digest[] = /* printf u | sha256sum */
+        "0bfe935e70c321c7ca3afc75ce0d0ca2f98b5422e008bb31c00c6d7f1f1c0ad6";
+    watched_open("hash_identifiers: true\n"
+                 "rules: [{ name: api, per: user, limit: 2/m },\n"
+                 "        { name: by, per: tenant, limit: 2/m }]\n");
+    for (int i = 0; i < 3; i++)
+        ASK(.user = SL_TEXT("u"), .tenant = SL_TEXT("acme"));
+    assert_non_null(noted_of(0, digest));
+    assert_int_equal(noted_of(0, digest)->denied, 1);
+    assert_non_null(noted_of(1, "acme")); /* a tenant is not a person */
+    for (size_t i = 0; i + 1 < notes()->text_len; i++)
+        assert_memory_not_equal(notes()->text + i, "u", 2);
+    watched_close();
+}
+
+/* An address counts by its network, and is told as what counts. */
+static void an_identifier_is_what_was_counted(void **unused)
+{
+    (void)unused;
+    watched_open("identity: { ipv4_prefix: 24 }\n"
+                 "rules: [{ name: net, per: ip, limit: 1/m }]\n");
+    ASK(.ip = SL_TEXT("192.0.2.1"));
+    ASK(.ip = SL_TEXT("192.0.2.200"));
+    assert_int_equal(notes()->count, 1);
+    assert_non_null(noted_of(0, "192.0.2.0"));
+    assert_int_equal(noted_of(0, "192.0.2.0")->denied, 1);
+    watched_close();
+}
+
+/* ---- room ---- */
+
+static void when_the_notes_are_full_denials_are_counted_as_missed(void **unused)
+{
+    (void)unused;
+    enum { USERS = 700 };
+    watched_open("rules: [{ name: api, per: user, limit: 1/m }]\n");
+    for (int round = 0; round < 3; round++)
+        for (uint64_t i = 0; i < USERS; i++)
+            watched_ask_as(i);
+    assert_int_equal(notes()->count, SL_NOTED_MAX);
+    assert_int_equal(denied_in_all(), 2 * USERS);
+    assert_true(notes()->missed_denials >= 2 * (USERS - SL_NOTED_MAX));
+    assert_int_equal(notes()->missed_us, INT64_C(1007000000));
+    watched_close();
+}
+
+/* Whom it met leaves room for whom it denies. */
+static void who_is_denied_finds_room_behind_all_who_were_met(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: api, resource: /api, per: user, limit: 1/h }]\n");
+    for (uint64_t i = 0; i < 3000; i++) {
+        char user[24];
+        snprintf(user, sizeof user, "u%" PRIu64, i);
+        ASK(.user = sl_text(user), .resource = SL_TEXT("/api"));
+    }
+    assert_in_range(notes()->count, SL_NOTED_MAX / 2, SL_NOTED_MAX - 100);
+    assert_true(notes()->missed_met > 0);
+    for (int i = 0; i < 2; i++)
+        ASK(.user = SL_TEXT("late"), .resource = SL_TEXT("/api"));
+    assert_int_equal(noted_of(0, "late")->denied, 1);
+    assert_int_equal(notes()->missed_denials, 0);
+    watched_close();
+}
+
+/* A text too many is nobody's, and what is there stays. */
+static void long_names_fill_the_texts_before_the_places(void **unused)
+{
+    (void)unused;
+    char resource[1000];
+    memset(resource, 'r', sizeof resource);
+    watched_open("rules: [{ name: api, per: user, limit: 1/m }]\n");
+    for (int round = 0; round < 2; round++)
+        for (uint64_t i = 0; i < 300; i++) {
+            char user[24];
+            snprintf(user, sizeof user, "u%" PRIu64, i);
+            ASK(.user = sl_text(user), .resource = { resource, sizeof resource });
+        }
+    assert_in_range(notes()->count, 100, 128);
+    assert_int_equal(denied_in_all(), 300);
+    assert_int_equal(noted_of(0, "u5")->denied, 1);
+    assert_int_equal(noted_of(0, "u5")->resource.len, 512);
+    assert_null(noted_of(0, "u299"));
+    watched_close();
+}
+
+/* ---- beside deciding ---- */
+
+/* Nobody is decided otherwise because somebody watches, nor counted otherwise. */
+static void being_watched_changes_no_answer_and_no_count(void **unused)
+{
+    (void)unused;
+    static struct model plain_model;
+    watched_open("rules: [{ name: a, per: user, limit: 9/m }, { name: b, per: ip, limit: 50/m },\n"
+                 "        { name: s, per: user, limit: 3/m, shadow: true }]\n");
+    model_open(&plain_model);
+    struct sl_limiter *plain = sl_limiter_new(watched.rules, &plain_model.store);
+    uint64_t seed = 3;
+    for (int i = 0; i < 2000; i++) {
+        struct sluice_decision seen, unseen;
+        struct sluice_request request = REQUEST(.ip = SL_TEXT("192.0.2.1"));
+        request.user = sl_text((const char *[]){ "a", "b", "c", "" }[unit_up_to(&seed, 3)]);
+        request.peek = unit_up_to(&seed, 4) == 0;
+        watched.model.now_us = plain_model.now_us += unit_up_to(&seed, 100000);
+        sl_limiter_decide(watched.limiter, &request, &seen);
+        sl_limiter_decide(plain, &request, &unseen);
+        assert_same_decision("seen", &seen, &unseen);
+    }
+    const struct sl_counts *with = sl_limiter_counts(watched.limiter);
+    const struct sl_counts *without = sl_limiter_counts(plain);
+    for (size_t i = 0; i < SL_REASON_COUNT; i++)
+        for (size_t k = 0; k < 2; k++)
+            assert_int_equal(sl_count_read(&with->decisions[i][k]),
+                             sl_count_read(&without->decisions[i][k]));
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < SL_OUTCOME_COUNT; k++)
+            assert_int_equal(sl_count_read(&with->by_rule[i][k]),
+                             sl_count_read(&without->by_rule[i][k]));
+    sl_limiter_free(plain);
+    model_close(&plain_model.store);
+    watched_close();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(a_denial_says_who_where_and_for_how_long),
+        CLAIM(tenants_users_have_the_same_name_and_are_others),
+        CLAIM(every_rule_notes_its_own_denials),
+        CLAIM(a_peek_leaves_nothing),
+        CLAIM(who_lacks_an_identity_is_nobody_once_for_each_rule),
+        CLAIM(a_failing_store_denies_nobody_in_particular),
+        CLAIM(what_the_burst_guard_says_is_noted),
+        CLAIM(identifiers_are_digests_where_that_is_wanted),
+        CLAIM(an_identifier_is_what_was_counted),
+        CLAIM(when_the_notes_are_full_denials_are_counted_as_missed),
+        CLAIM(who_is_denied_finds_room_behind_all_who_were_met),
+        CLAIM(long_names_fill_the_texts_before_the_places),
+        CLAIM(being_watched_changes_no_answer_and_no_count),
+    };
+    return RUN(tests);
+}

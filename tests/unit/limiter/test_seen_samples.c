@@ -1,0 +1,204 @@
+/* What a limiter that is watched samples: whom it met, how many different ones, how long it took.
+ */
+#include "unit/limiter/watched.h"
+
+static const char one_rule[] =
+    "rules: [{ name: api, per: user, algorithm: fixed_window, limit: 2/m }]\n";
+
+static uint64_t met_in_all(void)
+{
+    uint64_t sum = notes()->missed_met;
+    for (size_t i = 0; i < notes()->count; i++)
+        sum += notes()->noted[i].met;
+    return sum;
+}
+
+/* ---- a sample of all ---- */
+
+static void everybody_is_met_one_by_one_at_first(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: api, per: user, limit: 1000/m }]\n");
+    for (uint64_t i = 0; i < SL_NOTED_SAMPLE; i++) {
+        watched_ask_as(i % 8);
+        assert_int_equal(met_in_all(), i + 1);
+    }
+    for (uint64_t i = 0; i < 8; i++) {
+        char user[8];
+        snprintf(user, sizeof user, "u%" PRIu64, i);
+        assert_int_equal(noted_of(0, user)->met, SL_NOTED_SAMPLE / 8);
+    }
+    watched_close();
+}
+
+static void ask_in_batches(size_t total, size_t each)
+{
+    static struct sluice_decision decisions[1024];
+    static struct sluice_request requests[1024];
+    char users[16][8];
+    uint64_t seed = total;
+    assert_true(each <= COUNT(requests));
+    for (size_t done = 0; done < total; done += each) {
+        size_t count = total - done < each ? total - done : each;
+        for (size_t i = 0; i < count; i++) {
+            uint64_t draw = (uint64_t)unit_up_to(&seed, 15);
+            snprintf(users[draw], sizeof *users, "u%" PRIu64, draw < 8 ? 0 : draw);
+            requests[i] = REQUEST(.user = sl_text(users[draw]));
+        }
+        sl_limiter_decide_batch(watched.limiter, requests, count, decisions);
+    }
+}
+
+/* Half of it is u0's. However it comes, the weights add up to what there was, but for what has
+ * been passed over since the last one. */
+static void later_ones_stand_for_many(void **unused)
+{
+    (void)unused;
+    static const size_t totals[] = { 257, 300, 768, 1000, 5000, 40000, 200000 };
+    static const size_t batches[] = { 1, 7, 64, 1000 };
+    for (size_t i = 0; i < COUNT(totals); i++)
+        for (size_t k = 0; k < COUNT(batches); k++) {
+            char row[48];
+            snprintf(row, sizeof row, "%zu in batches of %zu", totals[i], batches[k]);
+            watched_open("rules: [{ name: api, per: user, limit: 100000000/m }]\n");
+            ask_in_batches(totals[i], batches[k]);
+            uint64_t stride = notes()->stride, met = met_in_all(), total = totals[i];
+            SAME(row, stride > 1 && stride <= total / 128, true);
+            SAME(row, met < total + stride && met + stride > total, true);
+            uint64_t half = noted_of(0, "u0")->met;
+            SAME(row, half > total * 2 / 5 && half < total * 3 / 5, true);
+            watched_close();
+        }
+}
+
+static void after_handing_over_it_begins_with_every_one_again(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: api, per: user, limit: 100000000/m }]\n");
+    ask_in_batches(5000, 64);
+    sl_sight_hand_over(watched.sight);
+    ask_in_batches(100, 64);
+    assert_int_equal(met_in_all(), 100);
+    assert_int_equal(notes()->stride, 1);
+    watched_close();
+}
+
+/* ---- registers of callers ---- */
+
+static void callers_are_those_asked_and_those_denied(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: api, per: user, limit: 2/m },\n"
+                 "        { name: tried, per: user, limit: 1/m, shadow: true }]\n");
+    static const uint64_t wanted[][2] = { { 20, 5 }, { 20, 10 } };
+    for (uint64_t i = 0; i < 20; i++)
+        for (uint64_t k = 0; k <= (i < 5 ? 2 : i < 10); k++)
+            watched_ask_as(i);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct sl_distinct callers = { { 0 } }, limited = { { 0 } };
+        sl_distinct_take(&callers, watched.sight->callers[FIRST_NUMBER + i]);
+        sl_distinct_take(&limited, watched.sight->limited[FIRST_NUMBER + i]);
+        /* Two may share a register, for which allowance is made. */
+        assert_in_range(sl_distinct_count(&callers), wanted[i][0] - 1, wanted[i][0] + 1);
+        assert_in_range(sl_distinct_count(&limited), wanted[i][1] - 1, wanted[i][1] + 1);
+    }
+    watched_close();
+}
+
+/* Of rules past the last register, counts and denials alone. */
+static void a_rule_of_a_high_number_has_no_registers(void **unused)
+{
+    (void)unused;
+    watched_open(one_rule);
+    watched.numbers[0] = SL_CALLERS_RULES;
+    for (int i = 0; i < 3; i++)
+        ASK(.user = SL_TEXT("u"));
+    assert_int_equal(notes()->noted[0].denied, 1);
+    assert_int_equal(notes()->noted[0].rule, SL_CALLERS_RULES);
+    watched_close();
+}
+
+/* ---- how long, and how much of it ---- */
+
+static uint64_t times_in_all(void)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < notes()->sample_count; i++)
+        sum += notes()->samples[i].times;
+    return sum;
+}
+
+/* 1 ms apart by the store's clock. */
+static void where_it_is_quiet_every_decision_is_timed(void **unused)
+{
+    (void)unused;
+    watched_open(one_rule);
+    for (uint64_t i = 1; i <= 50; i++) {
+        ASK(.user = SL_TEXT("u"));
+        watched.model.now_us += SL_SIGHT_EVERY_US;
+        assert_int_equal(times_in_all(), i);
+    }
+    for (size_t i = 0; i < notes()->sample_count; i++) {
+        assert_in_range(notes()->samples[i].ns, 1, INT64_C(1000000000));
+        assert_int_equal(notes()->samples[i].rule, FIRST_NUMBER);
+    }
+    watched_close();
+}
+
+/* 10,000 in 100 ms: at most two for each of these. */
+static void where_it_is_busy_one_or_two_thousand_a_second_are(void **unused)
+{
+    (void)unused;
+    watched_open(one_rule);
+    for (uint64_t i = 0; i < 10000; i++) {
+        ASK(.user = SL_TEXT("u"));
+        watched.model.now_us += 10;
+    }
+    assert_in_range(times_in_all(), 90, 210);
+    watched_close();
+}
+
+static void a_batch_is_timed_once_for_all_in_it(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: api, per: user, limit: 1000/m },\n"
+                 "        { name: all, per: global, limit: 1000/m }]\n");
+    ask_in_batches(60, 60);
+    assert_int_equal(notes()->sample_count, 2);
+    assert_int_equal(notes()->samples[0].times, 60);
+    assert_int_equal(notes()->samples[1].times, 60);
+    assert_int_equal(notes()->samples[0].ns, notes()->samples[1].ns);
+    watched_close();
+}
+
+/* Thousandths, of each decision as it left the limit. */
+static void how_much_of_a_limit_is_in_use_is_sampled(void **unused)
+{
+    (void)unused;
+    watched_open("rules: [{ name: api, per: user, algorithm: fixed_window, limit: 4/h }]\n");
+    static const uint32_t wanted[] = { 250, 500, 750, 1000, 1000 };
+    for (size_t i = 0; i < COUNT(wanted); i++) {
+        ASK(.user = SL_TEXT("u"));
+        watched.model.now_us += SL_SIGHT_EVERY_US;
+        const struct sl_sample *sample = &notes()->samples[notes()->sample_count - 1];
+        assert_int_equal(sample->in_use_max, wanted[i]);
+        assert_int_equal(sample->in_use_sum, wanted[i]);
+    }
+    watched_close();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM(everybody_is_met_one_by_one_at_first),
+        CLAIM(later_ones_stand_for_many),
+        CLAIM(after_handing_over_it_begins_with_every_one_again),
+        CLAIM(callers_are_those_asked_and_those_denied),
+        CLAIM(a_rule_of_a_high_number_has_no_registers),
+        CLAIM(where_it_is_quiet_every_decision_is_timed),
+        CLAIM(where_it_is_busy_one_or_two_thousand_a_second_are),
+        CLAIM(a_batch_is_timed_once_for_all_in_it),
+        CLAIM(how_much_of_a_limit_is_in_use_is_sampled),
+    };
+    return RUN(tests);
+}
