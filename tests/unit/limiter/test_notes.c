@@ -25,11 +25,17 @@ static struct sl_hash128 key_of(uint64_t low, uint64_t high)
     return (struct sl_hash128){ .low = low, .high = high };
 }
 
-static struct sl_noted *find(uint64_t low, uint64_t high, bool wants_new)
+static struct sl_noted *find(uint64_t low, uint64_t high)
 {
-    bool is_new = !wants_new;
-    struct sl_noted *noted = sl_notes_find(notes, key_of(low, high), &is_new);
-    assert_int_equal(is_new, wants_new);
+    return sl_notes_find(notes, key_of(low, high));
+}
+
+/* One that is not there yet; NULL: there is no room. */
+static struct sl_noted *add(uint64_t low, uint64_t high)
+{
+    assert_null(find(low, high));
+    struct sl_noted *noted = sl_notes_add(notes, key_of(low, high));
+    assert_ptr_equal(find(low, high), noted);
     return noted;
 }
 
@@ -37,41 +43,64 @@ static void a_key_has_one_place(void **unused)
 {
     (void)unused;
     assert_true(sl_notes_are_empty(notes));
-    struct sl_noted *one = find(1, 2, true);
+    struct sl_noted *one = add(1, 2);
     one->denied = 7;
     assert_false(sl_notes_are_empty(notes));
-    assert_ptr_equal(find(1, 2, false), one);
-    assert_ptr_not_equal(find(1, 3, true), one); /* each half counts */
-    assert_ptr_not_equal(find(2, 2, true), one);
-    assert_int_equal(find(1, 2, false)->denied, 7);
+    assert_ptr_equal(find(1, 2), one);
+    assert_ptr_not_equal(add(1, 3), one); /* each half counts */
+    assert_ptr_not_equal(add(2, 2), one);
+    assert_int_equal(find(1, 2)->denied, 7);
     assert_int_equal(notes->count, 3);
 }
 
-/* Keys that fall on the last place go on at the first. */
-static void keys_of_the_same_place_stand_behind_each_other(void **unused)
+/* Those that fall on the same set, their bits there too: the halves tell them apart. */
+static void a_set_has_room_for_four(void **unused)
 {
     (void)unused;
-    struct sl_noted *at[10];
-    for (uint64_t i = 0; i < COUNT(at); i++) {
-        at[i] = find(SL_NOTED_PLACES - 1 + i * SL_NOTED_PLACES, 0, true);
-        at[i]->met = i;
-    }
-    for (uint64_t i = 0; i < COUNT(at); i++) {
-        assert_ptr_equal(find(SL_NOTED_PLACES - 1 + i * SL_NOTED_PLACES, 0, false), at[i]);
-        assert_int_equal(at[i]->met, i);
+    for (uint64_t i = 0; i < SL_NOTED_WAYS; i++)
+        assert_non_null(add(7 + i * SL_NOTED_SETS, i));
+    assert_null(add(7 + SL_NOTED_WAYS * SL_NOTED_SETS, SL_NOTED_WAYS));
+    assert_non_null(add(8, 0)); /* another has room */
+    assert_int_equal(notes->count, SL_NOTED_WAYS + 1);
+    for (uint64_t i = 0; i < SL_NOTED_WAYS; i++)
+        assert_ptr_equal(find(7 + i * SL_NOTED_SETS, i), &notes->noted[i]);
+}
+
+/* Bits of the key stand in the place: the highest and the lowest of them. */
+static void any_bits_of_a_key_are_told_apart(void **unused)
+{
+    (void)unused;
+    for (uint64_t bit = 0; bit < 64; bit++) {
+        sl_notes_clear(notes);
+        struct sl_noted *zero = add(0, 0);
+        struct sl_noted *high = add(0, UINT64_C(1) << bit);
+        struct sl_noted *low = bit >= 8 ? add(UINT64_C(1) << bit, 0) : NULL;
+        assert_ptr_equal(find(0, 0), zero);
+        assert_ptr_equal(find(0, UINT64_C(1) << bit), high);
+        if (low)
+            assert_ptr_equal(find(UINT64_C(1) << bit, 0), low);
     }
 }
 
 static void there_is_room_for_512_and_they_are_still_found(void **unused)
 {
     (void)unused;
-    bool is_new = true;
     for (uint64_t i = 0; i < SL_NOTED_MAX; i++)
-        assert_non_null(find(i * 37, i, true));
-    assert_null(sl_notes_find(notes, key_of(5, 5), &is_new));
-    assert_false(is_new);
+        assert_non_null(add(i * 37, i << 40 | i));
+    assert_null(add(5, 5));
     for (uint64_t i = 0; i < SL_NOTED_MAX; i++)
-        assert_ptr_equal(find(i * 37, i, false), &notes->noted[i]);
+        assert_ptr_equal(find(i * 37, i << 40 | i), &notes->noted[i]);
+}
+
+/* Before a set is full: of keys that are spread, nearly all of the room is used. */
+static void hashes_fill_most_of_it(void **unused)
+{
+    (void)unused;
+    uint64_t seed = 1, tried = 0;
+    while (notes->count < SL_NOTED_MAX && tried++ < 2000)
+        sl_notes_add(notes, key_of(unit_random(&seed), unit_random(&seed)));
+    assert_int_equal(notes->count, SL_NOTED_MAX);
+    assert_true(tried < SL_NOTED_MAX * 6 / 5);
 }
 
 static void what_is_cleared_is_as_new(void **unused)
@@ -79,7 +108,7 @@ static void what_is_cleared_is_as_new(void **unused)
     (void)unused;
     struct sluice_text text;
     for (uint64_t i = 0; i < SL_NOTED_MAX; i++)
-        find(i, i, true)->denied = 1;
+        add(i, i)->denied = 1;
     assert_true(sl_notes_keep(notes, SL_TEXT("abc"), &text));
     sl_notes_sample(notes, 0, &(struct sl_sample){ .rule = 1, .times = 1 });
     notes->missed_denials = notes->missed_met = 3;
@@ -91,7 +120,7 @@ static void what_is_cleared_is_as_new(void **unused)
     assert_int_equal(notes->stride, 1);
     assert_int_equal(notes->in_step, 0);
     for (uint64_t i = 0; i < SL_NOTED_MAX; i++)
-        assert_int_equal(find(i, i, true)->denied, 0);
+        assert_int_equal(add(i, i)->denied, 0);
 }
 
 /* Any one of these alone is something. */
@@ -111,15 +140,15 @@ static void what_was_missed_is_not_nothing(void **unused)
 static void the_last_one_can_be_dropped_again(void **unused)
 {
     (void)unused;
-    uint64_t low = SL_NOTED_PLACES - 2; /* places wrap around */
-    for (uint64_t i = 0; i < 5; i++)
-        find(low, i, true);
-    sl_notes_drop_last(notes);
-    assert_int_equal(notes->count, 4);
     for (uint64_t i = 0; i < 4; i++)
-        assert_ptr_equal(find(low, i, false), &notes->noted[i]);
-    find(low, 4, true);
-    assert_int_equal(notes->count, 5);
+        add(SL_NOTED_SETS - 1, i);
+    sl_notes_drop_last(notes);
+    assert_int_equal(notes->count, 3);
+    assert_null(find(SL_NOTED_SETS - 1, 3));
+    for (uint64_t i = 0; i < 3; i++)
+        assert_ptr_equal(find(SL_NOTED_SETS - 1, i), &notes->noted[i]);
+    assert_non_null(add(SL_NOTED_SETS - 1, 9));
+    assert_int_equal(notes->count, 4);
 }
 
 /* ---- texts ---- */
@@ -245,8 +274,10 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         WITH_NOTES(a_key_has_one_place),
-        WITH_NOTES(keys_of_the_same_place_stand_behind_each_other),
+        WITH_NOTES(a_set_has_room_for_four),
+        WITH_NOTES(any_bits_of_a_key_are_told_apart),
         WITH_NOTES(there_is_room_for_512_and_they_are_still_found),
+        WITH_NOTES(hashes_fill_most_of_it),
         WITH_NOTES(what_is_cleared_is_as_new),
         WITH_NOTES(what_was_missed_is_not_nothing),
         WITH_NOTES(the_last_one_can_be_dropped_again),

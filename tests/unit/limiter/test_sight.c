@@ -26,9 +26,10 @@ static int close_sight(void **unused)
 /* As deciding does it. */
 static void note(uint64_t number)
 {
-    bool is_new;
-    struct sl_noted *noted =
-        sl_notes_find(sight->notes, (struct sl_hash128){ .low = number }, &is_new);
+    struct sl_hash128 key = { .low = number };
+    struct sl_noted *noted = sl_notes_find(sight->notes, key);
+    if (!noted)
+        noted = sl_notes_add(sight->notes, key);
     if (noted)
         noted->met++;
     else
