@@ -46,6 +46,8 @@ struct sl_noted {
     struct sluice_text tenant, identifier, resource; /* in the notes' own memory */
 };
 
+#define SL_ALL_RULES UINT32_MAX /* a sample's rule: of decisions, by however many rules */
+
 struct sl_sample {
     uint32_t rule;
     uint32_t times;      /* decisions that took so long */

@@ -176,6 +176,7 @@ static uint32_t in_use(const struct sl_claim *claim)
     return used <= 0 ? 0 : (uint32_t)(used * 1000 / capacity);
 }
 
+/* Of each decision, and of each rule that had a say in it. */
 static void note_time(const struct sl_asked *asked, uint64_t ns)
 {
     struct sl_notes *notes = asked->limiter->sight->notes;
@@ -184,6 +185,7 @@ static void note_time(const struct sl_asked *asked, uint64_t ns)
         const struct sl_bundle *bundle = &asked->bundles[i];
         if (bundle->peek || bundle->status != SLUICE_OK)
             continue;
+        sl_notes_sample(notes, from, &(struct sl_sample){ SL_ALL_RULES, .times = 1, .ns = ns });
         for (size_t k = 0; k < bundle->claim_count; k++) {
             uint32_t used = in_use(&bundle->claims[k]);
             sl_notes_sample(notes, from,

@@ -144,6 +144,10 @@ static void measure(struct sl_figure *figure, const struct sl_sample *sample, in
 
 static void absorb_sample(struct sl_record *record, const struct sl_sample *sample, int64_t now_s)
 {
+    if (sample->rule == SL_ALL_RULES) {
+        measure(&record->all, sample, now_s);
+        return;
+    }
     struct sl_detail *detail = detail_of(record, sample->rule);
     if (!detail)
         return;
@@ -151,7 +155,6 @@ static void absorb_sample(struct sl_record *record, const struct sl_sample *samp
     if (sample->rule < SL_CALLERS_RULES)
         measure(&detail->figure, sample, now_s);
     measure(&record->algos[algo], sample, now_s);
-    measure(&record->all, sample, now_s);
     sl_histogram_add(&record->latencies[algo], sample->ns, sample->times);
 }
 
