@@ -87,9 +87,11 @@ static inline struct sl_noted *sl_notes_find(struct sl_notes *notes, struct sl_h
     const uint32_t *set = notes->places[key.low % SL_NOTED_SETS];
     uint32_t tag = sl_noted_tag(key);
     for (size_t i = 0; i < SL_NOTED_WAYS; i++) {
-        struct sl_noted *noted = &notes->noted[(set[i] & SL_NOTED_NUMBER) - 1];
-        if (set[i] >> SL_NOTED_NUMBER_BITS == tag && (set[i] & SL_NOTED_NUMBER) &&
-            noted->key.low == key.low && noted->key.high == key.high)
+        uint32_t number = set[i] & SL_NOTED_NUMBER;
+        if (set[i] >> SL_NOTED_NUMBER_BITS != tag || number == 0)
+            continue;
+        struct sl_noted *noted = &notes->noted[number - 1];
+        if (noted->key.low == key.low && noted->key.high == key.high)
             return noted;
     }
     return NULL;
