@@ -28,8 +28,11 @@ static void free_detail(struct sl_detail *detail)
 
 bool sl_record_init(struct sl_record *record, size_t workers)
 {
-    *record =
-        (struct sl_record){ .roll.forget = free_detail, .started_s = sl_boottime_us() / 1000000 };
+    int64_t now_s = sl_boottime_us() / 1000000;
+    *record = (struct sl_record){ .roll.forget = free_detail,
+                                  .terms[0].since_us = sl_walltime_us(),
+                                  .term_s = now_s,
+                                  .started_s = now_s };
     pthread_mutex_init(&record->lock, NULL);
     record->denials = sl_denials_new();
     record->sights = calloc(workers + 1, sizeof *record->sights);
@@ -243,7 +246,7 @@ void sl_record_take_callers(struct sl_record *record, int64_t now_s)
 
 void sl_record_turn(struct sl_record *record, int64_t now_s, int64_t wall_us)
 {
-    if (record->terms[0].since_us && now_s - record->term_s < TERM_S)
+    if (now_s - record->term_s < TERM_S)
         return;
     record->terms[1] = record->terms[0];
     record->terms[0] = (struct sl_top_term){ .since_us = wall_us };

@@ -280,7 +280,6 @@ static void lists_are_of_the_last_hour_the_largest_first(void **unused)
 {
     (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 1/h }]\n");
-    sl_record_turn(&recorded.record, NOW_S, 1);
     ask_as(0, "u", 5);
     ask_as(0, "v", 9);
     sum_up(NOW_S);
