@@ -41,8 +41,11 @@ static const struct {
     { "/v1/tenants/*/keys/*", "DELETE", true },
     { "/v1/tenants/*/rules", "GET, HEAD", true },
     { "/v1/tenants/*/rules/*", CHANGE, true },
+    { "/v1/stats", "GET, HEAD", true },
+    { "/v1/look", "POST", true },
     { "/v1/reload", "POST", true },
     { "/v1/reset", "POST", true },
+    { "/v1/audit", "GET, HEAD", true },
 };
 
 static struct answer *answer_to_line(const char *method, const char *path, const char *fields)
