@@ -37,10 +37,10 @@ export function eventTable(caption) {
         caption, empty: "Nothing has happened yet.", cards: true,
         key: (event) => event.key ?? JSON.stringify(event),
         columns: [
-            { title: "Time", text: (event) => momentOfText(event.at) },
-            { title: "Severity", fill: saySeverity },
-            { title: "Event", text: (event) => event.event },
-            { title: "Rule", fill: (cell, event) => {
+            { title: "Time", text: (event) => momentOfText(event.at), kind: "whole" },
+            { title: "Severity", fill: saySeverity, kind: "whole" },
+            { title: "Event", text: (event) => event.event, kind: "whole" },
+            { title: "Rule", kind: "whole", fill: (cell, event) => {
                 if (event.rule)
                     sayLink(cell, ruleHref(event.rule), event.rule);
                 else
@@ -65,10 +65,11 @@ function filterForm(query, act) {
     };
     const titles = { event: "Event", severity: "Severity", rule: "Rule", tenant: "Tenant", identifier: "Identifier",
         limit: "At most" };
+    const hints = { identifier: "its values with : between, %3A for one within" };
     const form = el("form", { class: "row", "aria-label": "Which events", onsubmit: (event) => {
         event.preventDefault();
         act(Object.fromEntries(new FormData(form)));
-    } }, Object.entries(inputs).map(([name, input]) => field(titles[name], input)), el("button", {}, "Show"));
+    } }, Object.entries(inputs).map(([name, input]) => field(titles[name], input, hints[name])), el("button", {}, "Show"));
     return form;
 }
 

@@ -197,10 +197,13 @@ function factRows(stats) {
         rows.push(["Counts kept", `${count(store.table.live)} of room for ${count(store.table.slots)}`],
             ["Limiting now", count(store.table.limiting)],
             ["Forgotten for want of room", `${count(store.table.evictions)}, refused ${count(store.table.full)}`]);
+    const list = (numbers) => Object.entries(numbers).map(([name, number]) => `${name} ${count(number)}`).join(", ");
+    if (store.calls)
+        rows.push(["Calls to it", list(store.calls)], ["Breakers", list(store.breakers)]);
     rows.push(["Connections", `${count(connections.open)} open, ${count(connections.accepted)} since the start, ` +
         `${count(connections.refused)} refused`], ["Running for", span(stats.uptime_s)]);
     if (audit)
-        rows.push(["Audit lines", `${count(audit.written)} written, ${count(audit.dropped)} dropped`]);
+        rows.push(["Audit lines", list(audit)]);
     return rows;
 }
 
@@ -238,10 +241,10 @@ export function show(view, { query, signal }) {
     view.append(el("h1", {}, "Overview"), windowChoice(window, (name) => `#/?window=${name}`), tiles.element,
         part("Over time", field("Show", shown), curve.element),
         part("Rules", rules.element, more, another),
-        el("div", { class: "two" }, part("Top limited", top.element),
-            part("Latency", times.element), part("Bursts", bursts.element),
-            part("Health", facts.element),
-            part("Recent events", events.element, el("p", {}, el("a", { href: "#/audit" }, "All events")))));
+        el("div", { class: "two" },
+            el("div", {}, part("Top limited", top.element), part("Bursts", bursts.element)),
+            el("div", {}, part("Latency", times.element), part("Health", facts.element))),
+        part("Recent events", events.element, el("p", {}, el("a", { href: "#/audit" }, "All events"))));
     repeat(async () => {
         stats = await api.stats({ window, series: "true", limit: RULES }, signal);
         update();

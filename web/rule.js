@@ -111,8 +111,9 @@ export function show(view, { parts, query, signal }) {
         windowChoice(window, (chosen) => `${ruleHref(name)}?window=${chosen}`),
         part("Over time", curve.element), pairPart,
         part("Figures", windows.element),
-        el("div", { class: "two" }, part("Numbers", facts.element), part("Room", use.element),
-            part("Top denied", denied.element), part("Top traffic", traffic.element)));
+        el("div", { class: "two" },
+            el("div", {}, part("Numbers", facts.element), part("Top denied", denied.element)),
+            el("div", {}, part("Room", use.element), part("Top traffic", traffic.element))));
 
     /* Whether there is a partner is known from here: asking for a rule that is not there is an error. */
     async function readTexts() {

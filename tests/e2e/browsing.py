@@ -26,9 +26,10 @@ try:
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
     HAS_SELENIUM = True
 except ImportError:
-    HAS_SELENIUM = False
+    Keys, HAS_SELENIUM = None, False
 
 needs_browser = pytest.mark.skipif(not (CHROMIUM and DRIVER and HAS_SELENIUM),
                                    reason="no chromium, chromedriver or selenium")
