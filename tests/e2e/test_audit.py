@@ -1,7 +1,6 @@
 """The audit log: what was changed, by whom, as lines of a file and at /v1/audit."""
 
 import hashlib
-import json
 import re
 import signal
 
