@@ -479,6 +479,19 @@ static void half_a_line_is_ended_before_the_next(void **unused)
     assert_string_equal(content_of(path), REASON("one") "{\"at\": \"20\n" REASON("three"));
 }
 
+/* Nor is what somebody left who was killed. */
+static void half_a_line_that_was_there_is_ended_too(void **unused)
+{
+    (void)unused;
+    FILE *file = fopen(path, "w");
+    fputs("{\"half", file);
+    fclose(file);
+    open_audit(to_file());
+    write_event("e");
+    sl_audit_close(&audit);
+    assert_string_equal(content_of(path), "{\"half\n" REASON("e"));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -502,6 +515,7 @@ int main(void)
         IN_A_FOLDER(the_end_waits_two_seconds_for_a_pipe_and_no_longer),
         IN_A_FOLDER(a_sink_that_fails_is_counted_and_holds_nothing_up),
         IN_A_FOLDER(half_a_line_is_ended_before_the_next),
+        IN_A_FOLDER(half_a_line_that_was_there_is_ended_too),
     };
     return RUN(tests);
 }
