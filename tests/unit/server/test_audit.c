@@ -2,69 +2,10 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "server/audit_recent.h"
-#include "unit/store/folder.h"
-
-#define AT_US INT64_C(1700000000123456)
-
-static struct sl_audit audit;
-
-static void open_audit(const char *where)
-{
-    struct sluice_error error = { 0 };
-    assert_true(sl_audit_open(&audit, where, &error));
-    assert_string_equal(error.text, "");
-}
-
-/* Where the folder's file is, as the setting says it. */
-static const char *to_file(void)
-{
-    static char where[80];
-    snprintf(where, sizeof where, "file:%s", path);
-    return where;
-}
-
-static const char *content_of(const char *of)
-{
-    static char text[1 << 16];
-    FILE *file = fopen(of, "r");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = 0;
-    fclose(file);
-    return text;
-}
-
-/* Of the store's events, which have no other members than their own. */
-static void write_reason(struct sluice_text reason)
-{
-    struct sl_audit_figure figures[] = {
-        { .name = "store", .type = SL_FIGURE_TEXT, .text = SL_TEXT("cache:6379") },
-        { .name = "reason", .type = SL_FIGURE_TEXT, .text = reason },
-    };
-    struct sl_audit_event event = { .kind = SL_AUDIT_STORE_UNAVAILABLE,
-                                    .figures = figures,
-                                    .figure_count = 1 + (reason.at != NULL) };
-    sl_audit_write(&audit, &event, AT_US);
-}
-
-static void write_event(const char *reason)
-{
-    write_reason(sl_text(reason));
-}
-
-#define MEMBERS(event, severity)                                                                   \
-    "{\"at\": \"2023-11-14T22:13:20.123456Z\", \"event\": \"" event                                \
-    "\", \"severity\": \"" severity "\""
-#define LINE(rest)                                                                                 \
-    MEMBERS("store_unavailable", "error")                                                          \
-    ", \"store\": \"cache:6379\"" rest "}\n"
-#define REASON(text) LINE(", \"reason\": \"" text "\"")
+#include "unit/server/audit_log.h"
 
 static void an_event_is_a_line_of_json(void **unused)
 {
@@ -335,163 +276,6 @@ static void json_that_is_far_too_long_is_its_digest(void **unused)
                "\"99776d836e8bcb457e2b4e117a3a064faeee84fe2286c02a49d06ece72ec6759\"}}\n"));
 }
 
-/* ---- slow and broken sinks ---- */
-
-/* A pipe that nobody reads, as standard output; the end to read from, and what it was before. */
-struct pipe_out {
-    int read, kept;
-};
-
-static struct pipe_out pipe_as_stdout(void)
-{
-    int ends[2];
-    fflush(stdout);
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    struct pipe_out out = { ends[0], dup(STDOUT_FILENO) };
-    dup2(ends[1], STDOUT_FILENO);
-    close(ends[1]);
-    return out;
-}
-
-static void stdout_again(struct pipe_out *out)
-{
-    dup2(out->kept, STDOUT_FILENO);
-    close(out->kept);
-}
-
-static size_t lines_in(int fd)
-{
-    char bytes[65536];
-    size_t lines = 0;
-    for (ssize_t some; (some = read(fd, bytes, sizeof bytes)) > 0;)
-        for (ssize_t i = 0; i < some; i++)
-            lines += bytes[i] == '\n';
-    return lines;
-}
-
-static void *read_lines(void *about)
-{
-    struct pipe_out *out = about;
-    return (void *)(uintptr_t)lines_in(out->read);
-}
-
-/* The main thread is never held up, what finds no room is counted, and what was queued comes out
- * when somebody reads again. */
-static void a_pipe_that_nobody_reads_drops_lines_and_counts_them(void **unused)
-{
-    (void)unused;
-    enum { WRITTEN = 12000 };
-    struct sl_audit_counts counts;
-    pthread_t reader;
-    void *lines;
-    struct pipe_out out = pipe_as_stdout();
-    open_audit("stdout");
-    for (int i = 0; i < WRITTEN; i++)
-        write_event("nobody reads this");
-    sl_audit_counts(&audit, &counts);
-    assert_in_range(counts.dropped, 1000, WRITTEN - 1000);
-    assert_int_equal(counts.failed, 0);
-    uint64_t dropped = counts.dropped;
-    pthread_create(&reader, NULL, read_lines, &out);
-    sl_audit_close(&audit);
-    stdout_again(&out);
-    pthread_join(reader, &lines);
-    close(out.read);
-    assert_int_equal((uintptr_t)lines, WRITTEN - dropped);
-}
-
-/* What the queue holds back for changes is theirs. */
-static void changes_have_room_kept_for_them(void **unused)
-{
-    (void)unused;
-    struct sl_audit_counts before, after;
-    struct pipe_out out = pipe_as_stdout();
-    open_audit("stdout");
-    for (int i = 0; i < 12000; i++)
-        write_event("nobody reads this");
-    sl_audit_counts(&audit, &before);
-    for (int i = 0; i < 200; i++)
-        sl_audit_write(&audit, &(struct sl_audit_event){ .kind = SL_AUDIT_RESET }, AT_US);
-    sl_audit_counts(&audit, &after);
-    assert_true(before.dropped > 0);
-    assert_int_equal(after.dropped, before.dropped);
-    close(out.read); /* it fails at once then */
-    signal(SIGPIPE, SIG_IGN);
-    sl_audit_close(&audit);
-    stdout_again(&out);
-}
-
-static void the_end_waits_two_seconds_for_a_pipe_and_no_longer(void **unused)
-{
-    (void)unused;
-    struct pipe_out out = pipe_as_stdout();
-    open_audit("stdout");
-    for (int i = 0; i < 2000; i++)
-        write_event("nobody reads this");
-    int64_t began_ns = sl_monotonic_ns();
-    sl_audit_close(&audit);
-    int64_t took_ms = (sl_monotonic_ns() - began_ns) / 1000000;
-    stdout_again(&out);
-    close(out.read);
-    assert_in_range(took_ms, 1900, 2400);
-}
-
-/* /dev/full takes nothing. */
-static void a_sink_that_fails_is_counted_and_holds_nothing_up(void **unused)
-{
-    (void)unused;
-    struct sl_audit_counts counts;
-    open_audit("file:/dev/full");
-    for (int i = 0; i < 5; i++)
-        write_event("e");
-    for (int i = 0; i < 1000; i++, usleep(1000)) {
-        sl_audit_counts(&audit, &counts);
-        if (counts.failed == 5)
-            break;
-    }
-    sl_audit_close(&audit);
-    assert_int_equal(counts.failed, 5);
-    assert_int_equal(counts.written, 0);
-}
-
-/* A limit on the size of files stands in for a disk that is full and then is not. */
-static void half_a_line_is_ended_before_the_next(void **unused)
-{
-    (void)unused;
-    struct rlimit old, small;
-    open_audit(to_file());
-    write_event("one");
-    sl_audit_close(&audit);
-    size_t len = strlen(content_of(path));
-    getrlimit(RLIMIT_FSIZE, &old);
-    small = old;
-    small.rlim_cur = len + 10;
-    signal(SIGXFSZ, SIG_IGN);
-    open_audit(to_file());
-    setrlimit(RLIMIT_FSIZE, &small);
-    write_event("two");
-    struct sl_audit_counts counts = { 0 };
-    for (int i = 0; i < 1000 && !counts.failed; i++, usleep(1000))
-        sl_audit_counts(&audit, &counts);
-    setrlimit(RLIMIT_FSIZE, &old);
-    write_event("three");
-    sl_audit_close(&audit);
-    assert_string_equal(content_of(path), REASON("one") "{\"at\": \"20\n" REASON("three"));
-}
-
-/* Nor is what somebody left who was killed. */
-static void half_a_line_that_was_there_is_ended_too(void **unused)
-{
-    (void)unused;
-    FILE *file = fopen(path, "w");
-    fputs("{\"half", file);
-    fclose(file);
-    open_audit(to_file());
-    write_event("e");
-    sl_audit_close(&audit);
-    assert_string_equal(content_of(path), "{\"half\n" REASON("e"));
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -510,12 +294,6 @@ int main(void)
         IN_A_FOLDER(a_denial_is_shorter_than_a_change_may_be),
         IN_A_FOLDER(even_the_longest_event_is_a_line),
         IN_A_FOLDER(json_that_is_far_too_long_is_its_digest),
-        IN_A_FOLDER(a_pipe_that_nobody_reads_drops_lines_and_counts_them),
-        IN_A_FOLDER(changes_have_room_kept_for_them),
-        IN_A_FOLDER(the_end_waits_two_seconds_for_a_pipe_and_no_longer),
-        IN_A_FOLDER(a_sink_that_fails_is_counted_and_holds_nothing_up),
-        IN_A_FOLDER(half_a_line_is_ended_before_the_next),
-        IN_A_FOLDER(half_a_line_that_was_there_is_ended_too),
     };
     return RUN(tests);
 }
