@@ -83,7 +83,7 @@ static bool enqueue(struct sl_audit *audit, const struct sl_audit_row *row)
 static void write_loose(struct sl_audit *audit, const struct sl_audit_row *row)
 {
     sl_buffer_add(&audit->line, SL_TEXT("}\n"));
-    if (audit->queue)
+    if (audit->queue && !audit->line.failed)
         enqueue(audit, row);
 }
 
@@ -92,9 +92,16 @@ static void write_loose(struct sl_audit *audit, const struct sl_audit_row *row)
 static void write_linked(struct sl_audit *audit, const struct sl_audit_row *row)
 {
     struct sl_chain_head next;
+    size_t len = audit->line.len;
     sl_chain_end_line(&audit->line, audit->hasher, &audit->chain.head, &next);
-    if (!audit->line.failed && enqueue(audit, row))
+    if (audit->line.failed)
+        return;
+    if (enqueue(audit, row)) {
         audit->chain.head = next;
+        return;
+    }
+    audit->line.len = len;
+    sl_buffer_add(&audit->line, SL_TEXT("}\n"));
 }
 
 /* A line that cannot be chained is better than none. */
