@@ -44,6 +44,15 @@ const char *sl_screen_duration(int64_t us, char out[SL_DURATION_MAX])
     return out;
 }
 
+const char *sl_screen_age(int64_t us, char out[SL_DURATION_MAX])
+{
+    int64_t s = sl_max_i64(us, 0) / 1000000;
+    if (s >= 60)
+        return sl_screen_duration(s * 1000000, out);
+    snprintf(out, SL_DURATION_MAX, "%ds", (int)s);
+    return out;
+}
+
 /* ---- figures ---- */
 
 const char *sl_screen_count(double number, char out[SL_FIGURE_MAX])

@@ -14,6 +14,9 @@ enum { SL_DURATION_MAX = 32 };
 /* "98ms", "14.998s", "3h 25m", "never" for a negative one. */
 const char *sl_screen_duration(int64_t us, char out[SL_DURATION_MAX]);
 
+/* The same in whole seconds, rounded down: "14s", "3h 25m". */
+const char *sl_screen_age(int64_t us, char out[SL_DURATION_MAX]);
+
 enum { SL_FIGURE_MAX = 64 };
 
 /* In at most six columns, "-" where it is negative: 7, 0.3, 12345, 1.23M; 20.0%, <0.1% of a

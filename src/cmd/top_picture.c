@@ -44,8 +44,7 @@ static void draw_decisions(const struct sl_picture *picture, struct sl_canvas *c
     const struct sl_board_figures *figures = picture->figures;
     char text[SL_FIGURE_MAX], up[SL_DURATION_MAX];
     if (figures->uptime_s >= 0 && figures->uptime_s < 1e10)
-        item(canvas, SL_PLAIN, "up %s",
-             sl_screen_duration((int64_t)figures->uptime_s * 1000000, up));
+        item(canvas, SL_PLAIN, "up %s", sl_screen_age((int64_t)figures->uptime_s * 1000000, up));
     item(canvas, SL_PLAIN, "last %s:", picture->window);
     item(canvas, SL_PLAIN, "%s checks/s", sl_screen_count(figures->checks_per_s, text));
     item(canvas, figures->denied_share > 0 ? SL_YELLOW : SL_PLAIN, "%s denied",
@@ -68,8 +67,7 @@ static void draw_state(const struct sl_picture *picture, struct sl_canvas *canva
     if (picture->paused)
         item(canvas, SL_REVERSED, "paused");
     if (picture->figures && is_old)
-        item(canvas, SL_YELLOW, "figures are %s old",
-             sl_screen_duration(picture->age_us / 1000000 * 1000000, age));
+        item(canvas, SL_YELLOW, "figures are %s old", sl_screen_age(picture->age_us, age));
     else if (!picture->figures && !picture->failure)
         item(canvas, SL_PLAIN, "asking");
 }

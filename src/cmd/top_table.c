@@ -167,15 +167,14 @@ static void draw_items(const struct view *view, struct sl_arena *arena, struct s
 {
     const struct sl_table_figures *figures = &view->shown.figures;
     char text[SL_FIGURE_MAX], age[SL_DURATION_MAX];
-    int64_t age_us = (figures->now_us - figures->created_at_us) / 1000000 * 1000000;
+    int64_t age_us = figures->now_us - figures->created_at_us;
     sl_canvas_item(canvas, SL_BOLD, sl_printable_copy(arena, sl_text(view->board->file)));
     if (view->has_shown) {
         sl_canvas_item(canvas, SL_PLAIN, sl_screen_bytes(figures->stats.size_bytes, text));
         sl_canvas_item(canvas, SL_PLAIN,
                        sl_arena_print(arena, "%" PRIu64 " slots", figures->stats.slots));
         sl_canvas_item(canvas, SL_PLAIN,
-                       sl_arena_print(arena, "created %s ago",
-                                      sl_screen_duration(age_us > 0 ? age_us : 0, age)));
+                       sl_arena_print(arena, "created %s ago", sl_screen_age(age_us, age)));
     }
     if (*view->failure)
         sl_canvas_words(canvas, SL_RED, sl_printable_copy(arena, sl_text(view->failure)));

@@ -1,7 +1,9 @@
-"""Answers to GET /v1/stats, as docs/seeing.md has them.
+"""Answers to GET /v1/stats, as docs/seeing.md has them, and what is shown of a table.
 
     stats(rule("api", checks=600, denied=120, top=[("acme", "u1", 100)]), uptime_s=8000)
 """
+
+import re
 
 
 def window(checks, denied, shadow=False, p99=4.1, **more):
@@ -46,3 +48,20 @@ THREE = stats(rule("api", 6000, 1200, p99=4.1, top=[("acme", "u1", 900), ("acme"
               rule("login", 600, 30, shadow=True, p99=90, algorithm="sliding_window_counter",
                    top=[(None, "192.0.2.1", 30)]),
               rule("global", 6600, p99=0.9, algorithm="fixed_window"))
+
+
+def table_rows(lines):
+    """Level, rate and the rest of each figure."""
+    found = {}
+    for line in lines:
+        if match := re.match(r"(\w[\w ]{13}) *(\S+) +(\S+)(?:  (.*))?$", line):
+            found[match[1].strip()] = (match[2], match[3], (match[4] or "").strip())
+    return found
+
+
+def wait_for_row(terminal, name, level, rate=None):
+    def holds(screen):
+        row = table_rows(screen.lines).get(name)
+        return row and row[0] == level and rate in (None, row[1])
+
+    terminal.wait_until(holds, f"{name} {level} {rate}")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from administering import ask
+from boards import table_rows, wait_for_row
 from program import run
 from screens import Terminal
 
@@ -39,23 +40,6 @@ def check(rules, resource, user, times=1):
     run("check", "-c", rules, "--resource", resource, "--user", user, "--times", str(times))
 
 
-def rows(lines):
-    """Level, rate and the rest of each figure."""
-    found = {}
-    for line in lines:
-        if match := re.match(r"(\w[\w ]{13}) *(\S+) +(\S+)(?:  (.*))?$", line):
-            found[match[1].strip()] = (match[2], match[3], (match[4] or "").strip())
-    return found
-
-
-def wait_for_row(terminal, name, level, rate=None):
-    def holds(screen):
-        row = rows(screen.lines).get(name)
-        return row and row[0] == level and rate in (None, row[1])
-
-    terminal.wait_until(holds, f"{name} {level} {rate}")
-
-
 def test_once_shows_levels_and_rates(rules, table):
     check(rules, "/api", "v", 4)
     check(rules, "/login", "u")
@@ -65,7 +49,7 @@ def test_once_shows_levels_and_rates(rules, table):
     lines = done.out.splitlines()
     assert re.fullmatch(re.escape(str(table)) + r"  1M  \d+ slots  created \S+ ago", lines[0])
     assert lines[2].split() == ["NOW", "A", "SECOND"]
-    seen = rows(lines[3:])
+    seen = table_rows(lines[3:])
     assert seen["keys live"][:2] == ("2", "0")
     assert seen["keys live"][2].startswith("[#...................]  <0.1% of those")
     assert seen["limiting"] == ("1", "0", "[##########..........]  50.0% of the live ones")
@@ -97,16 +81,16 @@ def test_a_rate_is_what_changed_in_the_time_between(rules, table):
         trace = "".join(f'{{"at_us": {time.time_ns() // 1000}, "resource": "/api", '
                         f'"user": "n{number}"}}\n' for number in range(600))
         run("replay", "-c", rules, "--store", f"memory:{table}", stdin=trace)
-        terminal.wait_until(lambda screen: rows(screen.lines)["insertions"][1].startswith("+"),
+        terminal.wait_until(lambda screen: table_rows(screen.lines)["insertions"][1].startswith("+"),
                             "a rate")
-        level, rate, _ = rows(terminal.screen.lines)["insertions"]
+        level, rate, _ = table_rows(terminal.screen.lines)["insertions"]
         assert float(rate) == pytest.approx(int(level) - 1, rel=0.2)
         wait_for_row(terminal, "insertions", "601", "0")
 
 
-@pytest.mark.parametrize("columns, rows_", [(60, 16), (60, 6), (20, 4), (1, 1)])
-def test_it_fits_every_terminal(table, columns, rows_):
-    with Terminal("top", table, "--every", "100ms", columns=columns, rows=rows_) as terminal:
+@pytest.mark.parametrize("columns, rows", [(60, 16), (60, 6), (20, 4), (1, 1)])
+def test_it_fits_every_terminal(table, columns, rows):
+    with Terminal("top", table, "--every", "100ms", columns=columns, rows=rows) as terminal:
         first = str(table)[:columns - 1]
         terminal.wait_until(lambda screen: screen.lines[0].startswith(first), "drawn")
         terminal.read(0.3)
@@ -133,7 +117,7 @@ def test_a_pause_is_a_pause(rules, table):
         terminal.read(0.3)
         check(rules, "/api", "v")
         terminal.read(0.4)
-        assert rows(terminal.screen.lines)["keys live"][0] == "1"
+        assert table_rows(terminal.screen.lines)["keys live"][0] == "1"
         terminal.press(" ")
         wait_for_row(terminal, "keys live", "2")
 
@@ -184,7 +168,7 @@ def test_too_small_a_table_stands_out(rules, table):
     other.write_text("rules: [{ name: api, per: user, algorithm: fixed_window, limit: 9/365d }]")
     trace = "".join(f'{{"at_us": {now_us}, "user": "{user}"}}\n' for user in range(5000))
     run("replay", "-c", other, "--store", f"memory:{small}?size=1M&log=1000K", stdin=trace)
-    seen = rows(ask("top", small, "--every", "100ms").out.splitlines())
+    seen = table_rows(ask("top", small, "--every", "100ms").out.splitlines())
     assert int(seen["evictions"][0]) > 0
     assert seen["keys live"][2].startswith("[####################]")
     with Terminal("top", small, "--every", "100ms") as terminal:

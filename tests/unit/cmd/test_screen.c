@@ -41,6 +41,28 @@ static void a_duration_is_written_for_people(void **unused)
     }
 }
 
+static void an_age_has_whole_seconds(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int64_t us;
+        const char *text;
+    } rows[] = {
+        { -5, "0s" },
+        { 0, "0s" },
+        { 999999, "0s" },
+        { 14998000, "14s" },
+        { 59999999, "59s" },
+        { 60 * S, "1m 00s" },
+        { 61 * S - 1, "1m 00s" },
+        { 3 * 3600 * S, "3h 00m" },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char text[SL_DURATION_MAX];
+        SAME_TEXT(rows[i].text, sl_text(sl_screen_age(rows[i].us, text)), rows[i].text);
+    }
+}
+
 struct row {
     double number;
     const char *text;
@@ -108,9 +130,8 @@ static void a_latency_has_its_unit(void **unused)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM(a_duration_is_written_for_people),
-        CLAIM(a_count_takes_six_columns),
-        CLAIM(a_share_is_never_rounded_to_all_or_nothing),
+        CLAIM(a_duration_is_written_for_people), CLAIM(an_age_has_whole_seconds),
+        CLAIM(a_count_takes_six_columns),        CLAIM(a_share_is_never_rounded_to_all_or_nothing),
         CLAIM(a_latency_has_its_unit),
     };
     return RUN(tests);

@@ -226,7 +226,7 @@ static void what_is_wrong_stands_in_the_head(void **unused)
     picture.paused = true;
     figures.store_why = "timed out";
     char *text = drawn(&picture, 0, 0);
-    assert_non_null(strstr(text, "within 5s  paused  figures are 12.000s old  up 2h 13m"));
+    assert_non_null(strstr(text, "within 5s  paused  figures are 12s old  up 2h 13m"));
     assert_non_null(strstr(text, "  store memory: fails: timed out  "));
     free(text);
     picture.age_us = 2000000;
