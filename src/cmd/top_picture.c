@@ -52,6 +52,9 @@ static void draw_decisions(const struct sl_picture *picture, struct sl_canvas *c
     item(canvas, SL_PLAIN, "p50 %s", sl_screen_latency(figures->p50_us, text));
     item(canvas, SL_PLAIN, "p99 %s", sl_screen_latency(figures->p99_us, text));
     draw_store(figures, canvas);
+    if (figures->rules_total > (double)figures->rule_count)
+        item(canvas, SL_PLAIN, "the %zu busiest of %s rules", figures->rule_count,
+             sl_screen_count(figures->rules_total, text));
 }
 
 /* What is wrong, and how old that makes what is shown. A look on its way is no news before it
@@ -176,13 +179,9 @@ static size_t lines_for_limited(const struct sl_board_figures *figures, size_t r
 static void draw_footer(const struct sl_picture *picture, struct sl_canvas *canvas)
 {
     const struct sl_board_figures *figures = picture->figures;
-    char text[SL_FIGURE_MAX];
     if (figures->rule_count > picture->page)
         item(canvas, SL_DIM, "rules %zu-%zu of %zu", picture->scrolled + 1,
              picture->scrolled + picture->page, figures->rule_count);
-    if (figures->rules_total > (double)figures->rule_count)
-        item(canvas, SL_DIM, "the busiest of %s rules",
-             sl_screen_count(figures->rules_total, text));
     item(canvas, SL_DIM, "by %s%s", sl_order_names[picture->order],
          picture->reverse ? ", reversed" : "");
     item(canvas, SL_DIM, "? help");

@@ -230,7 +230,8 @@ int sl_board_server(const struct sl_command *command, const struct sl_board *boa
         struct sl_call call = {
             .command = *command,
             .method = "GET",
-            .path = asked.json ? "/v1/stats?window={name}" : "/v1/stats?window={name}&top=10",
+            .path =
+                asked.json ? "/v1/stats?window={name}" : "/v1/stats?window={name}&top=10&limit=500",
             .show = show_once,
         };
         told.admin.name = board->window;

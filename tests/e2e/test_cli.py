@@ -7,7 +7,7 @@ import pytest
 
 from program import ROOT, SLUICE, TIMEOUT_S, run
 
-COMMANDS = ("serve", "check", "replay", "lint", "table", "bench",
+COMMANDS = ("serve", "check", "replay", "lint", "table", "top", "bench",
             "rules", "tier", "exempt", "user", "tenant", "reset", "reload")
 
 
