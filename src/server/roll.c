@@ -19,7 +19,8 @@ static char *limit_type(const struct sl_rule *rule)
         sl_buffer_add(&out, SL_TEXT("_"));
         sl_buffer_add(&out, rule->per[i].name);
     }
-    char *copy = out.failed ? NULL : strndup(out.at, out.len);
+    sl_buffer_add(&out, (struct sluice_text){ "", 1 });
+    char *copy = out.failed ? NULL : strdup(out.at);
     sl_buffer_release(&out);
     return copy;
 }

@@ -82,6 +82,22 @@ static void names_are_copies(void **unused)
     sl_top_release(&top);
 }
 
+/* Behind it there may be nothing that could be read. */
+static void a_name_ends_where_its_text_does(void **unused)
+{
+    (void)unused;
+    struct sl_top top = { 0 };
+    char *exact = malloc(2);
+    memcpy(exact, "u1", 2);
+    struct sl_top_entry *entry = sl_top_add(&top, key_of(1), 1);
+    assert_true(
+        sl_top_name(entry, (struct sluice_text){ exact, 2 }, (struct sluice_text){ exact, 2 }));
+    free(exact);
+    assert_string_equal(entry->name, "u1");
+    assert_string_equal(entry->owner, "u1");
+    sl_top_release(&top);
+}
+
 static void the_same_count_is_in_order_of_names(void **unused)
 {
     (void)unused;
@@ -260,6 +276,7 @@ int main(void)
         CLAIM(few_are_counted_exactly),
         CLAIM(a_newcomer_takes_the_smallest_place),
         CLAIM(names_are_copies),
+        CLAIM(a_name_ends_where_its_text_does),
         CLAIM(the_same_count_is_in_order_of_names),
         CLAIM(merging_adds_up_and_copies_names),
         CLAIM(what_a_full_side_may_have_forgotten_is_an_error),
