@@ -175,7 +175,7 @@ test:                         ## install, build and run everything; ends with N 
 	@$(MAKE) --no-print-directory $(JOBS) all test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(ASAN) test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice \
-	    $(BUILD)/tsan/unit/registry/test_people_threads
+	    $(BUILD)/tsan/unit/registry/test_people_threads $(BUILD)/tsan/unit/limiter/test_sight
 	@BUILD=$(BUILD) $(PYTHON) tests/run
 
 asan:                         ## only the sanitized build and its tests
