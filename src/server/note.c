@@ -160,10 +160,11 @@ static struct sluice_text reset_value(struct sl_office *office, struct sl_job *j
     struct sluice_text value = sl_asker_value(asker, &(struct sl_part){ .attribute = attribute });
     if (sl_text_missing(value))
         return (struct sluice_text){ 0 };
+    if (!hides(office)) /* with a NUL in it, if there is one */
+        return (struct sluice_text){ sl_arena_copy(&job->arena, value), value.len };
     if (attribute == SL_ATTR_USER)
         return sl_text(sl_people_id(office->people, value, &job->arena));
-    return sl_text(hides(office) ? digest_of(office, &job->arena, value)
-                                 : sl_arena_copy(&job->arena, value));
+    return sl_text(digest_of(office, &job->arena, value));
 }
 
 void sl_note_reset(struct sl_office *office, struct sl_job *job,
