@@ -287,6 +287,7 @@ static void texts_are_bounded(void **unused)
         add(i, NOTED(.denied = 1)); /* and there is room again */
     flush();
     assert_int_equal(denied_in_all(), MANY + 10);
+    assert_int_equal(events(), SL_DENIALS_TEXT_BYTES / (2 * LEN) + 1 + 10);
 }
 
 int main(void)

@@ -197,6 +197,8 @@ static void bursts_are_counted_for_the_rule_and_for_all(void **unused)
     struct sl_sums sums = sums_in(&detail_of(0)->figure, SL_PERIOD_MINUTE, NOW_S);
     assert_int_equal(sums.warned, 1);
     assert_int_equal(sums.blocked, 1);
+    assert_int_equal(detail_of(0)->warned, 1); /* since the start */
+    assert_int_equal(detail_of(0)->blocked, 1);
     sums = sums_in(&recorded.record.all, SL_PERIOD_MINUTE, NOW_S);
     assert_int_equal(sums.warned, 1);
     assert_int_equal(sums.blocked, 1);
@@ -208,13 +210,13 @@ static void bursts_are_counted_for_the_rule_and_for_all(void **unused)
 static void callers_are_counted_once_whatever_worker_they_come_to(void **unused)
 {
     (void)unused;
-    recorded_open("rules: [{ name: a, per: user, limit: 3/h }]\n");
+    recorded_open("rules: [{ name: a, per: user, limit: 6/h }]\n");
     for (int64_t second = 0; second < 3; second++) {
         for (int i = 0; i < 20; i++) {
             char user[16];
             snprintf(user, sizeof user, "u%d", i);
-            ask_as((size_t)i % 2, user, i < 5 ? 3 : 1);
-            ask_as(1 - (size_t)i % 2, user, i < 5);
+            ask_as((size_t)i % 2, user, i < 5 ? 4 : 1);        /* denied by one worker alone, */
+            ask_as(1 - (size_t)i % 2, user, i >= 5 && i < 10); /* or met by both */
         }
         sum_up(NOW_S + second);
     }
