@@ -133,6 +133,16 @@ __attribute__((noinline)) static void note_denial(const struct sl_asked *asked, 
 
 /* ---- a sample of all ---- */
 
+/* When there is no more room for strangers, who is noted already is met still: who asks most. */
+static struct sl_noted *find_met(const struct sl_asked *asked, const struct sl_asking *ask,
+                                 const struct sl_claim *claim, const struct sl_rule *rule)
+{
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    if (notes->count < MET_MAX)
+        return find_noted(asked, ask, claim, rule);
+    return sl_notes_find(notes, key_of(claim, asked->limiter->numbers[rule->index]));
+}
+
 static void note_met(const struct sl_asked *asked, size_t number)
 {
     struct sl_notes *notes = asked->limiter->sight->notes;
@@ -142,8 +152,7 @@ static void note_met(const struct sl_asked *asked, size_t number)
         return;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
-        struct sl_noted *noted =
-            notes->count < MET_MAX ? find_noted(asked, ask, claim, ask->rules[i]) : NULL;
+        struct sl_noted *noted = find_met(asked, ask, claim, ask->rules[i]);
         if (noted)
             noted->met += notes->stride;
         else

@@ -71,6 +71,22 @@ static void later_ones_stand_for_many(void **unused)
         }
 }
 
+/* Strangers by the thousand, and half of it is one: she is met all the time, though after a while
+ * nobody else is noted. */
+static void who_asks_most_is_met_when_there_is_no_room_for_others(void **unused)
+{
+    (void)unused;
+    enum { TOTAL = 3000 };
+    watched_open("rules: [{ name: api, per: user, limit: 100000000/m }]\n");
+    uint64_t seed = 9;
+    for (uint64_t i = 0; i < TOTAL; i++)
+        watched_ask_as(unit_up_to(&seed, 1) ? 0 : i + 1);
+    assert_true(notes()->missed_met > 0);
+    assert_in_range(noted_of(0, "u0")->met, TOTAL * 2 / 5, TOTAL * 3 / 5);
+    assert_in_range(met_in_all(), TOTAL - notes()->stride, TOTAL + notes()->stride);
+    watched_close();
+}
+
 static void after_handing_over_it_begins_with_every_one_again(void **unused)
 {
     (void)unused;
@@ -195,6 +211,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CLAIM(everybody_is_met_one_by_one_at_first),
         CLAIM(later_ones_stand_for_many),
+        CLAIM(who_asks_most_is_met_when_there_is_no_room_for_others),
         CLAIM(after_handing_over_it_begins_with_every_one_again),
         CLAIM(callers_are_those_asked_and_those_denied),
         CLAIM(a_rule_of_a_high_number_has_no_registers),
