@@ -20,7 +20,8 @@ export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 export const setToken = (token) => sessionStorage.setItem(KEY, token);
 export const dropToken = () => sessionStorage.removeItem(KEY);
 
-/* Called with a problem when whoever asks is not let in (401, or 403 to a question that only looks). */
+/* Called with a problem when whoever asks is not let in: 401, or 403 to a question that only
+ * looks. */
 let refused = () => {};
 export function onRefused(act) {
     refused = act;
@@ -42,7 +43,8 @@ async function send(address, options, signal) {
     const timer = setTimeout(stop, PATIENCE_MS);
     signal?.addEventListener("abort", stop, { once: true });
     try {
-        const answer = await fetch(address, { ...options, cache: "no-store", signal: patience.signal });
+        const how = { ...options, cache: "no-store", signal: patience.signal };
+        const answer = await fetch(address, how);
         return { answer, text: await answer.text() };
     } finally {
         clearTimeout(timer);
@@ -58,10 +60,14 @@ function read(text) {
     }
 }
 
-/* The answer's JSON. `query` is an object, of which what is empty is left out. */
-export async function ask(method, path, { query = {}, body, etag, signal, looks = method === "GET" } = {}) {
-    const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+/* Of a query, what is empty is left out. */
+function addressOf(path, query = {}) {
+    const given = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
     const search = new URLSearchParams(given).toString();
+    return search ? `${path}?${search}` : path;
+}
+
+function headersOf({ body, etag }) {
     const headers = { Accept: "application/json" };
     if (hasToken())
         headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
@@ -69,14 +75,21 @@ export async function ask(method, path, { query = {}, body, etag, signal, looks 
         headers["Content-Type"] = "application/json";
     if (etag)
         headers["If-Match"] = etag;
-    const options = { method, headers, body: typeof body === "object" ? JSON.stringify(body) : body };
-    const { answer, text } = await send(search ? `${path}?${search}` : path, options, signal);
+    return headers;
+}
+
+/* The answer's JSON. `more` may have a query, a body (text as it is, or a value), the tag that must
+ * still be the thing's, a signal, and whether the question only looks (GET does). */
+async function ask(method, path, more = {}) {
+    const body = typeof more.body === "object" ? JSON.stringify(more.body) : more.body;
+    const options = { method, body, headers: headersOf(more) };
+    const { answer, text } = await send(addressOf(path, more.query), options, more.signal);
     noteClock(answer.headers.get("Date"));
     const value = read(text);
     if (answer.ok && value !== null)
         return value;
     const problem = new Problem(answer.status, value);
-    if (answer.status === 401 || (answer.status === 403 && looks))
+    if (answer.status === 401 || (answer.status === 403 && (more.looks ?? method === "GET")))
         refused(problem); /* 429 is not that: somebody at this address guesses, and it passes */
     throw problem;
 }
@@ -85,13 +98,15 @@ export async function ask(method, path, { query = {}, body, etag, signal, looks 
 
 export const stats = (query, signal) => ask("GET", "v1/stats", { query, signal });
 export const audit = (query, signal) => ask("GET", "v1/audit", { query, signal });
-export const look = (request, signal) => ask("POST", "v1/look", { body: request, signal, looks: true });
+export const look = (request, signal) =>
+    ask("POST", "v1/look", { body: request, signal, looks: true });
 export const reset = (request) => ask("POST", "v1/reset", { body: request });
 export const user = (id, tenant, signal) =>
     ask("GET", `v1/users/${encodeURIComponent(id)}`, { query: { tenant }, signal });
 export const exemptions = (signal) => ask("GET", "v1/exemptions", { signal });
 export const exempt = (body) => ask("POST", "v1/exemptions", { body });
-export const endExemption = (kind, value) => ask("DELETE", "v1/exemptions", { body: { kind, value } });
+export const endExemption = (kind, value) =>
+    ask("DELETE", "v1/exemptions", { body: { kind, value } });
 
 /* A tenant's own rule is called TENANT/RULE everywhere, and has its own place. */
 function rulePath(name) {
@@ -104,7 +119,8 @@ function rulePath(name) {
  * whether there is such a rule is then no error. */
 export async function rules(signal) {
     const answer = await ask("GET", "v1/rules", { signal });
-    return new Map(answer.rules.map((rule) => [rule.tenant ? `${rule.tenant}/${rule.name}` : rule.name, rule]));
+    const nameOf = ({ tenant, name }) => (tenant ? `${tenant}/${name}` : name);
+    return new Map(answer.rules.map((rule) => [nameOf(rule), rule]));
 }
 
 export const putRule = (name, { text, etag, dryRun }) =>

@@ -1,22 +1,30 @@
 /* What happened: denials, bursts, changes, the store. */
 import * as api from "./api.js";
-import { el, field, part, say, sayLink, select } from "./dom.js";
+import { el, field, part, plainInput, say, sayLink, select } from "./dom.js";
 import { repeat } from "./poll.js";
 import { Table } from "./table.js";
 import { NONE, count, cut, momentOfText, ruleHref, visible, whoOf } from "./words.js";
 
-const EVENTS = ["rate_limit_exceeded", "sliding_window_limit_exceeded", "burst_detected_warning", "burst_detected_blocked",
-    "rate_limit_config_updated", "rate_limit_whitelist_added", "rate_limit_whitelist_removed", "rate_limit_reset",
-    "store_unavailable", "store_recovered"];
+const EVENTS = [
+    "rate_limit_exceeded", "sliding_window_limit_exceeded",
+    "burst_detected_warning", "burst_detected_blocked", "rate_limit_config_updated",
+    "rate_limit_whitelist_added", "rate_limit_whitelist_removed", "rate_limit_reset",
+    "store_unavailable", "store_recovered",
+];
 const SEVERITIES = ["info", "warning", "error"];
 const MARKS = { info: "•", warning: "⚠", error: "✖" };
-const KNOWN = new Set(["at", "event", "severity", "tenant", "identifier", "limit_type", "resource", "rule", "chain"]);
+/* Those that have a column, or say nothing to people; the rest are an event's figures. */
+const SHOWN = new Set(["at", "event", "severity", "tenant", "identifier", "limit_type", "resource",
+    "rule", "chain"]);
+const LIMITS = ["100", "300", "1000"].map((number) => [number, count(Number(number))]);
 const EVERY_MS = 2000;
 
 /* What an event tells besides: `capacity: 5, retry_after: 3`. */
 function figuresOf(event) {
-    const rest = Object.entries(event).filter(([name, value]) => !KNOWN.has(name) && value !== null);
-    const texts = rest.map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`);
+    const print = (value) => (typeof value === "object" ? JSON.stringify(value) : value);
+    const texts = Object.entries(event)
+        .filter(([name, value]) => !SHOWN.has(name) && value !== null)
+        .map(([name, value]) => `${name}: ${print(value)}`);
     if (event.resource)
         texts.unshift(`resource: ${event.resource}`);
     return texts.join(", ");
@@ -32,6 +40,18 @@ function sayWhole(cell, text, most) {
     cell.title = visible(text);
 }
 
+function sayWho(cell, event) {
+    const isEverybody = event.limit_type === "global";
+    sayWhole(cell, event.identifier ? whoOf(event, isEverybody) : event.tenant ?? NONE, 32);
+}
+
+function sayRule(cell, event) {
+    if (event.rule)
+        sayLink(cell, ruleHref(event.rule), event.rule);
+    else
+        say(cell, NONE);
+}
+
 export function eventTable(caption) {
     return new Table({
         caption, empty: "Nothing has happened yet.", cards: true,
@@ -40,13 +60,8 @@ export function eventTable(caption) {
             { title: "Time", text: (event) => momentOfText(event.at), kind: "whole" },
             { title: "Severity", fill: saySeverity, kind: "whole" },
             { title: "Event", text: (event) => event.event, kind: "whole" },
-            { title: "Rule", kind: "whole", fill: (cell, event) => {
-                if (event.rule)
-                    sayLink(cell, ruleHref(event.rule), event.rule);
-                else
-                    say(cell, NONE);
-            } },
-            { title: "Identifier", fill: (cell, event) => sayWhole(cell, event.identifier ? whoOf(event, event.limit_type === "global") : event.tenant ?? NONE, 32) },
+            { title: "Rule", fill: sayRule, kind: "whole" },
+            { title: "Identifier", fill: sayWho },
             { title: "Figures", fill: (cell, event) => sayWhole(cell, figuresOf(event), 100) },
         ],
     });
@@ -56,20 +71,19 @@ export function eventTable(caption) {
 
 function filterForm(query, act) {
     const list = (names) => [["", "any"], ...names.map((name) => [name, name])];
-    const text = (name) => el("input", { name, value: query.get(name) ?? "", autocomplete: "off", spellcheck: "false" });
-    const inputs = {
-        event: select(list(EVENTS), query.get("event") ?? "", { name: "event" }),
-        severity: select(list(SEVERITIES), query.get("severity") ?? "", { name: "severity" }),
-        rule: text("rule"), tenant: text("tenant"), identifier: text("identifier"),
-        limit: select(["100", "300", "1000"].map((n) => [n, count(Number(n))]), query.get("limit") ?? "100", { name: "limit" }),
-    };
-    const titles = { event: "Event", severity: "Severity", rule: "Rule", tenant: "Tenant", identifier: "Identifier",
-        limit: "At most" };
-    const hints = { identifier: "its values with : between, %3A for one within" };
+    const given = (name) => query.get(name) ?? "";
+    const text = (name) => plainInput(name, given(name));
+    const fields = [
+        field("Event", select(list(EVENTS), given("event"), { name: "event" })),
+        field("Severity", select(list(SEVERITIES), given("severity"), { name: "severity" })),
+        field("Rule", text("rule")), field("Tenant", text("tenant")),
+        field("Identifier", text("identifier"), "its values with : between, %3A for one within"),
+        field("At most", select(LIMITS, given("limit") || LIMITS[0][0], { name: "limit" })),
+    ];
     const form = el("form", { class: "row", "aria-label": "Which events", onsubmit: (event) => {
         event.preventDefault();
         act(Object.fromEntries(new FormData(form)));
-    } }, Object.entries(inputs).map(([name, input]) => field(titles[name], input, hints[name])), el("button", {}, "Show"));
+    } }, fields, el("button", {}, "Show"));
     return form;
 }
 
@@ -85,7 +99,8 @@ export function show(view, { query, signal }) {
     repeat(async () => {
         const answer = await api.audit(asked, signal);
         events.update(answer.events);
-        say(kept, `${count(answer.events.length)} shown; the newest ${count(answer.kept)} are kept here, ` +
-            `${count(answer.written)} were written, ${count(answer.dropped)} dropped.`);
+        const { events: shown, written, dropped } = answer;
+        say(kept, `${count(shown.length)} shown; the newest ${count(answer.kept)} are kept here, ` +
+            `${count(written)} were written, ${count(dropped)} dropped.`);
     }, EVERY_MS, signal);
 }

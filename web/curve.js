@@ -48,17 +48,19 @@ function scales() {
     const grid = { color: colourOf("--line") };
     return {
         x: { ticks: { ...ticks, maxRotation: 0, autoSkipPadding: 24 }, grid: { display: false } },
-        y: { beginAtZero: true, suggestedMax: 5, ticks: { ...ticks, precision: 0, maxTicksLimit: 6 }, grid },
+        y: { beginAtZero: true, suggestedMax: 5, grid,
+            ticks: { ...ticks, precision: 0, maxTicksLimit: 6 } },
     };
 }
 
 function options() {
+    const labels = { color: colourOf("--text"), usePointStyle: true, boxHeight: 6 };
     return {
         animation: false,
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
         scales: scales(),
-        plugins: { legend: { labels: { color: colourOf("--text"), usePointStyle: true, boxHeight: 6 } } },
+        plugins: { legend: { labels } },
     };
 }
 
@@ -68,8 +70,10 @@ export class Curve {
         this.canvas = el("canvas", { role: "img" });
         this.head = el("tr");
         this.body = el("tbody");
+        const table = el("table", {}, el("caption", {}, title),
+            el("thead", {}, this.head), this.body);
         this.numbers = el("details", {}, el("summary", {}, "The same as numbers"),
-            el("div", { class: "table" }, el("table", {}, el("caption", {}, title), el("thead", {}, this.head), this.body)));
+            el("div", { class: "table" }, table));
         this.element = el("figure", {}, el("div", { class: "curve" }, this.canvas), this.numbers);
         this.numbers.addEventListener("toggle", () => this.fillTable());
         const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -81,8 +85,10 @@ export class Curve {
     update({ lines, stepS, endUs }) {
         this.lines = lines;
         const length = lines[0]?.values.length ?? 0;
-        this.labels = Array.from({ length }, (_, i) => stepOf(endUs - (length - 1 - i) * stepS * 1e6, stepS));
-        const sums = lines.filter((line) => line.style !== "limit").map((line) => `${line.name} ${count(sum(line.values))}`);
+        const timeOf = (i) => endUs - (length - 1 - i) * stepS * 1e6;
+        this.labels = Array.from({ length }, (_, i) => stepOf(timeOf(i), stepS));
+        const sums = lines.filter((line) => line.style !== "limit")
+            .map((line) => `${line.name} ${count(sum(line.values))}`);
         this.canvas.setAttribute("aria-label", `${this.title}. In all: ${sums.join(", ")}.`);
         this.draw();
         this.fillTable();

@@ -53,6 +53,12 @@ export function field(label, input, hint = null) {
     return el("p", { class: "field" }, el("label", { for: input.id }, label), input, below);
 }
 
+/* For names and the like, which no browser should complete or correct. */
+export function plainInput(name, value = "", more = {}) {
+    return el("input", { name, value, autocomplete: "off", autocapitalize: "off",
+        spellcheck: "false", ...more });
+}
+
 export function button(text, act, attributes = {}) {
     return el("button", { type: "button", onclick: act, ...attributes }, text);
 }
@@ -76,7 +82,8 @@ export class Note {
     }
 
     show(kind, text, ...more) {
-        this.element.replaceChildren(el("div", { class: `note ${kind}` }, el("p", {}, text), ...more));
+        const note = el("div", { class: `note ${kind}` }, el("p", {}, text), ...more);
+        this.element.replaceChildren(note);
     }
 
     good(text, ...more) {

@@ -3,7 +3,7 @@
  * The JSON is the rule; the inputs above it are its most used members, and write into it. The
  * server checks it, by the very code that will read it: nothing is judged here. */
 import * as api from "./api.js";
-import { button, confirmed, el, field, Note, part, say } from "./dom.js";
+import { button, confirmed, el, field, Note, part, plainInput, say } from "./dom.js";
 import { tell } from "./poll.js";
 import { PREVIEW } from "./rule.js";
 import { ruleHref } from "./words.js";
@@ -27,22 +27,26 @@ function parsed(text) {
 
 const printed = (rule) => JSON.stringify(rule, null, 2);
 
-/* A number where it is one; a window such as 10s stays a text. */
+/* A number where it is one; a window such as 10s and a limit such as 5/1m stay texts. */
 const memberOf = (text) => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : text);
 
 /* The inputs and the text, kept the same whichever is written in. */
 class Form {
     constructor() {
         this.inputs = Object.fromEntries(Object.keys(FIELDS).map((name) =>
-            [name, el("input", { name, autocomplete: "off", spellcheck: "false", oninput: () => this.write(name) })]));
+            [name, plainInput(name, "", { oninput: () => this.write(name) })]));
         this.rows = Object.fromEntries(Object.entries(FIELDS).map(([name, [title, hint]]) =>
             [name, field(title, this.inputs[name], hint)]));
-        this.shadow = el("input", { type: "checkbox", name: "shadow", onchange: () => this.write("shadow") });
-        this.text = el("textarea", { name: "rule", rows: "16", spellcheck: "false", autocomplete: "off",
-            oninput: () => this.read() });
-        this.wrong = el("p", { class: "note bad", role: "alert", hidden: true }, "This is no JSON object yet.");
-        this.element = el("div", {}, el("div", { class: "row" }, Object.values(this.rows), field("Shadow", this.shadow,
-            "it only says what it would deny")), field("The whole rule, as JSON", this.text), this.wrong);
+        this.shadow = el("input", { type: "checkbox", name: "shadow",
+            onchange: () => this.write("shadow") });
+        this.text = el("textarea", { name: "rule", rows: "16", spellcheck: "false",
+            autocomplete: "off", oninput: () => this.read() });
+        this.wrong = el("p", { class: "note bad", role: "alert", hidden: true },
+            "This is no JSON object yet.");
+        this.element = el("div", {},
+            el("div", { class: "row" }, Object.values(this.rows),
+                field("Shadow", this.shadow, "it only says what it would deny")),
+            field("The whole rule, as JSON", this.text), this.wrong);
     }
 
     load(rule) {
@@ -73,19 +77,24 @@ class Form {
         else if (name === "shadow")
             rule.shadow = true;
         else
-            rule[name] = name === "limit" ? this.inputs.limit.value : memberOf(this.inputs[name].value);
+            rule[name] = memberOf(this.inputs[name].value);
         this.text.value = printed(rule);
     }
 }
 
 /* ---- what the server said ---- */
 
-const COUNTS = { kept: "What was counted carries over.", afresh: "Its counts start afresh.", new: "It starts without counts." };
+const COUNTS = {
+    kept: "What was counted carries over.",
+    afresh: "Its counts start afresh.",
+    new: "It starts without counts.",
+};
 
 function told(note, words, answer, ...more) {
     const warnings = answer.warnings.map((one) => el("li", {}, one));
-    note.good(`${words} ${COUNTS[answer.counts] ?? ""}`.trim(),
-        warnings.length ? el("div", {}, el("p", {}, "Worth a look:"), el("ul", {}, warnings)) : null, ...more);
+    const list = warnings.length > 0 &&
+        el("div", {}, el("p", {}, "Worth a look:"), el("ul", {}, warnings));
+    note.good(`${words} ${COUNTS[answer.counts] ?? ""}`.trim(), list, ...more);
 }
 
 /* ---- the view ---- */
@@ -97,14 +106,16 @@ class Editor {
         this.form = new Form();
         this.note = new Note();
         this.etag = null;
-        this.nameInput = el("input", { name: "name", autocomplete: "off", spellcheck: "false", required: true });
+        this.nameInput = plainInput("name", "", { required: true });
         this.origin = el("p");
         this.tryIt = button("Try as shadow first", () => this.preview());
         this.undoIt = button("Undo", () => this.undo(), { hidden: true });
-        this.takeIt = button("Take over the preview's text", () => this.takePreview(), { hidden: true });
+        this.takeIt = button("Take over the preview's text", () => this.takePreview(),
+            { hidden: true });
         this.endIt = button("End the preview", () => this.endPreview(), { hidden: true });
         this.buttons = el("p", { class: "row" }, button("Check", () => this.check()), this.tryIt,
-            button("Put in force", () => this.enforce(), { class: "strong" }), this.undoIt, this.takeIt, this.endIt);
+            button("Put in force", () => this.enforce(), { class: "strong" }),
+            this.undoIt, this.takeIt, this.endIt);
     }
 
     get target() {
@@ -154,7 +165,8 @@ class Editor {
     }
 
     check() {
-        return this.attempt(() => api.putRule(this.target, { text: this.form.text.value, dryRun: true }),
+        const { value: text } = this.form.text;
+        return this.attempt(() => api.putRule(this.target, { text, dryRun: true }),
             (answer) => told(this.note, `It is good, and would ${answer.would} the rule.`, answer));
     }
 
@@ -164,30 +176,33 @@ class Editor {
             return this.check(); /* the server says what is wrong with it */
         const { name: _, ...rest } = rule;
         const to = this.target + PREVIEW;
+        const way = el("p", {},
+            el("a", { href: ruleHref(this.target) }, "See both beside each other"));
         return this.attempt(() => api.putRule(to, { text: printed({ ...rest, shadow: true }) }),
-            (answer) => told(this.note, `It is tried as ${to}, and denies nothing.`, answer,
-                el("p", {}, el("a", { href: ruleHref(this.target) }, "See both beside each other"))));
+            (answer) => told(this.note, `It is tried as ${to}, and denies nothing.`, answer, way));
     }
 
     async enforce() {
         const words = this.etag ? `${this.target} is replaced at once, for every request.`
             : `${this.target} is asked about every request from now on.`;
-        if (this.target && !await confirmed({ title: "Put it in force?", action: "Put in force", text: words }))
+        const question = { title: "Put it in force?", action: "Put in force", text: words };
+        if (this.target && !await confirmed(question))
             return;
-        await this.attempt(() => api.putRule(this.target, { text: this.form.text.value, etag: this.etag }),
-            (answer) => told(this.note, `${this.target} is in force.`, answer,
-                el("p", {}, el("a", { href: ruleHref(this.target) }, "Look at it"))));
+        const { value: text } = this.form.text;
+        const way = el("p", {}, el("a", { href: ruleHref(this.target) }, "Look at it"));
+        await this.attempt(() => api.putRule(this.target, { text, etag: this.etag }),
+            (answer) => told(this.note, `${this.target} is in force.`, answer, way));
     }
 
     async undo() {
-        const words = this.before.replaces ? `${this.target} is again what the rules file says.` : `${this.target} is gone.`;
+        const { target, etag, before: { replaces } } = this;
+        const words = `${target} is ${replaces ? "again what the rules file says" : "gone"}.`;
         if (!await confirmed({ title: "Undo?", action: "Undo", text: words }))
             return;
-        const back = this.before.replaces;
-        await this.attempt(() => api.dropRule(this.target, { undo: true, etag: this.etag }), (answer) => {
+        await this.attempt(() => api.dropRule(target, { undo: true, etag }), (answer) => {
             this.note.good(words);
-            if (back && answer.now)
-                this.form.load(answer.now.rule ?? answer.now);
+            if (answer.now)
+                this.form.load(answer.now.rule);
         });
     }
 
@@ -199,7 +214,8 @@ class Editor {
 
     async endPreview() {
         const to = this.target + PREVIEW;
-        if (await confirmed({ title: "End the preview?", action: "End it", text: `${to} is deleted.` }))
+        const question = { title: "End the preview?", action: "End it", text: `${to} is deleted.` };
+        if (await confirmed(question))
             await this.attempt(() => api.dropRule(to), () => this.note.good(`${to} is gone.`));
     }
 }
@@ -209,14 +225,16 @@ function originOf(rule, name) {
         return name ? "There is no rule of this name yet." : "";
     if (rule.source === "file")
         return "It comes from the rules file. A change here lies on top of it, and can be undone.";
-    return rule.replaces ? "It was changed here, in place of the rules file's." : "It was made here.";
+    return rule.replaces ? "It was changed here, in place of the rules file's."
+        : "It was made here.";
 }
 
 export function show(view, { parts, signal }) {
     const name = parts[0] ?? null;
     const editor = new Editor(name, signal);
     const title = name ? el("h1", {}, "Edit rule ", el("bdi", {}, name)) : el("h1", {}, "New rule");
-    view.append(title, editor.origin, name ? "" : field("Name", editor.nameInput, "letters, digits, . _ and -"),
+    const naming = name ? "" : field("Name", editor.nameInput, "letters, digits, . _ and -");
+    view.append(title, editor.origin, naming,
         part("Its text", editor.form.element, editor.buttons, editor.note.element));
     editor.nameInput.addEventListener("change", () => editor.load(false));
     editor.load(true);

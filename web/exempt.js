@@ -4,7 +4,8 @@ import { button, confirmed, el, field, select } from "./dom.js";
 import { Table } from "./table.js";
 import { cut, momentOf, visible } from "./words.js";
 
-const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["86400", "1 day"], ["604800", "1 week"], ["", "no end"]];
+const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["86400", "1 day"], ["604800", "1 week"],
+    ["", "no end"]];
 
 /* What of a request can be exempt: { kind, value } each. Users and clients are a tenant's. */
 function subjectsOf(request) {
@@ -34,7 +35,8 @@ export class Exemptions {
         this.changed = changed;
         this.table = new Table({
             caption: "Who is exempt is asked no rule. A network or a key can exempt too.",
-            key: (one) => `${one.kind} ${one.value}`, empty: "Users, clients and addresses can be exempt; give one.",
+            key: (one) => `${one.kind} ${one.value}`,
+            empty: "Users, clients and addresses can be exempt; give one.",
             columns: [
                 { title: "Who", text: (one) => `${one.kind} ${cut(one.value)}` },
                 { title: "State", text: stateOf },
@@ -49,14 +51,15 @@ export class Exemptions {
         if (this.subjects.length === 0)
             return;
         const { exemptions } = await api.exemptions(signal);
-        this.table.update(this.subjects.map((one) => ({
-            ...one, found: exemptions.find((other) => other.kind === one.kind && other.value === one.value),
-        })));
+        const find = ({ kind, value }) =>
+            exemptions.find((other) => other.kind === kind && other.value === value);
+        this.table.update(this.subjects.map((one) => ({ ...one, found: find(one) })));
     }
 
     /* The one button that fits: what the file says cannot be ended here. */
     offer(cell, one) {
-        const wanted = !one.found ? "Exempt…" : one.found.source === "api" ? "End the exemption" : "";
+        const ending = one.found?.source === "api" ? "End the exemption" : "";
+        const wanted = one.found ? ending : "Exempt…";
         if (cell.textContent === wanted)
             return;
         const act = one.found ? () => this.end(one) : () => this.begin(one);
@@ -68,20 +71,23 @@ export class Exemptions {
         const length = select(SPANS, "3600", { name: "span" });
         const values = await confirmed({ title: "Exempt?", action: "Exempt",
             text: `No rule will limit ${one.kind} ${cut(one.value)}.`,
-            fields: [field("For how long", length), field("Reason", reason, "It is written to the audit log.")],
+            fields: [field("For how long", length),
+                field("Reason", reason, "It is written to the audit log.")],
             collect: () => ({ span: length.value, reason: reason.value }) });
         if (!values)
             return;
-        const until = values.span ? Math.round(api.serverNowMs() / 1000) + Number(values.span) : null;
-        await this.change(() => api.exempt({ kind: one.kind, value: one.value, until, reason: values.reason || null }),
-            `Exempt: ${one.kind} ${cut(one.value)}.`);
+        const { kind, value } = one, now = Math.round(api.serverNowMs() / 1000);
+        const until = values.span ? now + Number(values.span) : null;
+        await this.change(() => api.exempt({ kind, value, until, reason: values.reason || null }),
+            `Exempt: ${kind} ${cut(value)}.`);
     }
 
     async end(one) {
         const yes = await confirmed({ title: "End the exemption?", action: "End it",
             text: `From now on ${one.kind} ${cut(one.value)} is limited as everybody is.` });
         if (yes)
-            await this.change(() => api.endExemption(one.kind, one.value), `No longer exempt: ${one.kind} ${cut(one.value)}.`);
+            await this.change(() => api.endExemption(one.kind, one.value),
+                `No longer exempt: ${one.kind} ${cut(one.value)}.`);
     }
 
     async change(act, words) {

@@ -2,16 +2,24 @@
 import * as api from "./api.js";
 import { eventTable } from "./audit.js";
 import { Curve, OTHERS } from "./curve.js";
-import { el, field, part, say, sayLink, select } from "./dom.js";
+import { el, field, part, plainInput, say, sayLink, select } from "./dom.js";
 import { lookHref } from "./look.js";
 import { repeat } from "./poll.js";
 import { Table, sayHits, sayShare } from "./table.js";
-import { count, cut, latency, limitOf, rate, ruleHref, share, span, visible, whoOf } from "./words.js";
+import { count, cut, latency, limitOf, rate, ruleHref, share, span, visible, whoOf }
+    from "./words.js";
 
-export const WINDOWS = { minute: { seconds: 60, everyMs: 1000 }, hour: { seconds: 3600, everyMs: 5000 },
-    day: { seconds: 86400, everyMs: 15000 } };
+export const WINDOWS = {
+    minute: { seconds: 60, everyMs: 1000 },
+    hour: { seconds: 3600, everyMs: 5000 },
+    day: { seconds: 86400, everyMs: 15000 },
+};
 const RULES = 50; /* at most so many are asked for; the busiest */
-const EVENTS_EVERY_MS = 3000;
+const EVENTS = 8, EVENTS_EVERY_MS = 3000;
+
+export function chosenWindow(query) {
+    return Object.hasOwn(WINDOWS, query.get("window") ?? "") ? query.get("window") : "minute";
+}
 
 /* Radio buttons for the window. The choice is part of the address. */
 export function windowChoice(chosen, hrefOf) {
@@ -42,7 +50,8 @@ const limitedOf = (rules, window) => rules.filter((rule) => !rule.shadow)
 function figures(stats, window) {
     const all = stats.decisions[window];
     const seconds = Math.max(1, Math.min(WINDOWS[window].seconds, stats.uptime_s));
-    return [rate(all.checks / seconds), share(all.hit_rate), latency(all.latency_us?.p50), latency(all.latency_us?.p99),
+    return [rate(all.checks / seconds), share(all.hit_rate),
+        latency(all.latency_us?.p50), latency(all.latency_us?.p99),
         count(limitedOf(stats.rules, window)), count(all.burst_blocks)];
 }
 
@@ -61,7 +70,8 @@ export function linesOf(series, isShadow = false) {
 
 function deniedByRule(rules, window) {
     const most = [...rules].sort((a, b) => b[window].denied - a[window].denied).slice(0, OTHERS);
-    return most.map((rule, i) => ({ name: rule.rule, style: `other${i}`, values: rule[window].series.denied }));
+    return most.map((rule, i) =>
+        ({ name: rule.rule, style: `other${i}`, values: rule[window].series.denied }));
 }
 
 function curveOf(stats, window, shown) {
@@ -83,7 +93,8 @@ export function steadied(curve) {
 
 /* The choice follows the rules that there are, and keeps what is chosen. */
 function offerRules(list, rules) {
-    const wanted = [[ALL, "All decisions"], [BY_RULE, "Denied, by rule"], ...rules.map((rule) => [rule.rule, rule.rule])];
+    const wanted = [[ALL, "All decisions"], [BY_RULE, "Denied, by rule"],
+        ...rules.map(({ rule }) => [rule, rule])];
     const now = Array.from(list.options, (option) => option.value);
     if (now.join("\n") === wanted.map(([value]) => value).join("\n"))
         return;
@@ -94,7 +105,7 @@ function offerRules(list, rules) {
 
 /* ---- tables ---- */
 
-export function sayRule(cell, rule) {
+function sayRule(cell, rule) {
     sayLink(cell, ruleHref(rule.rule), rule.rule);
     const has = cell.children.length > 1;
     if (rule.shadow && !has)
@@ -105,6 +116,9 @@ export function sayRule(cell, rule) {
 
 function ruleTable(windowOf) {
     const of = (name) => (rule) => rule[windowOf()][name];
+    const number = (title, name, kind = "") => ({ title, kind: `number ${kind}`, sort: of(name),
+        text: (rule) => count(of(name)(rule)) });
+    const p99 = (rule) => of("latency_us")(rule)?.p99;
     const denied = (rule) => of("denied")(rule) + of("shadow_denied")(rule);
     return new Table({
         caption: "Rules, by what was denied. A shadow rule only says what it would do.",
@@ -112,26 +126,25 @@ function ruleTable(windowOf) {
         columns: [
             { title: "Rule", fill: sayRule, sort: (rule) => rule.rule },
             { title: "Limit", text: limitOf, kind: "wide" },
-            { title: "Checks", text: (rule) => count(of("checks")(rule)), sort: of("checks"), kind: "number" },
+            number("Checks", "checks"),
             { title: "Denied", text: (rule) => count(denied(rule)), sort: denied, kind: "number" },
             { title: "Hit rate", fill: (cell, rule) => sayHits(cell, of("hit_rate")(rule)),
                 sort: of("hit_rate"), kind: "number" },
-            { title: "Callers", text: (rule) => count(of("callers")(rule)), sort: of("callers"), kind: "number wide" },
-            { title: "Limited", text: (rule) => count(of("callers_limited")(rule)), sort: of("callers_limited"),
-                kind: "number wide" },
-            { title: "p99", text: (rule) => latency(of("latency_us")(rule)?.p99), sort: (rule) => of("latency_us")(rule)?.p99,
-                kind: "number wide" },
+            number("Callers", "callers", "wide"), number("Limited", "callers_limited", "wide"),
+            { title: "p99", text: (rule) => latency(p99(rule)), sort: p99, kind: "number wide" },
         ],
     });
 }
 
 /* The way to a rule that is not among the busiest. */
 function ruleForm() {
-    const input = el("input", { name: "rule", required: true, autocomplete: "off", spellcheck: "false" });
-    return el("form", { class: "row", hidden: true, "aria-label": "Another rule", onsubmit: (event) => {
+    const input = plainInput("rule", "", { required: true });
+    const open = (event) => {
         event.preventDefault();
         location.hash = ruleHref(input.value.trim());
-    } }, field("Another rule", input), el("button", {}, "Open"));
+    };
+    return el("form", { class: "row", hidden: true, "aria-label": "Another rule", onsubmit: open },
+        field("Another rule", input), el("button", {}, "Open"));
 }
 
 function latencyTable() {
@@ -140,7 +153,8 @@ function latencyTable() {
         key: (row) => row.name, empty: "Nothing was measured in this time.",
         columns: [
             { title: "Share of requests", text: (row) => row.name },
-            { title: "At most", fill: (cell, row) => sayShare(cell, row.part, latency(row.us)), kind: "number" },
+            { title: "At most", kind: "number",
+                fill: (cell, row) => sayShare(cell, row.part, latency(row.us)) },
         ],
     });
 }
@@ -149,13 +163,15 @@ function latencyRows(figures) {
     if (!figures)
         return [];
     const names = { p50: "50 %", p95: "95 %", p99: "99 %", p999: "99.9 %" };
-    return Object.entries(names).map(([key, name]) => ({ name, us: figures[key], part: figures[key] / figures.p999 }));
+    return Object.entries(names).map(([key, name]) =>
+        ({ name, us: figures[key], part: figures[key] / figures.p999 }));
 }
 
 /* `error` is how much too high a count may be. */
-export const countOf = (row) => (row.error ? `${count(row.count)} (−${count(row.error)})` : count(row.count));
+const countOf = (row) =>
+    count(row.count) + (row.error ? ` (−${count(row.error)})` : "");
 
-export function sayIdentifier(cell, row) {
+function sayIdentifier(cell, row) {
     const who = whoOf(row, row.per.every((name) => name === "global"));
     sayLink(cell, lookHref(row), cut(who), visible(who));
 }
@@ -164,21 +180,24 @@ export function sayIdentifier(cell, row) {
 export function topTable(caption, hasRule, empty = "Nobody.") {
     return new Table({
         caption, empty, key: (row) => JSON.stringify([row.rule, row.tenant, row.identifier]),
-        columns: [{ title: "Identifier", fill: sayIdentifier }, ...(hasRule ? [{ title: "Rule", fill: sayRule }] : []),
+        columns: [{ title: "Identifier", fill: sayIdentifier },
+            ...(hasRule ? [{ title: "Rule", fill: sayRule }] : []),
             { title: "Count", text: countOf, kind: "number" }],
     });
 }
 
-export const topRows = (rule, list) => rule[list].map((row) => ({ ...row, rule: rule.rule, per: rule.per, shadow: rule.shadow }));
+export const topRows = ({ rule, per, shadow, ...rest }, list) =>
+    rest[list].map((row) => ({ ...row, rule, per, shadow }));
 
 function burstTable(windowOf) {
+    const number = (name) => (rule) => count(rule[windowOf()][name]);
     return new Table({
         caption: "Rules with a burst guard: how often it has warned and blocked.",
         key: (rule) => rule.rule, empty: "No rule has a burst guard.",
         columns: [
             { title: "Rule", fill: sayRule },
-            { title: "Warnings", text: (rule) => count(rule[windowOf()].burst_warnings), kind: "number" },
-            { title: "Blocks", text: (rule) => count(rule[windowOf()].burst_blocks), kind: "number" },
+            { title: "Warnings", text: number("burst_warnings"), kind: "number" },
+            { title: "Blocks", text: number("burst_blocks"), kind: "number" },
         ],
     });
 }
@@ -186,33 +205,36 @@ function burstTable(windowOf) {
 function factTable() {
     return new Table({
         caption: "The store of the counts, and this server.", key: (row) => row[0],
-        columns: [{ title: "What", text: (row) => row[0] }, { title: "State", text: (row) => visible(row[1]) }],
+        columns: [{ title: "What", text: (row) => row[0] },
+            { title: "State", text: (row) => visible(row[1]) }],
     });
 }
 
 function factRows(stats) {
-    const { store, connections, audit } = stats;
-    const rows = [["Store", store.name], ["Health", store.healthy ? "✓ healthy" : `✗ failing: ${store.why ?? "no reason given"}`]];
-    if (store.table)
-        rows.push(["Counts kept", `${count(store.table.live)} of room for ${count(store.table.slots)}`],
-            ["Limiting now", count(store.table.limiting)],
-            ["Forgotten for want of room", `${count(store.table.evictions)}, refused ${count(store.table.full)}`]);
-    const list = (numbers) => Object.entries(numbers).map(([name, number]) => `${name} ${count(number)}`).join(", ");
+    const { store, connections, audit } = stats, { table } = store;
+    const list = (numbers) => Object.entries(numbers)
+        .map(([name, number]) => `${name} ${count(number)}`).join(", ");
+    const rows = [["Store", store.name],
+        ["Health", store.healthy ? "✓ healthy" : `✗ failing: ${store.why ?? "no reason given"}`]];
+    if (table)
+        rows.push(["Counts kept", `${count(table.live)} of room for ${count(table.slots)}`],
+            ["Limiting now", count(table.limiting)],
+            ["Forgotten for want of room", count(table.evictions)],
+            ["Refused for want of room", count(table.full)]);
     if (store.calls)
         rows.push(["Calls to it", list(store.calls)], ["Breakers", list(store.breakers)]);
-    rows.push(["Connections", `${count(connections.open)} open, ${count(connections.accepted)} since the start, ` +
-        `${count(connections.refused)} refused`], ["Running for", span(stats.uptime_s)]);
-    if (audit)
-        rows.push(["Audit lines", list(audit)]);
+    rows.push(["Connections", list(connections)], ["Running for", span(stats.uptime_s)],
+        ["Audit lines", list(audit)]);
     return rows;
 }
 
 /* ---- the view ---- */
 
 export function show(view, { query, signal }) {
-    const window = query.get("window") in WINDOWS ? query.get("window") : "minute";
+    const window = chosenWindow(query);
     const windowOf = () => window;
-    const tiles = new Tiles(["Checks a second", "Denied", "Median latency", "p99 latency", "Callers limited", "Burst blocks"]);
+    const tiles = new Tiles(["Checks a second", "Denied", "Median latency", "p99 latency",
+        "Callers limited", "Burst blocks"]);
     const curve = new Curve(`Allowed and denied over the last ${window}`, signal);
     const shown = select([[ALL, "All decisions"]], ALL, { onchange: () => update() });
     const rules = ruleTable(windowOf), times = latencyTable(), bursts = burstTable(windowOf);
@@ -228,9 +250,8 @@ export function show(view, { query, signal }) {
         offerRules(shown, stats.rules);
         curve.update(curveOf(stats, window, shown.value));
         rules.update(stats.rules);
-        say(more, stats.rules_total > stats.rules.length
-            ? `The ${count(stats.rules.length)} busiest of ${count(stats.rules_total)} rules.` : "");
-        another.hidden = stats.rules_total <= stats.rules.length;
+        more.hidden = another.hidden = stats.rules_total <= stats.rules.length;
+        say(more, `The ${count(stats.rules.length)} busiest of ${count(stats.rules_total)} rules.`);
         times.update(latencyRows(stats.decisions[window].latency_us));
         bursts.update(stats.rules.filter((rule) => rule.guarded));
         top.update(stats.rules.flatMap((rule) => topRows(rule, "top_denied"))
@@ -238,17 +259,20 @@ export function show(view, { query, signal }) {
         facts.update(factRows(stats));
     }
 
-    view.append(el("h1", {}, "Overview"), windowChoice(window, (name) => `#/?window=${name}`), tiles.element,
+    view.append(el("h1", {}, "Overview"), windowChoice(window, (name) => `#/?window=${name}`),
+        tiles.element,
         part("Over time", field("Show", shown), curve.element),
         part("Rules", rules.element, more, another),
         el("div", { class: "two" },
             el("div", {}, part("Top limited", top.element), part("Bursts", bursts.element)),
             el("div", {}, part("Latency", times.element), part("Health", facts.element))),
-        part("Recent events", events.element, el("p", {}, el("a", { href: "#/audit" }, "All events"))));
+        part("Recent events", events.element,
+            el("p", {}, el("a", { href: "#/audit" }, "All events"))));
     repeat(async () => {
         stats = await api.stats({ window, series: "true", limit: RULES }, signal);
         update();
     }, WINDOWS[window].everyMs, signal);
-    repeat(async () => events.update((await api.audit({ limit: 8 }, signal)).events), EVENTS_EVERY_MS, signal);
+    repeat(async () => events.update((await api.audit({ limit: EVENTS }, signal)).events),
+        EVENTS_EVERY_MS, signal);
 }
 

@@ -1,12 +1,14 @@
 /* One identifier: is it limited, why, what remains, until when; and what can be done about it. */
 import * as api from "./api.js";
-import { button, confirmed, el, field, Note, part, say, sayLink } from "./dom.js";
+import { button, confirmed, el, field, Note, part, plainInput, say, sayLink } from "./dom.js";
 import { Exemptions } from "./exempt.js";
 import { repeat } from "./poll.js";
 import { Table, sayShare } from "./table.js";
-import { NONE, REASONS, count, cut, momentOf, ruleHref, share, span, valuesOf, visible } from "./words.js";
+import { NONE, REASONS, count, cut, momentOf, ruleHref, share, span, valuesOf, visible }
+    from "./words.js";
 
-const FIELDS = { tenant: "Tenant", user: "User", ip: "Address (IP)", client: "Client", resource: "Resource", rule: "Rule" };
+const FIELDS = { tenant: "Tenant", user: "User", ip: "Address (IP)", client: "Client",
+    resource: "Resource", rule: "Rule" };
 const EVERY_MS = 2000, SELDOM_MS = 10000;
 
 /* ---- what is asked about ---- */
@@ -24,18 +26,14 @@ export function lookHref(row) {
     return `#/look?${new URLSearchParams(request)}`;
 }
 
-const requestOf = (query) => Object.fromEntries([...query].filter(([name, value]) => name && value !== ""));
-
-function textInput(name, value) {
-    return el("input", { name, value, autocomplete: "off", autocapitalize: "off", spellcheck: "false" });
-}
+const requestOf = (query) =>
+    Object.fromEntries([...query].filter(([name, value]) => name && value !== ""));
 
 /* Two inputs for an attribute that has none of its own. */
 function otherFields(name = "", value = "") {
-    const inputs = [textInput("", name), textInput("", value)];
-    inputs[0].dataset.other = "name";
-    inputs[1].dataset.other = "value";
-    return el("div", { class: "row other" }, field("Another attribute", inputs[0]), field("Its value", inputs[1]));
+    return el("div", { class: "row other" },
+        field("Another attribute", plainInput("", name, { "data-other": "name" })),
+        field("Its value", plainInput("", value, { "data-other": "value" })));
 }
 
 function readForm(form) {
@@ -44,7 +42,8 @@ function readForm(form) {
         if (name && value !== "")
             request.set(name, value);
     for (const other of form.querySelectorAll(".other")) {
-        const [name, value] = ["name", "value"].map((which) => other.querySelector(`[data-other=${which}]`).value);
+        const [name, value] = ["name", "value"].map((which) =>
+            other.querySelector(`[data-other=${which}]`).value);
         if (name && value !== "")
             request.set(name, value);
     }
@@ -52,17 +51,20 @@ function readForm(form) {
 }
 
 function askForm(request) {
-    const others = Object.entries(request).filter(([name]) => !(name in FIELDS));
-    const more = el("div", {}, others.map(([name, value]) => otherFields(name, value)), others.length ? null : otherFields());
-    const form = el("form", { "aria-label": "Whom to look up", onsubmit: (event) => {
+    const given = Object.entries(request).filter(([name]) => !(name in FIELDS));
+    const more = el("div", {}, given.map(([name, value]) => otherFields(name, value)));
+    const fields = Object.entries(FIELDS).map(([name, title]) =>
+        field(title, plainInput(name, request[name] ?? "")));
+    if (given.length === 0)
+        more.append(otherFields());
+    const submit = (event) => {
         event.preventDefault();
-        location.hash = `#/look?${readForm(form)}`;
-    } },
-    el("div", { class: "row" }, Object.entries(FIELDS).map(([name, title]) => field(title, textInput(name, request[name] ?? "")))),
-    more,
-    el("p", { class: "row" }, el("button", { class: "strong" }, "Look up"),
-        button("One more attribute", () => more.append(otherFields()))));
-    return form;
+        location.hash = `#/look?${readForm(event.target)}`;
+    };
+    return el("form", { "aria-label": "Whom to look up", onsubmit: submit },
+        el("div", { class: "row" }, fields), more,
+        el("p", { class: "row" }, el("button", { class: "strong" }, "Look up"),
+            button("One more attribute", () => more.append(otherFields()))));
 }
 
 /* ---- how it stands ---- */
@@ -78,12 +80,18 @@ function sayState(cell, row) {
 /* The answer is from `heardMs` on; since then some of the time has passed. */
 function untilOf(row) {
     const nowMs = api.serverNowMs();
-    const say = (us) => `${momentOf(us)} (in ${span((us / 1000 - nowMs) / 1000)})`;
+    const print = (us) => `${momentOf(us)} (in ${span((us / 1000 - nowMs) / 1000)})`;
+    if (!row.allowed && row.retry_after_us < 0)
+        return "never";
     if (!row.allowed && row.retry_after_us !== null)
-        return row.retry_after_us < 0 ? "never" : `passes again ${say(row.heardMs * 1000 + row.retry_after_us)}`;
+        return `passes again ${print(row.heardMs * 1000 + row.retry_after_us)}`;
     if (row.in_use > 0 && row.reset_at_us > 0)
-        return `all of it back ${say(row.reset_at_us)}`;
+        return `all of it back ${print(row.reset_at_us)}`;
     return NONE;
+}
+
+function sayRule(cell, { rule, shadow }) {
+    sayLink(cell, ruleHref(rule), shadow ? `${rule} (shadow)` : rule);
 }
 
 function sayRemaining(cell, row) {
@@ -103,7 +111,7 @@ function standTable(reset) {
         caption: "Every rule that counts by what was given. Looking counts nothing.",
         key: (row) => row.rule, empty: "No rule counts by this.", cards: true,
         columns: [
-            { title: "Rule", fill: (cell, row) => sayLink(cell, ruleHref(row.rule), row.shadow ? `${row.rule} (shadow)` : row.rule) },
+            { title: "Rule", fill: sayRule },
             { title: "State", fill: sayState },
             { title: "Remaining", fill: sayRemaining, kind: "number" },
             { title: "Until", text: untilOf },
@@ -113,8 +121,9 @@ function standTable(reset) {
     });
 }
 
-/* Without `rule`, only what it counts by; and no more than that. */
-const nameOf = (request) => Object.entries(request).filter(([name]) => name !== "rule" && name !== "resource")
+/* Whom it is about: neither which rule nor what was asked for. */
+const nameOf = (request) => Object.entries(request)
+    .filter(([name]) => name !== "rule" && name !== "resource")
     .map(([name, value]) => `${name} ${cut(value, 32)}`).join(", ") || "everybody";
 
 /* ---- what is known of a user ---- */
@@ -122,7 +131,8 @@ const nameOf = (request) => Object.entries(request).filter(([name]) => name !== 
 function userText(facts) {
     if (!facts.known)
         return "Nothing is known of this user.";
-    const limits = Object.entries(facts.limits ?? {}).map(([rule, numbers]) => `${rule} ${JSON.stringify(numbers)}`);
+    const limits = Object.entries(facts.limits ?? {})
+        .map(([rule, numbers]) => `${rule} ${JSON.stringify(numbers)}`);
     return `Tier ${facts.tier ?? "none"}, trust ${share(facts.trust.score)}` +
         `${limits.length ? `, own limits: ${limits.join("; ")}` : ""}.`;
 }
@@ -147,9 +157,9 @@ function showStand(view, { request, note, signal }) {
         part("Exemption", exemptions.element));
 
     async function reset(row) {
-        const yes = await confirmed({ title: "Reset the counts?", action: "Reset",
-            text: `What ${row.rule} has counted for ${nameOf(request)} is forgotten, and so is a block.` });
-        if (!yes)
+        const text = `What ${row.rule} has counted for ${nameOf(request)} is forgotten, ` +
+            "and so is a block.";
+        if (!await confirmed({ title: "Reset the counts?", action: "Reset", text }))
             return;
         try {
             const answer = await api.reset({ ...request, rule: row.rule });

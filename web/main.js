@@ -21,7 +21,8 @@ let leaving = new AbortController();
 function readAddress() {
     const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
     const [name = "", ...parts] = path.split("/").map(decoded);
-    return { name: name in VIEWS ? name : "", parts: parts.filter(Boolean), query: new URLSearchParams(query) };
+    return { name: Object.hasOwn(VIEWS, name) ? name : "", parts: parts.filter(Boolean),
+        query: new URLSearchParams(query) };
 }
 
 /* An empty view with a signal of its own; whatever was shown is over. */
@@ -59,19 +60,24 @@ function show() {
 
 function showTokenForm(problem) {
     const { view } = enter();
-    const input = el("input", { type: "password", autocomplete: "current-password", required: true });
+    const input = el("input", { type: "password", autocomplete: "current-password",
+        required: true });
+    const submit = (event) => {
+        event.preventDefault();
+        api.setToken(input.value.trim());
+        show();
+    };
     api.dropToken();
     mark(null);
     tell("refused", "A token is needed");
     view.append(el("h1", {}, "Who is asking?"),
         el("p", { class: "note bad", role: "alert" }, problem.message),
-        el("p", {}, "The admin's token may change things, the reader's may look. It is kept until this tab is closed."),
-        el("form", { "aria-label": "Token", onsubmit: (event) => {
-            event.preventDefault();
-            api.setToken(input.value.trim());
-            show();
-        } }, el("input", { autocomplete: "username", value: "sluice", hidden: true }), /* for password managers */
-        field("Token", input), el("p", {}, el("button", { class: "strong" }, "Go on"))));
+        el("p", {}, "The admin's token may change things, the reader's may look. " +
+            "It is kept until this tab is closed."),
+        el("form", { "aria-label": "Token", onsubmit: submit },
+            /* for password managers */
+            el("input", { autocomplete: "username", value: "sluice", hidden: true }),
+            field("Token", input), el("p", {}, el("button", { class: "strong" }, "Go on"))));
     input.focus();
 }
 
@@ -94,8 +100,8 @@ function follow(event) {
         scrollTo(0, 0);
         return;
     }
-    const successor = main.querySelector(`[name="${name}"]:checked`) ?? main.querySelector(`[name="${name}"]`);
-    successor?.focus();
+    const named = `[name="${name}"]`;
+    (main.querySelector(`${named}:checked`) ?? main.querySelector(named))?.focus();
 }
 
 api.onRefused(showTokenForm);

@@ -18,7 +18,8 @@ export function tell(kind, text) {
 }
 
 function tellLost(error) {
-    const why = error instanceof Problem ? `The server has a problem: ${error.message}` : "The server does not answer.";
+    const why = error instanceof Problem ? `The server has a problem: ${error.message}`
+        : "The server does not answer.";
     const since = heardMs ? ` Last heard at ${timeOf(heardMs * 1000)}.` : "";
     tell("lost", `${why}${since} Trying again.`);
 }

@@ -1,18 +1,20 @@
-/* One rule: its numbers, its traffic against its limit, whom it limits; and its preview beside it. */
+/* One rule: its numbers, its traffic against its limit, whom it limits; its preview beside it. */
 import * as api from "./api.js";
 import { Curve } from "./curve.js";
 import { el, part } from "./dom.js";
-import { WINDOWS, linesOf, steadied, topRows, topTable, windowChoice } from "./live.js";
+import { WINDOWS, chosenWindow, linesOf, steadied, topRows, topTable, windowChoice }
+    from "./live.js";
 import { repeat } from "./poll.js";
 import { Table, sayHits, sayShare } from "./table.js";
-import { NONE, count, editHref, latency, limitOf, ruleHref, share, visible } from "./words.js";
+import { count, editHref, latency, limitOf, ruleHref, share, visible } from "./words.js";
 
 const TOP = 20;
 export const PREVIEW = "-preview";
 const RARELY_MS = 10000; /* how often its text is looked at */
 
 /* The rule that is tried beside this one, or that this one is tried beside. */
-export const partnerOf = (name) => (name.endsWith(PREVIEW) ? name.slice(0, -PREVIEW.length) : name + PREVIEW);
+const partnerOf = (name) =>
+    (name.endsWith(PREVIEW) ? name.slice(0, -PREVIEW.length) : name + PREVIEW);
 
 /* What the limit lets through in one step, if it is used evenly: a window may be used up in one
  * second and a bucket emptied, so curves may go above it for a while. */
@@ -26,36 +28,41 @@ function limitLine(rule, series) {
         return [];
     const isAll = rule.per.every((name) => name === "global");
     const name = isAll ? "The limit, used evenly" : "One caller's limit, used evenly";
-    return [{ name, style: "limit", values: series.allowed.map(() => evenly(rule, series.step_s)) }];
+    const level = evenly(rule, series.step_s);
+    return [{ name, style: "limit", values: series.allowed.map(() => level) }];
 }
 
 /* ---- its numbers ---- */
 
 function factRows(rule, text) {
-    const tiers = Object.entries(text?.rule.tiers ?? {}).map(([tier, numbers]) => `${tier}: ${JSON.stringify(numbers)}`);
-    const from = text && (text.source === "file" ? "the rules file" : text.replaces ? "the API, in place of the file's" : "the API");
-    return [["Limit", limitOf(rule)], ["Algorithm", rule.algorithm], ["Counts per", rule.per.join(" and ")],
-        ["Resource", rule.resource ?? "every one"], ["Burst guard", rule.guarded ? "yes" : "no"],
-        ["Tiers of its own", tiers.join("; ") || "none"], ["Comes from", from ?? NONE]];
+    const tiers = Object.entries(text.rule.tiers ?? {})
+        .map(([tier, numbers]) => `${tier}: ${JSON.stringify(numbers)}`);
+    const api = text.replaces ? "the API, in place of the rules file's" : "the API";
+    return [["Limit", limitOf(rule)], ["Algorithm", rule.algorithm],
+        ["Counts per", rule.per.join(" and ")], ["Resource", rule.resource ?? "every one"],
+        ["Burst guard", rule.guarded ? "yes" : "no"],
+        ["Tiers of its own", tiers.join("; ") || "none"],
+        ["Comes from", text.source === "file" ? "the rules file" : api]];
 }
 
 const factTable = () => new Table({
     caption: "What it says.", key: (row) => row[0],
-    columns: [{ title: "What", text: (row) => row[0] }, { title: "Value", text: (row) => visible(row[1]) }],
+    columns: [{ title: "What", text: (row) => row[0] },
+        { title: "Value", text: (row) => visible(row[1]) }],
 });
 
 /* ---- its figures ---- */
 
 function windowTable() {
-    const number = (title, name, kind = "") =>
-        ({ title, text: (row) => count(row[name]), kind: `number ${kind}` });
+    const number = (title, name) => ({ title, text: (row) => count(row[name]), kind: "number" });
     return new Table({
         caption: "What was asked of it, and what it said.", key: (row) => row.name, cards: true,
-        columns: [{ title: "Last", text: (row) => row.name }, number("Checks", "checks"), number("Allowed", "allowed"),
-            number("Denied", "denied"), number("Would be denied", "shadow_denied"), number("Store failed", "store_failed"),
+        columns: [{ title: "Last", text: (row) => row.name },
+            number("Checks", "checks"), number("Allowed", "allowed"), number("Denied", "denied"),
+            number("Would be denied", "shadow_denied"), number("Store failed", "store_failed"),
             { title: "Hit rate", fill: (cell, row) => sayHits(cell, row.hit_rate), kind: "number" },
-            number("Callers", "callers"), number("Limited", "callers_limited"), number("Warnings", "burst_warnings"),
-            number("Blocks", "burst_blocks"),
+            number("Callers", "callers"), number("Limited", "callers_limited"),
+            number("Warnings", "burst_warnings"), number("Blocks", "burst_blocks"),
             { title: "p50", text: (row) => latency(row.latency_us?.p50), kind: "number" },
             { title: "p99", text: (row) => latency(row.latency_us?.p99), kind: "number" }],
     });
@@ -67,11 +74,15 @@ const useTable = () => new Table({
     caption: "How much of the limit sampled decisions of the last minute found in use.",
     key: (row) => row.name, empty: "Nothing was asked in the last minute.",
     columns: [{ title: "In use", text: (row) => row.name },
-        { title: "Share", fill: (cell, row) => sayShare(cell, row.value, share(row.value)), kind: "number" }],
+        { title: "Share", kind: "number",
+            fill: (cell, row) => sayShare(cell, row.value, share(row.value)) }],
 });
 
-const useRows = (rule) => (rule.in_use
-    ? [{ name: "on average", value: rule.in_use.mean }, { name: "at most", value: rule.in_use.max }] : []);
+function useRows({ in_use: use }) {
+    if (!use)
+        return [];
+    return [{ name: "on average", value: use.mean }, { name: "at most", value: use.max }];
+}
 
 /* ---- beside each other ---- */
 
@@ -79,13 +90,16 @@ function pairTable() {
     const rateIn = (window) => ({ title: `Hit rate, last ${window}`, kind: "number",
         fill: (cell, rule) => sayHits(cell, rule[window].hit_rate) });
     return new Table({
-        caption: "The rule in force, and the one that is tried as its shadow.", key: (rule) => rule.rule, cards: true,
-        columns: [{ title: "Rule", text: (rule) => `${rule.rule} (${rule.shadow ? "shadow" : "in force"})` },
+        caption: "The rule in force, and the one that is tried as its shadow.",
+        key: (rule) => rule.rule, cards: true,
+        columns: [
+            { title: "Rule", text: (one) => `${one.rule} (${one.shadow ? "shadow" : "in force"})` },
             { title: "Limit", text: limitOf }, ...Object.keys(WINDOWS).map(rateIn)],
     });
 }
 
-const statsOf = async (name, query, signal) => (await api.stats({ rule: name, ...query }, signal)).rules[0] ?? null;
+const statsOf = async (name, query, signal) =>
+    (await api.stats({ rule: name, ...query }, signal)).rules[0] ?? null;
 
 /* ---- the view ---- */
 
@@ -95,19 +109,19 @@ function heading(name, shadow) {
 
 export function show(view, { parts, query, signal }) {
     const [name] = parts;
-    const window = query.get("window") in WINDOWS ? query.get("window") : "minute";
+    const window = chosenWindow(query);
     const tag = el("span", { class: "tag", hidden: true }, "shadow");
-    const curve = new Curve(`Traffic of ${name} over the last ${window}, against its limit`, signal);
+    const curve = new Curve(`Traffic of ${name} in the last ${window}, against its limit`, signal);
     const facts = factTable(), windows = windowTable(), use = useTable(), pair = pairTable();
-    const denied = topTable("Denied most often.", false), traffic = topTable("Asking most often.", false);
+    const denied = topTable("Denied most often.", false);
+    const traffic = topTable("Asking most often.", false);
     const pairPart = part("Shadow and enforced", pair.element);
     const gone = el("p", { class: "note", hidden: true }, "There is no such rule now.");
     pairPart.hidden = true;
     let texts = null, textsMs = 0;
 
     view.append(heading(name, tag), gone,
-        el("p", { class: "row" }, el("a", { class: "button", href: editHref(name) }, "Edit it"),
-            el("a", { class: "button", href: `#/look?${new URLSearchParams({ rule: name })}` }, "Look up an identifier")),
+        el("p", { class: "row" }, el("a", { class: "button", href: editHref(name) }, "Edit it")),
         windowChoice(window, (chosen) => `${ruleHref(name)}?window=${chosen}`),
         part("Over time", curve.element), pairPart,
         part("Figures", windows.element),
@@ -115,7 +129,8 @@ export function show(view, { parts, query, signal }) {
             el("div", {}, part("Numbers", facts.element), part("Top denied", denied.element)),
             el("div", {}, part("Room", use.element), part("Top traffic", traffic.element))));
 
-    /* Whether there is a partner is known from here: asking for a rule that is not there is an error. */
+    /* Whether there is a partner is known from here: asking for a rule that is not there is an
+     * error. */
     async function readTexts() {
         if (Date.now() - textsMs < RARELY_MS)
             return;
@@ -130,11 +145,11 @@ export function show(view, { parts, query, signal }) {
         gone.hidden = Boolean(rule);
         if (!rule)
             return;
-        const other = texts.has(partnerOf(name)) ? await statsOf(partnerOf(name), {}, signal) : null;
+        const other = texts.has(partnerOf(name)) && await statsOf(partnerOf(name), {}, signal);
         const { series } = rule[window];
         tag.hidden = !rule.shadow;
-        curve.update(steadied({ lines: [...linesOf(series, rule.shadow), ...limitLine(rule, series)],
-            stepS: series.step_s, endUs: series.end_us }));
+        const lines = [...linesOf(series, rule.shadow), ...limitLine(rule, series)];
+        curve.update(steadied({ lines, stepS: series.step_s, endUs: series.end_us }));
         facts.update(factRows(rule, text));
         windows.update(windowRows(rule));
         use.update(useRows(rule));

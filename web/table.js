@@ -7,7 +7,7 @@
  *
  * Roles are written out since on a phone the rows become cards, and a browser then forgets that it
  * was a table. `wide` columns are left out there. */
-import { el, say } from "./dom.js";
+import { button, el, say } from "./dom.js";
 import { share } from "./words.js";
 
 export class Table {
@@ -29,8 +29,7 @@ export class Table {
 
     head(column, number) {
         const inside = column.sort
-            ? el("button", { type: "button", class: "sort", onclick: () => this.sortBy(number) }, column.title)
-            : column.title;
+            ? button(column.title, () => this.sortBy(number), { class: "sort" }) : column.title;
         return el("th", { scope: "col", role: "columnheader", class: column.kind }, inside);
     }
 
@@ -45,8 +44,8 @@ export class Table {
         this.heads.forEach((head, number) => {
             if (!this.columns[number].sort)
                 return;
-            const word = this.order?.by === number ? (this.order.down ? "descending" : "ascending") : "none";
-            head.setAttribute("aria-sort", word);
+            const way = this.order?.down ? "descending" : "ascending";
+            head.setAttribute("aria-sort", this.order?.by === number ? way : "none");
         });
     }
 
@@ -101,8 +100,10 @@ function fill(column, cell, item) {
 
 /* A share as a bar and in words: neither length nor colour alone. What is denied is `hit`. */
 export function sayShare(cell, value, text, kind = "") {
-    if (!cell.firstChild)
-        cell.append(el("span", { class: `bar ${kind}`, "aria-hidden": "true" }, el("span")), el("span", { class: "words" }));
+    if (!cell.firstChild) {
+        const bar = el("span", { class: `bar ${kind}`, "aria-hidden": "true" }, el("span"));
+        cell.append(bar, el("span", { class: "words" }));
+    }
     cell.firstChild.firstChild.style.setProperty("width", `${100 * Math.min(1, value ?? 0)}%`);
     say(cell.lastChild, text);
 }

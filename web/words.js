@@ -44,13 +44,15 @@ export const momentOfText = (text) => (text ? moment.format(new Date(text)) : NO
 /* The moment of a step in a curve: a day needs no seconds. */
 export const stepOf = (us, stepS) => (stepS < 60 ? clock : minute).format(us / 1000);
 
+const UNSEEN = new RegExp("[\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e" +
+    "\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff]", "g");
+
 /* Characters that are not seen, or that turn the text around them: a picture or a number in place
  * of each. Otherwise two identifiers could look the same. */
 export function visible(text) {
     return String(text)
         .replace(/[\0-\x1f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-        .replace(/[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]/g,
-            (c, at, all) => (isPaired(all, at) ? c : `‹U+${code(c)}›`));
+        .replace(UNSEEN, (c, at, all) => (isPaired(all, at) ? c : `‹U+${code(c)}›`));
 }
 
 const code = (c) => c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
@@ -65,7 +67,7 @@ function isPaired(text, at) {
 /* At most so many characters; the whole belongs into a title. */
 export function cut(text, most = 48) {
     const characters = Array.from(visible(text));
-    return characters.length <= most ? characters.join("") : `${characters.slice(0, most - 1).join("")}…`;
+    return characters.length <= most ? visible(text) : `${characters.slice(0, most - 1).join("")}…`;
 }
 
 /* The values of an identifier, in which `:` stands between them, and %3A for one within. */
@@ -81,7 +83,8 @@ export function decoded(text) {
 
 /* Whom a rule counts, as people write it. */
 export function whoOf({ tenant, identifier }, isEverybody) {
-    return (tenant ? `${tenant}/` : "") + (isEverybody ? "everybody" : valuesOf(identifier).join(" + "));
+    const who = isEverybody ? "everybody" : valuesOf(identifier).join(" + ");
+    return tenant ? `${tenant}/${who}` : who;
 }
 
 /* `api` or its like as it stands in an address. */

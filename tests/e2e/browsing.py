@@ -110,7 +110,8 @@ class Page:
         return self.driver.execute_script(script, *arguments)
 
     def text(self, selector):
-        return self.run("return document.querySelector(arguments[0])?.textContent ?? null", selector)
+        return self.run("return document.querySelector(arguments[0])?.textContent ?? null",
+                        selector)
 
     def rows(self, title):
         """Of the table under a heading that begins so, a dict each; None: it is not shown."""
@@ -128,8 +129,8 @@ class Page:
         return self.run(CURVE)
 
     def tile(self, title):
-        return self.run("return [...document.querySelectorAll('.tiles div')].find((one) => "
-                        "one.firstChild.textContent === arguments[0])?.lastChild.textContent", title)
+        return self.run("return [...document.querySelectorAll('.tiles div')].find((one) => one"
+                        ".firstChild.textContent === arguments[0])?.lastChild.textContent", title)
 
     @property
     def status(self):
@@ -182,8 +183,10 @@ class Page:
 
     def focused(self):
         """What has the focus, in words."""
-        return self.run("const one = document.activeElement; return one.getAttribute('aria-label') || "
-                        "one.labels?.[0]?.textContent.trim() || one.textContent.trim().slice(0, 40)")
+        return self.run("const one = document.activeElement;"
+                        "return one.getAttribute('aria-label')"
+                        "|| one.labels?.[0]?.textContent.trim()"
+                        "|| one.textContent.trim().slice(0, 40)")
 
     # ---- what it did ----
 

@@ -155,7 +155,8 @@ def test_of_many_rules_the_busiest_are_shown_and_the_others_can_be_opened(driver
 
 
 def test_a_hidden_page_asks_nothing(page):
-    hide = """Object.defineProperty(document, "hidden", { value: arguments[0], configurable: true });
+    hide = """Object.defineProperty(document, "hidden",
+                                    { value: arguments[0], configurable: true });
               document.dispatchEvent(new Event("visibilitychange"));"""
     page.open()
     page.until(lambda: page.status == "Live")
@@ -384,6 +385,27 @@ def test_a_new_rule_is_made_and_deleted(page, server):
     page.confirm("Undo")
     page.until(lambda: page.note == "made-here is gone.")
     assert in_force(server, "made-here") is None
+
+
+def test_a_tenants_own_rule_is_seen_and_edited_where_it_is(page, server):
+    assert server.ask("PUT", "/v1/tenants/acme", {}).status == 201
+    own = {"per": "user", "algorithm": "fixed_window", "limit": "2/365d"}
+    assert server.ask("PUT", "/v1/tenants/acme/rules/own", own).status == 201
+    assert use(server, 5, tenant="acme", user="theirs") == 3
+    page.open("#/")
+    page.click("acme/own")
+    page.until(lambda: page.row("Top denied", Identifier="acme/theirs", Count="3"))
+    page.click("Edit it")
+    page.until(lambda: '"2/365d"' in text_of(page))
+    page.fill("limit", "6/365d")
+    page.click("Put in force")
+    page.confirm("Put in force")
+    page.until(lambda: page.note.startswith("acme/own is in force."))
+    now = server.ask("GET", "/v1/tenants/acme/rules/own").json["rule"]["limit"]
+    assert now == "6/365d"
+    page.click("Try as shadow first")
+    page.until(lambda: page.note.startswith("It is tried as acme/own-preview"))
+    assert server.ask("DELETE", "/v1/tenants/acme").status == 200
 
 
 # ---- events -----------------------------------------------------------------------------

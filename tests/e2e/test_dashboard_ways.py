@@ -1,5 +1,5 @@
-"""Ways to use the dashboard: with a token and without, on a phone, in the dark, by keyboard, by ear,
-and with names that were made to do harm."""
+"""Ways to use the dashboard: with a token and without, on a phone, in the dark, by keyboard, by
+ear, and with names that were made to do harm."""
 
 import re
 
@@ -19,7 +19,8 @@ rules:
   - { name: LONG, resource: /long, per: user, limit: 5/1h }
 """.replace("LONG", "a_name_as_long_as_it_may_be".ljust(64, "_"))
 LIMITED = {"resource": "/few", "user": "limited"}
-VIEWS = ["#/", "#/?window=day", "#/rule/few", "#/look?user=limited&resource=/few", "#/audit", "#/edit/few", "#/edit"]
+VIEWS = ["#/", "#/?window=day", "#/rule/few", "#/look?user=limited&resource=/few", "#/audit",
+         "#/edit/few", "#/edit"]
 REFUSALS = ["401 (Unauthorized)", "403 (Forbidden)"]
 
 
@@ -139,7 +140,8 @@ def test_buttons_can_be_hit_by_a_thumb(page):
 
 def luminance(colour):
     parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+              for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -156,8 +158,8 @@ def test_contrast_is_good_in_light_and_dark_and_the_curve_follows(page):
         page.open()
         page.until(lambda: is_shown(page) and page.curve())
         colours = page.run("const style = getComputedStyle(document.documentElement);"
-                           "return Object.fromEntries([...arguments[0], 'page', 'raised'].map((name) =>"
-                           "[name, style.getPropertyValue(`--${name}`).trim()]))", names)
+                           "return Object.fromEntries([...arguments[0], 'page', 'raised'].map("
+                           "(name) => [name, style.getPropertyValue(`--${name}`).trim()]))", names)
         colours = {name: colour if len(colour) == 7 else f"#{''.join(2 * c for c in colour[1:])}"
                    for name, colour in colours.items()}
         for name in names:
@@ -256,9 +258,10 @@ def test_everything_that_can_be_used_has_a_name_for_who_cannot_see_it(page, view
 # ---- names made to do harm --------------------------------------------------------------
 
 
-HOSTILE = ["<img src=x onerror=\"document.title='harm'\">", "\"'><script>document.title='harm'</script>",
-           "{{7*7}}${7*7}", "javascript:alert(1)", "a/b?c=d&e#f%41", "line\nbreak\ttab", "\u202egnp.exe",
-           "zero\u200bwidth", "naïve-日本-🙂", "x" * 200, "-", "%", ":"]
+HOSTILE = ["<img src=x onerror=\"document.title='harm'\">",
+           "\"'><script>document.title='harm'</script>", "{{7*7}}${7*7}", "javascript:alert(1)",
+           "a/b?c=d&e#f%41", "line\nbreak\ttab", "\u202egnp.exe", "zero\u200bwidth",
+           "naïve-日本-🙂", "x" * 200, "-", "%", ":"]
 
 
 def test_hostile_names_are_text_and_lead_to_whom_they_name(page, server):
@@ -305,8 +308,9 @@ def test_bytes_that_are_no_text_do_not_break_a_view(page, server):
     assert page.run("return document.querySelectorAll('main i').length") == 0
 
 
-@pytest.mark.parametrize("address", ["#/nowhere", "#/rule/", "#/rule/%ff", "#/look?%ff=%fe&=x&user=%",
-                                     "#/?window=year", "#/audit?limit=100", "#main", "#", "#/rule/a/b/c"])
+@pytest.mark.parametrize("address", [
+    "#/nowhere", "#/toString", "#/rule/", "#/rule/%ff", "#/look?%ff=%fe&=x&user=%",
+    "#/?window=year", "#/?window=toString", "#/audit?limit=100", "#main", "#", "#/rule/a/b/c"])
 def test_no_address_breaks_the_page(page, address):
     page.open(address)
     page.until(lambda: is_shown(page))
