@@ -71,7 +71,7 @@ $(BUILD)/.flags: FORCE
 VERSION := $(shell sed -n 's/^\#define SLUICE_VERSION "\(.*\)"/\1/p' include/sluice.h)
 SONAME  := libsluice.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(BUILD)/libsluice.so.$(VERSION)
-APART   := token registry server
+APART   := token registry seeing server
 PIC     := $(patsubst $(BUILD)/obj/%,$(BUILD)/pic/%,$(filter-out $(APART:%=$(BUILD)/obj/%/%),$(CORE)))
 OBJCOPY ?= objcopy
 PC       = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \

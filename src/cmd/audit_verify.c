@@ -9,8 +9,8 @@
 #include "cmd/lines.h"
 #include "cmd/options.h"
 #include "cmd/screen.h"
-#include "server/audit_head.h"
-#include "server/audit_verify.h"
+#include "seeing/audit_head.h"
+#include "seeing/audit_verify.h"
 
 struct asked {
     const char *head;

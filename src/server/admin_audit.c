@@ -1,7 +1,7 @@
 /* /v1/audit: the newest events, as they were written. */
 #include "base/number.h"
+#include "seeing/audit_recent.h"
 #include "server/admin_json.h"
-#include "server/audit_recent.h"
 
 enum { LIMIT = 100, LIMIT_MAX = 1000 };
 

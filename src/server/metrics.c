@@ -110,10 +110,10 @@ static void print_trust(struct sl_page *page, const struct sl_metrics *metrics)
     sl_page_family(page, "sluice_trust_score", "histogram",
                    "Trust scores of requests that an adaptive rule was asked about.");
     sl_page_histogram(page, &(struct sl_page_buckets){ .bounds = bounds,
-                                                    .bound_count = SL_TRUST_TENTHS,
-                                                    .counts = metrics->trust,
-                                                    .sum = metrics->trust_thousandths,
-                                                    .sum_places = 3 });
+                                                       .bound_count = SL_TRUST_TENTHS,
+                                                       .counts = metrics->trust,
+                                                       .sum = metrics->trust_thousandths,
+                                                       .sum_places = 3 });
 }
 
 static void print_exemptions(struct sl_page *page, const struct sl_metrics *metrics)

@@ -1,7 +1,7 @@
 /* What is measured and not only counted: from the record that the main thread keeps. */
 #include "base/clock.h"
+#include "seeing/record.h"
 #include "server/metrics_own.h"
-#include "server/record.h"
 
 static const char *const bound_texts[] = {
     "2.5e-07", "5e-07",  "1e-06",   "2.5e-06", "5e-06", "1e-05",  "2.5e-05",

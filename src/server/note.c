@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/textmap.h"
 #include "limiter/identity.h"
+#include "seeing/audit_line.h"
 #include "server/admin_json.h"
-#include "server/audit_line.h"
 
 /* Of a reload so much is told in one event; how many changes there were is told in any case. */
 enum { CHANGES_MAX_BYTES = 32 << 10 };

@@ -3,7 +3,7 @@
  * and there is no second way to the rules in force that could lead somewhere else. */
 #include "server/office.h"
 
-#include "server/record.h"
+#include "seeing/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

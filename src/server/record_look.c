@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/record.h"
+#include "server/record_look.h"
 #include "server/worker.h"
 
 /* ---- counts ---- */

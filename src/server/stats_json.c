@@ -1,7 +1,7 @@
 #include "server/stats_json.h"
 
+#include "seeing/audit_line.h"
 #include "server/admin_json.h"
-#include "server/audit_line.h"
 
 enum { BILLION = 1000000000, THOUSANDTH = 1000000 };
 

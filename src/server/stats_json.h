@@ -3,7 +3,7 @@
 #define SL_SERVER_STATS_JSON_H
 
 #include "base/buffer.h"
-#include "server/record.h"
+#include "seeing/record.h"
 
 struct sl_stats_print {
     struct sl_buffer *out;

@@ -3,7 +3,7 @@
 #ifndef SL_SERVER_STORE_WATCH_H
 #define SL_SERVER_STORE_WATCH_H
 
-#include "server/audit.h"
+#include "seeing/audit.h"
 #include "store/store.h"
 
 struct sl_store_watch {

@@ -8,7 +8,7 @@
  * same time-out wait in the order in which they began, and one timer goes off for
  * the earliest of the few first ones. */
 #include "server/worker.h"
-#include "server/record.h"
+#include "seeing/record.h"
 
 #include <errno.h>
 #include <stdio.h>

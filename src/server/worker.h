@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-#include "server/audit.h"
+#include "seeing/audit.h"
 #include "server/conn.h"
 #include "server/edition.h"
 #include "server/job.h"

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "limiter/limiter.h"
-#include "server/record.h"
+#include "seeing/record.h"
 
 enum { ROUNDS = 15, ROUND_NS = 250000000, KEYS = 100000, BATCH = 16, NAME_BYTES = 16 };
 

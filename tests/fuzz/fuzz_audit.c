@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "server/audit_verify.h"
+#include "seeing/audit_verify.h"
 #include "wire/json_decision.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

@@ -99,10 +99,10 @@ static void a_histogram_s_buckets_hold_all_below_their_bound(void **unused)
     (void)unused;
     static const char *const bounds[] = { "0.5", "1" };
     struct sl_page_buckets histogram = { .bounds = bounds,
-                                      .bound_count = 2,
-                                      .counts = (const uint64_t[]){ 3, 0, 4 },
-                                      .sum = 12500,
-                                      .sum_places = 3 };
+                                         .bound_count = 2,
+                                         .counts = (const uint64_t[]){ 3, 0, 4 },
+                                         .sum = 12500,
+                                         .sum_places = 3 };
     sl_page_histogram(&page, &histogram);
     assert_string_equal(printed(), "x_bucket{le=\"0.5\"} 3\n"
                                    "x_bucket{le=\"1\"} 3\n"

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "unit/server/recorded.h"
+#include "unit/seeing/recorded.h"
 
 static struct sl_buffer out;
 
