@@ -26,6 +26,7 @@ HOSTILE = ['"', "\\", '"}]}, {"a": "', "</script><script>alert(1)</script>", "a\
            "😀" * 3000, "%", "%00", "{}:", "-", " ", "null"]
 BYTES = [b"\xff\xfe", b"\xc0\x80", b"\xed\xa0\x80", b"\xe2\x82", b"<b>\xff\"\\", b"\x80" * 300,
          b"x" * 4000]
+AUTHORIZE = b"GET /v1/authorize/%%ff%%00%%22%%0a HTTP/1.1\r\nHost: x\r\nX-User: %s\r\n\r\n"
 
 
 def test_hostile_names_are_valid_json_everywhere():
@@ -37,8 +38,7 @@ def test_hostile_names_are_valid_json_everywhere():
             assert said == [True, False, False], name[:20]
         for name in BYTES:
             with server.raw() as raw:
-                raw.send(b"GET /v1/authorize/%%ff%%00%%22%%0a HTTP/1.1\r\nHost: x\r\nX-User: %s\r\n\r\n"
-                         % name * 3)
+                raw.send(AUTHORIZE % name * 3)
                 statuses = [raw.response().status for _ in range(3)]
             assert statuses == [200, 429, 429], name[:20]
         named = len(HOSTILE) + len(BYTES)
