@@ -92,8 +92,10 @@ static void head_is_answered_like_get_without_the_body(void **unused)
         visitor_says(&visitor, sl_text(text));
         SAME(paths[i], read_answers_of(&visitor, "H-"), 2);
         SAME(paths[i], answers[0].status, 200);
-        SAME(paths[i], answers[0].length, answers[1].body.len);
         SAME(paths[i], answers[0].length > 10, true);
+        if (strcmp(paths[i], "/metrics") == 0)
+            continue; /* its figures move on between the two */
+        SAME(paths[i], answers[0].length, answers[1].body.len);
         SAME(paths[i], sl_text_equal(answers[0].head, answers[1].head), true);
     }
     visitor_says(&visitor, sl_text(HEAD("/v1/check") HEAD("/nowhere") HEAD("/v1/authorize")));
