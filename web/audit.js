@@ -77,7 +77,7 @@ function filterForm(query, act) {
         field("Event", select(list(EVENTS), given("event"), { name: "event" })),
         field("Severity", select(list(SEVERITIES), given("severity"), { name: "severity" })),
         field("Rule", text("rule")), field("Tenant", text("tenant")),
-        field("Identifier", text("identifier"), "its values with : between, %3A for one within"),
+        field("Identifier", text("identifier"), "of several values, : between, %3A for one within"),
         field("At most", select(LIMITS, given("limit") || LIMITS[0][0], { name: "limit" })),
     ];
     const form = el("form", { class: "row", "aria-label": "Which events", onsubmit: (event) => {

@@ -18,7 +18,7 @@ export function lookHref(row) {
     const request = { rule: row.rule };
     if (row.tenant)
         request.tenant = row.tenant;
-    const values = valuesOf(row.identifier);
+    const values = valuesOf(row.identifier, row.per.length);
     row.per.forEach((name, i) => {
         if (name !== "global")
             request[name] = values[i] ?? "";

@@ -70,8 +70,9 @@ export function cut(text, most = 48) {
     return characters.length <= most ? visible(text) : `${characters.slice(0, most - 1).join("")}…`;
 }
 
-/* The values of an identifier, in which `:` stands between them, and %3A for one within. */
-export const valuesOf = (identifier) => identifier.split(":").map(decoded);
+/* The values of an identifier: of several, `:` stands between them, and %3A for one within. */
+export const valuesOf = (identifier, parts) =>
+    (parts === 1 ? [identifier] : identifier.split(":")).map(decoded);
 
 export function decoded(text) {
     try {
@@ -81,9 +82,9 @@ export function decoded(text) {
     }
 }
 
-/* Whom a rule counts, as people write it. */
-export function whoOf({ tenant, identifier }, isEverybody) {
-    const who = isEverybody ? "everybody" : valuesOf(identifier).join(" + ");
+/* Whom a rule counts, as people write it; without `per` it is not known how many values it has. */
+export function whoOf({ tenant, identifier, per }, isEverybody) {
+    const who = isEverybody ? "everybody" : valuesOf(identifier, per?.length ?? 1).join(" + ");
     return tenant ? `${tenant}/${who}` : who;
 }
 

@@ -21,6 +21,7 @@ void sl_namer_release(struct sl_namer *namer)
 /* A name on its way; `at` NULL: only measured. */
 struct print {
     struct sl_namer *namer;
+    bool is_lone; /* one value and nothing around it: what else has a meaning in a name has none */
     char *at;
     size_t len;
 };
@@ -37,7 +38,8 @@ static void add_encoded(struct print *print, struct sluice_text text)
     static const char hex[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];
-        bool is_plain = c >= ' ' && c != 127 && c != '%' && c != ':' && c != '{' && c != '}';
+        bool has_meaning = !print->is_lone && (c == ':' || c == '{' || c == '}');
+        bool is_plain = c >= ' ' && c != 127 && c != '%' && !has_meaning;
         char coded[3] = { '%', hex[c >> 4], hex[c & 15] };
         if (is_plain)
             add(print, (struct sluice_text){ text.at + i, 1 });
@@ -151,7 +153,7 @@ const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct s
 struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_asker *asker,
                                       const struct sl_rule *rule)
 {
-    struct print print = { .namer = namer };
+    struct print print = { .namer = namer, .is_lone = rule->per_count == 1 };
     add_identifier(&print, asker, rule);
     print.at = sl_scratch_take(&namer->memory, print.len);
     if (!print.at)

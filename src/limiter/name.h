@@ -27,7 +27,8 @@ void sl_namer_release(struct sl_namer *namer);
 const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct sl_asker *asker,
                                           const struct sl_rule *rule);
 
-/* IDENTIFIER alone, for people. Null: no memory. */
+/* IDENTIFIER alone, for people: of a single value only `%` and controls are written as %XX, so
+ * that an address of IPv6 can be read. Null: no memory. */
 struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_asker *asker,
                                       const struct sl_rule *rule);
 

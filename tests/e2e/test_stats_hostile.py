@@ -47,7 +47,7 @@ def test_hostile_names_are_valid_json_everywhere():
                        == named, "everybody is told")
         assert counts_of(rule_of(told, "api")["minute"]) == (3 * named, named, 2 * named)
         names = names_of(stats(server, "top=64")["rules"][0]["top_denied"])
-        assert '"}]}, {"a": "'.replace("{", "%7B").replace("}", "%7D").replace(":", "%3A") in names
+        assert '"}]}, {"a": "' in names
         assert "\ufffd\ufffd" in names
         assert all(len(name.encode()) <= 1024 for name in names)
         path = server.folder / "audit.jsonl"

@@ -149,7 +149,7 @@ static void columns_fit_however_narrow_it_is(void **unused)
 
 enum { MANY = 40 };
 
-static void fill(struct sl_board_rule *rules, char names[MANY][8])
+static void fill(struct sl_board_rule *rules, char names[MANY][16])
 {
     for (int i = 0; i < MANY; i++) {
         rules[i] = api;
@@ -170,7 +170,7 @@ static void rules_are_scrolled_and_the_screen_never_is(void **unused)
 {
     (void)unused;
     struct sl_board_rule rules[MANY];
-    char names[MANY][8];
+    char names[MANY][16];
     fill(rules, names);
     struct sl_board_figures figures = figures_of(rules, MANY);
     for (size_t rows = 1; rows < 60; rows++) {
@@ -194,7 +194,7 @@ static void rules_and_identifiers_share_what_there_is(void **unused)
 {
     (void)unused;
     struct sl_board_rule rules[MANY];
-    char names[MANY][8];
+    char names[MANY][16];
     fill(rules, names);
     struct sl_board_figures figures = figures_of(rules, MANY);
     struct sl_picture picture = picture_of(&figures);

@@ -150,6 +150,24 @@ static void what_is_longer_than_256_bytes_is_a_digest(void **unused)
     assert_int_equal(name_of(API, REQUEST(.user = { value, 256 }))->key.len, 11 + 3 * 256);
 }
 
+static struct sluice_text identifier_of(size_t rule, struct sluice_request request)
+{
+    assert_true(sl_asker_init(&asker, rules, &request));
+    return sl_name_identifier(&namer, &asker, &rules->rules[rule]);
+}
+
+static void an_identifier_alone_is_for_people(void **unused)
+{
+    (void)unused;
+    use(RULES);
+    SAME_TEXT("user", identifier_of(API, REQUEST(.user = SL_TEXT("a:{b}%\n"))), "a:{b}%25%0A");
+    SAME_TEXT("ip", identifier_of(ADDRESSES, REQUEST(.ip = SL_TEXT("2001:db8::1"))), "2001:db8::");
+    SAME_TEXT("both",
+              identifier_of(BOTH, REQUEST(.user = SL_TEXT("a:b"), .ip = SL_TEXT("2001:db8::1"))),
+              "a%3Ab:2001%3Adb8%3A%3A");
+    SAME_TEXT("all", identifier_of(ALL, REQUEST(.user = SL_TEXT("u"))), "-");
+}
+
 static void a_limit_without_rules_is_named_by_its_key(void **unused)
 {
     (void)unused;
@@ -261,6 +279,7 @@ int main(void)
         WITH_RULES(identifiers_that_are_people_can_be_hidden),
         WITH_RULES(a_user_that_is_a_digest_already_is_not_hidden_again),
         WITH_RULES(what_is_longer_than_256_bytes_is_a_digest),
+        WITH_RULES(an_identifier_alone_is_for_people),
         WITH_RULES(a_limit_without_rules_is_named_by_its_key),
         WITH_RULES(names_stay_until_the_memory_is_reset),
         WITH_RULES(no_two_identifiers_share_a_name),
