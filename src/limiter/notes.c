@@ -20,7 +20,7 @@ void sl_notes_clear(struct sl_notes *notes)
 {
     if (notes->count)
         memset(notes->places, 0, sizeof notes->places);
-    notes->count = notes->sample_count = notes->text_len = 0;
+    notes->burst_count = notes->count = notes->sample_count = notes->text_len = 0;
     notes->missed_denials = notes->missed_met = 0;
     notes->stride = 1;
     notes->in_step = 0;
@@ -79,6 +79,19 @@ bool sl_notes_keep(struct sl_notes *notes, struct sluice_text text, struct sluic
     notes->text_len += len;
     *out = (struct sluice_text){ copy, len };
     return true;
+}
+
+void sl_notes_burst(struct sl_notes *notes, uint32_t rule, bool warned, bool blocked)
+{
+    size_t i = 0;
+    while (i < notes->burst_count && notes->bursts[i].rule != rule)
+        i++;
+    if (i == SL_BURSTS_MAX)
+        return;
+    if (i == notes->burst_count)
+        notes->bursts[notes->burst_count++] = (struct sl_bursts){ .rule = rule };
+    notes->bursts[i].warned += warned;
+    notes->bursts[i].blocked += blocked;
 }
 
 void sl_notes_sample(struct sl_notes *notes, size_t from, const struct sl_sample *sample)

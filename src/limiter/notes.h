@@ -17,6 +17,7 @@ enum {
     SL_NOTED_WAYS = 4, /* places that one key may take, side by side */
     SL_NOTED_SETS = 256,
     SL_SAMPLES_MAX = 2048,
+    SL_BURSTS_MAX = 64, /* rules that had some */
     SL_NOTES_TEXT_BYTES = 64 << 10,
     SL_NOTED_SAMPLE = 256, /* so many are met one by one, then every second, every fourth, … */
 };
@@ -56,8 +57,15 @@ struct sl_sample {
     uint32_t in_use_max; /* and of the highest */
 };
 
+/* What burst guards of a rule did, whoever it was. */
+struct sl_bursts {
+    uint32_t rule;
+    uint64_t warned, blocked;
+};
+
 struct sl_notes {
     size_t count;
+    size_t burst_count;
     size_t sample_count;
     size_t text_len;
     uint64_t missed_denials; /* whose are not known */
@@ -69,17 +77,13 @@ struct sl_notes {
     _Alignas(16) uint32_t places[SL_NOTED_SETS][SL_NOTED_WAYS];
     struct sl_noted noted[SL_NOTED_MAX];
     struct sl_sample samples[SL_SAMPLES_MAX];
+    struct sl_bursts bursts[SL_BURSTS_MAX];
     char text[SL_NOTES_TEXT_BYTES];
 };
 
 /* Empty. NULL: no memory. */
 struct sl_notes *sl_notes_new(void);
 void sl_notes_clear(struct sl_notes *notes);
-
-static inline bool sl_notes_are_empty(const struct sl_notes *notes)
-{
-    return notes->count + notes->sample_count + notes->missed_denials + notes->missed_met == 0;
-}
 
 /* The one of this key, or NULL. */
 static inline struct sl_noted *sl_notes_find(struct sl_notes *notes, struct sl_hash128 key)
@@ -105,6 +109,9 @@ bool sl_notes_keep(struct sl_notes *notes, struct sluice_text text, struct sluic
 
 /* The one that was added last has no room for its texts: as if it had not been. */
 void sl_notes_drop_last(struct sl_notes *notes);
+
+/* A guard of this rule has warned or blocked; of rules beyond the bound it is not known. */
+void sl_notes_burst(struct sl_notes *notes, uint32_t rule, bool warned, bool blocked);
 
 /* A decision on this rule took so long; `from` is where the samples of its batch begin. */
 void sl_notes_sample(struct sl_notes *notes, size_t from, const struct sl_sample *sample);

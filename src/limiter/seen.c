@@ -79,10 +79,20 @@ static bool is_notable(const struct sl_claim *claim)
     return !claim->allowed || claim->guard_answer.event != SL_GUARD_QUIET;
 }
 
+static bool has_warned(const struct sl_claim *claim)
+{
+    return claim->guard_answer.event == SL_GUARD_WARNED;
+}
+
+static bool has_blocked(const struct sl_claim *claim)
+{
+    return claim->guard_answer.event == SL_GUARD_BLOCKED;
+}
+
 static void note_event(struct sl_noted *noted, const struct sl_claim *claim, int64_t at_us)
 {
-    noted->warned += claim->guard_answer.event == SL_GUARD_WARNED;
-    noted->blocked += claim->guard_answer.event == SL_GUARD_BLOCKED;
+    noted->warned += has_warned(claim);
+    noted->blocked += has_blocked(claim);
     noted->request_count = claim->guard_answer.request_count;
     noted->guard_us = at_us;
 }
@@ -120,6 +130,9 @@ __attribute__((noinline)) static void note_denial(const struct sl_asked *asked, 
     const struct sl_claim *claim = &bundle->claims[k];
     struct sl_notes *notes = asked->limiter->sight->notes;
     int64_t at_us = bundle->now_us + bundle->wall_shift_us;
+    if (claim->guard_answer.event != SL_GUARD_QUIET)
+        sl_notes_burst(notes, asked->limiter->numbers[ask->rules[k]->index], has_warned(claim),
+                       has_blocked(claim));
     struct sl_noted *noted = find_noted(asked, ask, claim, ask->rules[k]);
     if (!noted) {
         notes->missed_denials += !claim->allowed;
@@ -182,7 +195,7 @@ static uint32_t in_use(const struct sl_claim *claim)
     int64_t capacity = claim->limit.capacity, used = capacity - claim->figures.remaining;
     if (capacity <= 0 || used >= capacity)
         return 1000;
-    return used <= 0 ? 0 : (uint32_t)(used * 1000 / capacity);
+    return used <= 0 ? 0 : (uint32_t)((sl_u128)used * 1000 / (sl_u128)capacity);
 }
 
 /* Of each decision, and of each rule that had a say in it. */

@@ -107,19 +107,12 @@ static void add_top(struct sl_top *top, const struct sl_noted *noted, uint64_t w
         sl_top_name(entry, noted->tenant, noted->identifier);
 }
 
-static void absorb_noted(struct sl_record *record, const struct sl_noted *noted, int64_t now_s)
+static void absorb_noted(struct sl_record *record, const struct sl_noted *noted)
 {
     struct sl_detail *detail = detail_of(record, noted->rule);
     if (!detail)
         return;
     sl_denials_add(record->denials, noted);
-    if (noted->warned || noted->blocked) {
-        struct sl_sums burst = { .warned = noted->warned, .blocked = noted->blocked };
-        sl_figure_count(&detail->figure, &burst, now_s);
-        sl_figure_count(&record->all, &burst, now_s);
-        detail->warned += noted->warned;
-        detail->blocked += noted->blocked;
-    }
     if (noted->rule >= SL_CALLERS_RULES || !noted->has_identifier)
         return;
     if (!detail->tops[0])
@@ -128,6 +121,18 @@ static void absorb_noted(struct sl_record *record, const struct sl_noted *noted,
         return;
     add_top(&detail->tops[0]->denied, noted, noted->denied);
     add_top(&detail->tops[0]->met, noted, noted->met);
+}
+
+static void absorb_bursts(struct sl_record *record, const struct sl_bursts *bursts, int64_t now_s)
+{
+    struct sl_detail *detail = detail_of(record, bursts->rule);
+    struct sl_sums sums = { .warned = bursts->warned, .blocked = bursts->blocked };
+    if (!detail)
+        return;
+    sl_figure_count(&detail->figure, &sums, now_s);
+    sl_figure_count(&record->all, &sums, now_s);
+    detail->warned += bursts->warned;
+    detail->blocked += bursts->blocked;
 }
 
 /* ---- how long ---- */
@@ -168,7 +173,9 @@ void sl_record_absorb(struct sl_record *record, size_t worker, int64_t now_s)
     if (!notes)
         return;
     for (size_t i = 0; i < notes->count; i++)
-        absorb_noted(record, &notes->noted[i], now_s);
+        absorb_noted(record, &notes->noted[i]);
+    for (size_t i = 0; i < notes->burst_count; i++)
+        absorb_bursts(record, &notes->bursts[i], now_s);
     for (size_t i = 0; i < notes->sample_count; i++)
         absorb_sample(record, &notes->samples[i], now_s);
     sl_denials_miss(record->denials, notes->missed_denials, sl_walltime_us());

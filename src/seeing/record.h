@@ -50,7 +50,6 @@ struct sl_record {
     struct sl_figure algos[SL_ALGOS_MAX];        /* by their place in sl_algos */
     struct sl_histogram latencies[SL_ALGOS_MAX]; /* since the start */
     uint64_t last[2];                            /* decisions at the last look: denied, allowed */
-    uint64_t warned, blocked;
 
     struct sl_top_term terms[SL_TOP_TERMS];
     int64_t term_s;    /* when the newer one began, and */

@@ -452,8 +452,11 @@ static void tell(const struct keeper *keeper)
         fprintf(stderr, "sluice: note: there are no rules, so every request passes\n");
     for (size_t i = 0; i < server->listening_count; i++)
         printf("listening on %s\n", server->listenings[i].address);
+    const char *first = server->listenings[0].address;
+    if (strncmp(first, "http", 4) == 0)
+        printf("dashboard at %s/\n", first);
     struct sl_buffer line = sl_buffer(8192);
-    if (sl_try_print(rules, server->listenings[0].address, &line))
+    if (sl_try_print(rules, first, &line))
         printf("try it:\n  %.*s\n", (int)line.len, line.at);
     sl_buffer_release(&line);
     fflush(stdout);

@@ -165,6 +165,22 @@ static void what_the_burst_guard_says_is_noted(void **unused)
     watched_close();
 }
 
+/* Whoever it was: more of them than there is room for. */
+static void bursts_are_counted_also_when_the_notes_are_full(void **unused)
+{
+    (void)unused;
+    enum { USERS = 2 * SL_NOTED_MAX };
+    watched_open("rules: [{ name: b, per: user, limit: 99/m,\n"
+                 "          burst_guard: { window: 1s, threshold: 1, penalty: 1m } }]\n");
+    for (uint64_t i = 0; i < 2 * USERS; i++)
+        watched_ask_as(i % USERS);
+    assert_int_equal(notes()->burst_count, 1);
+    assert_int_equal(notes()->bursts[0].rule, FIRST_NUMBER);
+    assert_int_equal(notes()->bursts[0].warned, USERS);
+    assert_int_equal(notes()->bursts[0].blocked, 0);
+    watched_close();
+}
+
 /* ---- whom it is about ---- */
 
 static void identifiers_are_digests_where_that_is_wanted(void **unused)
@@ -302,6 +318,7 @@ int main(void)
         CLAIM(who_lacks_an_identity_is_nobody_once_for_each_rule),
         CLAIM(a_failing_store_denies_nobody_in_particular),
         CLAIM(what_the_burst_guard_says_is_noted),
+        CLAIM(bursts_are_counted_also_when_the_notes_are_full),
         CLAIM(identifiers_are_digests_where_that_is_wanted),
         CLAIM(an_identifier_is_what_was_counted),
         CLAIM(when_the_notes_are_full_denials_are_counted_as_missed),
