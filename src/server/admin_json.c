@@ -171,6 +171,18 @@ void sl_print_billionths(struct sl_buffer *out, const char *name, int64_t billio
     print_parts(out, billionths, 9);
 }
 
+void sl_print_per(struct sl_buffer *out, const struct sl_rule *rule)
+{
+    sl_print_name(out, "per");
+    sl_buffer_add(out, SL_TEXT("["));
+    for (size_t i = 0; i < rule->per_count; i++) {
+        if (i)
+            sl_buffer_add(out, SL_TEXT(", "));
+        sl_json_print_string(out, rule->per[i].name);
+    }
+    sl_buffer_add(out, SL_TEXT("]"));
+}
+
 void sl_print_dry_run(struct sl_job *job)
 {
     if (!job->dry_run)

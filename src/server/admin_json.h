@@ -39,6 +39,9 @@ void sl_print_billionths(struct sl_buffer *out, const char *name, int64_t billio
 /* Bytes that are JSON already. */
 void sl_print_raw(struct sl_buffer *out, const char *name, const char *json);
 
+/* "per": ["user"] */
+void sl_print_per(struct sl_buffer *out, const struct sl_rule *rule);
+
 /* Of a dry run: that it is one, and what would happen (job->would). Else nothing. */
 void sl_print_dry_run(struct sl_job *job);
 

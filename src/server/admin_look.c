@@ -34,6 +34,7 @@ static void see(void *about, const struct sl_looked *looked)
     sl_buffer_add(out, is_first ? SL_TEXT("{") : SL_TEXT(", {"));
     sl_print_text(out, "rule", rule->name);
     sl_print_text(out, "algorithm", rule->algo->name);
+    sl_print_per(out, rule);
     sl_print_bool(out, "shadow", rule->shadow);
     sl_print_bool(out, "matches", looked->matches);
     sl_print_bool(out, "unlimited", looked->unlimited);

@@ -62,24 +62,13 @@ static bool read_asking(struct sl_office *office, struct sl_job *job, struct ask
     asking->print.record = office->server->record;
     asking->print.now_s = sl_boottime_us() / 1000000;
     asking->print.wall_us = sl_walltime_us();
+    asking->print.is_watched = sl_is_watched(&sl_office_rules(office)->settings);
     return read_window(job, &asking->print) && read_series(job, &asking->print) &&
            read_count(job, "top", SL_TOP_ENTRIES, &asking->print.top) &&
            read_count(job, "limit", RULES_MAX, &asking->limit);
 }
 
 /* ---- rules ---- */
-
-static void print_per(struct sl_buffer *out, const struct sl_rule *rule)
-{
-    sl_print_name(out, "per");
-    sl_buffer_add(out, SL_TEXT("["));
-    for (size_t i = 0; i < rule->per_count; i++) {
-        if (i)
-            sl_buffer_add(out, SL_TEXT(", "));
-        sl_json_print_string(out, rule->per[i].name);
-    }
-    sl_buffer_add(out, SL_TEXT("]"));
-}
 
 static void print_limit(struct sl_buffer *out, const struct sl_rule *rule)
 {
@@ -108,7 +97,7 @@ static void print_rule(const struct asking *asking, const struct sl_rule *rule, 
     sl_buffer_add(out, SL_TEXT("{"));
     sl_print_text(out, "rule", rule->name);
     sl_print_text(out, "algorithm", rule->algo->name);
-    print_per(out, rule);
+    sl_print_per(out, rule);
     sl_print_name(out, "resource");
     if (rule->any_resource)
         sl_buffer_add(out, SL_TEXT("null"));
@@ -117,7 +106,7 @@ static void print_rule(const struct asking *asking, const struct sl_rule *rule, 
     sl_print_bool(out, "shadow", rule->shadow);
     sl_print_bool(out, "guarded", rule->guard.window_us);
     print_limit(out, rule);
-    sl_stats_print_rule_figure(print, detail, number < SL_CALLERS_RULES);
+    sl_stats_print_rule_figure(print, detail, print->is_watched && number < SL_CALLERS_RULES);
     sl_stats_print_use(print, detail);
     sl_stats_print_tops(print, detail);
     int64_t since_us = terms[1].since_us ? terms[1].since_us : terms[0].since_us;
@@ -148,13 +137,17 @@ static int by_index(const void *a, const void *b)
     return left->index < right->index ? -1 : 1;
 }
 
+/* In the longest of the periods that were asked for. */
 static uint64_t checks_of(const struct asking *asking, uint32_t number)
 {
     const struct sl_detail *detail = asking->print.record->roll.rules[number].detail;
     struct sl_sums sum = { 0 };
     uint64_t checks = 0;
+    enum sl_period period = SL_PERIOD_COUNT - 1;
+    while (period > 0 && !asking->print.periods[period])
+        period--;
     if (detail)
-        sl_figure_sum(&detail->figure, SL_PERIOD_MINUTE, asking->print.now_s, &sum);
+        sl_figure_sum(&detail->figure, period, asking->print.now_s, &sum);
     for (size_t i = 0; i < SL_OUTCOME_COUNT; i++)
         checks += sum.outcomes[i];
     return checks;
@@ -226,6 +219,7 @@ void sl_run_stats(struct sl_office *office, struct sl_job *job)
     sl_stats_print_time(out, "at", asking.print.wall_us);
     sl_stats_print_time(out, "started_at", server->started_us);
     sl_print_i64(out, "uptime_s", asking.print.now_s - server->record->started_s);
+    sl_print_bool(out, "identifiers_hashed", sl_office_rules(office)->settings.hash_identifiers);
     pthread_mutex_lock(&server->record->lock);
     sl_buffer_add(out, SL_TEXT(", \"decisions\": {"));
     sl_stats_print_figure(&asking.print, &server->record->all);

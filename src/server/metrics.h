@@ -46,7 +46,8 @@ struct sl_metrics {
     struct sluice_stats table;
     struct sl_audit_counts audit;
     struct sl_record *record; /* what is measured; NULL: nothing is, */
-    const uint32_t *numbers;  /* and the numbers of the rules in it */
+    const uint32_t *numbers;  /* and the numbers of the rules in it; */
+    bool is_watched;          /* else it has counts alone */
 
     /* Summed up: */
     struct sl_metric_rule *rules; /* in the order of the file */

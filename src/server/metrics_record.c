@@ -171,8 +171,8 @@ void sl_metrics_print_record(struct sl_page *page, const struct sl_metrics *metr
 {
     struct sl_record *record = metrics->record;
     print_audit(page, &metrics->audit);
-    if (!record)
-        return;
+    if (!record || !metrics->is_watched)
+        return; /* no sample is better than a wrong one */
     pthread_mutex_lock(&record->lock);
     sl_page_family(
         page, "sluice_decision_duration_seconds", "histogram",

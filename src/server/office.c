@@ -98,7 +98,7 @@ static struct sl_keyring *load_keyring(struct sl_office *office)
 }
 
 /* The audit log needs to know whom. */
-static bool is_watched(const struct sl_settings *settings)
+bool sl_is_watched(const struct sl_settings *settings)
 {
     return settings->statistics || strcmp(settings->audit, "off") != 0;
 }
@@ -121,7 +121,7 @@ struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset
         .store = server->store,
         .people = office->people,
         .worker_count = server->worker_count,
-        .sights = record && is_watched(&rules->settings) ? record->sights : NULL,
+        .sights = record && sl_is_watched(&rules->settings) ? record->sights : NULL,
         .wants_numbers = record,
         .numbers = record ? sl_record_enrol(record, rules) : NULL,
     });

@@ -43,6 +43,9 @@ struct sl_office {
 bool sl_office_open(struct sl_office *office, const struct sl_settings *settings);
 void sl_office_close(struct sl_office *office);
 
+/* Do limiters by these settings note whom and how long, or only count? */
+bool sl_is_watched(const struct sl_settings *settings);
+
 /* A ruleset of this text and what the registry holds now, within a transaction or
  * outside. NULL: *report says why. */
 struct sl_ruleset *sl_office_compose(struct sl_office *office, struct sluice_text text,

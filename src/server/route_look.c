@@ -1,6 +1,7 @@
 /* What can be looked at: health, readiness, figures, the description. */
 #include "server/assets.h"
 #include "server/metrics.h"
+#include "server/office.h"
 #include "server/route.h"
 #include "server/worker.h"
 
@@ -64,6 +65,7 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
         sl_audit_counts(server->audit, &metrics->audit);
     metrics->record = server->record;
     metrics->numbers = self->edition->numbers;
+    metrics->is_watched = sl_is_watched(&self->edition->rules->settings);
     sl_process_read(&server->process, &metrics->process);
     metrics->has_table = sl_table_read(&server->table_watch, &metrics->table);
     for (size_t i = 0; good && i < server->worker_count; i++) {

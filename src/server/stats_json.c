@@ -27,6 +27,15 @@ static void print_ratio(struct sl_buffer *out, const char *name, uint64_t part, 
         sl_print_billionths(out, name, (int64_t)((unsigned __int128)part * BILLION / whole));
 }
 
+/* Null: nobody has looked. */
+static void print_known(struct sl_buffer *out, const char *name, uint64_t number, bool is_known)
+{
+    if (is_known)
+        sl_print_i64(out, name, (int64_t)number);
+    else
+        sl_print_text(out, name, NULL);
+}
+
 /* ---- measures ---- */
 
 static void print_latency(struct sl_buffer *out, const struct sl_histogram *latency)
@@ -50,15 +59,10 @@ static void print_latency(struct sl_buffer *out, const struct sl_histogram *late
 static void print_callers(struct sl_buffer *out, const struct sl_measures *measures,
                           bool has_callers)
 {
-    if (!has_callers) {
-        sl_print_text(out, "callers", NULL);
-        sl_print_text(out, "callers_limited", NULL);
-        return;
-    }
     uint64_t callers = sl_distinct_count(&measures->callers);
     uint64_t limited = sl_distinct_count(&measures->limited);
-    sl_print_i64(out, "callers", (int64_t)callers);
-    sl_print_i64(out, "callers_limited", (int64_t)(limited < callers ? limited : callers));
+    print_known(out, "callers", callers, has_callers);
+    print_known(out, "callers_limited", limited < callers ? limited : callers, has_callers);
 }
 
 /* ---- series ---- */
@@ -131,8 +135,8 @@ static void print_period(const struct sl_stats_print *print, const struct sl_fig
     print_counts(out, &sum);
     if (has_callers)
         print_rule_counts(out, &sum);
-    sl_print_i64(out, "burst_warnings", (int64_t)sum.warned);
-    sl_print_i64(out, "burst_blocks", (int64_t)sum.blocked);
+    print_known(out, "burst_warnings", sum.warned, print->is_watched);
+    print_known(out, "burst_blocks", sum.blocked, print->is_watched);
     if (has_callers)
         print_callers(out, &measures, *has_callers);
     print_latency(out, &measures.latency);

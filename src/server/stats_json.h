@@ -11,7 +11,8 @@ struct sl_stats_print {
     int64_t now_s, wall_us;
     bool periods[SL_PERIOD_COUNT]; /* which */
     bool has_series;
-    size_t top; /* identifiers in each list */
+    bool is_watched; /* else there are counts alone */
+    size_t top;      /* identifiers in each list */
 };
 
 /* A member for each period that was asked for. */

@@ -96,6 +96,8 @@ def test_operations_are_complete():
     tags = {tag["name"] for tag in DOCUMENT["tags"]}
     for _, _, operation in operations():
         check_keys("operation", operation)
+        assert isinstance(operation["summary"], str)
+        assert isinstance(operation.get("description", ""), str)
         assert set(operation["tags"]) <= tags
         assert {"200", "201"} & set(operation["responses"])
         for status, response in operation["responses"].items():

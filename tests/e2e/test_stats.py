@@ -194,6 +194,43 @@ def test_bursts_are_counted(tmp_path):
         assert told["decisions"]["day"]["burst_blocks"] == 1
 
 
+ONE_RULE = "rules: [{ name: api, per: user, limit: 2/h }]\n"
+
+
+def test_without_statistics_there_are_counts_and_the_rest_is_not_known():
+    with Server("statistics: false\n" + ONE_RULE) as server:
+        assert send(server, 5, user="u") == 2
+        told = seen(server, 5)
+        rule = rule_of(told, "api")
+        assert counts_of(rule["minute"]) == (5, 2, 3)
+        unknown = ("callers", "callers_limited", "burst_warnings", "burst_blocks", "latency_us")
+        assert [rule["minute"][name] for name in unknown] == [None] * len(unknown)
+        assert told["decisions"]["minute"]["latency_us"] is None
+        assert (rule["in_use"], rule["top_denied"], rule["top_traffic"]) == (None, [], [])
+        page = server.ask("GET", "/metrics").body.decode()
+        assert "sluice_rule_callers" not in page and "sluice_decision_duration" not in page
+        assert 'sluice_rule_decisions_total{rule="api"' in page
+
+
+def test_an_audit_log_needs_to_know_whom(tmp_path):
+    with Server(f"statistics: false\naudit: file:{tmp_path}/log\n{ONE_RULE}") as server:
+        assert send(server, 5, user="u") == 2
+        told = told_of(server, lambda told: rule_of(told, "api")["top_denied"], "who was denied")
+        assert names_of(rule_of(told, "api")["top_denied"]) == {"u": 3}
+
+
+def test_the_busiest_are_those_of_the_window_that_is_asked_for():
+    """As far as that can be seen within a minute: they are picked by counts at all."""
+    rules = "".join(f"  - {{ name: r{i}, resource: /r{i}, per: user, limit: 9/h }}\n" for i in range(9))
+    with Server("rules:\n" + rules) as server:
+        send(server, 3, user="u", resource="/r7")
+        send(server, 1, user="u", resource="/r2")
+        for window in WINDOWS:
+            told = seen(server, 4, "window=minute") and stats(server, f"window={window}&limit=2")
+            assert [rule["rule"] for rule in told["rules"]] == ["r2", "r7"]
+            assert told["rules_total"] == 9
+
+
 def test_all_workers_are_summed_up():
     with Server(RULES.replace("workers: 2", "workers: 3")) as server:
         raws = [server.raw() for _ in range(30)]
