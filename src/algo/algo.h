@@ -168,4 +168,11 @@ extern const struct sl_algo *const sl_algos[];
 #include "algo/list.def"
 #undef SL_ALGO
 
+enum {
+    SL_ALGO_COUNT = 0
+#define SL_ALGO(name) +1
+#include "algo/list.def"
+#undef SL_ALGO
+};
+
 #endif

@@ -6,7 +6,8 @@ static bool make_room(struct sl_buffer *buffer, size_t more)
 {
     if (more <= buffer->room - buffer->len)
         return true;
-    if (more > buffer->most - buffer->len)
+    /* Its ceiling may have been lowered below what it holds. */
+    if (buffer->len > buffer->most || more > buffer->most - buffer->len)
         return false;
     size_t room = buffer->room ? buffer->room : 256;
     while (room - buffer->len < more)

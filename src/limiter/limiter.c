@@ -104,6 +104,12 @@ static bool make_claim(struct sl_limiter *limiter, const struct sl_rule *rule,
     return true;
 }
 
+bool sl_limiter_has_identity(const struct sl_limiter *limiter, const struct sl_rule *rule)
+{
+    struct sl_hash128 key, guard_key;
+    return sl_asker_keys(&limiter->asker, rule, &limiter->seeds[rule->index], &key, &guard_key);
+}
+
 /* Denied without a state to look at. */
 static void leave_keyless(struct sl_claim *claim)
 {
@@ -204,6 +210,7 @@ int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *req
         .nobody = nobody,
         .out = out,
         .request = request,
+        .tier = limiter->asker.tier,
         .minutes = limiter->known.minutes,
     };
     limiter->bundles[limiter->bundle_count++] = (struct sl_bundle){

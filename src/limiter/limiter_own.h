@@ -19,6 +19,7 @@ struct sl_asking {
     enum sluice_reason nobody;    /* the reason where none of them is enforced */
     struct sluice_decision *out;
     const struct sluice_request *request; /* who asks, until it is answered */
+    ptrdiff_t tier;                       /* of the rules, also where the request names none */
     int64_t minutes;                      /* sl_known.minutes */
     size_t number;                        /* among the requests that are asked together */
 };
@@ -70,6 +71,9 @@ enum sl_applies { SL_APPLIES, SL_MISSING, SL_UNLIMITED };
 /* The asker's claim on a rule; a missing identity denies (SL_APPLIES) or not. */
 enum sl_applies sl_limiter_apply(struct sl_limiter *limiter, const struct sl_rule *rule,
                                  struct sl_claim *claim);
+
+/* Has the asker all that the rule counts by? */
+bool sl_limiter_has_identity(const struct sl_limiter *limiter, const struct sl_rule *rule);
 
 /* A bundle for the request, behind those that are there; or its answer, where that needs no
  * store. A status. */

@@ -53,7 +53,7 @@ static int take(struct walk *walk, const struct sl_rule *rule, bool matches)
     size_t number = limiter->claim_count;
     struct sl_claim *claim = &limiter->claims[number];
     enum sl_applies applies = sl_limiter_apply(limiter, rule, claim);
-    if (applies == SL_UNLIMITED)
+    if (applies == SL_UNLIMITED && sl_limiter_has_identity(limiter, rule))
         walk->look->see(walk->look->about,
                         &(struct sl_looked){ .rule = rule, .matches = matches, .unlimited = true });
     if (applies != SL_APPLIES || (claim->no_key && !matches))

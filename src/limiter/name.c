@@ -67,12 +67,16 @@ static void add_value(struct print *print, struct sluice_text text)
     add_digest(print, text);
 }
 
-/* A tenant is not a person, and an id that is a digest already need not be one again. */
-static bool is_hidden(const struct sl_settings *settings, const struct sl_part *part)
+/* A tenant is not a person, and an id that is a digest already need not be one again. With
+ * `identity.user_id` it mostly is, but not where the request had no email. */
+static bool is_hidden(const struct sl_settings *settings, const struct sl_part *part,
+                      struct sluice_text value)
 {
+    struct sl_digest digest;
     if (!settings->hash_identifiers || part->attribute == SL_ATTR_TENANT)
         return false;
-    return part->attribute != SL_ATTR_USER || !settings->identity.user_id_sha256_email_ip;
+    return part->attribute != SL_ATTR_USER || !settings->identity.user_id_sha256_email_ip ||
+           !sl_digest_parse(value, &digest);
 }
 
 static void add_identifier(struct print *print, const struct sl_asker *asker,
@@ -85,7 +89,7 @@ static void add_identifier(struct print *print, const struct sl_asker *asker,
         if (i > 0)
             add(print, SL_TEXT(":"));
         struct sluice_text value = sl_asker_value(asker, &rule->per[i]);
-        if (is_hidden(print->namer->settings, &rule->per[i]))
+        if (is_hidden(print->namer->settings, &rule->per[i], value))
             add_digest(print, value);
         else
             add_value(print, value);

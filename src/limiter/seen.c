@@ -23,6 +23,15 @@ bool sl_limiter_set_sight(struct sl_limiter *limiter, struct sl_sight *sight,
 
 /* ---- whom ---- */
 
+/* A path may hold somebody's name: where that must not be told, the rule's pattern is. */
+static struct sluice_text told_resource(const struct sl_limiter *limiter,
+                                        const struct sl_rule *rule)
+{
+    if (!limiter->rules->settings.hash_identifiers)
+        return limiter->asker.request.resource;
+    return rule->any_resource ? (struct sluice_text){ 0 } : rule->resource.text;
+}
+
 static bool name_noted(const struct sl_asked *asked, const struct sl_asking *ask,
                        const struct sl_rule *rule, struct sl_noted *noted)
 {
@@ -31,13 +40,15 @@ static bool name_noted(const struct sl_asked *asked, const struct sl_asking *ask
     struct sluice_text identifier = { 0 };
     if (!sl_asker_init(&limiter->asker, limiter->rules, ask->request))
         return false;
-    const struct sluice_request *request = &limiter->asker.request;
+    struct sluice_request *request = &limiter->asker.request;
+    if (sl_text_missing(request->tier) && ask->tier >= 0)
+        request->tier = limiter->rules->tiers[ask->tier].name;
     bool has_tenant = !rule->spans_tenants && !sl_text_missing(request->tenant);
     if (noted->has_identifier)
         identifier = sl_name_identifier(&limiter->namer, &limiter->asker, rule);
     bool good = (!noted->has_identifier || identifier.at) &&
                 sl_notes_keep(notes, identifier, &noted->identifier) &&
-                sl_notes_keep(notes, request->resource, &noted->resource) &&
+                sl_notes_keep(notes, told_resource(limiter, rule), &noted->resource) &&
                 (!has_tenant || sl_notes_keep(notes, request->tenant, &noted->tenant));
     if (!limiter->store->wants_names)
         sl_scratch_reset(&limiter->namer.memory);
@@ -222,6 +233,12 @@ static void note_time(const struct sl_asked *asked, uint64_t ns)
     }
 }
 
+/* By the store's clock, which may also have been put back. */
+static inline bool is_due(const struct sl_sight *sight, int64_t now_us)
+{
+    return (uint64_t)(now_us - sight->timed_us) >= SL_SIGHT_EVERY_US;
+}
+
 /* ---- all of it ---- */
 
 __attribute__((noinline)) static void note_sample_and_time(const struct sl_asked *asked)
@@ -231,7 +248,7 @@ __attribute__((noinline)) static void note_sample_and_time(const struct sl_asked
         int64_t now_us = asked->bundles[0].now_us;
         note_time(asked, (uint64_t)(sl_monotonic_ns() - asked->started_ns));
         /* Where it is quiet, the next one too: all of them. */
-        sight->times_next = now_us - sight->timed_us >= SL_SIGHT_EVERY_US;
+        sight->times_next = is_due(sight, now_us);
         sight->timed_us = now_us;
     }
     if (sight->until_met <= 0)
@@ -271,7 +288,7 @@ void sl_asked_watch(const struct sl_asked *asked)
         if (!asked->bundles[i].peek)
             watch_bundle(asked, i);
     sight->until_met -= (int64_t)asked->count;
-    sight->times_next |= asked->bundles[0].now_us - sight->timed_us >= SL_SIGHT_EVERY_US;
+    sight->times_next |= is_due(sight, asked->bundles[0].now_us);
     if (asked->started_ns || sight->until_met <= 0)
         note_sample_and_time(asked);
 }

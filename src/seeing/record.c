@@ -54,10 +54,8 @@ void sl_record_release(struct sl_record *record)
     sl_denials_free(record->denials);
     sl_roll_release(&record->roll);
     sl_figure_release(&record->all);
-    for (size_t i = 0; i < SL_ALGOS_MAX; i++) {
+    for (size_t i = 0; i < SL_ALGO_COUNT; i++)
         sl_figure_release(&record->algos[i]);
-        sl_histogram_release(&record->latencies[i]);
-    }
     pthread_mutex_destroy(&record->lock);
 }
 
@@ -150,6 +148,21 @@ static void measure(struct sl_figure *figure, const struct sl_sample *sample, in
     }
 }
 
+const uint64_t sl_latency_bounds_ns[SL_LATENCY_BOUNDS] = {
+    250,      500,      1000,     2500,      5000,      10000,      25000,
+    50000,    100000,   250000,   500000,    1000000,   2500000,    5000000,
+    10000000, 25000000, 50000000, 100000000, 250000000, 1000000000,
+};
+
+static void add_latency(struct sl_latencies *latencies, const struct sl_sample *sample)
+{
+    size_t place = 0;
+    while (place < SL_LATENCY_BOUNDS && sample->ns > sl_latency_bounds_ns[place])
+        place++;
+    latencies->counts[place] += sample->times;
+    latencies->sum_ns += sample->ns * sample->times;
+}
+
 static void absorb_sample(struct sl_record *record, const struct sl_sample *sample, int64_t now_s)
 {
     if (sample->rule == SL_ALL_RULES) {
@@ -163,7 +176,7 @@ static void absorb_sample(struct sl_record *record, const struct sl_sample *samp
     if (sample->rule < SL_CALLERS_RULES)
         measure(&detail->figure, sample, now_s);
     measure(&record->algos[algo], sample, now_s);
-    sl_histogram_add(&record->latencies[algo], sample->ns, sample->times);
+    add_latency(&record->latencies[algo], sample);
 }
 
 void sl_record_absorb(struct sl_record *record, size_t worker, int64_t now_s)
@@ -186,10 +199,10 @@ void sl_record_absorb(struct sl_record *record, size_t worker, int64_t now_s)
 
 /* ---- how many ---- */
 
-/* A counter that is lower than before was begun anew. */
+/* Of a rule that is gone a sum falls, worker by worker: nothing was added then. */
 static uint64_t added(uint64_t *last, uint64_t now)
 {
-    uint64_t more = now >= *last ? now - *last : now;
+    uint64_t more = now >= *last ? now - *last : 0;
     *last = now;
     return more;
 }

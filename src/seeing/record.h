@@ -12,12 +12,20 @@
 
 #include <pthread.h>
 
+#include "algo/algo.h"
 #include "base/top.h"
 #include "limiter/sight.h"
 #include "seeing/denials.h"
 #include "seeing/period.h"
 
-enum { SL_ALGOS_MAX = 16, SL_TOP_TERMS = 2 };
+enum { SL_TOP_TERMS = 2, SL_LATENCY_BOUNDS = 20 };
+
+/* Since the start, which may be years: in few steps of 64 bits, unlike a period's. */
+struct sl_latencies {
+    uint64_t counts[SL_LATENCY_BOUNDS + 1]; /* up to each bound alone; the last: beyond all */
+    uint64_t sum_ns;
+};
+extern const uint64_t sl_latency_bounds_ns[SL_LATENCY_BOUNDS];
 
 /* Whom a rule denied and met, in this period or the one before it. */
 struct sl_tops {
@@ -47,9 +55,9 @@ struct sl_record {
     struct sl_denials *denials;
 
     struct sl_figure all; /* decisions, whichever rules they met; allowed and denied */
-    struct sl_figure algos[SL_ALGOS_MAX];        /* by their place in sl_algos */
-    struct sl_histogram latencies[SL_ALGOS_MAX]; /* since the start */
-    uint64_t last[2];                            /* decisions at the last look: denied, allowed */
+    struct sl_figure algos[SL_ALGO_COUNT];        /* by their place in sl_algos */
+    struct sl_latencies latencies[SL_ALGO_COUNT]; /* since the start */
+    uint64_t last[2];                             /* decisions at the last look: denied, allowed */
 
     struct sl_top_term terms[SL_TOP_TERMS];
     int64_t term_s;    /* when the newer one began, and */

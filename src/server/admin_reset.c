@@ -36,6 +36,17 @@ static bool has_identifier(const struct sl_rule *rule, const struct sluice_reque
     return true;
 }
 
+/* Of the rules that the answer lists, if there are any. */
+static void note_reset(struct sl_office *office, struct sl_job *job,
+                       const struct sluice_request *request)
+{
+    struct sluice_text rules = { job->out.at, job->out.len };
+    while (rules.len && *rules.at != '[')
+        rules.at++, rules.len--;
+    if (rules.len > 2 && !job->dry_run)
+        sl_note_reset(office, job, request, rules);
+}
+
 /* Forgets them in the rule of that name; refused where that cannot be. `skips`: nothing to
  * forget is no reason to stop. */
 static bool reset_rule(struct sl_office *office, struct sl_job *job,
@@ -55,6 +66,8 @@ static bool reset_rule(struct sl_office *office, struct sl_job *job,
         return true;
     if (status == SLUICE_INVALID)
         return sl_job_refuse(job, 422, "rule `%s` counts by something that is not given", name);
+    sl_buffer_add(&job->out, SL_TEXT("]"));
+    note_reset(office, job, request); /* what is forgotten by now stays so */
     return sl_job_refuse(job, 503, "%s", sluice_status_text(status));
 }
 
@@ -76,17 +89,6 @@ static bool reset_all(struct sl_office *office, struct sl_job *job, struct sluic
         if (!reset_rule(office, job, request, names[i], true))
             return false;
     return true;
-}
-
-/* Of the rules that the answer lists, if there are any. */
-static void note_reset(struct sl_office *office, struct sl_job *job,
-                       const struct sluice_request *request)
-{
-    struct sluice_text rules = { job->out.at, job->out.len };
-    while (rules.len && *rules.at != '[')
-        rules.at++, rules.len--;
-    if (rules.len > 2 && !job->dry_run)
-        sl_note_reset(office, job, request, rules);
 }
 
 static bool check_tenant(struct sl_job *job, struct sluice_request *request)
@@ -125,13 +127,13 @@ void sl_run_reset(struct sl_office *office, struct sl_job *job)
     struct sl_identifier who;
     if (!sl_job_read_identifier(office, job, &who))
         return;
+    job->note.name = who.rule;
     sl_buffer_add(&job->out, SL_TEXT("{\"reset\": ["));
     bool good = who.rule ? reset_rule(office, job, &who.request, who.rule, false)
                          : reset_all(office, job, &who.request);
     if (!good)
         return;
     sl_buffer_add(&job->out, SL_TEXT("]"));
-    job->note.name = who.rule;
     note_reset(office, job, &who.request);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));

@@ -8,30 +8,17 @@ static const char *const bound_texts[] = {
     "5e-05",   "0.0001", "0.00025", "0.0005",  "0.001", "0.0025", "0.005",
     "0.01",    "0.025",  "0.05",    "0.1",     "0.25",  "1",
 };
-static const uint64_t bounds_ns[] = {
-    250,      500,      1000,     2500,      5000,      10000,      25000,
-    50000,    100000,   250000,   500000,    1000000,   2500000,    5000000,
-    10000000, 25000000, 50000000, 100000000, 250000000, 1000000000,
-};
-enum { BOUNDS = SL_COUNT_OF(bound_texts) };
-_Static_assert(SL_COUNT_OF(bounds_ns) == BOUNDS, "a text for each");
+_Static_assert(SL_COUNT_OF(bound_texts) == SL_LATENCY_BOUNDS, "a text for each");
 
 static void print_latency(struct sl_page *page, const char *algorithm,
-                          const struct sl_histogram *latency)
+                          const struct sl_latencies *latencies)
 {
-    uint64_t counts[BOUNDS + 1], below = 0;
-    for (size_t i = 0; i < BOUNDS; i++) {
-        uint64_t up_to = sl_histogram_up_to(latency, bounds_ns[i]);
-        counts[i] = up_to - below;
-        below = up_to;
-    }
-    counts[BOUNDS] = latency->count - below;
     sl_page_histogram(page, &(struct sl_page_buckets){ .label = "algorithm",
                                                        .value = algorithm,
                                                        .bounds = bound_texts,
-                                                       .counts = counts,
-                                                       .bound_count = BOUNDS,
-                                                       .sum = latency->sum,
+                                                       .counts = latencies->counts,
+                                                       .bound_count = SL_LATENCY_BOUNDS,
+                                                       .sum = latencies->sum_ns,
                                                        .sum_places = 9 });
 }
 
@@ -40,24 +27,26 @@ static void print_latency(struct sl_page *page, const char *algorithm,
 /* A rule's measures at a moment. */
 struct seen {
     const struct sl_rule *rule;
-    const struct sl_detail *detail; /* NULL: it was never asked */
     bool has_measures;
+    uint64_t warned, blocked;  /* since the start */
     uint64_t callers, limited; /* in the last hour */
     uint64_t in_use_sum, in_use_times;
     uint32_t in_use_max; /* in the last minute */
 };
 
-static void measure(struct seen *seen, int64_t now_s)
+static void measure(struct seen *seen, const struct sl_detail *detail, int64_t now_s)
 {
     struct sl_measures hour, minute;
-    if (!seen->has_measures || !seen->detail)
+    seen->warned = detail->warned;
+    seen->blocked = detail->blocked;
+    if (!seen->has_measures)
         return;
-    if (sl_figure_measure(&seen->detail->figure, SL_PERIOD_HOUR, now_s, &hour)) {
+    if (sl_figure_measure(&detail->figure, SL_PERIOD_HOUR, now_s, &hour)) {
         seen->callers = sl_distinct_count(&hour.callers);
         seen->limited = sl_distinct_count(&hour.limited);
         sl_measures_release(&hour);
     }
-    if (sl_figure_measure(&seen->detail->figure, SL_PERIOD_MINUTE, now_s, &minute)) {
+    if (sl_figure_measure(&detail->figure, SL_PERIOD_MINUTE, now_s, &minute)) {
         seen->in_use_sum = minute.in_use_sum;
         seen->in_use_times = minute.in_use_times;
         seen->in_use_max = minute.in_use_max;
@@ -105,7 +94,7 @@ static void print_warnings(struct sl_page *page, const struct seen *seen)
     if (!seen->rule->guard.window_us)
         return;
     label(page, seen);
-    sl_page_number(page, seen->detail ? seen->detail->warned : 0);
+    sl_page_number(page, seen->warned);
 }
 
 static void print_blocks(struct sl_page *page, const struct seen *seen)
@@ -113,7 +102,7 @@ static void print_blocks(struct sl_page *page, const struct seen *seen)
     if (!seen->rule->guard.window_us)
         return;
     label(page, seen);
-    sl_page_number(page, seen->detail ? seen->detail->blocked : 0);
+    sl_page_number(page, seen->blocked);
 }
 
 static const struct {
@@ -132,25 +121,34 @@ static const struct {
     { "sluice_burst_blocks_total", "counter", "Blocks by the rule's burst guard.", print_blocks },
 };
 
-static void print_rules(struct sl_page *page, const struct sl_metrics *metrics)
+/* What the page says of the record, copied out of it. */
+struct copy {
+    struct sl_latencies latencies[SL_ALGO_COUNT];
+    struct seen *rules;
+};
+
+/* The lock is held: the main thread waits for it meanwhile. */
+static void copy_record(struct copy *copy, const struct sl_metrics *metrics, int64_t now_s)
 {
-    const struct sl_ruleset *rules = metrics->ruleset;
-    int64_t now_s = sl_boottime_us() / 1000000;
-    struct sl_arena arena = { 0 };
-    struct seen *all = sl_arena_take(&arena, (rules->rule_count + 1) * sizeof *all);
-    for (size_t i = 0; i < rules->rule_count; i++) {
+    const struct sl_record *record = metrics->record;
+    memcpy(copy->latencies, record->latencies, sizeof copy->latencies);
+    for (size_t i = 0; i < metrics->ruleset->rule_count; i++) {
         uint32_t number = metrics->numbers[i];
-        all[i] = (struct seen){ .rule = &rules->rules[i],
-                                .detail = metrics->record->roll.rules[number].detail,
-                                .has_measures = number < SL_CALLERS_RULES };
-        measure(&all[i], now_s);
+        const struct sl_detail *detail = record->roll.rules[number].detail;
+        copy->rules[i] = (struct seen){ .rule = &metrics->ruleset->rules[i],
+                                        .has_measures = number < SL_CALLERS_RULES };
+        if (detail)
+            measure(&copy->rules[i], detail, now_s);
     }
+}
+
+static void print_rules(struct sl_page *page, const struct seen *rules, size_t count)
+{
     for (size_t k = 0; k < SL_COUNT_OF(families); k++) {
         sl_page_family(page, families[k].name, families[k].type, families[k].help);
-        for (size_t i = 0; i < rules->rule_count; i++)
-            families[k].print(page, &all[i]);
+        for (size_t i = 0; i < count; i++)
+            families[k].print(page, &rules[i]);
     }
-    sl_arena_release(&arena);
 }
 
 /* ---- the audit log ---- */
@@ -170,15 +168,21 @@ static void print_audit(struct sl_page *page, const struct sl_audit_counts *audi
 void sl_metrics_print_record(struct sl_page *page, const struct sl_metrics *metrics)
 {
     struct sl_record *record = metrics->record;
+    struct sl_arena arena = { 0 };
+    struct copy copy;
+    size_t count = metrics->ruleset->rule_count;
     print_audit(page, &metrics->audit);
     if (!record || !metrics->is_watched)
         return; /* no sample is better than a wrong one */
+    copy.rules = sl_arena_take(&arena, (count + 1) * sizeof *copy.rules);
     pthread_mutex_lock(&record->lock);
+    copy_record(&copy, metrics, sl_boottime_us() / 1000000);
+    pthread_mutex_unlock(&record->lock);
     sl_page_family(
         page, "sluice_decision_duration_seconds", "histogram",
         "How long requests waited for their decisions, the store included; of a sample.");
     for (size_t i = 0; sl_algos[i]; i++)
-        print_latency(page, sl_algos[i]->name, &record->latencies[i]);
-    print_rules(page, metrics);
-    pthread_mutex_unlock(&record->lock);
+        print_latency(page, sl_algos[i]->name, &copy.latencies[i]);
+    print_rules(page, copy.rules, count);
+    sl_arena_release(&arena);
 }

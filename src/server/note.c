@@ -185,19 +185,21 @@ void sl_note_reset(struct sl_office *office, struct sl_job *job,
         TEXT("ip", ip),
     };
     struct sluice_text all = asker.request.resource;
-    write_event(office, &(struct sl_audit_event){
-                            .kind = SL_AUDIT_RESET,
-                            .tenant = sl_text_missing(request->tenant) ? (struct sluice_text){ 0 }
-                                                                       : request->tenant,
-                            .identifier = !is_one   ? (struct sluice_text){ 0 }
-                                          : user.at ? user
-                                          : ip.at   ? ip
-                                                    : client,
-                            .resource = sl_text_missing(all) ? (struct sluice_text){ 0 } : all,
-                            .rule = sl_text(job->note.name),
-                            .figures = figures,
-                            .figure_count = sizeof figures / sizeof *figures,
-                        });
+    write_event(
+        office,
+        &(struct sl_audit_event){
+            .kind = SL_AUDIT_RESET,
+            .tenant =
+                sl_text_missing(request->tenant) ? (struct sluice_text){ 0 } : request->tenant,
+            .identifier = !is_one   ? (struct sluice_text){ 0 }
+                          : user.at ? user
+                          : ip.at   ? ip
+                                    : client,
+            .resource = sl_text_missing(all) || hides(office) ? (struct sluice_text){ 0 } : all,
+            .rule = sl_text(job->note.name),
+            .figures = figures,
+            .figure_count = sizeof figures / sizeof *figures,
+        });
     sl_asker_release(&asker);
 }
 

@@ -130,11 +130,21 @@ struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset
     return edition;
 }
 
+/* What is kept is kept under these: a change needs a restart, as has been said. */
+static void keep_hiding(struct sl_settings *settings, const struct sl_settings *old)
+{
+    settings->hash_identifiers = old->hash_identifiers;
+    if (old->hash_identifiers)
+        settings->identity.user_id_sha256_email_ip = old->identity.user_id_sha256_email_ip;
+}
+
 /* Workers go over when they next come round. */
 void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
 {
     struct sl_server *server = office->server;
     struct sl_edition *old = server->edition;
+    if (old)
+        keep_hiding(&edition->rules->settings, &old->rules->settings);
     server->edition = edition;
     if (server->record)
         sl_record_settle(server->record, edition->rules, edition->numbers);

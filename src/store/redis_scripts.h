@@ -24,17 +24,10 @@ enum sl_script_kind {
     SL_SCRIPT_KINDS
 };
 
-#define SL_ONE_MORE(name) +1
 enum {
-    SL_SCRIPT_ALGOS = 0
-#define SL_ALGO(name) SL_ONE_MORE(name)
-#include "algo/list.def"
-#undef SL_ALGO
-    ,
-    SL_SCRIPT_GUARD = 1 << SL_SCRIPT_ALGOS, /* besides bit i for sl_algos[i] */
-    SL_SCRIPT_SETS = 2 << SL_SCRIPT_ALGOS
+    SL_SCRIPT_GUARD = 1 << SL_ALGO_COUNT, /* besides bit i for sl_algos[i] */
+    SL_SCRIPT_SETS = 2 << SL_ALGO_COUNT
 };
-#undef SL_ONE_MORE
 
 struct sl_script {
     char sha1_hex[41];

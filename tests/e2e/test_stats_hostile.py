@@ -62,7 +62,7 @@ def test_hidden_identifiers_are_nowhere():
     rules = f"hash_identifiers: true\n{AUDITED}"
     with Server(rules) as server:
         for _ in range(3):
-            server.check({"user": "alice@example.com", "resource": "/x"})
+            server.check({"user": "alice@example.com", "resource": "/x/alice"})
         seen(server, 3)
         told = told_of(server, lambda told: told["rules"][0]["top_denied"], "whom")
         digest = told["rules"][0]["top_denied"][0]["identifier"]

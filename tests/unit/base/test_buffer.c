@@ -116,6 +116,26 @@ static void a_piece_larger_than_all_before_fits(void **unused)
     sl_buffer_release(&buffer);
 }
 
+/* As for a line that may be a little longer at its end than before it. */
+static void a_ceiling_below_what_it_holds_refuses(void **unused)
+{
+    (void)unused;
+    static const char piece[100];
+    struct sl_buffer buffer = sl_buffer(1000);
+    for (int i = 0; i < 10; i++)
+        sl_buffer_add(&buffer, (struct sluice_text){ piece, sizeof piece });
+    sl_buffer_clear(&buffer);
+    buffer.most = 950; /* there is room for more */
+    for (int i = 0; i < 10; i++)
+        sl_buffer_add(&buffer, (struct sluice_text){ piece, sizeof piece });
+    assert_false(buffer.failed);
+    sl_buffer_add(&buffer, SL_TEXT("x"));
+    assert_true(buffer.failed);
+    assert_int_equal(buffer.len, 1000);
+    assert_true(buffer.room >= buffer.len);
+    sl_buffer_release(&buffer);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -126,6 +146,7 @@ int main(void)
         CLAIM(it_grows_to_its_ceiling_and_not_beyond),
         CLAIM(what_does_not_fit_is_dropped_and_so_is_the_rest),
         CLAIM(a_piece_larger_than_all_before_fits),
+        CLAIM(a_ceiling_below_what_it_holds_refuses),
     };
     return RUN(tests);
 }

@@ -276,6 +276,29 @@ static void json_that_is_far_too_long_is_its_digest(void **unused)
                "\"99776d836e8bcb457e2b4e117a3a064faeee84fe2286c02a49d06ece72ec6759\"}}\n"));
 }
 
+/* Of every length around the bound: the end of a chained line lies beyond it. */
+static void a_long_change_is_followed_by_a_longer_one(void **unused)
+{
+    (void)unused;
+    static char text[200000];
+    memset(text, 'x', sizeof text);
+    open_audit("off");
+    for (size_t len = 60800; len < 61700; len++) {
+        size_t lens[] = { len, sizeof text };
+        for (size_t i = 0; i < COUNT(lens); i++) {
+            struct sl_audit_figure figure = { .name = "reason",
+                                              .type = SL_FIGURE_TEXT,
+                                              .text = { text, lens[i] } };
+            struct sl_audit_event event = { .kind = SL_AUDIT_CONFIG_UPDATED,
+                                            .figures = &figure,
+                                            .figure_count = 1 };
+            sl_audit_write(&audit, &event, AT_US);
+            assert_true(audit.line.len <= audit.line.room);
+        }
+    }
+    sl_audit_close(&audit);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -294,6 +317,7 @@ int main(void)
         IN_A_FOLDER(a_denial_is_shorter_than_a_change_may_be),
         IN_A_FOLDER(even_the_longest_event_is_a_line),
         IN_A_FOLDER(json_that_is_far_too_long_is_its_digest),
+        IN_A_FOLDER(a_long_change_is_followed_by_a_longer_one),
     };
     return RUN(tests);
 }
