@@ -75,6 +75,20 @@ def test_hidden_identifiers_are_nowhere():
         assert {event["identifier"] for event in events_of(path)} == {digest}
 
 
+def test_hiding_identifiers_does_not_end_before_a_restart():
+    with Server(f"hash_identifiers: true\n{AUDITED}") as server:
+        more = f"[{ONE}, {{ name: more, per: ip, limit: 9/m }}]"
+        server.write_rules(f"hash_identifiers: false\n{AUDITED}".replace(f"[{ONE}]", more))
+        wait_until(lambda: stats(server)["rules_total"] == 2, "it is reloaded")
+        assert "`hash_identifiers` needs a restart" in server.stderr
+        for _ in range(3):
+            server.check({"user": "alice@example.com", "resource": "/x"})
+        path = server.folder / "audit.jsonl"
+        wait_until(lambda: denied_in(path) == 2, "it is in the file")
+        assert b"alice" not in path.read_bytes()
+        assert stats(server)["identifiers_hashed"] is True
+
+
 # ---- the flood --------------------------------------------------------------------------
 
 SMALL = is_sanitized() or is_watched_for_races()

@@ -176,6 +176,19 @@ static void where_it_is_busy_one_or_two_thousand_a_second_are(void **unused)
     watched_close();
 }
 
+/* Another Redis after a failover, say. */
+static void a_clock_that_is_put_back_does_not_stop_it(void **unused)
+{
+    (void)unused;
+    watched_open(one_rule);
+    ASK(.user = SL_TEXT("u"));
+    watched.model.now_us -= INT64_C(600000000);
+    for (int i = 0; i < 3; i++)
+        ASK(.user = SL_TEXT("u"));
+    assert_true(times_of(FIRST_NUMBER) >= 2);
+    watched_close();
+}
+
 static void a_batch_is_timed_once_for_all_in_it(void **unused)
 {
     (void)unused;
@@ -217,6 +230,7 @@ int main(void)
         CLAIM(a_rule_of_a_high_number_has_no_registers),
         CLAIM(where_it_is_quiet_every_decision_is_timed),
         CLAIM(where_it_is_busy_one_or_two_thousand_a_second_are),
+        CLAIM(a_clock_that_is_put_back_does_not_stop_it),
         CLAIM(a_batch_is_timed_once_for_all_in_it),
         CLAIM(how_much_of_a_limit_is_in_use_is_sampled),
     };

@@ -87,6 +87,23 @@ static void figures_stay_with_the_name_through_reloads(void **unused)
     recorded_close();
 }
 
+/* Of a rule that is gone, some workers still have their counts and some do not any more. */
+static void a_sum_that_falls_adds_nothing(void **unused)
+{
+    (void)unused;
+    recorded_open(two_rules);
+    uint64_t now[][SL_OUTCOME_COUNT] = { { 1000 }, { 0 } };
+    struct sl_counted counted = { .by_rule = now, .rule_count = COUNT(now) };
+    sl_record_count(&recorded.record, &counted, NOW_S);
+    now[0][SL_OUTCOME_ALLOWED] = 500;
+    sl_record_count(&recorded.record, &counted, NOW_S + 1);
+    now[0][SL_OUTCOME_ALLOWED] = 503;
+    sl_record_count(&recorded.record, &counted, NOW_S + 2);
+    struct sl_sums sums = sums_in(&detail_of(0)->figure, SL_PERIOD_MINUTE, NOW_S + 2);
+    assert_int_equal(sums.outcomes[SL_OUTCOME_ALLOWED], 1003);
+    recorded_close();
+}
+
 /* Its counters begin at zero again, and nothing is counted twice or less than nothing. */
 static void a_rule_that_goes_and_comes_back_goes_on(void **unused)
 {
@@ -237,6 +254,7 @@ int main(void)
         CLAIM(each_second_has_what_came_in_it),
         CLAIM(a_rule_that_nobody_asked_takes_no_memory),
         CLAIM(figures_stay_with_the_name_through_reloads),
+        CLAIM(a_sum_that_falls_adds_nothing),
         CLAIM(a_rule_that_goes_and_comes_back_goes_on),
         CLAIM(notes_of_a_rule_that_is_gone_find_it_still),
         CLAIM(who_is_denied_and_who_asks_most),
