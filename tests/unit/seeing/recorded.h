@@ -1,6 +1,6 @@
 /* A record with one limiter on the model store for each of its workers. */
-#ifndef TEST_SERVER_RECORDED_H
-#define TEST_SERVER_RECORDED_H
+#ifndef TEST_SEEING_RECORDED_H
+#define TEST_SEEING_RECORDED_H
 
 #include "limiter/limiter.h"
 #include "seeing/record.h"
