@@ -60,10 +60,10 @@ function read(text) {
     }
 }
 
-/* Of a query, what is empty is left out. */
+/* Of a query, what is empty is left out. To the server a plus is a plus: a space is %20. */
 function addressOf(path, query = {}) {
     const given = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
-    const search = new URLSearchParams(given).toString();
+    const search = new URLSearchParams(given).toString().replaceAll("+", "%20");
     return search ? `${path}?${search}` : path;
 }
 
@@ -75,11 +75,14 @@ function headersOf({ body, etag }) {
         headers["Content-Type"] = "application/json";
     if (etag)
         headers["If-Match"] = etag;
+    else if (etag === null)
+        headers["If-None-Match"] = "*";
     return headers;
 }
 
 /* The answer's JSON. `more` may have a query, a body (text as it is, or a value), the tag that must
- * still be the thing's, a signal, and whether the question only looks (GET does). */
+ * still be the thing's (null: there must be no such thing), a signal, and whether the question only
+ * looks (GET does). */
 async function ask(method, path, more = {}) {
     const body = typeof more.body === "object" ? JSON.stringify(more.body) : more.body;
     const options = { method, body, headers: headersOf(more) };
@@ -105,14 +108,18 @@ export const user = (id, tenant, signal) =>
     ask("GET", `v1/users/${encodeURIComponent(id)}`, { query: { tenant }, signal });
 export const exemptions = (signal) => ask("GET", "v1/exemptions", { signal });
 export const exempt = (body) => ask("POST", "v1/exemptions", { body });
+/* What the list would call it. Changes nothing. */
+export const nameExemption = (kind, value) =>
+    ask("POST", "v1/exemptions", { body: { kind, value }, query: { dry_run: "true" } });
 export const endExemption = (kind, value) =>
     ask("DELETE", "v1/exemptions", { body: { kind, value } });
 
 /* A tenant's own rule is called TENANT/RULE everywhere, and has its own place. */
 function rulePath(name) {
-    const [tenant, own] = name.includes("/") ? name.split("/", 2) : [null, name];
+    const [, tenant, own] = /^([^/]*)\/(.*)$/s.exec(name) ?? [null, null, name];
     const rule = encodeURIComponent(own);
-    return tenant ? `v1/tenants/${encodeURIComponent(tenant)}/rules/${rule}` : `v1/rules/${rule}`;
+    return tenant === null ? `v1/rules/${rule}`
+        : `v1/tenants/${encodeURIComponent(tenant)}/rules/${rule}`;
 }
 
 /* All rules in force by the name that figures call them. One list instead of one question a rule:
@@ -125,5 +132,6 @@ export async function rules(signal) {
 
 export const putRule = (name, { text, etag, dryRun }) =>
     ask("PUT", rulePath(name), { body: text, etag, query: { dry_run: dryRun ? "true" : "" } });
-export const dropRule = (name, { undo = false, etag = null } = {}) =>
-    ask("DELETE", rulePath(name), { etag, query: { undo: undo ? "true" : "" } });
+/* Takes back what was changed about it here: one that the file has stays, as the file says it. */
+export const undoRule = (name, etag) =>
+    ask("DELETE", rulePath(name), { etag, query: { undo: "true" } });

@@ -42,6 +42,26 @@ export function sayLink(holder, href, text, title = null) {
     return link;
 }
 
+/* In a column of links, what is none; the title says why. */
+export function sayPlain(holder, text, title) {
+    let plain = holder.querySelector(":scope > span");
+    if (!plain) {
+        plain = el("span");
+        holder.replaceChildren(plain);
+    }
+    plain.title = title;
+    say(plain, text);
+}
+
+/* Goes to a view, anew where it is shown already: who asks twice may have been refused. */
+export function visit(address) {
+    const { href: oldURL, hash } = location;
+    if (hash === address)
+        dispatchEvent(new HashChangeEvent("hashchange", { oldURL, newURL: oldURL }));
+    else
+        location.hash = address;
+}
+
 let numbers = 0;
 
 /* A label with its input. `hint` is read with it. */
@@ -91,10 +111,10 @@ export class Note {
     }
 
     /* A problem as the server told it, with every error that it found. */
-    bad(problem) {
+    bad(problem, ...more) {
         const errors = (problem.errors ?? []).map((one) =>
             el("li", {}, `${one.subject ? `${one.subject}: ` : ""}${one.detail}`));
-        this.show("bad", problem.message, errors.length ? el("ul", {}, errors) : null);
+        this.show("bad", problem.message, errors.length ? el("ul", {}, errors) : null, ...more);
     }
 
     clear() {
@@ -124,4 +144,10 @@ export function confirmed({ title, text, action, fields = [], collect = () => tr
         document.body.append(dialog);
         dialog.showModal();
     });
+}
+
+/* What was asked belongs to a view: when that is left, the answer is no. */
+export function closeDialogs() {
+    for (const dialog of document.querySelectorAll("dialog[open]"))
+        dialog.close();
 }

@@ -99,13 +99,25 @@ function told(note, words, answer, ...more) {
 
 /* ---- the view ---- */
 
+const NAME_MAX = 64;
+
+/* Of a tenant's own rule, what stands behind the tenant. */
+const ownName = (name) => name.slice(name.indexOf("/") + 1);
+
+const canBePreviewed = (name) =>
+    !name.endsWith(PREVIEW) && ownName(name).length + PREVIEW.length <= NAME_MAX;
+
+/* `rule` and `previewed` are what is in force as far as it was seen here, or null. Their tags go
+ * with every change, so that nobody else's is overwritten unseen. They are learned with the text,
+ * with another name and from the answers to one's own changes, never in between: the tag would be
+ * newer than the text. */
 class Editor {
     constructor(name, signal) {
         this.name = name;
         this.signal = signal;
         this.form = new Form();
         this.note = new Note();
-        this.etag = null;
+        this.rule = this.previewed = null;
         this.nameInput = plainInput("name", "", { required: true });
         this.origin = el("p");
         this.tryIt = button("Try as shadow first", () => this.preview());
@@ -123,45 +135,65 @@ class Editor {
     }
 
     /* What is in force under its name, if anything, and its preview. */
-    async load(isFirst) {
+    async load(hasText) {
+        const { target } = this;
+        this.learn({ rule: null, previewed: null });
         try {
             const rules = await api.rules(this.signal);
-            this.show(rules, isFirst);
+            if (target !== this.target)
+                return; /* another name was given meanwhile */
+            this.learn({ rule: rules.get(target) ?? null,
+                previewed: (target && rules.get(target + PREVIEW)) || null });
+            if (!hasText)
+                this.form.load(this.rule?.rule ?? NEW_RULE);
+            say(this.origin, originOf(this.rule, this.name));
             tell("live", "Ready");
         } catch (problem) {
             if (!this.signal.aborted)
-                this.note.bad(problem);
+                this.note.bad(problem, button("Ask again", () => this.reload(hasText)));
         }
     }
 
-    show(rules, isFirst) {
-        const rule = this.target && rules.get(this.target);
-        this.before = rule ?? null;
-        this.etag = rule?.etag ?? null;
-        this.previewed = rules.get(this.target + PREVIEW) ?? null;
-        if (isFirst)
-            this.form.load(rule?.rule ?? NEW_RULE);
-        say(this.origin, originOf(rule, this.name));
-        this.undoIt.hidden = rule?.source !== "api";
-        say(this.undoIt, rule?.replaces ? "Undo: back to the rules file" : "Undo: delete it");
-        this.takeIt.hidden = this.endIt.hidden = !this.previewed;
-        this.tryIt.hidden = this.target.endsWith(PREVIEW);
+    reload(hasText) {
+        this.note.clear();
+        return this.load(hasText);
     }
 
-    /* `act` gives an answer; a problem is shown and nothing else happens. */
-    async attempt(act, finish) {
+    learn({ rule = this.rule, previewed = this.previewed }) {
+        this.rule = rule;
+        this.previewed = previewed;
+        this.undoIt.hidden = this.rule?.source !== "api";
+        say(this.undoIt, this.rule?.replaces ? "Undo: back to the rules file" : "Undo: delete it");
+        this.tryIt.hidden = !canBePreviewed(this.target);
+        this.takeIt.hidden = !this.isTried;
+        this.endIt.hidden = !this.isTried || this.previewed.source !== "api";
+    }
+
+    /* A rule may have the name of a preview and be none. */
+    get isTried() {
+        return this.previewed?.rule.shadow === true;
+    }
+
+    /* `act` gives an answer; a problem is shown and nothing else happens. `refused` is for one
+     * that says that it is not as it was seen. */
+    async attempt(act, finish, refused = () => this.offerToLoad()) {
         if (!this.target) {
             this.note.show("bad", "Give the rule a name.");
             this.nameInput.focus();
             return;
         }
         try {
-            const answer = await act();
-            finish(answer);
-            await this.load(false);
+            finish(await act());
         } catch (problem) {
-            this.note.bad(problem);
+            this.note.bad(problem, problem.status === 412 ? refused() : null);
         }
+    }
+
+    offerToLoad() {
+        const words = this.rule ? "Nothing was changed: the text above is not about what is there."
+            : "Nothing was changed: a rule of this name is there, which was not seen here.";
+        return el("p", {}, `${words} `,
+            button("Load what is in force, drop this text", () => this.reload(false)));
     }
 
     check() {
@@ -174,35 +206,59 @@ class Editor {
         const rule = parsed(this.form.text.value);
         if (!rule)
             return this.check(); /* the server says what is wrong with it */
-        const { name: _, ...rest } = rule;
         const to = this.target + PREVIEW;
+        if (this.previewed && !this.isTried)
+            return this.note.show("bad", `${to} is a rule in force and no shadow rule: as a ` +
+                "preview it would stop limiting. Give one of the two another name.");
+        const { name: _, ...rest } = rule, text = printed({ ...rest, shadow: true });
         const way = el("p", {},
             el("a", { href: ruleHref(this.target) }, "See both beside each other"));
-        return this.attempt(() => api.putRule(to, { text: printed({ ...rest, shadow: true }) }),
-            (answer) => told(this.note, `It is tried as ${to}, and denies nothing.`, answer, way));
+        return this.attempt(
+            () => api.putRule(to, { text, etag: this.previewed?.etag ?? null }),
+            (answer) => {
+                this.learn({ previewed: answer });
+                told(this.note, `It is tried as ${to}, and denies nothing.`, answer, way);
+            }, () => this.offerPreview());
+    }
+
+    /* Whose preview it is now is seen before it can be replaced. */
+    offerPreview() {
+        const look = async () => {
+            const rules = await api.rules(this.signal);
+            this.learn({ previewed: rules.get(this.target + PREVIEW) ?? null });
+            this.note.clear();
+        };
+        return el("p", {}, "Nothing was changed. Somebody else tries something under this name. ",
+            button("Look for it", () => look().catch((problem) => this.note.bad(problem))));
     }
 
     async enforce() {
-        const words = this.etag ? `${this.target} is replaced at once, for every request.`
-            : `${this.target} is asked about every request from now on.`;
+        const { target } = this, etag = this.rule?.etag ?? null;
+        const words = etag ? `${target} is replaced at once, for every request.`
+            : `${target} is asked about every request from now on.`;
         const question = { title: "Put it in force?", action: "Put in force", text: words };
-        if (this.target && !await confirmed(question))
+        if (target && !await confirmed(question))
             return;
         const { value: text } = this.form.text;
-        const way = el("p", {}, el("a", { href: ruleHref(this.target) }, "Look at it"));
-        await this.attempt(() => api.putRule(this.target, { text, etag: this.etag }),
-            (answer) => told(this.note, `${this.target} is in force.`, answer, way));
+        const way = el("p", {}, el("a", { href: ruleHref(target) }, "Look at it"));
+        await this.attempt(() => api.putRule(target, { text, etag }), (answer) => {
+            this.learn({ rule: answer });
+            say(this.origin, originOf(answer, this.name));
+            told(this.note, `${target} is in force.`, answer, way);
+        });
     }
 
     async undo() {
-        const { target, etag, before: { replaces } } = this;
+        const { target, rule: { etag, replaces } } = this;
         const words = `${target} is ${replaces ? "again what the rules file says" : "gone"}.`;
         if (!await confirmed({ title: "Undo?", action: "Undo", text: words }))
             return;
-        await this.attempt(() => api.dropRule(target, { undo: true, etag }), (answer) => {
+        await this.attempt(() => api.undoRule(target, etag), ({ now }) => {
+            this.learn({ rule: now });
+            say(this.origin, originOf(now, this.name));
             this.note.good(words);
-            if (answer.now)
-                this.form.load(answer.now.rule);
+            if (now)
+                this.form.load(now.rule);
         });
     }
 
@@ -213,10 +269,14 @@ class Editor {
     }
 
     async endPreview() {
-        const to = this.target + PREVIEW;
-        const question = { title: "End the preview?", action: "End it", text: `${to} is deleted.` };
-        if (await confirmed(question))
-            await this.attempt(() => api.dropRule(to), () => this.note.good(`${to} is gone.`));
+        const to = this.target + PREVIEW, { etag, replaces } = this.previewed;
+        const words = `${to} is ${replaces ? "again what the rules file says" : "gone"}.`;
+        if (!await confirmed({ title: "End the preview?", action: "End it", text: words }))
+            return;
+        await this.attempt(() => api.undoRule(to, etag), ({ now }) => {
+            this.learn({ previewed: now });
+            this.note.good(words);
+        }, () => this.offerPreview());
     }
 }
 
@@ -236,6 +296,6 @@ export function show(view, { parts, signal }) {
     const naming = name ? "" : field("Name", editor.nameInput, "letters, digits, . _ and -");
     view.append(title, editor.origin, naming,
         part("Its text", editor.form.element, editor.buttons, editor.note.element));
-    editor.nameInput.addEventListener("change", () => editor.load(false));
-    editor.load(true);
+    editor.nameInput.addEventListener("change", () => editor.load(true));
+    editor.load(false);
 }

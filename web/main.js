@@ -5,7 +5,7 @@
  * An address is all that a view needs, so that it can be sent to a colleague. Leaving a view
  * aborts its signal, and with it whatever it asks for. */
 import * as api from "./api.js";
-import { el, field } from "./dom.js";
+import { closeDialogs, el, field } from "./dom.js";
 import * as audit from "./audit.js";
 import * as edit from "./edit.js";
 import * as live from "./live.js";
@@ -29,6 +29,7 @@ function readAddress() {
 function enter() {
     leaving.abort();
     leaving = new AbortController();
+    closeDialogs();
     const view = document.getElementById("main");
     view.replaceChildren();
     return { view, signal: leaving.signal };

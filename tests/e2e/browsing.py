@@ -68,6 +68,12 @@ def start_browser():
     return webdriver.Chrome(service=Service(DRIVER), options=options)
 
 
+def use(server, times, **request):
+    """Asks so often, at once; how many were denied."""
+    decisions = server.check([request] * times).json
+    return sum(not decision["allowed"] for decision in decisions)
+
+
 class Page:
     """The dashboard of a server, in a browser that knows nothing of an earlier one."""
 
@@ -130,7 +136,17 @@ class Page:
 
     def tile(self, title):
         return self.run("return [...document.querySelectorAll('.tiles div')].find((one) => one"
-                        ".firstChild.textContent === arguments[0])?.lastChild.textContent", title)
+                        ".firstChild.firstChild.textContent === arguments[0])"
+                        "?.lastChild.textContent", title)
+
+    def part(self, title):
+        """All that is said under a heading that begins so."""
+        return self.run("return [...document.querySelectorAll('section')].find((one) => one"
+                        ".firstChild.textContent.startsWith(arguments[0]))?.innerText", title)
+
+    def button(self, text, within=None):
+        """The visible button or link that says so, or None."""
+        return self.run(BUTTON, text, within)
 
     @property
     def status(self):
@@ -160,7 +176,7 @@ class Page:
 
     def click(self, text, within=None):
         """The visible button or link that says so, as soon as there is one."""
-        self.until(lambda: self.run(BUTTON, text, within), f"a button {text}").click()
+        self.until(lambda: self.button(text, within), f"a button {text}").click()
 
     def confirm(self, text):
         """The strong button of the dialog."""
