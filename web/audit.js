@@ -1,6 +1,6 @@
 /* What happened: denials, bursts, changes, the store. */
 import * as api from "./api.js";
-import { el, field, part, plainInput, say, sayLink, select } from "./dom.js";
+import { el, field, Note, part, plainInput, say, sayLink, select, visit } from "./dom.js";
 import { repeat } from "./poll.js";
 import { Table } from "./table.js";
 import { NONE, count, cut, momentOfText, ruleHref, visible, whoOf } from "./words.js";
@@ -89,12 +89,12 @@ function filterForm(query, act) {
 
 export function show(view, { query, signal }) {
     const events = eventTable("Newest first. Repeats within a second are one line with a count.");
-    const kept = el("p", { class: "empty" });
+    const kept = el("p", { class: "empty" }), note = new Note();
     const form = filterForm(query, (values) => {
         const given = Object.entries(values).filter(([, value]) => value !== "");
-        location.hash = `#/audit?${new URLSearchParams(given)}`;
+        visit(`#/audit?${new URLSearchParams(given)}`);
     });
-    view.append(el("h1", {}, "Audit"), form, part("Events", events.element, kept));
+    view.append(el("h1", {}, "Audit"), form, note.element, part("Events", events.element, kept));
     const asked = Object.fromEntries(query);
     repeat(async () => {
         const answer = await api.audit(asked, signal);
@@ -102,5 +102,5 @@ export function show(view, { query, signal }) {
         const { events: shown, written, dropped } = answer;
         say(kept, `${count(shown.length)} shown; the newest ${count(answer.kept)} are kept here, ` +
             `${count(written)} were written, ${count(dropped)} dropped.`);
-    }, EVERY_MS, signal);
+    }, EVERY_MS, signal, (problem) => note.bad(problem));
 }

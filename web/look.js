@@ -1,10 +1,11 @@
 /* One identifier: is it limited, why, what remains, until when; and what can be done about it. */
 import * as api from "./api.js";
-import { button, confirmed, el, field, Note, part, plainInput, say, sayLink } from "./dom.js";
+import { button, confirmed, el, field, Note, part, plainInput, say, sayLink, visit }
+    from "./dom.js";
 import { Exemptions } from "./exempt.js";
 import { repeat } from "./poll.js";
 import { Table, sayShare } from "./table.js";
-import { NONE, REASONS, count, cut, momentOf, ruleHref, share, span, valuesOf, visible }
+import { NONE, REASONS, count, cut, momentOf, ruleHref, share, span, valuesOf }
     from "./words.js";
 
 const FIELDS = { tenant: "Tenant", user: "User", ip: "Address (IP)", client: "Client",
@@ -12,6 +13,17 @@ const FIELDS = { tenant: "Tenant", user: "User", ip: "Address (IP)", client: "Cl
 const EVERY_MS = 2000, SELDOM_MS = 10000;
 
 /* ---- what is asked about ---- */
+
+/* Why a row of a rule's top list cannot be looked up: asked about what it says, the server would
+ * find somebody new, who is not limited. Null: it can be. */
+export function lookProblem({ per, tenant, identifier, areHashed }) {
+    const isPlain = per.every((name) => name === "global" || name === "tenant");
+    if ((areHashed && !isPlain) || identifier.includes("%sha256="))
+        return "This is a digest, which cannot be looked up: give the name.";
+    if (`${tenant}${identifier}`.includes("\ufffd"))
+        return "These were bytes that are no text, which cannot be looked up.";
+    return null;
+}
 
 /* A row of a rule's top list as a question: the identifier has the values of `per`, in order. */
 export function lookHref(row) {
@@ -59,7 +71,7 @@ function askForm(request) {
         more.append(otherFields());
     const submit = (event) => {
         event.preventDefault();
-        location.hash = `#/look?${readForm(event.target)}`;
+        visit(`#/look?${readForm(event.target)}`);
     };
     return el("form", { "aria-label": "Whom to look up", onsubmit: submit },
         el("div", { class: "row" }, fields), more,
@@ -121,10 +133,21 @@ function standTable(reset) {
     });
 }
 
+const printed = (entries) => entries.map(([name, value]) => `${name} ${cut(value, 32)}`)
+    .join(", ") || "everybody";
+
 /* Whom it is about: neither which rule nor what was asked for. */
-const nameOf = (request) => Object.entries(request)
-    .filter(([name]) => name !== "rule" && name !== "resource")
-    .map(([name, value]) => `${name} ${cut(value, 32)}`).join(", ") || "everybody";
+const nameOf = (request) => printed(Object.entries(request)
+    .filter(([name]) => name !== "rule" && name !== "resource"));
+
+/* Whom a rule counts, of all that was given: by `per`, and within a tenant unless it spans them. */
+function countedOf(request, per) {
+    if (!per)
+        return nameOf(request);
+    const spans = per.every((name) => name === "ip" || name === "global");
+    return printed(Object.entries(request)
+        .filter(([name]) => per.includes(name) || (name === "tenant" && !spans)));
+}
 
 /* ---- what is known of a user ---- */
 
@@ -153,11 +176,12 @@ function showStand(view, { request, note, signal }) {
     const known = el("p");
     const stand = standTable(reset);
     const exemptions = new Exemptions(request, note, () => now());
-    view.append(part(`How it stands: ${nameOf(request)}`, verdict, stand.element, known),
-        part("Exemption", exemptions.element));
+    const standing = part(`How it stands: ${nameOf(request)}`, verdict, stand.element, known);
+    view.append(standing, part("Exemption", exemptions.element));
 
     async function reset(row) {
-        const text = `What ${row.rule} has counted for ${nameOf(request)} is forgotten, ` +
+        const whom = countedOf(request, row.per);
+        const text = `What ${row.rule} has counted for ${whom} is forgotten, ` +
             "and so is a block.";
         if (!await confirmed({ title: "Reset the counts?", action: "Reset", text }))
             return;
@@ -176,23 +200,42 @@ function showStand(view, { request, note, signal }) {
         const rows = answer.rules.map((row) => ({ ...row, heardMs }));
         const limiting = rows.filter((row) => !row.allowed && !row.shadow);
         stand.update(rows);
+        exemptions.hear(answer.exempt, () => seldom.now());
         say(verdict, verdictOf(answer.exempt, limiting));
         verdict.dataset.kind = answer.exempt ? "exempt" : limiting.length ? "limited" : "passes";
     }
 
-    async function askSeldom() {
-        await exemptions.update(signal);
-        if (request.user && visible(request.user) === request.user)
-            say(known, userText(await api.user(request.user, request.tenant, signal)));
+    function refuse(problem) {
+        standing.hidden = true;
+        note.bad(problem);
     }
 
-    const often = repeat(ask, EVERY_MS, signal), seldom = repeat(askSeldom, SELDOM_MS, signal);
-    const ticking = setInterval(() => stand.update(stand.items), 1000);
-    signal.addEventListener("abort", () => clearInterval(ticking), { once: true });
+    const seldom = repeat(() => exemptions.update(signal), SELDOM_MS, signal);
+    const often = repeat(ask, EVERY_MS, signal, refuse);
+    showUser(known, request, signal);
+    countDown(stand, signal);
     function now() {
         often.now();
         seldom.now();
     }
+}
+
+/* Some names have no place in a path: the server takes no controls, browsers fold dots away. */
+function showUser(known, { user, tenant }, signal) {
+    if (!user || /^\.\.?$|\p{Cc}/u.test(user))
+        return;
+    repeat(async () => say(known, userText(await api.user(user, tenant, signal))), SELDOM_MS,
+        signal, (problem) => say(known, problem.message));
+}
+
+/* Between two answers time goes on. */
+function countDown(stand, signal) {
+    const tick = () => {
+        if (stand.items.length > 0)
+            stand.update(stand.items);
+    };
+    const ticking = setInterval(tick, 1000);
+    signal.addEventListener("abort", () => clearInterval(ticking), { once: true });
 }
 
 function verdictOf(isExempt, limiting) {

@@ -1,7 +1,8 @@
 /* Asking again and again, as long as somebody looks.
  *
  * A hidden page asks nothing, and a view that was left is over with its signal. When the server
- * does not answer, the page says so, shows what it had, and goes on asking, more slowly. */
+ * does not answer, the page says so, shows what it had, and goes on asking, more slowly. What it
+ * refuses because of what was asked it would refuse again: that is told once, in the view. */
 import { Problem } from "./api.js";
 import { say } from "./dom.js";
 import { timeOf } from "./words.js";
@@ -62,25 +63,38 @@ function tellHealth() {
         tell("live", "Live");
 }
 
+/* The server is well and will not answer this: not for want of a token, of patience or of room. */
+const isRefusal = (error) => error instanceof Problem && error.status >= 400 &&
+    error.status < 500 && ![401, 403, 408, 429].includes(error.status);
+
+/* What went wrong, or null. */
 async function turnOnce(turn, signal) {
     try {
         await turn(signal);
         heardMs = Date.now();
-        lost.delete(turn);
+        return null;
     } catch (error) {
-        lost.set(turn, error);
+        return error;
     }
-    if (signal.aborted)
-        lost.delete(turn);
+}
+
+/* Whether to go on. */
+function judge(turn, error, refused) {
+    const isOver = refused && isRefusal(error);
+    if (error && !isOver)
+        lost.set(turn, error);
     else
-        tellHealth();
-    return !lost.has(turn);
+        lost.delete(turn);
+    if (isOver)
+        refused(error);
+    tellHealth();
+    return !isOver;
 }
 
 /* Takes a turn every `periodMs` until the signal. `now()` of what it returns takes the next one at
- * once. */
-export function repeat(turn, periodMs, signal) {
-    const waker = { wake: () => {} };
+ * once. A turn that is refused is the last where there is a `refused`, which is told why. */
+export function repeat(turn, periodMs, signal, refused = null) {
+    const waker = { wake: () => {}, isDue: false };
     (async () => {
         let lateMs = 0;
         while (!signal.aborted) {
@@ -89,12 +103,18 @@ export function repeat(turn, periodMs, signal) {
                 await shown(signal);
                 continue;
             }
-            const good = await turnOnce(turn, signal);
-            lateMs = good ? 0 : Math.min(SLOWEST_MS, lateMs + 1000);
-            if (!signal.aborted)
+            waker.isDue = false;
+            const error = await turnOnce(turn, signal);
+            if (signal.aborted || !judge(turn, error, refused))
+                break;
+            lateMs = error ? Math.min(SLOWEST_MS, lateMs + 1000) : 0;
+            if (!waker.isDue)
                 await sleep(Math.max(lateMs, periodMs), signal, waker);
         }
         lost.delete(turn);
     })();
-    return { now: () => waker.wake() };
+    return { now: () => {
+        waker.isDue = true; /* a turn under way may have asked too early */
+        waker.wake();
+    } };
 }
