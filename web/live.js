@@ -2,11 +2,11 @@
 import * as api from "./api.js";
 import { eventTable } from "./audit.js";
 import { Curve, OTHERS } from "./curve.js";
-import { el, field, part, plainInput, say, sayLink, select } from "./dom.js";
-import { lookHref } from "./look.js";
+import { el, field, part, plainInput, say, sayLink, sayPlain, select } from "./dom.js";
+import { lookHref, lookProblem } from "./look.js";
 import { repeat } from "./poll.js";
 import { Table, sayHits, sayShare } from "./table.js";
-import { count, cut, latency, limitOf, rate, ruleHref, share, span, visible, whoOf }
+import { NONE, count, cut, latency, limitOf, rate, ruleHref, share, span, visible, whoOf }
     from "./words.js";
 
 export const WINDOWS = {
@@ -34,25 +34,40 @@ export function windowChoice(chosen, hrefOf) {
 class Tiles {
     constructor(titles) {
         this.values = titles.map(() => el("dd"));
+        this.notes = titles.map(() => el("small"));
         this.element = el("dl", { class: "tiles" }, titles.map((title, i) =>
-            el("div", {}, el("dt", {}, title), this.values[i])));
+            el("div", {}, el("dt", {}, title, this.notes[i]), this.values[i])));
     }
 
     update(texts) {
         texts.forEach((text, i) => say(this.values[i], text));
     }
+
+    remark(number, text) {
+        say(this.notes[number], text);
+    }
 }
 
-/* Of rules in force, the sum: who is limited by two counts twice. */
-const limitedOf = (rules, window) => rules.filter((rule) => !rule.shadow)
-    .reduce((all, rule) => all + (rule[window].callers_limited ?? 0), 0);
+const TILES = ["Checks a second", "Denied", "Median latency", "p99 latency", "Callers limited",
+    "Burst blocks"];
+const CALLERS_LIMITED = TILES.indexOf("Callers limited");
+
+/* Of rules in force, the sum: who is limited by two counts twice. Of some it may not be known. */
+function limitedOf(rules, window) {
+    const counts = rules.filter((rule) => !rule.shadow)
+        .map((rule) => rule[window].callers_limited);
+    const sum = counts.reduce((all, one) => all + (one ?? 0), 0);
+    if (counts.every((one) => typeof one === "number"))
+        return count(sum);
+    return sum > 0 ? `${count(sum)} or more` : NONE;
+}
 
 function figures(stats, window) {
     const all = stats.decisions[window];
     const seconds = Math.max(1, Math.min(WINDOWS[window].seconds, stats.uptime_s));
     return [rate(all.checks / seconds), share(all.hit_rate),
         latency(all.latency_us?.p50), latency(all.latency_us?.p99),
-        count(limitedOf(stats.rules, window)), count(all.burst_blocks)];
+        limitedOf(stats.rules, window), count(all.burst_blocks)];
 }
 
 /* ---- the curve ---- */
@@ -136,6 +151,10 @@ function ruleTable(windowOf) {
     });
 }
 
+/* Which rules were asked for, where that is not all of them. */
+const partOf = ({ rules, rules_total: total }) =>
+    (total > rules.length ? `${count(rules.length)} busiest of ${count(total)} rules` : "");
+
 /* The way to a rule that is not among the busiest. */
 function ruleForm() {
     const input = plainInput("rule", "", { required: true });
@@ -173,21 +192,36 @@ const countOf = (row) =>
 
 function sayIdentifier(cell, row) {
     const who = whoOf(row, row.per.every((name) => name === "global"));
-    sayLink(cell, lookHref(row), cut(who), visible(who));
+    const problem = lookProblem(row);
+    if (problem)
+        sayPlain(cell, cut(who), `${visible(who)} – ${problem}`);
+    else
+        sayLink(cell, lookHref(row), cut(who), visible(who));
 }
 
 /* One row a rule and identifier, the most often denied first. */
-export function topTable(caption, hasRule, empty = "Nobody.") {
+export function topTable(caption, hasRule) {
     return new Table({
-        caption, empty, key: (row) => JSON.stringify([row.rule, row.tenant, row.identifier]),
+        caption, key: (row) => JSON.stringify([row.rule, row.tenant, row.identifier]),
         columns: [{ title: "Identifier", fill: sayIdentifier },
             ...(hasRule ? [{ title: "Rule", fill: sayRule }] : []),
             { title: "Count", text: countOf, kind: "number" }],
     });
 }
 
-export const topRows = ({ rule, per, shadow, ...rest }, list) =>
-    rest[list].map((row) => ({ ...row, rule, per, shadow }));
+export const topRows = ({ rule, per, shadow, ...rest }, list, areHashed) =>
+    rest[list].map((row) => ({ ...row, rule, per, shadow, areHashed }));
+
+/* Where callers are not counted, identifiers are not kept either: none are not nobody. */
+export function updateTop(table, rows, isKnown) {
+    say(table.empty, isKnown ? "Nobody." : "Not known: identifiers are not kept.");
+    table.update(rows);
+}
+
+function topOf({ rules, identifiers_hashed: areHashed }) {
+    return rules.flatMap((rule) => topRows(rule, "top_denied", areHashed))
+        .sort((a, b) => b.count - a.count).slice(0, 10);
+}
 
 function burstTable(windowOf) {
     const number = (name) => (rule) => count(rule[windowOf()][name]);
@@ -210,6 +244,16 @@ function factTable() {
     });
 }
 
+/* A table is meant for half as many keys as it has slots. Beside Redis it is the one that decides
+ * while Redis does not. */
+function tableRows(table, kind) {
+    const where = kind === "redis" ? ", in the table for when Redis is away" : "";
+    return [[`Counts kept${where}`, `${count(table.live)} of ${count(table.slots / 2)}`],
+        [`Limiting now${where}`, count(table.limiting)],
+        [`Forgotten for want of room${where}`, count(table.evictions)],
+        [`Refused for want of room${where}`, count(table.full)]];
+}
+
 function factRows(stats) {
     const { store, connections, audit } = stats, { table } = store;
     const list = (numbers) => Object.entries(numbers)
@@ -217,10 +261,7 @@ function factRows(stats) {
     const rows = [["Store", store.name],
         ["Health", store.healthy ? "✓ healthy" : `✗ failing: ${store.why ?? "no reason given"}`]];
     if (table)
-        rows.push(["Counts kept", `${count(table.live)} of room for ${count(table.slots)}`],
-            ["Limiting now", count(table.limiting)],
-            ["Forgotten for want of room", count(table.evictions)],
-            ["Refused for want of room", count(table.full)]);
+        rows.push(...tableRows(table, store.kind));
     if (store.calls)
         rows.push(["Calls to it", list(store.calls)], ["Breakers", list(store.breakers)]);
     rows.push(["Connections", list(connections)], ["Running for", span(stats.uptime_s)],
@@ -233,14 +274,14 @@ function factRows(stats) {
 export function show(view, { query, signal }) {
     const window = chosenWindow(query);
     const windowOf = () => window;
-    const tiles = new Tiles(["Checks a second", "Denied", "Median latency", "p99 latency",
-        "Callers limited", "Burst blocks"]);
+    const tiles = new Tiles(TILES);
     const curve = new Curve(`Allowed and denied over the last ${window}`, signal);
     const shown = select([[ALL, "All decisions"]], ALL, { onchange: () => update() });
     const rules = ruleTable(windowOf), times = latencyTable(), bursts = burstTable(windowOf);
     const top = topTable("Denied most often, in the last half to full hour.", true);
     const facts = factTable(), events = eventTable("The newest events.");
-    const more = el("p", { class: "empty" }), another = ruleForm();
+    const [more, ofTop, ofBursts] = [0, 1, 2].map(() => el("p", { class: "empty" }));
+    const another = ruleForm();
     let stats = null;
 
     function update() {
@@ -250,13 +291,20 @@ export function show(view, { query, signal }) {
         offerRules(shown, stats.rules);
         curve.update(curveOf(stats, window, shown.value));
         rules.update(stats.rules);
-        more.hidden = another.hidden = stats.rules_total <= stats.rules.length;
-        say(more, `The ${count(stats.rules.length)} busiest of ${count(stats.rules_total)} rules.`);
+        sayPart();
         times.update(latencyRows(stats.decisions[window].latency_us));
         bursts.update(stats.rules.filter((rule) => rule.guarded));
-        top.update(stats.rules.flatMap((rule) => topRows(rule, "top_denied"))
-            .sort((a, b) => b.count - a.count).slice(0, 10));
+        updateTop(top, topOf(stats), stats.rules.every((rule) => rule[window].callers !== null));
         facts.update(factRows(stats));
+    }
+
+    function sayPart() {
+        const words = partOf(stats);
+        another.hidden = !words;
+        say(more, words && `The ${words}.`);
+        say(ofTop, words && `Only of the ${words}.`);
+        say(ofBursts, words && `Only of the ${words}.`);
+        tiles.remark(CALLERS_LIMITED, words && `by the ${words}`);
     }
 
     view.append(el("h1", {}, "Overview"), windowChoice(window, (name) => `#/?window=${name}`),
@@ -264,7 +312,8 @@ export function show(view, { query, signal }) {
         part("Over time", field("Show", shown), curve.element),
         part("Rules", rules.element, more, another),
         el("div", { class: "two" },
-            el("div", {}, part("Top limited", top.element), part("Bursts", bursts.element)),
+            el("div", {}, part("Top limited", top.element, ofTop),
+                part("Bursts", bursts.element, ofBursts)),
             el("div", {}, part("Latency", times.element), part("Health", facts.element))),
         part("Recent events", events.element,
             el("p", {}, el("a", { href: "#/audit" }, "All events"))));

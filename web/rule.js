@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { Curve } from "./curve.js";
 import { el, part } from "./dom.js";
-import { WINDOWS, chosenWindow, linesOf, steadied, topRows, topTable, windowChoice }
+import { WINDOWS, chosenWindow, linesOf, steadied, topRows, topTable, updateTop, windowChoice }
     from "./live.js";
 import { repeat } from "./poll.js";
 import { Table, sayHits, sayShare } from "./table.js";
@@ -72,7 +72,7 @@ const windowRows = (rule) => Object.keys(WINDOWS).map((name) => ({ name, ...rule
 
 const useTable = () => new Table({
     caption: "How much of the limit sampled decisions of the last minute found in use.",
-    key: (row) => row.name, empty: "Nothing was asked in the last minute.",
+    key: (row) => row.name, empty: "Nothing was measured in the last minute.",
     columns: [{ title: "In use", text: (row) => row.name },
         { title: "Share", kind: "number",
             fill: (cell, row) => sayShare(cell, row.value, share(row.value)) }],
@@ -98,8 +98,17 @@ function pairTable() {
     });
 }
 
-const statsOf = async (name, query, signal) =>
-    (await api.stats({ rule: name, ...query }, signal)).rules[0] ?? null;
+/* Null: it has gone since its text was looked at. */
+async function statsOf(name, query, signal) {
+    try {
+        const stats = await api.stats({ rule: name, ...query }, signal);
+        return { ...stats.rules[0], areHashed: stats.identifiers_hashed };
+    } catch (problem) {
+        if (problem.status === 404)
+            return null;
+        throw problem;
+    }
+}
 
 /* ---- the view ---- */
 
@@ -153,8 +162,9 @@ export function show(view, { parts, query, signal }) {
         facts.update(factRows(rule, text));
         windows.update(windowRows(rule));
         use.update(useRows(rule));
-        denied.update(topRows(rule, "top_denied"));
-        traffic.update(topRows(rule, "top_traffic"));
+        const isKnown = rule[window].callers !== null;
+        updateTop(denied, topRows(rule, "top_denied", rule.areHashed), isKnown);
+        updateTop(traffic, topRows(rule, "top_traffic", rule.areHashed), isKnown);
         pairPart.hidden = !other;
         pair.update(other ? [rule, other].sort((a, b) => a.shadow - b.shadow) : []);
     }, WINDOWS[window].everyMs, signal);

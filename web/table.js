@@ -19,7 +19,7 @@ export class Table {
         this.order = sort && { by: columns.findIndex((one) => one.title === sort), down: true };
         this.heads = columns.map((column, number) => this.head(column, number));
         this.body = el("tbody", { role: "rowgroup" });
-        this.empty = el("p", { class: "empty" }, empty);
+        this.empty = el("p", { class: "empty", hidden: true }, empty);
         this.table = el("table", { role: "table", class: cards ? "cards" : null },
             el("caption", {}, caption),
             el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, this.heads)), this.body);

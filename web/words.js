@@ -2,6 +2,8 @@
 
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
+/* A token takes whole nanoseconds: behind these digits, 3 a second would be 3.000000003. */
+const precise = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const minute = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
@@ -24,17 +26,25 @@ export function latency(us) {
     return us < 1e6 ? `${short.format(us / 1000)} ms` : `${short.format(us / 1e6)} s`;
 }
 
-/* 45 s, 3 min 5 s, 2 h 10 min, 4 d 3 h: the two largest units, rounded up. */
+const UNITS = [[86400e6, "d"], [3600e6, "h"], [60e6, "min"], [1e6, "s"], [1000, "ms"], [1, "µs"]];
+
+/* 1 h 1 s, 500 ms: the numbers of a limit are not rounded. */
+export function exactSpan(us) {
+    let rest = us;
+    const parts = UNITS.map(([size, name]) => {
+        const number = Math.floor(rest / size);
+        rest -= number * size;
+        return number && `${number} ${name}`;
+    });
+    return parts.filter(Boolean).join(" ") || "0 s";
+}
+
+/* 45 s, 3 min 5 s, 2 h 10 min, 4 d 3 h: for waiting, the two largest units, rounded up. */
 export function span(seconds) {
-    const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-    const all = Math.max(0, Math.ceil(seconds));
-    const first = units.findIndex(([size]) => all >= size);
-    if (first < 0)
-        return "0 s";
-    const [size, name] = units[first];
-    const [below, belowName] = units[first + 1] ?? [1, ""];
-    const rest = Math.floor((all % size) / below);
-    return `${Math.floor(all / size)} ${name}${rest && belowName ? ` ${rest} ${belowName}` : ""}`;
+    const us = Math.max(0, Math.ceil(seconds)) * 1e6;
+    const first = UNITS.findIndex(([size]) => us >= size);
+    const [step] = UNITS[Math.min(Math.max(0, first) + 1, 3)];
+    return exactSpan(Math.ceil(us / step) * step);
 }
 
 export const timeOf = (us) => clock.format(us / 1000);
@@ -44,25 +54,18 @@ export const momentOfText = (text) => (text ? moment.format(new Date(text)) : NO
 /* The moment of a step in a curve: a day needs no seconds. */
 export const stepOf = (us, stepS) => (stepS < 60 ? clock : minute).format(us / 1000);
 
-const UNSEEN = new RegExp("[\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e" +
-    "\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff]", "g");
+/* Controls, halves of a character, ends of lines, and what a font may draw as nothing. */
+const UNSEEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
 
 /* Characters that are not seen, or that turn the text around them: a picture or a number in place
  * of each. Otherwise two identifiers could look the same. */
 export function visible(text) {
     return String(text)
         .replace(/[\0-\x1f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-        .replace(UNSEEN, (c, at, all) => (isPaired(all, at) ? c : `‹U+${code(c)}›`));
+        .replace(UNSEEN, (c) => `‹U+${code(c)}›`);
 }
 
-const code = (c) => c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
-
-/* Half of a character beyond U+FFFF, with its other half beside it? */
-function isPaired(text, at) {
-    const isHigh = (i) => (text.charCodeAt(i) & 0xfc00) === 0xd800;
-    const isLow = (i) => (text.charCodeAt(i) & 0xfc00) === 0xdc00;
-    return (isHigh(at) && isLow(at + 1)) || (isLow(at) && isHigh(at - 1));
-}
+const code = (c) => c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
 
 /* At most so many characters; the whole belongs into a title. */
 export function cut(text, most = 48) {
@@ -97,8 +100,8 @@ export function limitOf(rule) {
     if (!has(rule.limit))
         return "none";
     if (has(rule.window_us))
-        return `${count(rule.limit)} in ${span(rule.window_us / 1e6)}`;
-    return `${count(rule.limit)} at once, ${rate(rule.refill_per_second)} a second`;
+        return `${count(rule.limit)} in ${exactSpan(rule.window_us)}`;
+    return `${count(rule.limit)} at once, ${precise.format(rule.refill_per_second)} a second`;
 }
 
 export const REASONS = {
