@@ -278,7 +278,7 @@ install: all                  ## to PREFIX (/usr/local), below DESTDIR
 	    packaging/prometheus-alerts.yaml $(DOC)/packaging
 	install -d $(DOC)/docs $(DOC)/examples/c $(DOC)/examples/proxies
 	install -m 644 README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE $(DOC)
-	install -m 644 docs/*.md $(DOC)/docs
+	install -m 644 docs/*.md docs/*.png $(DOC)/docs
 	install -m 644 examples/*.* $(DOC)/examples
 	install -m 644 examples/c/* $(DOC)/examples/c
 	install -m 644 examples/proxies/* $(DOC)/examples/proxies
