@@ -53,6 +53,7 @@ void sl_record_release(struct sl_record *record)
     free(record->sights);
     sl_denials_free(record->denials);
     sl_roll_release(&record->roll);
+    free(record->sums);
     sl_figure_release(&record->all);
     for (size_t i = 0; i < SL_ALGO_COUNT; i++)
         sl_figure_release(&record->algos[i]);
@@ -222,6 +223,21 @@ static void count_rule(struct sl_record *record, uint32_t number,
         more.outcomes[i] = added(&detail->last[i], now[i]);
     sl_figure_count(&detail->figure, &more, now_s);
     sl_figure_count(&record->algos[sl_algo_place(rule->algorithm)], &more, now_s);
+}
+
+bool sl_record_begin_count(struct sl_record *record, struct sl_counted *out)
+{
+    if (record->sums_room < record->roll.room) {
+        void *larger = realloc(record->sums, record->roll.room * sizeof *record->sums);
+        if (!larger)
+            return false;
+        record->sums = larger;
+        record->sums_room = record->roll.room;
+    }
+    if (record->sums_room)
+        memset(record->sums, 0, record->sums_room * sizeof *record->sums);
+    *out = (struct sl_counted){ .by_rule = record->sums, .rule_count = record->roll.count };
+    return true;
 }
 
 void sl_record_count(struct sl_record *record, const struct sl_counted *counted, int64_t now_s)

@@ -57,7 +57,9 @@ struct sl_record {
     struct sl_figure all; /* decisions, whichever rules they met; allowed and denied */
     struct sl_figure algos[SL_ALGO_COUNT];        /* by their place in sl_algos */
     struct sl_latencies latencies[SL_ALGO_COUNT]; /* since the start */
-    uint64_t last[2];                             /* decisions at the last look: denied, allowed */
+    uint64_t (*sums)[SL_OUTCOME_COUNT];           /* room for what is counted, by number */
+    size_t sums_room;
+    uint64_t last[2]; /* decisions at the last look: denied, allowed */
 
     struct sl_top_term terms[SL_TOP_TERMS];
     int64_t term_s;    /* when the newer one began, and */
@@ -85,6 +87,9 @@ struct sl_counted {
     uint64_t (*by_rule)[SL_OUTCOME_COUNT]; /* by number */
     size_t rule_count;
 };
+
+/* Zeroed, and with room for all numbers; good until the next call. False: no memory. */
+bool sl_record_begin_count(struct sl_record *record, struct sl_counted *out);
 
 /* Counts as they are now: what has been added since the last time is of this second. */
 void sl_record_count(struct sl_record *record, const struct sl_counted *counted, int64_t now_s);

@@ -1,8 +1,6 @@
 /* Figures, from the workers that make them. */
-#include <stdlib.h>
-
-#include "base/clock.h"
 #include "server/record_look.h"
+#include "base/clock.h"
 #include "server/worker.h"
 
 /* ---- counts ---- */
@@ -21,9 +19,8 @@ static void add_limiter(struct sl_counted *to, const struct sl_edition *edition,
 /* Those of a worker that has not gone over to a new edition yet are with the old one. */
 static void count(struct sl_record *record, struct sl_server *server, int64_t now_s)
 {
-    struct sl_counted counted = { .rule_count = record->roll.count };
-    counted.by_rule = calloc(counted.rule_count + 1, sizeof *counted.by_rule);
-    if (!counted.by_rule)
+    struct sl_counted counted;
+    if (!sl_record_begin_count(record, &counted))
         return; /* at the next look */
     pthread_mutex_lock(&server->counts_lock);
     for (size_t i = 0; i < server->worker_count; i++)
@@ -31,7 +28,6 @@ static void count(struct sl_record *record, struct sl_server *server, int64_t no
             add_limiter(&counted, server->workers[i].edition, i);
     pthread_mutex_unlock(&server->counts_lock);
     sl_record_count(record, &counted, now_s);
-    free(counted.by_rule);
 }
 
 /* ---- looking ---- */

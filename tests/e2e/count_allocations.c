@@ -1,6 +1,7 @@
 /* Counts a program's allocations, for test_serve_allocations.py: preloaded, it
- * stands before the C library's functions and keeps two counts in the file that
- * SLUICE_ALLOCATIONS names, where the test reads them while the program runs.
+ * stands before the C library's functions and keeps its counts in the file that
+ * SLUICE_ALLOCATIONS names, where the test reads them while the program runs: those of
+ * the main thread, which reads rules and sums up figures, and those of all others, which answer.
  *
  * Allocations before main (the dynamic linker's, the C library's own) may come
  * before the file is mapped; they are counted nowhere, and nobody asks. */
@@ -22,7 +23,8 @@ void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *old);
 
 struct counts {
-    _Atomic uint64_t taken, given_back;
+    _Atomic uint64_t taken, given_back;           /* by others */
+    _Atomic uint64_t taken_main, given_back_main; /* by the main thread */
 };
 
 static struct counts nowhere;
@@ -40,9 +42,14 @@ __attribute__((constructor)) static void map_counts(void)
         counts = mapped;
 }
 
+static int is_main(void)
+{
+    return gettid() == getpid();
+}
+
 static void take(void)
 {
-    atomic_fetch_add(&counts->taken, 1);
+    atomic_fetch_add(is_main() ? &counts->taken_main : &counts->taken, 1);
 }
 
 void *malloc(size_t size)
@@ -88,6 +95,6 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 void free(void *old)
 {
     if (old)
-        atomic_fetch_add(&counts->given_back, 1);
+        atomic_fetch_add(is_main() ? &counts->given_back_main : &counts->given_back, 1);
     __libc_free(old);
 }

@@ -11,8 +11,10 @@ import pytest
 from browsing import Page, needs_browser, start_browser, use
 from redis_running import Redis
 from serving import Server
+from watching import is_sanitized
 
-pytestmark = needs_browser
+# What the server does for it is in the other files, and in those of statistics, audit and admin.
+pytestmark = [needs_browser, pytest.mark.skipif(is_sanitized(), reason="about the page alone")]
 
 RULES = """
 rules:

@@ -82,8 +82,8 @@ static inline void add_counts(struct sl_counted *to, const struct sl_counts *cou
 static inline void sum_up(int64_t now_s)
 {
     struct sl_record *record = &recorded.record;
-    struct sl_counted counted = { .rule_count = record->roll.count };
-    counted.by_rule = calloc(counted.rule_count + 1, sizeof *counted.by_rule);
+    struct sl_counted counted;
+    assert_true(sl_record_begin_count(record, &counted));
     for (size_t i = 0; i < RECORDED_WORKERS; i++) {
         sl_sight_hand_over(record->sights[i]);
         sl_record_absorb(record, i, now_s);
@@ -91,7 +91,6 @@ static inline void sum_up(int64_t now_s)
     }
     sl_record_count(record, &counted, now_s);
     sl_record_take_callers(record, now_s);
-    free(counted.by_rule);
 }
 
 /* What is known of the rule of this place in the file. */
