@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from browsing import Page, needs_browser, start_browser, use
+from browsing import Page, needs_browser, use
 from redis_running import Redis
 from serving import Server
 from watching import is_sanitized
@@ -31,24 +31,10 @@ NUMBERS = """
 """
 
 
-@pytest.fixture(name="driver", scope="module")
-def running_browser():
-    driver = start_browser()
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture(name="server", scope="module")
 def running_server():
     with Server(RULES + NUMBERS) as server:
         yield server
-
-
-@pytest.fixture(name="page")
-def opened_page(driver, server):
-    page = Page(driver, server)
-    yield page
-    page.check_manners()
 
 
 # ---- the overview -----------------------------------------------------------------------

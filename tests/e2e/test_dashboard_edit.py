@@ -4,7 +4,7 @@ somebody else does meanwhile.
 
 import pytest
 
-from browsing import Page, needs_browser, start_browser, use
+from browsing import needs_browser, use
 from serving import Server
 
 pytestmark = needs_browser
@@ -23,24 +23,10 @@ rules:
 """.replace("FITS", "f" * 56).replace("LONG", "l" * 57)
 
 
-@pytest.fixture(name="driver", scope="module")
-def running_browser():
-    driver = start_browser()
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture(name="server", scope="module")
 def running_server():
     with Server(RULES) as server:
         yield server
-
-
-@pytest.fixture(name="page")
-def opened_page(driver, server):
-    page = Page(driver, server)
-    yield page
-    page.check_manners()
 
 
 def text_of(page):

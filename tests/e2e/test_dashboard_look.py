@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from browsing import Page, needs_browser, start_browser, use
+from browsing import Page, needs_browser, use
 from serving import Server
 
 pytestmark = needs_browser
@@ -20,24 +20,10 @@ rules:
 """
 
 
-@pytest.fixture(name="driver", scope="module")
-def running_browser():
-    driver = start_browser()
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture(name="server", scope="module")
 def running_server():
     with Server(RULES) as server:
         yield server
-
-
-@pytest.fixture(name="page")
-def opened_page(driver, server):
-    page = Page(driver, server)
-    yield page
-    page.check_manners()
 
 
 def look_up(page, **request):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from browsing import Keys, Page, needs_browser, start_browser
+from browsing import Keys, Page, needs_browser
 from openapi_calls import READER, TOKEN, start
 from serving import Server
 from watching import is_sanitized
@@ -26,27 +26,12 @@ VIEWS = ["#/", "#/?window=day", "#/rule/few", "#/look?user=limited&resource=/few
 REFUSALS = ["401 (Unauthorized)", "403 (Forbidden)"]
 
 
-@pytest.fixture(name="driver", scope="module")
-def running_browser():
-    driver = start_browser()
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture(name="server", scope="module")
 def running_server():
     with Server(RULES) as server:
         for _ in range(5):
             server.check(LIMITED)
         yield server
-
-
-@pytest.fixture(name="page")
-def opened_page(driver, server):
-    page = Page(driver, server)
-    yield page
-    page.prefer("light")
-    page.check_manners()
 
 
 def is_shown(page):
