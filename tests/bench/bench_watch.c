@@ -1,5 +1,6 @@
 /* What it costs that somebody watches: the same decisions by a limiter with a sight and by one
- * without, in turn, on tables of their own.
+ * without, in turn, on the same table: two would lie differently in memory, which is more than
+ * what is looked for.
  *
  *   bench-watch              every shape, a JSON object a line: ns off and on, and their ratio
  *   bench-watch on|off SHAPE ROUNDS     only that, to count instructions by
@@ -41,7 +42,6 @@ static const struct shape {
 static char names[KEYS][NAME_BYTES];
 
 struct side {
-    struct sl_store *store;
     struct sl_limiter *limiter;
     struct sl_record *record; /* NULL: nobody watches */
     uint32_t at;
@@ -53,12 +53,19 @@ static void give_up(const char *why)
     exit(2);
 }
 
-static struct side open_side(const struct sl_ruleset *rules, bool watches)
+static struct sl_store *open_store(void)
 {
     struct sluice_error error = { 0 };
-    struct side side = { .store = sl_memory_open(
-                             &(struct sl_memory_config){ .sync_us = SL_SYNC_OFF }, &error) };
-    side.limiter = side.store ? sl_limiter_new(rules, side.store) : NULL;
+    struct sl_store *store =
+        sl_memory_open(&(struct sl_memory_config){ .sync_us = SL_SYNC_OFF }, &error);
+    if (!store)
+        give_up(error.text);
+    return store;
+}
+
+static struct side open_side(struct sl_store *store, const struct sl_ruleset *rules, bool watches)
+{
+    struct side side = { .limiter = sl_limiter_new(rules, store) };
     if (!side.limiter)
         give_up("no memory");
     if (!watches)
@@ -117,7 +124,8 @@ static double median(double *values)
 
 static void compare(const struct sl_ruleset *rules, const struct shape *shape)
 {
-    struct side off = open_side(rules, false), on = open_side(rules, true);
+    struct sl_store *store = open_store();
+    struct side off = open_side(store, rules, false), on = open_side(store, rules, true);
     double off_ns[ROUNDS], on_ns[ROUNDS], ratios[ROUNDS];
     uint64_t count = BATCH * 1000;
     while (time_round(&off, shape, count) * (double)count < ROUND_NS / 2.0)
@@ -156,7 +164,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < KEYS; i++)
         snprintf(names[i], NAME_BYTES, "user-%010zu", i);
     if (argc == 4) {
-        struct side side = open_side(rules, strcmp(argv[1], "on") == 0);
+        struct side side = open_side(open_store(), rules, strcmp(argv[1], "on") == 0);
         decide(&side, shape_named(argv[2]), strtoull(argv[3], NULL, 10));
         return 0;
     }
