@@ -32,29 +32,32 @@ static void count(struct sl_record *record, struct sl_server *server, int64_t no
 
 /* ---- looking ---- */
 
-/* What is due once a second. */
-static void sum_up(struct sl_record *record, struct sl_server *server, struct sl_audit *audit)
+/* What is due once a second, but for the denials: to print them needs no lock, for this thread is
+ * the one that writes. */
+static void sum_up(struct sl_record *record, struct sl_server *server)
 {
     int64_t now_s = sl_boottime_us() / 1000000;
     record->counted_s = now_s;
     count(record, server, now_s);
     sl_record_take_callers(record, now_s);
     sl_record_turn(record, now_s, sl_walltime_us());
-    sl_denials_flush(record->denials, &record->roll, audit);
 }
 
 void sl_record_look(struct sl_record *record, struct sl_server *server, struct sl_audit *audit)
 {
     int64_t now_s = sl_boottime_us() / 1000000;
+    bool is_due = now_s != record->counted_s;
     pthread_mutex_lock(&record->lock);
     for (size_t i = 0; i < server->worker_count; i++) {
         sl_record_absorb(record, i, now_s);
         if (sl_sight_has_notes(record->sights[i]))
             sl_worker_wake(&server->workers[i]);
     }
-    if (now_s != record->counted_s)
-        sum_up(record, server, audit);
+    if (is_due)
+        sum_up(record, server);
     pthread_mutex_unlock(&record->lock);
+    if (is_due)
+        sl_denials_flush(record->denials, &record->roll, audit);
 }
 
 void sl_record_end(struct sl_record *record, struct sl_server *server, struct sl_audit *audit)
@@ -66,6 +69,7 @@ void sl_record_end(struct sl_record *record, struct sl_server *server, struct sl
         sl_sight_hand_over(record->sights[i]);
         sl_record_absorb(record, i, now_s);
     }
-    sum_up(record, server, audit);
+    sum_up(record, server);
     pthread_mutex_unlock(&record->lock);
+    sl_denials_flush(record->denials, &record->roll, audit);
 }

@@ -7,6 +7,7 @@ import signal
 import pytest
 from auditing import RULES, audited, chained, events, last, lines_of
 from changing import Caller, part
+from redis_running import Redis
 from serving import Server
 from watching import wait_until
 
@@ -133,6 +134,18 @@ def test_dry_runs_and_what_is_refused_leave_nothing(admin, path):
     admin.delete("/v1/exemptions?kind=ip&value=192.0.2.1", 404)
     admin.post("/v1/reset", {"rule": "api"}, 422)
     assert lines_of(path) == []
+
+
+def test_a_reset_that_fails_half_way_is_told_as_far_as_it_went(path):
+    """Redis lets us at the keys of the first rule alone."""
+    rules = "rules: [{ name: one, per: user, limit: 5/1h }, { name: two, per: user, limit: 5/1h }]\n"
+    with Redis() as redis, redis.client() as client:
+        with Server(audited(path, rules, f"store: {redis.url()}\nstore_deadline: 10s\n")) as server:
+            client.execute_command("ACL", "SETUSER", "default", "resetkeys", "~rl:-:one:*", "~rl:~*")
+            Caller(server).post("/v1/reset", {"user": "u1"}, 503)
+            reset = [event for event in events(path) if event["event"] == "rate_limit_reset"]
+            client.execute_command("ACL", "SETUSER", "default", "allkeys")
+    assert [event["rules"] for event in reset] == [["one"]]
 
 
 def test_identifiers_are_digests_where_they_have_to_be(path):

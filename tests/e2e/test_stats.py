@@ -231,6 +231,15 @@ def test_the_busiest_are_those_of_the_window_that_is_asked_for():
             assert told["rules_total"] == 9
 
 
+def test_a_tier_that_is_known_of_a_user_is_part_of_who_it_is():
+    rules = "tiers: { pro: {} }\nrules: [{ name: api, per: [user, tier], limit: 1/h }]\n"
+    with Server(rules) as server:
+        assert server.ask("PUT", "/v1/users/u", {"tier": "pro"}).status == 201
+        assert send(server, 3, user="u") == 1
+        told_of(server, lambda told: names_of(rule_of(told, "api")["top_denied"]) == {"u:pro": 2},
+                "whom, by tier too")
+
+
 def test_all_workers_are_summed_up():
     with Server(RULES.replace("workers: 2", "workers: 3")) as server:
         raws = [server.raw() for _ in range(30)]
