@@ -18,15 +18,19 @@ Q        := $(if $(V),,@)
 say       = $(if $(V),,@echo "  $(1) $(2)")
 # Small structs are filled field by field and read whole, or the other way round:
 # joining such stores into wide ones makes the processor wait for them (hot key: 5 %).
-override CFLAGS += -fno-tree-slp-vectorize -std=c17 -D_GNU_SOURCE -Iinclude -Isrc $(WARNINGS) $(SANITIZE) -MMD -MP
+override CFLAGS += -fno-tree-slp-vectorize -std=c17 -D_GNU_SOURCE -Iinclude -Isrc -I$(BUILD)/proto $(WARNINGS) $(SANITIZE) -MMD -MP
 LDLIBS   := -lyaml -lhiredis -lssl -lcrypto -pthread
-SERVER   := -luv -ljansson -lsqlite3 -lcurl # what the server needs besides; the library does not
+SERVER   := -luv -ljansson -lsqlite3 -lcurl -lnghttp2 -lprotobuf-c # what the server needs besides; the library does not
 TESTLIBS := -lcmocka
 
 CHART    := /usr/share/javascript/chart.js/chart.min.js # as Debian's libjs-chart.js has it
 
 SOURCES  := $(sort $(wildcard src/*/*.c))
-OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
+PROTOS   := $(sort $(shell find proto -name '*.proto'))
+SPOKEN   := $(filter-out grpc/reflection/v1alpha/%,$(PROTOS:proto/%=%)) # that one reads as v1 does
+COMMON   := $(addprefix google/protobuf/,duration.proto struct.proto timestamp.proto wrappers.proto)
+OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) \
+            $(patsubst %.proto,$(BUILD)/obj/proto/%.o,$(SPOKEN) $(COMMON))
 CORE     := $(filter-out $(BUILD)/obj/cmd/%,$(OBJECTS))
 UNITS    := $(sort $(wildcard tests/unit/*/test_*.c))
 UNITBINS := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
@@ -36,7 +40,7 @@ FUZZ     := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CORPUS   := $(FUZZ:tests/fuzz/fuzz_%.c=$(BUILD)/corpus/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-jwt bench-redis bench-watch bench-100m docs \
+.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-jwt bench-redis bench-lease bench-resp bench-grpc bench-watch bench-100m docs \
         install uninstall clean help library test-binaries FORCE
 
 all: $(BUILD)/sluice library  ## build/sluice and build/libsluice.* (the default)
@@ -53,6 +57,23 @@ $(BUILD)/obj/%.o: src/%.c $(BUILD)/.flags | $(BUILD)/.deps
 # They include them.
 $(BUILD)/obj/server/assets.o: src/server/openapi.json examples/default.yaml $(wildcard web/*) $(CHART)
 $(BUILD)/obj/store/redis_scripts.o $(BUILD)/pic/store/redis_scripts.o: $(wildcard src/*/*.lua)
+
+# Messages of gRPC. In C their strings are bytes with a length, which look the same on the wire: a NUL
+# does not cut them. Reflection tells of the files as they are.
+PROTO_IN := $(BUILD)/proto/in
+$(BUILD)/proto/services.pb: $(PROTOS) | $(BUILD)/.deps
+	$(call say,PROTO,$@)
+	$(Q)rm -rf $(PROTO_IN) && mkdir -p $(PROTO_IN)
+	$(Q)cp -R proto/. $(PROTO_IN) && sed -i -E 's/^( *)string /\1bytes /' $(PROTOS:proto/%=$(PROTO_IN)/%)
+	$(Q)protoc-c --c_out=$(@D) -I$(PROTO_IN) -I/usr/include $(SPOKEN) $(COMMON)
+	$(Q)protoc --descriptor_set_out=$@ --include_imports -Iproto -I/usr/include $(PROTOS:proto/%=%)
+
+$(BUILD)/obj/proto/%.o: $(BUILD)/proto/services.pb $(BUILD)/.flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -w -c -o $@ $(BUILD)/proto/$*.pb-c.c
+
+$(filter $(BUILD)/obj/server/%,$(OBJECTS)): | $(BUILD)/proto/services.pb
+$(BUILD)/obj/server/assets.o: $(BUILD)/proto/services.pb
 
 $(CHART): | $(BUILD)/.deps
 	@test -f $@ || { echo "$@ is missing, for the dashboard: install libjs-chart.js" >&2; false; }
@@ -71,7 +92,7 @@ $(BUILD)/.flags: FORCE
 VERSION := $(shell sed -n 's/^\#define SLUICE_VERSION "\(.*\)"/\1/p' include/sluice.h)
 SONAME  := libsluice.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(BUILD)/libsluice.so.$(VERSION)
-APART   := token registry seeing server
+APART   := import token registry seeing server proto
 PIC     := $(patsubst $(BUILD)/obj/%,$(BUILD)/pic/%,$(filter-out $(APART:%=$(BUILD)/obj/%/%),$(CORE)))
 OBJCOPY ?= objcopy
 PC       = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
@@ -129,10 +150,15 @@ demo: $(BUILD)/sluice         ## play the example rules against a small trace
 
 # ---- tests -----------------------------------------------------------------
 
-$(BUILD)/unit/%: tests/unit/%.c $(CORE) | $(BUILD)/.deps-test
+# Every object, by name: what links with it takes what it needs, and there are hundreds that link.
+$(BUILD)/core.a: $(CORE)
+	@rm -f $@
+	$(Q)$(AR) rcsT $@ $(CORE)
+
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/core.a | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(CORE) $(LDLIBS) $(SERVER) $(TESTLIBS)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(BUILD)/core.a $(LDLIBS) $(SERVER) $(TESTLIBS)
 
 $(PROPS): $(wildcard tests/props/*.c) $(CORE) | $(BUILD)/.deps-test
 	$(call say,LD,$@)
@@ -151,11 +177,11 @@ $(BUILD)/explore: $(wildcard tests/stress/*.c) $(CORE) | $(BUILD)/.deps-test
 	    -Wl,--wrap=clock_gettime,--wrap=sched_yield -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
 
 # The fuzz targets with a plain main: every file of the corpus, once.
-$(BUILD)/corpus/%: tests/fuzz/fuzz_%.c tests/fuzz/corpus_main.c $(CORE) \
+$(BUILD)/corpus/%: tests/fuzz/fuzz_%.c tests/fuzz/corpus_main.c $(BUILD)/core.a \
                    $(wildcard tests/fuzz/*.h tests/unit/server/*.h) | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER) $(TESTLIBS)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(LDLIBS) $(SERVER) $(TESTLIBS)
 
 ASAN := BUILD=$(BUILD)/asan CFLAGS="-O1 -g" WERROR=-Werror \
         SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
@@ -175,7 +201,9 @@ test:                         ## install, build and run everything; ends with N 
 	@$(MAKE) --no-print-directory $(JOBS) all test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(ASAN) test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice \
-	    $(BUILD)/tsan/unit/registry/test_people_threads $(BUILD)/tsan/unit/limiter/test_sight
+	    $(BUILD)/tsan/unit/registry/test_people_threads $(BUILD)/tsan/unit/limiter/test_sight \
+	    $(BUILD)/tsan/unit/store/test_lease \
+	    $(BUILD)/tsan/unit/store/test_denied $(BUILD)/tsan/unit/store/test_uncounted
 	@BUILD=$(BUILD) $(PYTHON) tests/run
 
 asan:                         ## only the sanitized build and its tests
@@ -204,7 +232,7 @@ format:                       ## let clang-format lay out the C
 bench: all                    ## what a decision costs, in process and over HTTP, as ratios
 	@tools/deps build test
 	@$(MAKE) --no-print-directory $(BUILD)/bench-core $(BUILD)/bench-table $(BUILD)/bench-http-bare \
-	    $(BUILD)/bench-token $(BUILD)/bench-watch
+	    $(BUILD)/bench-token $(BUILD)/bench-watch $(BUILD)/bench-grpc-bare
 	@BUILD=$(BUILD) $(PYTHON) tools/bench
 
 ROUNDS ?= 5
@@ -221,6 +249,19 @@ bench-jwt: $(BUILD)/sluice    ## of these only what tokens and API keys cost, RO
 bench-redis: $(BUILD)/sluice  ## of these only the Redis store beside nginx + Lua + Redis, ROUNDS (5)
 	@tools/deps build test
 	@BUILD=$(BUILD) $(PYTHON) tools/bench redis --rounds $(ROUNDS)
+
+bench-lease: $(BUILD)/sluice  ## of these only leases beside the memory store, and a flood, ROUNDS (5)
+	@tools/deps build test
+	@BUILD=$(BUILD) $(PYTHON) tools/bench lease --rounds $(ROUNDS)
+
+bench-resp: $(BUILD)/sluice   ## of these only the Redis protocol beside a script in Redis, ROUNDS (5)
+	@tools/deps build test
+	@BUILD=$(BUILD) $(PYTHON) tools/bench resp --rounds $(ROUNDS)
+
+bench-grpc: $(BUILD)/sluice   ## of these only gRPC beside a bare nghttp2 responder, ROUNDS (5)
+	@tools/deps build test
+	@$(MAKE) --no-print-directory $(BUILD)/bench-grpc-bare
+	@BUILD=$(BUILD) $(PYTHON) tools/bench grpc --rounds $(ROUNDS)
 
 bench-watch: $(BUILD)/sluice  ## of these only what statistics and an audit log cost, ROUNDS (5)
 	@tools/deps build test
@@ -248,7 +289,12 @@ $(BUILD)/bench-http-bare: tests/bench/bare_http.c $(BUILD)/.flags | $(BUILD)/.de
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
 
-$(BUILD)/bench-table: $(filter-out %/bench_core.c %/bare_http.c %/bench_token.c %/bench_watch.c,$(wildcard tests/bench/*.c)) \
+# Nor in this one, but nghttp2 is.
+$(BUILD)/bench-grpc-bare: tests/bench/bare_grpc.c $(BUILD)/.flags | $(BUILD)/.deps
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lnghttp2
+
+$(BUILD)/bench-table: $(filter-out %/bench_core.c %/bare_http.c %/bare_grpc.c %/bench_token.c %/bench_watch.c,$(wildcard tests/bench/*.c)) \
                       $(wildcard tests/bench/*.h) $(CORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS) $(SERVER)
@@ -276,12 +322,16 @@ install: all                  ## to PREFIX (/usr/local), below DESTDIR
 	install -D -m 644 packaging/sluice.service $(DOC)/packaging/sluice.service
 	install -m 644 packaging/README.md packaging/grafana-dashboard.json packaging/prometheus.yaml \
 	    packaging/prometheus-alerts.yaml $(DOC)/packaging
-	install -d $(DOC)/docs $(DOC)/examples/c $(DOC)/examples/proxies
+	install -d $(DOC)/docs $(addprefix $(DOC)/examples/,c proxies envoy clients)
 	install -m 644 README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE $(DOC)
 	install -m 644 docs/*.md docs/*.png $(DOC)/docs
 	install -m 644 examples/*.* $(DOC)/examples
 	install -m 644 examples/c/* $(DOC)/examples/c
 	install -m 644 examples/proxies/* $(DOC)/examples/proxies
+	install -m 644 examples/envoy/* $(DOC)/examples/envoy
+	install -m 755 examples/clients/check_* $(DOC)/examples/clients
+	for file in $(PROTOS); do install -D -m 644 $$file $(DOC)/$$file; done
+	install -m 644 $(addprefix examples/clients/,README.md rules.yaml package.json) $(DOC)/examples/clients
 	$(if $(DESTDIR),,-ldconfig)
 
 uninstall:                    ## what install put there
@@ -296,4 +346,6 @@ clean:                        ## remove build/
 help:                         ## this list
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
+# Written beside their objects: make must not look for another way, such as linking NAME.d.o.
+%.d: ;
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -116,6 +116,7 @@ struct sl_algo {
     bool is_bucket;        /* numbers: capacity and refill rate; else capacity and window */
     bool takes_burst;      /* burst_allowance */
     bool takes_align;      /* align */
+    bool leases;           /* its units can be taken ahead: docs/leases.md */
     bool keeps_ring;       /* then `charge_most` and `move_ring` are there too */
 
     /* Windows: the largest limit the state can hold for windows of this length,

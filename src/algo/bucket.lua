@@ -8,7 +8,11 @@
 --
 -- A span is at most 90 days, so that every debt stays below 2^53 ns.
 --
---   a, b, c   as stored: debt, as of, token time     y   the debt now
+-- While units of it are leased (docs/leases.md) there are `lease_end`, `leased` and `leased_before`
+-- too. What is out is decided with like debt, but time does not pay it (L8); debt and terms as
+-- they are now stand in `out[key]`, for who writes.
+--
+--   a, b, c   as stored: debt, as of, token time     y   the debt now, and what is out     z   that
 
 ---- converted ----
 -- A debt of `owed` ns as of `ahead` µs from now, in tokens of this limit's size; whether a denial is
@@ -83,10 +87,25 @@ local function converted(owed, ahead, written, token)
 end
 
 ---- read ----
-local stored = pcall('HMGET', key, 'algorithm', 'debt_ns', 'last_refill', 'token_ns')
+local stored = pcall('HMGET', key, 'algorithm', 'debt_ns', 'last_refill', 'token_ns', 'lease_end')
+local terms, ahead
 if stored[1] == kind then
   a, b, c = tonumber(stored[2]), tonumber(stored[3]), tonumber(stored[4])
   how = 'add'
+  if stored[5] and stored[5] ~= '0' then
+    local units = call('HMGET', key, 'leased', 'leased_before')
+    local ends, recent, older = tonumber(stored[5]), tonumber(units[1]), tonumber(units[2])
+    --@terms
+    if lapsed_before > 0 then -- as of a second before `lapsed`
+      a = math.max(a - math.max(lapse - 1000000 - b, 0) * 1000, 0) + lapsed_before * c
+      b = math.max(b, lapse - 1000000)
+    end
+    if lapsed > 0 then
+      a, b = math.max(a - math.max(lapse - b, 0) * 1000, 0) + lapsed * c, math.max(b, lapse)
+    end
+    terms, ahead = { ends, recent, older }, repair
+    z = recent + older
+  end
 elseif stored.err or stored[1] then
   --@foreign
 end
@@ -102,6 +121,14 @@ else
     y, repair = capacity * span, true
   end
 end
+if terms then
+  repair = repair or ahead or y == 0 and c ~= span -- another rate, for what is out too
+  terms[4], terms[5] = y, c
+  y = math.min(y + z * span, capacity * span)
+  a, b, c = y, now, span
+  out = out or {}
+  out[key] = terms
+end
 
 ---- decide ----
 ok = cost <= capacity and y <= (capacity - cost) * span
@@ -111,7 +138,13 @@ local shown, units
 y = y + amount * span
 --@shown
 fresh = now + y / 1000
-if how == 'add' and c == span then
+local terms = out and out[key]
+if terms then
+  local debt = terms[4] + amount * span
+  call('HSET', key, 'debt_ns', debt, 'last_refill', now, 'token_ns', span, shown, units,
+       'lease_end', z > 0 and terms[1] or 0, 'leased', terms[2], 'leased_before', terms[3])
+  fresh = math.max(now, terms[1]) + (debt + z * span) / 1000
+elseif how == 'add' and c == span then
   call('HSET', key, 'debt_ns', y, 'last_refill', now, shown, units)
   -- A lifetime is to the second: it need not move with every charge.
   local before = b + a / 1000
@@ -125,19 +158,30 @@ end
 
 ---- refund ----
 --@converted
-local _, _, same = converted(0, 0, c, span)
+local terms = out and out[key]
+local _, _, same = converted(0, 0, terms and terms[5] or c, span)
 local paid = math.max(now - charged_at, 0) * 1000
-local back = math.min(math.min(amount, capacity) * span - paid, y)
-if same and back > 0 then
+local back = math.min(math.min(amount, capacity) * span - paid, terms and terms[4] or y)
+if same and back > 0 and terms then
+  call('HSET', key, 'debt_ns', terms[4] - back, 'last_refill', now, 'token_ns', span, 'lease_end',
+       z > 0 and terms[1] or 0, 'leased', terms[2], 'leased_before', terms[3])
+elseif same and back > 0 then
   call('HSET', key, 'debt_ns', a - back)
 end
 
 ---- overcharge ----
 --@converted
+local terms = out and out[key]
+if terms then -- of the debt alone
+  y, a, b = terms[4], terms[4], now
+end
 local _, _, same = converted(0, 0, c, span)
 amount = math.min(amount, capacity)
 y = math.min(y + amount * span, capacity * span) - amount * span
 if same then
   y = math.max(y, a - (now - b) * 1000 - amount * span) -- no less than before
+end
+if terms then
+  terms[4], y = y, math.min(y + z * span, capacity * span)
 end
 how = how == 'add' and 'set' or how

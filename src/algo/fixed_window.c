@@ -140,6 +140,7 @@ const struct sl_algo sl_fixed_window = {
     .name = "fixed_window",
     .number = 1,
     .dating = SL_DATED_US,
+    .leases = true,
     .takes_align = true,
     .capacity_max = capacity_max,
     .too_large = "a fixed window counts to 4294967295 at the most; use a lower capacity",

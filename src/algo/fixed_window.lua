@@ -43,6 +43,25 @@ if not repair and y > 0 and charged_at >= x and charged_at < x + span then
   call('HINCRBY', key, 'count', -math.min(amount, y))
 end
 
+---- settle ----
+if window == x and how == 'add' then
+  y, known = math.max(y - back, 0), true
+end
+
+---- room ----
+if how ~= 'add' and (extra == 'f' or extra == 'sf') then
+  want = 0 -- no window is open, and a lease starts none
+end
+room, till = math.max(capacity - y, 0), math.min(till, x + span)
+a, b = x, y
+
+---- lend ----
+call('HSET', key, 'algorithm', kind, 'window', x, 'count', y + granted, 'lease_end', stored_end,
+     'leased', recent, 'leased_before', older)
+if how ~= 'add' then
+  fresh = x + span
+end
+
 ---- overcharge ----
 if repair then
   amount = nil

@@ -267,6 +267,7 @@ const struct sl_algo sl_sliding_window_counter = {
     .name = "sliding_window_counter",
     .number = 3,
     .dating = SL_DATED_FROM_1M,
+    .leases = true,
     .capacity_max = capacity_max,
     .too_large = "the counter holds at most 1048576 in a window below 1s, 33554432 below 1m and "
                  "268435456 from 1m on; use a lower capacity, a longer window or `fixed_window`",

@@ -32,10 +32,17 @@ if cost == 0 then
 elseif z == 0 then
   ok = y + cost <= capacity
 else
+  local weight = 0
+  --@weight
+  ok = y + weight + cost <= capacity
+end
+
+---- weight ----
+do
   -- ⌊previous·rest/length⌋. The product passes 2^53 soon (at 3,474 in 30 days): seven bits at a
   -- time then, where rest·128 stays below it.
   local rest = x < now and span - (now - x) or span
-  local product, weight = z * rest, 0
+  local product = z * rest
   if product < 9007199254740992 then
     weight = (product - product % span) / span
   else
@@ -46,7 +53,6 @@ else
       weight = weight * 128 + (part - left) / span
     end
   end
-  ok = y + weight + cost <= capacity
 end
 
 ---- charge ----
@@ -63,6 +69,26 @@ if since == 0 and y > 0 then
   call('HSET', key, 'window', x, 'previous', z, 'count', y - math.min(amount, y))
 elseif since == span and z > 0 then
   call('HSET', key, 'window', x, 'previous', z - math.min(amount, z), 'count', y)
+  fresh = x + 2 * span
+end
+
+---- settle ----
+if window == x and how == 'add' then
+  y, known = math.max(y - back, 0), true
+elseif window == x - span then -- over: what was kept may have been spent before its end
+  z = math.max(z - back, 0)
+end
+
+---- room ----
+local weight = 0
+--@weight
+room, till = math.max(capacity - y - weight, 0), math.min(till, x + span)
+a, b, c = x, z, y
+
+---- lend ----
+call('HSET', key, 'algorithm', kind, 'window', x, 'previous', z, 'count', y + granted,
+     'lease_end', stored_end, 'leased', recent, 'leased_before', older)
+if how ~= 'add' then
   fresh = x + 2 * span
 end
 

@@ -8,6 +8,7 @@ const struct sl_algo sl_token_bucket = {
     .name = "token_bucket",
     .number = 4,
     .dating = SL_DATED_NS,
+    .leases = true,
     .is_bucket = true,
     .takes_burst = true,
     .decide = sl_bucket_decide,

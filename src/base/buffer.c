@@ -49,13 +49,18 @@ static char *put_digits(char *end, uint64_t number)
     return end;
 }
 
-void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number)
+char *sl_digits_put(char *end, int64_t number)
 {
-    char digits[20];
-    char *end = digits + sizeof digits;
     char *at = put_digits(end, number < 0 ? -(uint64_t)number : (uint64_t)number);
     if (number < 0)
         *--at = '-';
+    return at;
+}
+
+void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number)
+{
+    char digits[SL_DIGITS_MAX];
+    char *end = digits + sizeof digits, *at = sl_digits_put(end, number);
     sl_buffer_add(buffer, (struct sluice_text){ at, (size_t)(end - at) });
 }
 

@@ -35,6 +35,11 @@ static inline void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text te
 
 void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number);
 
+/* Writes the number so that it ends before `end`, which has SL_DIGITS_MAX bytes before it; where it
+ * starts. */
+enum { SL_DIGITS_MAX = 20 };
+char *sl_digits_put(char *end, int64_t number);
+
 /* Empties it, keeps the memory. */
 static inline void sl_buffer_clear(struct sl_buffer *buffer)
 {

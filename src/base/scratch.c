@@ -30,6 +30,7 @@ void *sl_scratch_take(struct sl_scratch *scratch, size_t bytes)
         return NULL;
     void *taken = scratch->newest->at + scratch->newest->used;
     scratch->newest->used += bytes;
+    scratch->taken_bytes += bytes;
     return taken;
 }
 
@@ -46,10 +47,12 @@ void sl_scratch_reset(struct sl_scratch *scratch)
         drop_newest(scratch);
     if (scratch->newest)
         scratch->newest->used = 0;
+    scratch->taken_bytes = 0;
 }
 
 void sl_scratch_release(struct sl_scratch *scratch)
 {
     while (scratch->newest)
         drop_newest(scratch);
+    scratch->taken_bytes = 0;
 }

@@ -8,6 +8,7 @@
 struct sl_scratch {
     struct sl_scratch_block *newest; /* NULL: nothing was taken yet */
     size_t block_bytes;
+    size_t taken_bytes; /* since it was reset */
 };
 
 static inline struct sl_scratch sl_scratch(size_t block_bytes)

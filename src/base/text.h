@@ -2,6 +2,7 @@
 #ifndef SL_BASE_TEXT_H
 #define SL_BASE_TEXT_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "sluice.h"
@@ -38,6 +39,19 @@ static inline int sl_hex_digit(char c)
     if (c >= 'a' && c <= 'f')
         return c - 'a' + 10;
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* On the heap, with a zero behind it. Not strndup, which may look at what is behind a text. NULL:
+ * no memory. */
+static inline char *sl_text_copy(struct sluice_text text)
+{
+    char *terminated = malloc(text.len + 1);
+    if (!terminated)
+        return NULL;
+    if (text.len)
+        memcpy(terminated, text.at, text.len);
+    terminated[text.len] = 0;
+    return terminated;
 }
 
 /* A byte inside a character of UTF-8, not its first. */

@@ -52,22 +52,10 @@ struct sl_top_entry *sl_top_add(struct sl_top *top, struct sl_hash128 key, uint6
     return entry;
 }
 
-/* Not strndup, which may look at what is behind a text. NULL: no memory. */
-static char *copy(struct sluice_text text)
-{
-    char *terminated = malloc(text.len + 1);
-    if (!terminated)
-        return NULL;
-    if (text.len)
-        memcpy(terminated, text.at, text.len);
-    terminated[text.len] = 0;
-    return terminated;
-}
-
 bool sl_top_name(struct sl_top_entry *entry, struct sluice_text owner, struct sluice_text name)
 {
-    char *name_copy = copy(name);
-    char *owner_copy = sl_text_missing(owner) ? NULL : copy(owner);
+    char *name_copy = sl_text_copy(name);
+    char *owner_copy = sl_text_missing(owner) ? NULL : sl_text_copy(owner);
     if (!name_copy || (!owner_copy && !sl_text_missing(owner))) {
         free(name_copy);
         free(owner_copy);

@@ -47,6 +47,19 @@ bool sl_attribute_is_free(struct sluice_text name)
     return !is_one_of(name, known + SL_ATTR_GLOBAL + 1) && !is_one_of(name, reserved);
 }
 
+bool sl_attribute_can_be_named(struct sluice_text name)
+{
+    struct sl_node node = { .kind = SL_NODE_SCALAR, .plain = true, .text = name };
+    return is_name(name) && !is_one_of(name, reserved) && !sl_node_is_null(&node) &&
+           !sl_text_is(name, "global") && !sl_text_is(name, "endpoint");
+}
+
+bool sl_attribute_is_of_descriptor(struct sluice_text name)
+{
+    return is_one_of(name, reserved) || sl_text_is(name, "tenant") ||
+           sl_text_is(name, "descriptor");
+}
+
 /* `global` included. */
 static bool read_part(struct sl_reader *in, const struct sl_node *node, struct sl_part *out)
 {
@@ -150,49 +163,6 @@ struct sl_node sl_node_of_key(const struct sl_node *entry)
                              .text = entry->key };
 }
 
-/* The one spelling of an address that requests have. */
-static bool read_ip(struct sl_reader *in, const struct sl_node *node, struct sluice_text *value)
-{
-    struct sl_address address;
-    char print[SL_ADDRESS_PRINT_MAX];
-    if (!sl_address_parse(*value, &address))
-        return sl_refuse(in, node, "an address: `when` compares values and knows no networks");
-    size_t len = sl_address_print(&address, print);
-    *value =
-        (struct sluice_text){ sl_arena_copy(in->arena, (struct sluice_text){ print, len }), len };
-    return true;
-}
-
-/* Addresses and resources are compared as requests have them. */
-static bool read_value(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                       void *out)
-{
-    const struct sl_part *attribute = shape;
-    struct sluice_text value;
-    if (!sl_read_span(in, node, NULL, &value))
-        return false;
-    if (attribute->attribute == SL_ATTR_IP && !read_ip(in, node, &value))
-        return false;
-    if (attribute->attribute == SL_ATTR_RESOURCE) {
-        char *copy = sl_arena_copy(in->arena, value);
-        value = (struct sluice_text){ copy, sl_resource_normalise(copy, value.len) };
-    }
-    *(struct sluice_text *)out = value;
-    return true;
-}
-
-static bool read_condition(struct sl_reader *in, const struct sl_node *entry,
-                           struct sl_condition *out)
-{
-    struct sl_node key = sl_node_of_key(entry);
-    bool named = sl_read_attribute(in, &key, NULL, &out->attribute);
-    struct sl_each each = SL_EACH(read_value, struct sl_condition, values, value_count);
-    each.shape = &out->attribute;
-    if (entry->kind == SL_NODE_LIST && entry->count == 0)
-        return sl_refuse(in, entry, "at least one value, or leave the condition out");
-    return sl_read_each(in, entry, &each, out) && named;
-}
-
 static void report_repeated(struct sl_reader *in, const struct sl_node *entry,
                             const struct sl_part *attribute)
 {
@@ -219,7 +189,9 @@ bool sl_read_conditions(struct sl_reader *in, const struct sl_node *node, const 
     size_t count = 0;
     for (const struct sl_node *entry = node->first; entry; entry = entry->next) {
         struct sl_condition *condition = &conditions[count++];
-        good &= read_condition(in, entry, condition);
+        struct sl_node key = sl_node_of_key(entry);
+        good &= sl_read_attribute(in, &key, NULL, &condition->attribute);
+        good &= sl_read_condition(in, entry, NULL, condition);
         if (is_alias_beside(node, entry)) {
             report_repeated(in, entry, &condition->attribute);
             good = false;

@@ -14,13 +14,16 @@
  * they are cases of a switch on one attribute, found by its value. Of several
  * conditions the switch takes the one that fewest rules share, so that
  * `{ method: GET, plan: p17 }` is found by its plan. The rest is compared
- * afterwards, rule by rule; only rules that come that far are ever touched.
+ * afterwards, rule by rule; only rules that come that far are ever touched. A
+ * condition without values (`not`, `like`) is no case of a switch: it is always
+ * of the rest.
  */
 #include "rules/index.h"
 
 #include <stdlib.h>
 
 #include "base/textmap.h"
+#include "rules/condition.h"
 #include "rules/popularity.h"
 
 /* Rules in the order of the file. */
@@ -138,11 +141,11 @@ static struct branch *branch_on(struct sl_arena *arena, struct sl_index *index, 
 static void add_to_spot(struct sl_arena *arena, struct sl_index *index, struct spot *spot,
                         const struct sl_rule *rule)
 {
-    if (rule->when_count == 0) {
+    const struct sl_condition *rarest = sl_popularity_rarest(&index->popularity, rule);
+    if (!rarest) {
         add_link(arena, &spot->always, rule);
         return;
     }
-    const struct sl_condition *rarest = sl_popularity_rarest(&index->popularity, rule);
     struct branch *branch = branch_on(arena, index, spot, &rarest->attribute);
     for (size_t i = 0; i < rarest->value_count; i++) {
         uint32_t chain = sl_textmap_get(&index->cases, branch->number, rarest->values[i]);
@@ -238,11 +241,7 @@ struct search {
 
 static bool condition_holds(const struct sluice_request *request, const struct sl_condition *when)
 {
-    struct sluice_text value = sl_attribute_of(request, &when->attribute);
-    for (size_t i = 0; value.at && i < when->value_count; i++)
-        if (sl_text_equal(value, when->values[i]))
-            return true;
-    return false;
+    return sl_condition_holds(when, sl_attribute_of(request, &when->attribute));
 }
 
 static bool excepted(const struct search *search, const struct sl_rule *rule)

@@ -11,6 +11,8 @@
  * follows the advice to give a tier its own rule must be left in peace. */
 #include "rules/lint.h"
 
+#include "rules/condition.h"
+
 static void no_rules(struct sl_lint *lint)
 {
     if (lint->rules->rule_count == 0)
@@ -41,6 +43,7 @@ static const struct check {
     { .file = only_shadows },
     { .file = sl_lint_anonymous, .about = "requests that no rule counts" },
     { .file = sl_lint_useless, .about = "rules that never decide" },
+    { .rule = sl_lint_replaces, .about = "rules in place of others" },
     { .rule = sl_lint_excepted, .about = "rules that match no request" },
     { .rule = sl_lint_idle_except, .about = "exceptions that take nothing away" },
     { .rule = sl_lint_when, .about = "values of `when`" },
@@ -111,12 +114,17 @@ const struct sl_condition *sl_lint_condition(const struct sl_rule *rule, struct 
     return NULL;
 }
 
+/* Of the tiers that are not declared only those are known that are asked for; without values,
+ * one of them can hold, or none that is sent. */
 static bool asks_for_slot(const struct sl_lint *lint, const struct sl_condition *tiers, size_t slot)
 {
+    if (slot > 0)
+        return sl_condition_holds(tiers, lint->rules->tiers[slot - 1].name);
     for (size_t i = 0; i < tiers->value_count; i++)
-        if (sl_ruleset_tier(lint->rules, tiers->values[i]) + 1 == (ptrdiff_t)slot)
+        if (sl_ruleset_tier(lint->rules, tiers->values[i]) < 0 &&
+            sl_condition_holds(tiers, tiers->values[i]))
             return true;
-    return false;
+    return tiers->value_count == 0;
 }
 
 bool sl_lint_reaches(const struct sl_lint *lint, const struct sl_rule *rule, size_t slot)

@@ -30,6 +30,8 @@ sl_lint_rule sl_lint_login_window, sl_lint_login_burst, sl_lint_quota_bucket, sl
     sl_lint_crowd_log;
 /* lint_pairs.c: rules beside each other */
 sl_lint_file sl_lint_anonymous, sl_lint_useless;
+/* lint_replaces.c: rules in place of each other */
+sl_lint_rule sl_lint_replaces;
 
 /* Where a check finds the same in thousands of rules, a few of them say it. */
 enum { SL_LINT_SAID_MAX = 10 };

@@ -2,6 +2,8 @@
  * Each of these is a slip that parses, and then a limit that is not there. */
 #include "rules/lint.h"
 
+#include "rules/condition.h"
+
 void sl_lint_excepted(struct sl_lint *lint, const struct sl_rule *rule)
 {
     for (size_t i = 0; !rule->any_resource && i < rule->except_count; i++) {
@@ -110,11 +112,49 @@ static void check_tiers(struct sl_lint *lint, const struct sl_rule *rule,
                          rule->name, sl_lint_quote(lint, when->values[i]));
 }
 
+/* Each part of a condition is right, and together they ask for nothing. */
+static void check_whole(struct sl_lint *lint, const struct sl_rule *rule,
+                        const struct sl_condition *when)
+{
+    for (size_t i = 0; when->is_more && i < when->value_count; i++)
+        if (!sl_condition_more_holds(when, when->values[i]))
+            sl_lint_warn(lint, rule,
+                         "`%s` matches no request `when` its %s is `%s`: that is not what the same "
+                         "condition's `not`, `like` or `unlike` lets through; take it from one of "
+                         "them",
+                         rule->name, when->attribute.name.at, sl_lint_quote(lint, when->values[i]));
+}
+
+/* Why no request is left out by this value of `not`, or NULL. */
+static const char *leaves_all(const struct sl_lint *lint, const struct sl_rule *rule,
+                              const struct sl_condition *when, struct sluice_text value)
+{
+    if (when->attribute.attribute == SL_ATTR_METHOD)
+        return wrong_method(rule, value);
+    if (when->attribute.attribute == SL_ATTR_TIER && lint->rules->tier_count &&
+        sl_ruleset_tier(lint->rules, value) < 0)
+        return "that tier is not declared; correct the name, or leave it out";
+    return NULL;
+}
+
+static void check_left_out(struct sl_lint *lint, const struct sl_rule *rule,
+                           const struct sl_condition *when)
+{
+    for (size_t i = 0; i < when->unequal.count; i++) {
+        const char *wrong = leaves_all(lint, rule, when, when->unequal.at[i]);
+        if (wrong)
+            sl_lint_warn(lint, rule, "`%s` leaves out nothing by `not` `%s`: %s", rule->name,
+                         sl_lint_quote(lint, when->unequal.at[i]), wrong);
+    }
+}
+
 void sl_lint_when(struct sl_lint *lint, const struct sl_rule *rule)
 {
     for (size_t i = 0; i < rule->when_count; i++) {
         check_values(lint, rule, &rule->when[i]);
         check_tiers(lint, rule, &rule->when[i]);
+        check_whole(lint, rule, &rule->when[i]);
+        check_left_out(lint, rule, &rule->when[i]);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/textmap.h"
+#include "rules/condition.h"
 #include "rules/cover.h"
 
 enum { LOOK_AT = 128, VALUES_MAX = 64, SIGNATURE_MAX = 1 << 16 };
@@ -39,86 +40,97 @@ static bool comes_with_token(const struct sl_lint *lint, const struct sl_part *p
     return false;
 }
 
-/* The first part of `per` without which the rule skips a request, or NULL.
- * What `when` asks for is there wherever the rule matches. */
+/* What `when` asks for is there wherever the rule matches. */
+static bool asks_for(const struct sl_rule *rule, const struct sl_part *part)
+{
+    const struct sl_condition *when = sl_lint_condition(rule, part->name);
+    return when && sl_condition_needs_value(when);
+}
+
+/* The first part of `per` without which the rule skips a request, or NULL. */
 static const struct sl_part *skips_without(const struct sl_lint *lint, const struct sl_rule *rule)
 {
     for (size_t i = 0; !rule->deny_missing && i < rule->per_count; i++)
-        if (is_identity(&rule->per[i]) && !sl_lint_condition(rule, rule->per[i].name) &&
+        if (is_identity(&rule->per[i]) && !asks_for(rule, &rule->per[i]) &&
             !comes_with_token(lint, &rule->per[i]))
             return &rule->per[i];
     return NULL;
 }
 
-static bool has_value(const struct sl_condition *when, struct sluice_text value)
-{
-    for (size_t i = 0; i < when->value_count; i++)
-        if (sl_text_equal(when->values[i], value))
-            return true;
-    return false;
-}
+/* Callers of `rule` whom it skips, because they have no `missing`; of those only the ones with
+ * this method, or (NULL) with any. */
+struct skipped {
+    const struct sl_rule *rule;
+    const struct sl_part *missing;
+    const struct sluice_text *method;
+};
 
-/* Does every request that `rule` matches meet this condition of another? */
-static bool is_met(const struct sl_condition *when, const struct sl_rule *rule)
+/* Do all of them meet this condition of another rule? Where only the values are known that they
+ * do not have, that may be so. */
+static bool is_met(const struct sl_condition *when, const struct skipped *callers)
 {
-    const struct sl_condition *own = sl_lint_condition(rule, when->attribute.name);
+    if (sl_text_equal(when->attribute.name, callers->missing->name))
+        return sl_condition_holds(when, (struct sluice_text){ 0 });
+    if (when->attribute.attribute == SL_ATTR_METHOD)
+        return callers->method && sl_condition_holds(when, *callers->method);
+    const struct sl_condition *own = sl_lint_condition(callers->rule, when->attribute.name);
     if (!own)
         return false;
-    if (own->value_count > VALUES_MAX || when->value_count > VALUES_MAX)
+    if (own->value_count > VALUES_MAX || sl_condition_size(when) > VALUES_MAX)
         return true;
     for (size_t i = 0; i < own->value_count; i++)
-        if (!has_value(when, own->values[i]))
+        if (!sl_condition_holds(when, own->values[i]))
             return false;
     return true;
 }
 
-/* Does `wide`, whose pattern covers that of `rule`, count the anonymous callers
- * of `rule` that ask with `method` (NULL: with any)?
+/* Does `wide`, whose pattern covers that of their rule, count them?
  *
- * An exception cut out of it is meant, unless `rule` lies inside. A condition
+ * An exception cut out of it is meant, unless their rule lies inside. A condition
  * on a tier or an attribute of the file's own tells kinds of callers apart:
  * who wrote it has thought of them. */
-static bool counts_for(const struct sl_rule *wide, const struct sl_rule *rule,
-                       const struct sluice_text *method)
+static bool counts_for(const struct sl_rule *wide, const struct skipped *callers)
 {
+    const struct sl_rule *rule = callers->rule;
     for (size_t i = 0; i < wide->except_count; i++)
         if (rule->any_resource ? wide->except[i].everything
                                : sl_pattern_covers(&wide->except[i], &rule->resource))
             return false;
     for (size_t i = 0; i < wide->when_count; i++) {
-        const struct sl_condition *when = &wide->when[i];
-        enum sl_attribute attribute = when->attribute.attribute;
-        if (attribute == SL_ATTR_TIER || attribute == SL_ATTR_OTHER)
-            continue;
-        if (attribute == SL_ATTR_METHOD ? !method || !has_value(when, *method)
-                                        : !is_met(when, rule))
+        enum sl_attribute attribute = wide->when[i].attribute.attribute;
+        if (attribute != SL_ATTR_TIER && attribute != SL_ATTR_OTHER &&
+            !is_met(&wide->when[i], callers))
             return false;
     }
     return true;
 }
 
 static bool any_counts_for(const struct sl_rule *const *wide, size_t count,
-                           const struct sl_rule *rule, const struct sluice_text *method)
+                           const struct skipped *callers)
 {
     for (size_t i = 0; i < count; i++)
-        if (counts_for(wide[i], rule, method))
+        if (counts_for(wide[i], callers))
             return true;
     return false;
 }
 
-/* Are the anonymous callers of `rule` counted by one of `counting`? */
-static bool are_counted(const struct sl_cover *counting, const struct sl_rule *rule)
+/* Are those whom `rule` skips without `missing` counted by one of `counting`? */
+static bool are_counted(const struct sl_cover *counting, const struct sl_rule *rule,
+                        const struct sl_part *missing)
 {
     const struct sl_rule *wide[LOOK_AT];
+    struct skipped callers = { rule, missing, NULL };
     size_t count = sl_cover_find(counting, rule, wide, LOOK_AT);
     const struct sl_condition *methods = sl_lint_condition(rule, SL_TEXT("method"));
     if (count == LOOK_AT || (methods && methods->value_count > VALUES_MAX))
         return true;
     if (!methods)
-        return any_counts_for(wide, count, rule, NULL);
-    for (size_t i = 0; i < methods->value_count; i++)
-        if (!any_counts_for(wide, count, rule, &methods->values[i]))
+        return any_counts_for(wide, count, &callers);
+    for (size_t i = 0; i < methods->value_count; i++) {
+        callers.method = &methods->values[i];
+        if (!any_counts_for(wide, count, &callers))
             return false;
+    }
     return true;
 }
 
@@ -168,7 +180,8 @@ void sl_lint_anonymous(struct sl_lint *lint)
     struct sl_cover *cover = sl_cover_new(&lint->scratch, counting, count);
     for (size_t i = 0; i < rule_count; i++) {
         const struct sl_rule *rule = &lint->rules->rules[i];
-        if (!rule->shadow && skips_without(lint, rule) && !are_counted(cover, rule))
+        const struct sl_part *missing = rule->shadow ? NULL : skips_without(lint, rule);
+        if (missing && !are_counted(cover, rule, missing))
             left[left_count++] = rule;
     }
     cover = sl_cover_new(&lint->scratch, left, left_count);
@@ -183,6 +196,23 @@ static void sign(struct sl_buffer *out, struct sluice_text text)
 {
     sl_buffer_add(out, text);
     sl_buffer_add(out, SL_TEXT("\n")); /* texts of a rule have no control characters */
+}
+
+static void sign_texts(struct sl_buffer *out, const char *what, const struct sl_texts *texts)
+{
+    sign(out, sl_text(what));
+    for (size_t i = 0; i < texts->count; i++)
+        sign(out, texts->at[i]);
+}
+
+static void sign_condition(struct sl_buffer *out, const struct sl_condition *when)
+{
+    sign(out, SL_TEXT("\twhen"));
+    sign(out, when->attribute.name);
+    sign_texts(out, "\tis", &(struct sl_texts){ when->values, when->value_count });
+    sign_texts(out, "\tnot", &when->unequal);
+    sign_texts(out, "\tlike", &when->like);
+    sign_texts(out, "\tunlike", &when->unlike);
 }
 
 /* Everything that two rules must share to be counted alike, request by
@@ -201,12 +231,8 @@ static void sign_rule(struct sl_buffer *out, const struct sl_rule *rule)
     sign(out, SL_TEXT("\tper"));
     for (size_t i = 0; i < rule->per_count; i++)
         sign(out, rule->per[i].name);
-    for (size_t i = 0; i < rule->when_count; i++) {
-        sign(out, SL_TEXT("\twhen"));
-        sign(out, rule->when[i].attribute.name);
-        for (size_t v = 0; v < rule->when[i].value_count; v++)
-            sign(out, rule->when[i].values[v]);
-    }
+    for (size_t i = 0; i < rule->when_count; i++)
+        sign_condition(out, &rule->when[i]);
 }
 
 /* a_n/a_d ≤ b_n/b_d; false where that cannot be told in 128 bits. */
@@ -262,9 +288,25 @@ static void compare(struct sl_lint *lint, const struct sl_rule *rule,
     }
 }
 
+/* By rule: is another sometimes in its place, or the other way round? Then it matters even where
+ * it does not decide, or does not count where it would. */
+static const bool *find_replaced(struct sl_lint *lint)
+{
+    const struct sl_ruleset *rules = lint->rules;
+    bool *is_replaced = sl_arena_take(&lint->scratch, rules->rule_count * sizeof *is_replaced);
+    for (size_t i = 0; i < rules->rule_count; i++) {
+        const struct sl_rule *rule = &rules->rules[i];
+        is_replaced[i] |= rule->replaces_count > 0;
+        for (size_t k = 0; k < rule->replaces_count; k++)
+            is_replaced[rule->replaces[k]] = true;
+    }
+    return is_replaced;
+}
+
 void sl_lint_useless(struct sl_lint *lint)
 {
     size_t rule_count = lint->rules->rule_count;
+    const bool *is_replaced = find_replaced(lint);
     const struct sl_rule **tightest =
         sl_arena_take(&lint->scratch, (rule_count + 1) * sizeof *tightest);
     struct sl_buffer signature = sl_buffer(SIGNATURE_MAX);
@@ -273,7 +315,7 @@ void sl_lint_useless(struct sl_lint *lint)
         const struct sl_rule *rule = &lint->rules->rules[i];
         sign_rule(&signature, rule);
         struct sluice_text text = { signature.at, signature.len };
-        if (rule->shadow || signature.failed)
+        if (rule->shadow || is_replaced[i] || signature.failed)
             continue;
         uint32_t group = sl_textmap_get(&groups, 0, text);
         if (group) {

@@ -65,6 +65,8 @@ static const struct sl_key listener_keys[] = {
       .help = "address:port, [v6]:port or unix:PATH" },
     { "proxy_protocol", sl_read_bool, offsetof(struct sl_listener, proxy_protocol),
       .standard = "false", .help = "expect the PROXY protocol from trusted proxies" },
+    { "tls", sl_read_bool, offsetof(struct sl_listener, tls), .standard = "false",
+      .help = "`grpc` and `resp`: over TLS, with the certificate of `tls`" },
     { 0 },
 };
 
@@ -118,6 +120,27 @@ static const struct sl_node *listener_node(const struct sl_node *file, const cha
 {
     const struct sl_node *listen = sl_node_get(file, "listen");
     return listen ? sl_node_get(listen, key) : NULL;
+}
+
+/* A listener over TLS without a certificate, or HTTP under the wrong name. */
+static void check_listener_tls(struct sl_reader *in, const struct sl_node *file,
+                               const struct sl_settings *settings)
+{
+    const struct sl_listener *all[] = { &settings->http, &settings->grpc, &settings->resp };
+    static const char *const names[] = { "http", "grpc", "resp" };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct sl_node *node = listener_node(file, names[i]);
+        if (!node || !all[i]->tls)
+            continue;
+        if (i == 0)
+            sl_report_error(in->report, node->key_mark,
+                            "`http` is without TLS; write `https: ADDRESS` for HTTP over it");
+        else if (!sl_node_get(file, "tls"))
+            sl_report_error(in->report, node->key_mark,
+                            "`%s` over TLS needs a certificate; add `tls: { certificate: FILE, "
+                            "key: FILE }`",
+                            names[i]);
+    }
 }
 
 static void check_tls(struct sl_reader *in, const struct sl_node *file,
@@ -177,6 +200,7 @@ void sl_listen_check(struct sl_reader *in, const struct sl_node *file,
                      const struct sl_settings *settings)
 {
     check_tls(in, file, settings);
+    check_listener_tls(in, file, settings);
     check_store_tls(in, file, settings);
     check_shared(in, file, settings);
 }

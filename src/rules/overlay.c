@@ -218,6 +218,13 @@ static const struct sl_condition *tenant_condition(const struct sl_rule *rule)
 static bool check_own(struct sl_reader *in, const struct sl_layer *layer,
                       const struct sl_condition *when)
 {
+    if (when->is_more) {
+        sl_report_error(in->report, sl_node_get(sl_node_get(layer->node, "when"), "tenant")->mark,
+                        "`tenant` cannot be anything but `%s` in a rule of that tenant alone; "
+                        "leave it out",
+                        layer->over->tenant);
+        return false;
+    }
     for (size_t i = 0; i < when->value_count; i++) {
         if (sl_text_is(when->values[i], layer->over->tenant))
             continue;
@@ -234,7 +241,9 @@ static void restrict_to(struct sl_arena *arena, struct sl_rule *rule, const char
     struct sl_condition *when = sl_arena_take(arena, (rule->when_count + 1) * sizeof *when);
     struct sluice_text *value = sl_arena_take(arena, sizeof *value);
     *value = sl_text(tenant);
-    when[0] = (struct sl_condition){ { SL_ATTR_TENANT, SL_TEXT("tenant") }, value, 1 };
+    when[0] = (struct sl_condition){ .attribute = { SL_ATTR_TENANT, SL_TEXT("tenant") },
+                                     .values = value,
+                                     .value_count = 1 };
     if (rule->when_count)
         memcpy(when + 1, rule->when, rule->when_count * sizeof *when);
     rule->when = when;

@@ -6,13 +6,14 @@
 #include "rules/keys.h"
 #include "rules/ruleset.h"
 
-extern const struct sl_table sl_file_table;     /* settings.c; fills a struct sl_ruleset */
-extern const struct sl_table sl_listen_table;   /* listen.c; a struct sl_settings */
-extern const struct sl_table sl_tls_table;      /* listen.c; sl_settings.tls */
-extern const struct sl_table sl_identity_table; /* identity.c; a struct sl_identity */
-extern const struct sl_table sl_exempt_table;   /* exempt.c; a struct sl_exempt */
-extern const struct sl_table sl_tier_table;     /* tier.c; a struct sl_tier */
-extern const struct sl_table sl_rule_table;     /* rule.c; a struct sl_rule_draft */
+extern const struct sl_table sl_file_table;      /* settings.c; fills a struct sl_ruleset */
+extern const struct sl_table sl_listen_table;    /* listen.c; a struct sl_settings */
+extern const struct sl_table sl_tls_table;       /* listen.c; sl_settings.tls */
+extern const struct sl_table sl_identity_table;  /* identity.c; a struct sl_identity */
+extern const struct sl_table sl_exempt_table;    /* exempt.c; a struct sl_exempt */
+extern const struct sl_table sl_tier_table;      /* tier.c; a struct sl_tier */
+extern const struct sl_table sl_rule_table;      /* rule.c; a struct sl_rule_draft */
+extern const struct sl_table sl_condition_table; /* condition.c; a struct sl_condition */
 
 /* A short way to write a row's range. */
 #define SL_RANGE(least, most) (&(const struct sl_range){ (least), (most) })
@@ -31,6 +32,7 @@ sl_reading sl_read_pattern; /* out: struct sl_pattern */
 sl_reading sl_read_attribute;
 sl_reading sl_read_per;        /* a name or a list of them; out: struct sl_rule */
 sl_reading sl_read_conditions; /* `when`; out: struct sl_rule */
+sl_reading sl_read_condition;  /* of one attribute; out: struct sl_condition, which names it */
 
 /* attribute: source, into a list of struct sl_claim_map. Shape: struct sl_each,
  * whose `read` is for the source alone. */
@@ -119,6 +121,12 @@ const struct sl_node *sl_layer_open_tier(struct sl_reader *in, struct sl_layer *
 
 /* The rule that was read out of an open layer: whose it is. */
 bool sl_layer_mark_rule(struct sl_reader *in, const struct sl_layer *layer, struct sl_rule *rule);
+
+/* `replaces`: names of rules. Read by its row for what can be told of it alone; when all rules are
+ * read, which they are goes into each sl_rule. replaces.c */
+sl_reading sl_read_replaces;
+bool sl_replaces_resolve(struct sl_reader *in, const struct sl_layers *layers,
+                         struct sl_ruleset *rules);
 
 /* The overlay's exemptions; exempt.c */
 bool sl_read_exempt_until(struct sl_reader *in, struct sl_ruleset *rules);

@@ -65,11 +65,11 @@ static uint64_t sharers(const struct sl_popularity *popularity, const struct sl_
 const struct sl_condition *sl_popularity_rarest(const struct sl_popularity *popularity,
                                                 const struct sl_rule *rule)
 {
-    const struct sl_condition *rarest = &rule->when[0];
-    uint64_t fewest = sharers(popularity, rarest);
-    for (size_t i = 1; i < rule->when_count; i++) {
+    const struct sl_condition *rarest = NULL;
+    uint64_t fewest = UINT64_MAX;
+    for (size_t i = 0; i < rule->when_count; i++) {
         uint64_t sum = sharers(popularity, &rule->when[i]);
-        if (sum < fewest) {
+        if (rule->when[i].value_count && sum < fewest) {
             fewest = sum;
             rarest = &rule->when[i];
         }

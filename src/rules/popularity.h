@@ -17,7 +17,8 @@ struct sl_popularity {
 
 void sl_popularity_count(struct sl_popularity *popularity, const struct sl_rule *rule);
 
-/* The condition of the rule, which has one, that fewest counted rules share. */
+/* Of the rule's conditions that have values the one that fewest counted rules share; NULL: none
+ * has any. */
 const struct sl_condition *sl_popularity_rarest(const struct sl_popularity *popularity,
                                                 const struct sl_rule *rule);
 

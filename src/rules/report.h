@@ -25,6 +25,7 @@ struct sl_problem {
 /* A zeroed struct with a file name is an empty report. */
 struct sl_report {
     const char *file;
+    const char *what;    /* what the file should be; NULL: "a rules file" */
     const char *subject; /* of what is reported from now on (sl_report_subject); NULL: the file */
     struct sl_arena arena;
     struct sl_problem *problems;
@@ -39,6 +40,11 @@ __attribute__((format(printf, 3, 4))) void
 sl_report_error(struct sl_report *report, struct sl_mark mark, const char *format, ...);
 __attribute__((format(printf, 3, 4))) void
 sl_report_warning(struct sl_report *report, struct sl_mark mark, const char *format, ...);
+
+static inline const char *sl_report_what(const struct sl_report *report)
+{
+    return report->what ? report->what : "a rules file";
+}
 
 /* How many are in report->problems, which are in the order of the file, those of
  * subjects behind it. */

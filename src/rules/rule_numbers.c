@@ -13,6 +13,8 @@
 
 static const struct sl_decimal one = { 1, 0 };
 
+enum { LEASE_MIN = 8 };
+
 static bool is_bucket(const struct sl_algo *algo)
 {
     return algo->is_bucket;
@@ -274,6 +276,25 @@ static bool compose(struct sl_reader *in, const struct sl_node *node, struct sl_
     return good;
 }
 
+/* Who writes a number means it; docs/leases.md says why each of these cannot. */
+static bool check_lease(struct sl_reader *in, const struct sl_node *node,
+                        const struct sl_rule *rule)
+{
+    const struct sl_node *entry = sl_node_get(node, "lease");
+    if (!entry || rule->lease <= 0)
+        return true;
+    const char *why = !rule->algo->leases       ? "its algorithm"
+                      : rule->guard.window_us   ? "its `burst_guard`, which must see every request"
+                      : rule->adaptive          ? "`adaptive`, whose limit may differ each time"
+                      : rule->lease < LEASE_MIN ? "so few units: a lease has 8 or more"
+                                                : NULL;
+    if (why)
+        sl_report_error(in->report, entry->mark,
+                        "the rule cannot lease because of %s; write `auto` or leave `lease` out",
+                        why);
+    return !why;
+}
+
 bool sl_rule_compose(struct sl_reader *in, const struct sl_node *node, struct sl_rule_draft *draft)
 {
     const struct sl_algo *algo = draft->rule.algo;
@@ -282,5 +303,6 @@ bool sl_rule_compose(struct sl_reader *in, const struct sl_node *node, struct sl
         return false;
     good &= check_fits(in, node, algo);
     good &= check_complete(in, node, algo);
+    good &= check_lease(in, node, &draft->rule);
     return good && has_numbers(draft) && compose(in, node, draft);
 }

@@ -93,6 +93,7 @@ bool sl_read_rules(struct sl_reader *in, const struct sl_node *node, const void 
         rules->rules[i].index = (uint32_t)i;
     }
     check_names(in, &layers, rules);
+    good &= sl_replaces_resolve(in, &layers, rules);
     sl_layers_end(in);
     return good;
 }

@@ -30,11 +30,21 @@ struct sl_part {
     struct sluice_text name;
 };
 
-/* attribute must equal one of the values */
+struct sl_texts {
+    const struct sluice_text *at;
+    size_t count;
+};
+
+/* What an attribute must be, all of it; no texts are no condition. Where the request has no such
+ * attribute, `values` and `like` do not hold, the others do. condition.h */
 struct sl_condition {
     struct sl_part attribute;
-    const struct sluice_text *values;
+    const struct sluice_text *values; /* it equals one of these */
     size_t value_count;
+    bool is_more;            /* one of the following is given */
+    struct sl_texts unequal; /* none of these, by length and then bytes */
+    struct sl_texts like;    /* matches one of these patterns (wildcard.h) */
+    struct sl_texts unlike;  /* none of these */
 };
 
 /* What the file says, for one rule and one tier. A tier's own number comes
@@ -68,6 +78,9 @@ enum sl_failure_policy { SL_FAIL_ALLOW, SL_FAIL_DENY, SL_FAIL_LOCAL };
 
 enum { SL_LEASE_OFF = 0, SL_LEASE_AUTO = -1, SL_LEASE_DEFAULT = -2 };
 
+/* An eighth of less is not worth a call: docs/leases.md. */
+enum { SL_LEASE_LIMIT_MIN = 64 };
+
 struct sl_rule {
     const char *name;
     uint32_t index; /* place in the file, from 0 */
@@ -95,7 +108,9 @@ struct sl_rule {
     bool deny_missing;
     struct sl_guard guard;
     enum sl_failure_policy on_store_failure;
-    int64_t lease; /* N, or SL_LEASE_… */
+    int64_t lease;            /* N, or SL_LEASE_… */
+    const uint32_t *replaces; /* rules, by their index, that do not count where this one does */
+    size_t replaces_count;
 
     struct sl_mark mark; /* where the file says it */
 
@@ -150,6 +165,7 @@ struct sl_exempt_until {
 struct sl_listener {
     const char *address; /* NULL: off. "host:port", "[v6]:port" or "unix:PATH" */
     bool proxy_protocol;
+    bool tls; /* `grpc` and `resp`; `https` always has it, `http` never */
 };
 
 enum sl_store_kind {
@@ -175,8 +191,9 @@ struct sl_store_url {
     int64_t sync_us;     /* how often the file is written to disk, or SL_STORE_SYNC_… */
     const char *user;
     const char *password;
-    const char *hosts; /* "a:6379,b:6379", ports filled in */
-    const char *master;
+    const char *hosts;             /* "a:6379,b:6379", ports filled in */
+    const char *master;            /* redis-sentinel: its name, */
+    const char *sentinel_password; /* and what the Sentinels want to hear, or NULL */
     uint32_t database;
 };
 
@@ -246,6 +263,7 @@ struct sl_settings {
         const char *token_file, *token_env, *readonly_token_file;
     } admin;
     const char *database;
+    bool spread; /* what the API changes reaches all instances of a Redis store */
     struct sl_trust_weights trust;
     bool statistics;   /* whom and how long, beside counts */
     const char *audit; /* "off", "stdout", "syslog" or "file:PATH" */
@@ -259,6 +277,7 @@ struct sl_ruleset {
     struct sl_exempt exempt;
     struct sl_rule *rules;
     size_t rule_count;
+    bool has_replaces;         /* one of them has */
     const char *const *hidden; /* rules of the file that the overlay hides */
     size_t hidden_count;
     const char *const *hidden_tiers;
@@ -296,6 +315,17 @@ bool sl_rule_name_is_good(struct sluice_text name);
 
 /* Does a rule keep a log? */
 bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules);
+
+/* N, SL_LEASE_AUTO or SL_LEASE_OFF, where the store leases at all; docs/leases.md says why not. */
+static inline int64_t sl_rule_lease(const struct sl_rule *rule)
+{
+    if (!rule->algo->leases || rule->adaptive || rule->guard.window_us)
+        return SL_LEASE_OFF;
+    if (rule->lease != SL_LEASE_DEFAULT)
+        return rule->lease;
+    bool is_global = rule->per_count == 1 && rule->per[0].attribute == SL_ATTR_GLOBAL;
+    return is_global ? SL_LEASE_AUTO : SL_LEASE_OFF;
+}
 
 /* The limit of `rule` for tier number `tier` (-1: none) at this trust. False:
  * the tier is unlimited, the rule does not apply. */

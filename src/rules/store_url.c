@@ -4,8 +4,9 @@
  *   memory:FILE[?size=64M&log=16M&sync=1s]
  *   redis://[user:password@]host[:port][/database]      and rediss:// with TLS
  *   redis+unix://PATH
- *   redis-cluster://[user:password@]host[:port],…
- *   redis-sentinel://[user:password@]host[:port],…/master[/database]
+ *   redis-cluster://[user:password@]host[:port],…       and rediss-cluster:// with TLS
+ *   redis-sentinel://[user:password@]host[:port],…/master[/database][?sentinel_password=password]
+ *                                                       and rediss-sentinel:// with TLS
  *
  * A URL is cut from the front: scheme, then what that scheme has. `rest` is
  * what is left to read. Ports that are not written are filled in here, so that
@@ -280,9 +281,31 @@ static const char *read_cluster(struct cut *cut, struct sl_store_url *url)
     return wrong;
 }
 
+/* The login of the URL is for the Redis behind them, that may have another than they have. */
+static const char *read_sentinel_password(struct cut *cut, struct sluice_text value,
+                                          struct sl_store_url *url)
+{
+    struct sluice_text name = take_part(&value, '=');
+    if (!sl_text_is(name, "sentinel_password") || value.len == 0 ||
+        memchr(value.at, '&', value.len))
+        return "a Sentinel URL has one parameter, `?sentinel_password=PASSWORD`; write a `?` or "
+               "`&` in a password as %3F or %26";
+    url->sentinel_password = percent_decode(cut->arena, value);
+    return url->sentinel_password ? NULL
+                                  : "`%` in the Sentinels' password starts %XX; write a percent "
+                                    "sign as %25";
+}
+
 static const char *read_sentinel(struct cut *cut, struct sl_store_url *url)
 {
-    const char *wrong = read_authority(cut, url);
+    struct sluice_text front;
+    const char *wrong = NULL;
+    if (take_before(&cut->rest, '?', &front)) {
+        wrong = read_sentinel_password(cut, cut->rest, url);
+        cut->rest = front;
+    }
+    if (!wrong)
+        wrong = read_authority(cut, url);
     if (wrong)
         return wrong;
     struct sluice_text master = take_part(&cut->rest, '/');
@@ -303,7 +326,9 @@ static const struct scheme {
     { "rediss://", SL_STORE_REDIS, true, read_redis },
     { "redis+unix://", SL_STORE_REDIS_UNIX, false, read_unix },
     { "redis-cluster://", SL_STORE_REDIS_CLUSTER, false, read_cluster },
+    { "rediss-cluster://", SL_STORE_REDIS_CLUSTER, true, read_cluster },
     { "redis-sentinel://", SL_STORE_REDIS_SENTINEL, false, read_sentinel },
+    { "rediss-sentinel://", SL_STORE_REDIS_SENTINEL, true, read_sentinel },
 };
 
 enum { SCHEME_COUNT = sizeof schemes / sizeof *schemes };

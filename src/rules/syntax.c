@@ -125,8 +125,9 @@ bool sl_syntax_has_directive(struct sluice_text yaml, struct sl_report *report)
     for (size_t at = 0; at < yaml.len; at += step(yaml, at, &mark)) {
         if (yaml.at[at] == '%' && mark.column == 1) {
             sl_report_error(report, mark,
-                            "a line that starts with `%%` is a directive, which a rules file "
-                            "cannot have; leave it out");
+                            "a line that starts with `%%` is a directive, which %s cannot have; "
+                            "leave it out",
+                            sl_report_what(report));
             return true;
         }
     }

@@ -50,7 +50,8 @@ static struct sl_node *new_node(struct builder *b, const yaml_event_t *event, st
 {
     struct sl_mark mark = sl_mark_of(event->start_mark);
     if (++b->nodes > SL_TREE_NODES_MAX) {
-        sl_report_error(b->report, mark, "a rules file has at most %d values", SL_TREE_NODES_MAX);
+        sl_report_error(b->report, mark, "%s has at most %d values", sl_report_what(b->report),
+                        SL_TREE_NODES_MAX);
         b->stopped = true;
         return NULL;
     }
@@ -85,13 +86,12 @@ static void refuse_decorations(struct builder *b, const yaml_event_t *event)
     }
     struct sl_mark mark = sl_mark_of(event->start_mark);
     if (anchor)
-        sl_report_error(b->report, mark,
-                        "`&%s` is an anchor, which a rules file cannot have; leave it out",
-                        sl_report_quote(b->report, sl_text((const char *)anchor)));
+        sl_report_error(b->report, mark, "`&%s` is an anchor, which %s cannot have; leave it out",
+                        sl_report_quote(b->report, sl_text((const char *)anchor)),
+                        sl_report_what(b->report));
     if (tag)
-        sl_report_error(b->report, mark,
-                        "`%s` is a tag, which a rules file cannot have; leave it out",
-                        short_tag(b, (const char *)tag));
+        sl_report_error(b->report, mark, "`%s` is a tag, which %s cannot have; leave it out",
+                        short_tag(b, (const char *)tag), sl_report_what(b->report));
 }
 
 static struct sl_node *build_scalar(struct builder *b, const yaml_event_t *event,
@@ -112,9 +112,9 @@ static struct sl_node *build_alias(struct builder *b, const yaml_event_t *event,
 {
     struct sluice_text name = sl_text((const char *)event->data.alias.anchor);
     sl_report_error(b->report, sl_mark_of(event->start_mark),
-                    "`*%s` is an alias, which a rules file cannot have; write the value out "
+                    "`*%s` is an alias, which %s cannot have; write the value out "
                     "(a pattern that starts with `*` in quotes)",
-                    sl_report_quote(b->report, name));
+                    sl_report_quote(b->report, name), sl_report_what(b->report));
     return new_node(b, event, place); /* zeroed: broken */
 }
 
@@ -157,7 +157,8 @@ static bool key_is_good(struct builder *b, const struct sl_node *key)
     }
     if (key->plain && sl_text_is(key->text, "<<")) {
         sl_report_error(b->report, key->mark,
-                        "`<<` merges maps, which a rules file cannot do; write the keys out");
+                        "`<<` merges maps, which %s cannot do; write the keys out",
+                        sl_report_what(b->report));
         return false;
     }
     return true;
@@ -225,8 +226,8 @@ static struct sl_node *build(struct builder *b, const yaml_event_t *event, struc
 {
     if (place.depth > SL_TREE_DEPTH_MAX) {
         sl_report_error(b->report, sl_mark_of(event->start_mark),
-                        "this is nested more than %d deep, which no rules file needs",
-                        SL_TREE_DEPTH_MAX);
+                        "this is nested more than %d deep, which %s cannot be", SL_TREE_DEPTH_MAX,
+                        sl_report_what(b->report));
         b->stopped = true;
         return NULL;
     }
@@ -254,7 +255,7 @@ static struct sl_node *build_document(struct builder *b)
             break;
         if (event.type == YAML_DOCUMENT_START_EVENT && root) {
             sl_report_error(b->report, sl_mark_of(event.start_mark),
-                            "a second document starts here; a rules file has one");
+                            "a second document starts here; %s has one", sl_report_what(b->report));
             done = true;
         } else if (event.type == YAML_STREAM_END_EVENT) {
             done = true;
@@ -270,12 +271,14 @@ static struct sl_node *build_document(struct builder *b)
 
 static const struct sl_node *check_root(const struct sl_node *root, struct sl_report *report)
 {
-    const char *right = "a rules file is a map, with keys such as `rules:`";
+    const char *what = sl_report_what(report);
+    const char *such = report->what ? "" : ", with keys such as `rules:`";
     if (!root || sl_node_is_null(root))
-        sl_report_error(report, (struct sl_mark){ 0 }, "there is nothing in the file; %s", right);
+        sl_report_error(report, (struct sl_mark){ 0 },
+                        "there is nothing in the file; %s is a map%s", what, such);
     else if (root->kind == SL_NODE_SCALAR || root->kind == SL_NODE_LIST)
-        sl_report_error(report, root->mark, "this is a %s; %s",
-                        root->kind == SL_NODE_LIST ? "list" : "text", right);
+        sl_report_error(report, root->mark, "this is a %s; %s is a map%s",
+                        root->kind == SL_NODE_LIST ? "list" : "text", what, such);
     return root && root->kind == SL_NODE_MAP ? root : NULL;
 }
 
@@ -283,9 +286,8 @@ const struct sl_node *sl_tree_parse(struct sl_arena *arena, struct sluice_text y
                                     struct sl_report *report)
 {
     if (yaml.len > SL_RULES_FILE_MAX_BYTES) {
-        sl_report_error(report, (struct sl_mark){ 0 },
-                        "the file has %zu bytes; a rules file has at most %d", yaml.len,
-                        SL_RULES_FILE_MAX_BYTES);
+        sl_report_error(report, (struct sl_mark){ 0 }, "the file has %zu bytes; %s has at most %d",
+                        yaml.len, sl_report_what(report), SL_RULES_FILE_MAX_BYTES);
         return NULL;
     }
     /* libyaml would count a byte order mark as a column. */

@@ -56,6 +56,21 @@ static void after_a_reset_the_first_block_is_used_again(void **unused)
     sl_scratch_release(&scratch);
 }
 
+static void what_was_taken_is_known_until_it_is_given_back(void **unused)
+{
+    (void)unused;
+    struct sl_scratch scratch = sl_scratch(64);
+    assert_int_equal(scratch.taken_bytes, 0);
+    assert_non_null(sl_scratch_take(&scratch, 1000));
+    assert_non_null(sl_scratch_take(&scratch, 1));
+    assert_int_equal(scratch.taken_bytes, 1008 + 16);
+    sl_scratch_reset(&scratch);
+    assert_int_equal(scratch.taken_bytes, 0);
+    assert_non_null(sl_scratch_take(&scratch, 16));
+    sl_scratch_release(&scratch);
+    assert_int_equal(scratch.taken_bytes, 0);
+}
+
 static void an_unused_one_can_be_reset_and_released(void **unused)
 {
     (void)unused;
@@ -74,6 +89,7 @@ int main(void)
         CLAIM(nothing_at_all_can_be_taken),
         CLAIM(a_piece_may_be_larger_than_a_block),
         CLAIM(after_a_reset_the_first_block_is_used_again),
+        CLAIM(what_was_taken_is_known_until_it_is_given_back),
         CLAIM(an_unused_one_can_be_reset_and_released),
     };
     return RUN(tests);

@@ -52,6 +52,14 @@ static inline bool same_part(const struct sl_part *a, const struct sl_part *b)
     return a->attribute == b->attribute && sl_text_equal(a->name, b->name);
 }
 
+static inline bool same_texts(const struct sl_texts *a, const struct sl_texts *b)
+{
+    for (size_t i = 0; a->count == b->count && i < a->count; i++)
+        if (!sl_text_equal(a->at[i], b->at[i]))
+            return false;
+    return a->count == b->count;
+}
+
 static inline const char *conditions_differ(const struct sl_condition *a,
                                             const struct sl_condition *b)
 {
@@ -59,6 +67,10 @@ static inline const char *conditions_differ(const struct sl_condition *a,
     SL_DIFFER(a, b, value_count);
     for (size_t i = 0; i < a->value_count; i++)
         SL_DIFFER_IN(sl_text_equal(a->values[i], b->values[i]), "when.value");
+    SL_DIFFER(a, b, is_more);
+    SL_DIFFER_IN(same_texts(&a->unequal, &b->unequal), "when.not");
+    SL_DIFFER_IN(same_texts(&a->like, &b->like), "when.like");
+    SL_DIFFER_IN(same_texts(&a->unlike, &b->unlike), "when.unlike");
     return NULL;
 }
 
@@ -101,6 +113,9 @@ static inline const char *rule_differs(const struct sl_rule *a, const struct sl_
     SL_DIFFER(a, b, guard.threshold);
     SL_DIFFER(a, b, on_store_failure);
     SL_DIFFER(a, b, lease);
+    SL_DIFFER(a, b, replaces_count);
+    for (size_t i = 0; i < a->replaces_count; i++)
+        SL_DIFFER(a, b, replaces[i]);
     const char *differs = matches_differ(a, b);
     for (size_t i = 0; !differs && i <= tier_count; i++)
         differs = numbers_differ(&a->numbers[i], &b->numbers[i]);
@@ -119,7 +134,7 @@ static inline const char *tier_differs(const struct sl_tier *a, const struct sl_
 }
 
 /* A request that the rule is about, if `except` does not leave it out: each `*` of its
- * pattern is `x`, each condition has its first value. */
+ * pattern is `x`, each condition has its first value, or that of its first pattern. */
 static inline struct sluice_request request_for(struct sl_arena *arena, const struct sl_rule *rule)
 {
     struct sluice_request request = sluice_request();
@@ -135,7 +150,9 @@ static inline struct sluice_request request_for(struct sl_arena *arena, const st
     request.others = others;
     for (size_t i = 0; i < rule->when_count; i++) {
         const struct sl_condition *when = &rule->when[i];
-        struct sluice_text value = when->values[0];
+        struct sluice_text value = when->value_count  ? when->values[0]
+                                   : when->like.count ? when->like.at[0]
+                                                      : (struct sluice_text){ 0 };
         switch (when->attribute.attribute) {
         case SL_ATTR_TENANT:
             request.tenant = value;

@@ -53,6 +53,42 @@ static void when_can_ask_for_a_tier_that_is_not_there(void **unused)
     silent(RULES "  - { name: a, per: ip, limit: 5000/m, when: { tier: gold } }\n");
 }
 
+static void a_condition_can_contradict_itself(void **unused)
+{
+    (void)unused;
+#define PLAN(condition)                                                                            \
+    RULES "  - { name: a, per: ip, limit: 5/m, when: { plan: " condition " } }\n"
+    warns(PLAN("{ is: [gold, tin], not: tin }"),
+          "`a` matches no request `when` its plan is `tin`: that is not what");
+    warns(PLAN("{ is: gold, like: 's*' }"), "its plan is `gold`");
+    warns(PLAN("{ is: gold, unlike: '*d' }"), "its plan is `gold`");
+    silent(PLAN("{ is: [gold, tin], not: lead, like: '*', unlike: 's*' }"));
+}
+
+static void a_value_can_leave_out_nothing(void **unused)
+{
+    (void)unused;
+    warns(RULES "  - { name: a, per: ip, limit: 5/m, when: { method: { not: [PUT, get] } } }\n",
+          "`a` leaves out nothing by `not` `get`: methods are compared as they are written");
+    warns(TIERS RULES "  - { name: a, per: ip, limit: 5000/m, when: { tier: { not: gold } } }\n",
+          "`a` leaves out nothing by `not` `gold`: that tier is not declared");
+    silent(TIERS RULES "  - { name: a, per: ip, limit: 5000/m, when: { tier: { not: tiny } } }\n");
+}
+
+/* Only a tier that can reach it makes `a` a limit of 0. */
+static void a_tier_that_is_left_out_does_not_reach_the_rule(void **unused)
+{
+    (void)unused;
+#define TIER(condition)                                                                            \
+    TIERS RULES "  - { name: a, per: ip, limit: 5/m, when: { tier: " condition " } }\n"
+    warns(TIER("{ like: '*' }"), "limit of 0 for tier `tiny`");
+    silent(TIER("{ not: tiny }"));
+    silent(TIER("{ unlike: 't*' }"));
+    silent(TIER("{ like: 'p*' }"));
+    warns(TIER("{ is: root }"), "`a` never applies");
+    silent(TIER("{ not: [free, pro, tiny] }")); /* who has none */
+}
+
 static void when_can_ask_for_an_unlimited_tier(void **unused)
 {
     (void)unused;
@@ -98,6 +134,9 @@ int main(void)
         cmocka_unit_test(when_can_ask_for_resources_of_others),
         cmocka_unit_test(when_compares_methods_as_written),
         cmocka_unit_test(when_can_ask_for_a_tier_that_is_not_there),
+        cmocka_unit_test(a_condition_can_contradict_itself),
+        cmocka_unit_test(a_value_can_leave_out_nothing),
+        cmocka_unit_test(a_tier_that_is_left_out_does_not_reach_the_rule),
         cmocka_unit_test(when_can_ask_for_an_unlimited_tier),
         cmocka_unit_test(an_attribute_can_be_a_slip),
         cmocka_unit_test(trust_is_a_users),

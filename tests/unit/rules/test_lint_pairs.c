@@ -29,6 +29,9 @@ static void a_wider_rule_counts_them(void **unused)
         "per: ip, when: { kind: anonymous }",
         "per: ip, except: [/health]",
         "per: ip, except: [/api/health]",
+        "per: ip, when: { user: { not: root } }", /* who has no user is none of them */
+        "per: ip, when: { user: { unlike: '*' } }",
+        "per: ip, when: { kind: { not: robot } }",
     };
     static const char *const others[] = {
         "per: client, when: { client: a }",
@@ -38,6 +41,9 @@ static void a_wider_rule_counts_them(void **unused)
         "per: ip, shadow: true",
         "per: ip, when: { method: GET }",
         "per: ip, except: [/api/*]",
+        "per: ip, when: { user: { like: '*' } }",
+        "per: ip, when: { method: { not: GET } }",
+        "per: ip, when: { tenant: { not: acme } }",
     };
     char yaml[400];
     for (size_t i = 0; i < sizeof wider / sizeof *wider; i++) {
@@ -58,6 +64,11 @@ static void each_method_may_have_its_own_rule(void **unused)
 #define BOTH  "  - { name: both, per: user, limit: 5/m, when: { method: [GET, POST] } }\n"
     silent("rules:\n" GETS POSTS BOTH);
     warns("rules:\n" GETS BOTH, "requests without `user`");
+    silent("rules:\n"
+           "  - { name: w, per: ip, limit: 9/m, when: { method: { not: [PUT, HEAD] } } }\n" BOTH);
+    warns("rules:\n"
+          "  - { name: w, per: ip, limit: 9/m, when: { method: { not: POST } } }\n" BOTH,
+          "requests without `user`");
 }
 
 static void what_when_asks_for_is_not_missing(void **unused)
@@ -73,6 +84,13 @@ static void what_when_asks_for_is_not_missing(void **unused)
           "  - { name: a, per: [tenant, user], limit: 9/m, when: { tenant: [acme, third] } }\n"
           "  - { name: b, per: tenant, limit: 99/m, when: { tenant: [acme, other] } }\n",
           "requests without `user`");
+    silent("rules:\n  - { name: a, per: plan, limit: 9/m, when: { plan: { like: '*' } } }\n");
+    warns("rules:\n  - { name: a, per: plan, limit: 9/m, when: { plan: { not: gold } } }\n",
+          "requests without `plan`");
+    /* Which tenants these are is not known, so nothing is said. */
+    silent("rules:\n"
+           "  - { name: a, per: [tenant, user], limit: 9/m, when: { tenant: { like: 'a*' } } }\n"
+           "  - { name: b, per: tenant, limit: 99/m, when: { tenant: { like: '*' } } }\n");
 }
 
 #define JWT(required)                                                                              \
@@ -124,6 +142,9 @@ static void the_larger_of_two_alike_limits_never_decides(void **unused)
     warns(PAIR("limit: 10/m, resource: /a, when: { method: [GET, PUT] }",
                "limit: 11/m, resource: /a/, when: { method: [GET, PUT] }"),
           "`second` never decides");
+    warns(PAIR("limit: 10/m, when: { a: { not: [b, c], like: d } }",
+               "limit: 11/m, when: { a: { like: d, not: [c, b] } }"),
+          "`second` never decides");
 }
 
 static void two_limits_that_differ_in_anything_may_both_decide(void **unused)
@@ -136,6 +157,10 @@ static void two_limits_that_differ_in_anything_may_both_decide(void **unused)
     silent(PAIR("limit: 10/m", "limit: 20/m, except: [/a]"));
     silent(PAIR("limit: 10/m, when: { method: GET }", "limit: 20/m, when: { method: PUT }"));
     silent(PAIR("limit: 10/m, when: { a: [b, c] }", "limit: 20/m, when: { a: b, c: d }"));
+    silent(PAIR("limit: 10/m, when: { a: b }", "limit: 20/m, when: { a: { not: b } }"));
+    silent(PAIR("limit: 10/m, when: { a: { like: b } }", "limit: 20/m, when: { a: b }"));
+    silent(PAIR("limit: 10/m, when: { a: { unlike: b } }", "limit: 20/m, when: { a: { not: b } }"));
+    silent(PAIR("limit: 10/m, when: { a: { not: b } }", "limit: 20/m, when: { a: { not: c } }"));
     silent(PAIR("limit: 10/m", "limit: 20/m, on_store_failure: deny"));
     silent(PAIR("limit: 10/m", "limit: 20/m, burst_guard: { threshold: 90 }"));
     silent(PAIR("algorithm: token_bucket, capacity: 9, refill_rate: 1",

@@ -41,11 +41,13 @@ static void assert_prints(const char *yaml, const struct sl_table *table, const 
 static void a_rule_is_printed_as_it_was_written(void **unused)
 {
     (void)unused;
-    assert_prints("name: api\nper: [tenant, user]\nwhen:\n  method: GET\n  plan: [a, b]\n"
+    assert_prints("name: api\nper: [tenant, user]\nwhen:\n  method: GET\n  plan: [a, b]\n  x: { "
+                  "not: 07, like: [a*] }\n"
                   "capacity: 100\nrefill_rate: 0.50\nshadow: true\nburst_guard: {}\nexcept: []\n",
                   &sl_rule_table,
                   "{\"name\": \"api\", \"per\": [\"tenant\", \"user\"], "
-                  "\"when\": {\"method\": \"GET\", \"plan\": [\"a\", \"b\"]}, "
+                  "\"when\": {\"method\": \"GET\", \"plan\": [\"a\", \"b\"], "
+                  "\"x\": {\"not\": \"07\", \"like\": [\"a*\"]}}, "
                   "\"capacity\": 100, \"refill_rate\": 0.50, \"shadow\": true, "
                   "\"burst_guard\": {}, \"except\": []}");
     assert_prints("{}", &sl_tier_table, "{}");

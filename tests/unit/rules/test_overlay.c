@@ -236,9 +236,10 @@ static void an_own_rule_may_name_its_tenant_and_no_other(void **unused)
         const char *json;
         const char *other; /* NULL: it is right */
     } rows[] = {
-        { WHEN("\"acme\""), NULL },     { WHEN("[\"acme\", \"acme\"]"), NULL },
-        { WHEN("\"other\""), "other" }, { WHEN("[\"acme\", \"other\"]"), "other" },
-        { WHEN("\"Acme\""), "Acme" },   { WHEN("1"), "1" },
+        { WHEN("\"acme\""), NULL },           { WHEN("[\"acme\", \"acme\"]"), NULL },
+        { WHEN("\"other\""), "other" },       { WHEN("[\"acme\", \"other\"]"), "other" },
+        { WHEN("\"Acme\""), "Acme" },         { WHEN("1"), "1" },
+        { WHEN("{\"is\": \"acme\"}"), NULL },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_overlay_rule over[] = { { "own", "acme", rows[i].json, 1 } };
@@ -256,6 +257,21 @@ static void an_own_rule_may_name_its_tenant_and_no_other(void **unused)
                  "leave it out\n",
                  rows[i].other);
         assert_printed(wanted);
+    }
+}
+
+/* `not` and `like` could let others in, or only look as if they did: neither is of use there. */
+static void an_own_rule_says_nothing_else_of_tenants(void **unused)
+{
+    (void)unused;
+    static const char *const rows[] = { WHEN("{\"not\": \"other\"}"), WHEN("{\"like\": \"*\"}"),
+                                        WHEN("{\"unlike\": \"x*\"}"),
+                                        WHEN("{\"is\": \"acme\", \"not\": \"x\"}") };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_overlay_rule over[] = { { "own", "acme", rows[i], 1 } };
+        lay("{}", &(struct sl_overlay){ RULES_OF(over) });
+        assert_printed("rule `acme/own`:2:21: `tenant` cannot be anything but `acme` in a rule of "
+                       "that tenant alone; leave it out\n");
     }
 }
 
@@ -369,6 +385,7 @@ int main(void)
         CLAIM(an_overlay_that_has_a_name_twice_is_refused),
         CLAIM(a_tenants_own_rule_matches_that_tenant_alone),
         CLAIM(an_own_rule_may_name_its_tenant_and_no_other),
+        CLAIM(an_own_rule_says_nothing_else_of_tenants),
         CLAIM(a_tenants_name_is_checked),
         CLAIM(tiers_are_bounded_with_those_of_the_overlay),
         CLAIM(rules_times_tiers_are_bounded_with_those_of_the_overlay),

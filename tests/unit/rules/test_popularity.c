@@ -40,6 +40,26 @@ static void the_rarest_condition_tells_rules_apart(void **unused)
     sl_popularity_release(&popularity);
 }
 
+/* What is only not to be, or like something, cannot be looked up. */
+static void a_condition_without_values_is_never_the_rarest(void **unused)
+{
+    (void)unused;
+    static const struct sl_condition when[] = {
+        { .attribute = { SL_ATTR_OTHER, SL_TEXT("plan") }, .is_more = true, .like = { golds, 1 } },
+        METHOD(gets),
+        { .attribute = { SL_ATTR_OTHER, SL_TEXT("x") }, .is_more = true, .unequal = { golds, 1 } },
+    };
+    struct sl_popularity popularity = { 0 };
+    struct sl_rule rule = { .when = when, .when_count = 3 };
+    sl_popularity_count(&popularity, &rule);
+    assert_ptr_equal(sl_popularity_rarest(&popularity, &rule), &when[1]);
+    rule.when_count = 1;
+    assert_null(sl_popularity_rarest(&popularity, &rule));
+    rule.when_count = 0;
+    assert_null(sl_popularity_rarest(&popularity, &rule));
+    sl_popularity_release(&popularity);
+}
+
 static void a_lone_condition_is_the_rarest(void **unused)
 {
     (void)unused;
@@ -56,6 +76,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM(the_rarest_condition_tells_rules_apart),
+        CLAIM(a_condition_without_values_is_never_the_rarest),
         CLAIM(a_lone_condition_is_the_rarest),
     };
     return RUN(tests);

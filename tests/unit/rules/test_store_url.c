@@ -194,7 +194,23 @@ static void clusters_and_sentinels_have_several_hosts(void **state)
     assert_string_equal(url.hosts, "a:26380,b:26379");
     assert_string_equal(url.master, "mymaster");
     assert_int_equal(url.database, 3);
+    assert_null(url.sentinel_password);
+    assert_false(url.tls);
+    assert_true(parse("rediss-sentinel://a/mymaster").tls);
+    url = parse("redis-sentinel://:p@a/m?sentinel_password=s%26=%3f");
+    assert_string_equal(url.sentinel_password, "s&=?");
+    assert_string_equal(url.password, "p");
+    assert_string_equal(url.master, "m");
     assert_wrong("redis-sentinel://a,b", "master's name is missing");
+    assert_wrong("redis-sentinel://a/?sentinel_password=x", "master's name is missing");
+    assert_wrong("redis-sentinel://a/m?", "`?sentinel_password=PASSWORD`");
+    assert_wrong("redis-sentinel://a/m?sentinel_password=", "`?sentinel_password=PASSWORD`");
+    assert_wrong("redis-sentinel://a/m?sentinel_password=x&y=z", "%26");
+    assert_wrong("redis-sentinel://a/m?sentinel_password=%0", "%25");
+    assert_false(url.tls);
+    url = parse("rediss-cluster://:p@a");
+    assert_int_equal(url.kind, SL_STORE_REDIS_CLUSTER);
+    assert_true(url.tls);
     assert_wrong("redis-cluster://a/0", "one database");
     assert_wrong("redis-cluster://a,,b", "host is missing");
     assert_wrong("redis-cluster://a,", "host is missing");
@@ -226,10 +242,11 @@ static void what_is_no_host_or_port_is_refused(void **state)
 static void a_wrong_url_never_gives_its_password_away(void **state)
 {
     static const char *const wrong[] = {
-        "redis://hunter2@cache",       "redis://:hunter2%@cache",
-        "redis://u:hunter2/@cache",    "redis://:hunter2",
-        "redis://u:hunter2@ca che",    "redis://u:hunter2@cache:x",
-        "redis://u:hun?hunter2@cache", "redis://u:hunter2%00@cache",
+        "redis://hunter2@cache",          "redis://:hunter2%@cache",
+        "redis://u:hunter2/@cache",       "redis://:hunter2",
+        "redis://u:hunter2@ca che",       "redis://u:hunter2@cache:x",
+        "redis://u:hun?hunter2@cache",    "redis://u:hunter2%00@cache",
+        "redis-sentinel://a/m?p=hunter2", "redis-sentinel://a/m?sentinel_password=hunter2%",
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

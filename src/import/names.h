@@ -1,0 +1,20 @@
+/* Names for rules, made of texts that were never meant to be names: legal, and no two alike. */
+#ifndef SL_IMPORT_NAMES_H
+#define SL_IMPORT_NAMES_H
+
+#include "base/textmap.h"
+
+/* Zeroed, none is taken. */
+struct sl_names {
+    struct sl_arena *arena; /* for names, and all else */
+    struct sl_textmap taken;
+    struct sl_textmap counts; /* (0, name) → place in `last` */
+    uint32_t *last;           /* the number that it was last given with */
+    size_t count, room;
+};
+
+/* A name of 1 to SL_RULE_NAME_MAX letters, digits, `.`, `_` and `-` that looks like the text, with
+ * a number behind it where that is taken. */
+const char *sl_names_take(struct sl_names *names, struct sluice_text text);
+
+#endif

@@ -1,0 +1,95 @@
+/* A pattern is pieces with stars between them:
+ *
+ *   ab*cd*ef*gh        ab and gh stand at the ends of the text,
+ *                      cd and ef between them, in this order
+ *
+ * The ends are compared where they must be. Of the others each is taken where it is first found:
+ * what a piece leaves to those behind it is then as long as it can be, so that nothing need be
+ * tried twice. Matchers that go back to the last star are shorter, and quadratic in what whoever
+ * asks has written. */
+#include "rules/wildcard.h"
+
+/* The pieces at both ends; `middle` is what lies between the first star and the last one, which
+ * may be the same. Without a star all of it is `head`, and middle.at null. */
+struct cut {
+    struct sluice_text head, middle, tail;
+};
+
+static struct cut cut(struct sluice_text pattern)
+{
+    const char *first = pattern.len ? memchr(pattern.at, '*', pattern.len) : NULL;
+    if (!first)
+        return (struct cut){ .head = pattern };
+    const char *last = memrchr(pattern.at, '*', pattern.len);
+    const char *end = pattern.at + pattern.len;
+    return (struct cut){
+        .head = { pattern.at, (size_t)(first - pattern.at) },
+        .middle = { first, (size_t)(last - first) },
+        .tail = { last + 1, (size_t)(end - last) - 1 },
+    };
+}
+
+/* Drops what is in front of a text, or says that it is not there. */
+static bool skip(struct sluice_text *text, struct sluice_text front)
+{
+    if (front.len == 0)
+        return true;
+    if (front.len > text->len || memcmp(text->at, front.at, front.len) != 0)
+        return false;
+    *text = (struct sluice_text){ text->at + front.len, text->len - front.len };
+    return true;
+}
+
+static bool ends_with(struct sluice_text text, struct sluice_text tail)
+{
+    return tail.len <= text.len &&
+           (tail.len == 0 || memcmp(text.at + text.len - tail.len, tail.at, tail.len) == 0);
+}
+
+/* Are the pieces of `middle`, a star before each, found in this order? */
+static bool finds(struct sluice_text text, struct sluice_text middle)
+{
+    while (middle.len) {
+        struct sluice_text rest = { middle.at + 1, middle.len - 1 };
+        const char *star = rest.len ? memchr(rest.at, '*', rest.len) : NULL;
+        size_t piece = star ? (size_t)(star - rest.at) : rest.len;
+        middle = (struct sluice_text){ rest.at + piece, rest.len - piece };
+        if (piece == 0)
+            continue; /* two stars are one */
+        const char *found = text.len ? memmem(text.at, text.len, rest.at, piece) : NULL;
+        if (!found)
+            return false;
+        size_t used = (size_t)(found - text.at) + piece;
+        text = (struct sluice_text){ text.at + used, text.len - used };
+    }
+    return true;
+}
+
+bool sl_wildcard_matches(struct sluice_text pattern, struct sluice_text text)
+{
+    struct cut pieces = cut(pattern);
+    if (!pieces.middle.at)
+        return sl_text_equal(pattern, text);
+    if (!skip(&text, pieces.head) || !ends_with(text, pieces.tail))
+        return false;
+    text.len -= pieces.tail.len;
+    return finds(text, pieces.middle);
+}
+
+/* Is one of them the beginning (or, from_end, the end) of the other? */
+static bool are_nested(struct sluice_text a, struct sluice_text b, bool from_end)
+{
+    size_t shorter = a.len < b.len ? a.len : b.len;
+    size_t skip_a = from_end ? a.len - shorter : 0, skip_b = from_end ? b.len - shorter : 0;
+    return shorter == 0 || memcmp(a.at + skip_a, b.at + skip_b, shorter) == 0;
+}
+
+bool sl_wildcards_differ(struct sluice_text a, struct sluice_text b)
+{
+    struct cut x = cut(a), y = cut(b);
+    if (!x.middle.at)
+        return !sl_wildcard_matches(b, a);
+    if (!y.middle.at)
+        return !sl_wildcard_matches(a, b);
+    return !are_nested(x.head, y.head, false) || !are_nested(x.tail, y.tail, true);
+}
