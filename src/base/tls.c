@@ -37,8 +37,10 @@
 struct sl_tls_stream {
     SSL *ssl;
     int fd;
-    bool broken;  /* OpenSSL wants no further call on it then */
-    bool greeted; /* the handshake is over: kept here, OpenSSL forgets it when something breaks */
+    const char
+        *protocol; /* of a server's, as ALPN has it; NULL: whatever is offered is left at that */
+    bool broken;   /* OpenSSL wants no further call on it then */
+    bool greeted;  /* the handshake is over: kept here, OpenSSL forgets it when something breaks */
 };
 
 /* struct sl_tls has no body: it is OpenSSL's context under our name. */
@@ -101,16 +103,18 @@ static void make_socket_method(void)
 
 /* ---- settings ------------------------------------------------------------------ */
 
-/* http/1.1 or nothing: somebody who offers only other protocols would not
+/* Ours or nothing: somebody who offers only other protocols would not
  * understand our answer, and is told so (the alert no_application_protocol). */
 static int select_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                            const unsigned char *offered, unsigned offered_len, void *unused)
 {
-    (void)ssl, (void)unused;
-    static const unsigned char http[] = "\x08http/1.1";
+    (void)unused;
+    const struct sl_tls_stream *stream = BIO_get_data(SSL_get_rbio(ssl));
+    const unsigned char *own = (const unsigned char *)stream->protocol;
     unsigned char *chosen;
-    int found =
-        SSL_select_next_proto(&chosen, out_len, http, sizeof http - 1, offered, offered_len);
+    if (!own)
+        return SSL_TLSEXT_ERR_NOACK;
+    int found = SSL_select_next_proto(&chosen, out_len, own, own[0] + 1u, offered, offered_len);
     if (found != OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *out = chosen;
@@ -204,11 +208,13 @@ static struct sl_tls_stream *new_stream(struct sl_tls *tls, int fd)
     return stream;
 }
 
-struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd)
+struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd, const char *protocol)
 {
     struct sl_tls_stream *stream = new_stream(tls, fd);
-    if (stream)
-        SSL_set_accept_state(stream->ssl);
+    if (!stream)
+        return NULL;
+    stream->protocol = protocol;
+    SSL_set_accept_state(stream->ssl);
     return stream;
 }
 

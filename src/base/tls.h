@@ -1,4 +1,4 @@
-/* TLS on a non-blocking socket, by OpenSSL: 1.2 and later, HTTP/1.1 by ALPN,
+/* TLS on a non-blocking socket, by OpenSSL: 1.2 and later, ALPN,
  * client certificates where a CA for them is given. */
 #ifndef SL_BASE_TLS_H
 #define SL_BASE_TLS_H
@@ -30,9 +30,13 @@ struct sl_tls *sl_tls_client_new(const char *section, const struct sl_tls_client
 struct sl_tls *sl_tls_keep(struct sl_tls *tls);
 void sl_tls_drop(struct sl_tls *tls);
 
-/* The server's side of a handshake on this socket, which stays the caller's.
- * NULL: no memory. */
-struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd);
+/* What is spoken over it, with its length before it, as ALPN has it. */
+#define SL_TLS_HTTP1 "\x08http/1.1"
+#define SL_TLS_HTTP2 "\x02h2"
+
+/* The server's side of a handshake on this socket, which stays the caller's. `protocol` is what
+ * clients that offer some must offer; NULL: what they offer does not matter. NULL: no memory. */
+struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd, const char *protocol);
 
 /* The client's; `host` is the name or address that the server's certificate must have. */
 struct sl_tls_stream *sl_tls_connect(struct sl_tls *tls, int fd, const char *host);

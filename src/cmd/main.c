@@ -5,10 +5,23 @@
 #include "rules/report.h"
 
 static const struct sl_command *const commands[] = {
-    &sl_command_serve,  &sl_command_check,      &sl_command_replay,      &sl_command_lint,
-    &sl_command_rules,  &sl_command_tier,       &sl_command_exempt,      &sl_command_user,
-    &sl_command_tenant, &sl_call_reset.command, &sl_call_reload.command, &sl_command_top,
-    &sl_command_audit,  &sl_command_table,      &sl_command_bench,       NULL,
+    &sl_command_serve,
+    &sl_command_check,
+    &sl_command_replay,
+    &sl_command_lint,
+    &sl_command_import,
+    &sl_command_rules,
+    &sl_command_tier,
+    &sl_command_exempt,
+    &sl_command_user,
+    &sl_command_tenant,
+    &sl_call_reset.command,
+    &sl_call_reload.command,
+    &sl_command_top,
+    &sl_command_audit,
+    &sl_command_table,
+    &sl_command_bench,
+    NULL,
 };
 
 /* A report that could not be written is not a report. */

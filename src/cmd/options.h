@@ -69,6 +69,7 @@ extern const struct sl_command sl_command_serve;
 extern const struct sl_command sl_command_check;
 extern const struct sl_command sl_command_replay;
 extern const struct sl_command sl_command_lint;
+extern const struct sl_command sl_command_import;
 extern const struct sl_command sl_command_table;
 extern const struct sl_command sl_command_top;
 extern const struct sl_command sl_command_bench;

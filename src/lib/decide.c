@@ -63,7 +63,9 @@ int sluice_decide_explained(struct sluice_limiter *limiter, const struct sluice_
     if (!own)
         return sl_answer_no_memory(limiter, out);
     const struct sluice_explained *all;
-    int status = sl_limiter_decide(own, request, out);
+    struct sluice_request asked = *request;
+    asked.explain = true;
+    int status = sl_limiter_decide(own, &asked, out);
     *count = sl_limiter_explain(own, &all);
     for (size_t i = 0; i < room && i < *count; i++)
         rows[i] = all[i];

@@ -65,7 +65,7 @@ static inline void sl_limit_claim(const struct sluice_limit *limit, struct sl_ha
     claim->algo = limit->algo;
     claim->limit = limit->numbers;
     claim->ring_len = limit->ring_len;
-    claim->shadow = claim->no_key = claim->charged = false;
+    claim->shadow = claim->no_key = claim->charged = claim->is_unseen = false;
     claim->key = key;
     claim->guard = NULL;
     claim->name = NULL;

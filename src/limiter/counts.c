@@ -11,7 +11,7 @@ enum { LINE_BYTES = 64 };
 struct sl_counts *sl_counts_new(const struct sl_ruleset *rules)
 {
     struct sl_counts *counts;
-    size_t size = sizeof *counts + rules->rule_count * sizeof *counts->by_rule;
+    size_t size = sizeof *counts + (rules->rule_count + SL_COUNTS_DIRECT) * sizeof *counts->by_rule;
     size = (size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES; /* nobody else on the last line */
     counts = aligned_alloc(LINE_BYTES, size);
     if (!counts)
@@ -54,5 +54,11 @@ void sl_counts_inherit(struct sl_counts *to, struct sl_counts *from)
     for (size_t i = 0; i < SL_TRUST_TENTHS; i++)
         move(&to->trust[i], &from->trust[i]);
     move(&to->trust_thousandths, &from->trust_thousandths);
+    for (size_t i = 0; i < 2; i++)
+        move(&to->near[i], &from->near[i]);
     inherit_rules(to, from);
+    for (size_t i = 0; i < SL_COUNTS_DIRECT; i++)
+        for (size_t k = 0; k < SL_OUTCOME_COUNT; k++)
+            move(&to->by_rule[to->rules->rule_count + i][k],
+                 &from->by_rule[from->rules->rule_count + i][k]);
 }

@@ -37,12 +37,16 @@ enum { SL_OUTCOME_COUNT = SL_OUTCOMES(SL_ONE_MORE), SL_REASON_COUNT = SLUICE_REA
 /* Trust scores by tenths: up to 0.1, up to 0.2, … up to 1. */
 enum { SL_TRUST_TENTHS = 10 };
 
+/* Behind the rules: limits that requests brought, by their kind (limiter.h). */
+enum { SL_COUNTS_DIRECT = 2 };
+
 struct sl_counts {
     const struct sl_ruleset *rules;
     _Atomic uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
     /* Of requests that an adaptive rule was asked about: the score that it used, and their sum. */
     _Atomic uint64_t trust[SL_TRUST_TENTHS];
     _Atomic uint64_t trust_thousandths;
+    _Atomic uint64_t near[2]; /* [allowed]: of all, those that the store was not asked for */
     /* By the rule's index; every rule that was asked. Of one rule: on one cache line. */
     _Alignas(32) _Atomic uint64_t by_rule[][SL_OUTCOME_COUNT];
 };
@@ -89,13 +93,22 @@ static inline enum sl_outcome sl_outcome_of(const struct sl_bundle *bundle,
     return claim->shadow ? SL_OUTCOME_SHADOW_DENIED : SL_OUTCOME_DENIED;
 }
 
-/* Every claim of a bundle that the store has decided; rules[i] made claim i. */
+static inline void sl_counts_near(struct sl_counts *counts, const struct sl_bundle *bundle)
+{
+    if (__builtin_expect(bundle->is_near, 0))
+        sl_count_add(&counts->near[bundle->allowed], 1);
+}
+
+/* Every claim of a bundle that was decided; rules[i] made claim i. A rule that was not asked,
+ * because another's denial was known, has said nothing. */
 static inline void sl_counts_bundle(struct sl_counts *counts, const struct sl_bundle *bundle,
                                     const struct sl_rule *const *rules)
 {
     const struct sl_claim *end = bundle->claims + bundle->claim_count;
+    sl_counts_near(counts, bundle);
     for (const struct sl_claim *claim = bundle->claims; claim < end; claim++, rules++)
-        sl_count_add(&counts->by_rule[(*rules)->index][sl_outcome_of(bundle, claim)], 1);
+        if (!claim->is_unseen)
+            sl_count_add(&counts->by_rule[(*rules)->index][sl_outcome_of(bundle, claim)], 1);
 }
 
 /* Moves over what `from` has counted, rules by their names; what was counted for a rule

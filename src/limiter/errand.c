@@ -8,14 +8,52 @@
 
 /* As many requests as the limiter's scratch has room for, copied, each with all it needs:
  *
- *   batch | bundles … | asks … | rules … | claims … | requests and their texts, for who is told
- *                                                     of violations, and who watches */
+ *   batch | bundles … | views … | asks … | rules … | claims … | requests and their texts, for who
+ * is told of violations, and who watches
+ */
 struct sl_batch {
     struct sl_batch *next;
     struct sl_errand *errand;
     struct sl_parcel parcel;
     struct sl_asked asked;
+    bool has_joined; /* asked.bundles are views then */
 };
+
+/* ---- answers ---- */
+
+static void one_less(struct sl_errand *errand)
+{
+    if (--errand->waiting == 0)
+        errand->done(errand);
+}
+
+static void take_status(struct sl_errand *errand, int status)
+{
+    errand->status = errand->status ? errand->status : status;
+}
+
+static void on_parcel(struct sl_parcel *parcel)
+{
+    struct sl_batch *batch =
+        (struct sl_batch *)(void *)((char *)parcel - offsetof(struct sl_batch, parcel));
+    struct sl_errand *errand = batch->errand;
+    for (size_t i = 0; i < batch->asked.count; i++)
+        batch->asked.asks[i].out = &errand->out[batch->asked.asks[i].number];
+    if (batch->has_joined)
+        sl_joined_view(parcel->bundles, batch->asked.asks, batch->asked.count,
+                       batch->asked.bundles);
+    take_status(errand, sl_asked_answer(&batch->asked));
+    sl_asked_count(&batch->asked);
+    for (size_t i = 0; i < batch->asked.count; i++) {
+        const struct sl_asking *ask = &batch->asked.asks[i];
+        const struct sl_bundle *bundle = &batch->asked.bundles[i];
+        bool is_held = bundle->status == SLUICE_OK && ask->out->charged;
+        errand->held[ask->number] = is_held ? bundle->held : 0;
+    }
+    one_less(errand);
+}
+
+/* ---- on their way ---- */
 
 /* Where the parts of a batch begin; `at` NULL: how long it is. */
 struct layout {
@@ -69,27 +107,34 @@ static const struct sluice_request *copy_request(struct layout *layout,
 /* The scratch as it is; twice: measured, then copied. */
 static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct layout *layout)
 {
-    size_t count = limiter->bundle_count, claim_count = limiter->claim_count;
+    size_t count = limiter->ask_count, claim_count = limiter->claim_count;
     struct sl_batch *batch = PART(layout, 1, struct sl_batch);
-    struct sl_bundle *bundles = PART(layout, count, struct sl_bundle);
+    struct sl_bundle *bundles = PART(layout, limiter->bundle_count, struct sl_bundle);
+    struct sl_bundle *views = PART(layout, limiter->has_joined ? count : 0, struct sl_bundle);
     struct sl_asking *asks = PART(layout, count, struct sl_asking);
     const struct sl_rule **rules = PART(layout, claim_count, struct sl_rule *);
     struct sl_claim *claims = PART(layout, claim_count, struct sl_claim);
     if (batch) {
-        memcpy(bundles, limiter->bundles, count * sizeof *bundles);
+        memcpy(bundles, limiter->bundles, limiter->bundle_count * sizeof *bundles);
         memcpy(asks, limiter->asks, count * sizeof *asks);
         memcpy(rules, limiter->matched, claim_count * sizeof *rules);
         memcpy(claims, limiter->claims, claim_count * sizeof *claims);
-        *batch = (struct sl_batch){ .asked = { NULL, bundles, asks, count, 0 } };
+        *batch = (struct sl_batch){
+            .parcel = { .bundles = bundles, .count = limiter->bundle_count, .done = on_parcel },
+            .asked = { NULL, limiter->has_joined ? views : bundles, asks, count, 0 },
+            .has_joined = limiter->has_joined,
+        };
     }
+    for (size_t i = 0; batch && i < limiter->bundle_count; i++)
+        bundles[i].claims = claims + (bundles[i].claims - limiter->claims);
     for (size_t i = 0; i < count; i++) {
         struct sl_asking ask = limiter->asks[i];
         if (limiter->known.people || limiter->sight)
             ask.request = copy_request(layout, ask.request);
         if (!batch)
             continue;
-        bundles[i].claims = claims + (bundles[i].claims - limiter->claims);
         asks[i] = ask;
+        asks[i].claims = claims + (ask.claims - limiter->claims);
         asks[i].rules = rules + (ask.rules - limiter->matched);
     }
     return batch;
@@ -109,49 +154,89 @@ static struct sl_batch *copy_scratch(struct sl_limiter *limiter)
     return batch;
 }
 
-/* ---- answers ---- */
+/* ---- without asking ---- */
 
-static void one_less(struct sl_errand *errand)
+static bool is_answered(const struct sl_limiter *limiter, size_t ask)
 {
-    if (--errand->waiting == 0)
-        errand->done(errand);
+    return limiter->bundles[limiter->asks[ask].bundle].is_near;
 }
 
-static void take_status(struct sl_errand *errand, int status)
+/* The asks from there on, whose bundles have their answers. */
+static void answer_run(struct sl_errand *errand, size_t first, size_t end, int64_t started_ns)
 {
-    errand->status = errand->status ? errand->status : status;
-}
-
-static void on_parcel(struct sl_parcel *parcel)
-{
-    struct sl_batch *batch =
-        (struct sl_batch *)(void *)((char *)parcel - offsetof(struct sl_batch, parcel));
-    struct sl_errand *errand = batch->errand;
-    take_status(errand, sl_asked_answer(&batch->asked));
-    sl_asked_count(&batch->asked);
-    for (size_t i = 0; i < batch->asked.count; i++) {
-        const struct sl_asking *ask = &batch->asked.asks[i];
-        const struct sl_bundle *bundle = &batch->asked.bundles[i];
-        bool is_held = bundle->status == SLUICE_OK && ask->out->charged;
-        errand->held[ask->number] = is_held ? bundle->held : 0;
+    struct sl_limiter *limiter = errand->limiter;
+    struct sl_asked asked = { .limiter = limiter,
+                              .bundles = limiter->bundles + first,
+                              .asks = limiter->asks + first,
+                              .count = end - first,
+                              .started_ns = started_ns };
+    if (limiter->has_joined) {
+        asked.bundles = limiter->views + first;
+        sl_joined_view(limiter->bundles, asked.asks, asked.count, asked.bundles);
     }
-    one_less(errand);
+    take_status(errand, sl_asked_answer(&asked));
+    sl_asked_count(&asked);
 }
 
-/* What is in the scratch, on its way. */
+/* The others close ranks, in their order. */
+static void close_ranks(struct sl_limiter *limiter)
+{
+    size_t asks = 0, bundles = 0, last = SIZE_MAX;
+    for (size_t i = 0; i < limiter->ask_count; i++) {
+        size_t from = limiter->asks[i].bundle;
+        if (is_answered(limiter, i))
+            continue;
+        if (from != last) /* joined ones have the same */
+            limiter->bundles[bundles++] = limiter->bundles[from];
+        last = from;
+        limiter->asks[asks] = limiter->asks[i];
+        limiter->asks[asks++].bundle = bundles - 1;
+    }
+    limiter->ask_count = asks;
+    limiter->bundle_count = bundles;
+}
+
+/* Answers what is known, and takes it out of the scratch. */
+static void answer_near(struct sl_errand *errand, int64_t started_ns)
+{
+    struct sl_limiter *limiter = errand->limiter;
+    struct sl_near *near = limiter->store->near;
+    if (sl_near_answer_all(near, limiter->bundles, limiter->bundle_count) == 0)
+        return;
+    for (size_t i = 0, end; i < limiter->ask_count; i = end) {
+        for (end = i + 1; end < limiter->ask_count; end++)
+            if (is_answered(limiter, end) != is_answered(limiter, i))
+                break;
+        if (is_answered(limiter, i))
+            answer_run(errand, i, end, started_ns);
+    }
+    close_ranks(limiter);
+}
+
+/* ---- sending ---- */
+
+/* There is no memory to wait in. */
+static void give_up(struct sl_errand *errand)
+{
+    struct sl_limiter *limiter = errand->limiter;
+    for (size_t i = 0; i < limiter->bundle_count; i++)
+        limiter->bundles[i].status = SLUICE_NO_MEMORY;
+    answer_run(errand, 0, limiter->ask_count, 0);
+}
+
+/* What is in the scratch: answered, or on its way. */
 static void send_taken(struct sl_errand *errand, struct sl_channel *channel, int64_t started_ns)
 {
     struct sl_limiter *limiter = errand->limiter;
+    answer_near(errand, started_ns);
+    sl_channel_lend(channel);
     if (limiter->bundle_count == 0)
         return;
+    for (size_t i = 0; errand->is_asked && i < limiter->ask_count; i++)
+        errand->is_asked[limiter->asks[i].number] = true;
     struct sl_batch *batch = copy_scratch(limiter);
     if (!batch) {
-        struct sl_asked asked = { limiter, limiter->bundles, limiter->asks, limiter->bundle_count,
-                                  0 };
-        for (size_t i = 0; i < asked.count; i++)
-            asked.bundles[i].status = SLUICE_NO_MEMORY;
-        take_status(errand, sl_asked_answer(&asked));
-        sl_asked_count(&asked);
+        give_up(errand);
         return;
     }
     batch->errand = errand;
@@ -159,10 +244,28 @@ static void send_taken(struct sl_errand *errand, struct sl_channel *channel, int
     batch->next = errand->batches;
     errand->batches = batch;
     errand->waiting++;
-    batch->parcel = (struct sl_parcel){ .bundles = batch->asked.bundles,
-                                        .count = batch->asked.count,
-                                        .done = on_parcel };
     sl_channel_decide(channel, &batch->parcel);
+}
+
+/* The next request, or those that are joined there; false: there is no room for them. */
+static bool take_next(struct sl_errand *errand, size_t *next)
+{
+    struct sl_limiter *limiter = errand->limiter;
+    size_t first = *next, first_ask = limiter->ask_count;
+    int status = SLUICE_OK;
+    struct sl_batch_in in = { errand->requests, errand->manners, errand->count, errand->out };
+    if (!errand->manners) {
+        status = sl_limiter_take(limiter, &in.requests[first], SL_BY_THE_RULES, &in.out[first]);
+        ++*next;
+    } else if (!sl_limiter_take_next(limiter, &in, next, &status)) {
+        return false;
+    }
+    take_status(errand, status);
+    for (size_t i = first_ask; i < limiter->ask_count; i++)
+        limiter->asks[i].number = (size_t)(limiter->asks[i].out - errand->out);
+    if (limiter->ask_count == first_ask + 1 && errand->hold_us) /* else it was answered already */
+        limiter->bundles[limiter->bundle_count - 1].hold_us = errand->hold_us[first];
+    return true;
 }
 
 void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
@@ -172,19 +275,13 @@ void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
     errand->batches = NULL;
     errand->status = SLUICE_OK;
     errand->waiting = 1;
+    for (size_t i = 0; i < errand->count; i++)
+        errand->held[i] = 0;
     for (size_t i = 0; i < errand->count;) {
         int64_t started_ns = sl_limiter_start_ns(limiter);
         sl_limiter_forget(limiter);
-        for (; i < errand->count && !sl_limiter_is_full(limiter); i++) {
-            size_t at = limiter->bundle_count;
-            errand->held[i] = 0;
-            take_status(errand, sl_limiter_take(limiter, &errand->requests[i], SL_BY_THE_RULES,
-                                                &errand->out[i]));
-            if (limiter->bundle_count == at)
-                continue; /* answered already */
-            limiter->asks[at].number = i;
-            limiter->bundles[at].hold_us = errand->hold_us ? errand->hold_us[i] : 0;
-        }
+        while (i < errand->count && !sl_limiter_is_full(limiter) && take_next(errand, &i))
+            ;
         send_taken(errand, channel, started_ns);
     }
     sl_limiter_forget(limiter);

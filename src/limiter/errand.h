@@ -3,7 +3,8 @@
  *   requests → claims → parcels, copied out of the limiter's scratch → the channel
  *   … → answers → decisions, counted and told → errand->done, once
  *
- * The limiter goes on with other requests meanwhile. */
+ * The limiter goes on with other requests meanwhile. What can be answered without asking the store
+ * is answered before anything is copied. */
 #ifndef SL_LIMITER_ERRAND_H
 #define SL_LIMITER_ERRAND_H
 
@@ -13,9 +14,11 @@
 struct sl_errand {
     const struct sluice_request *requests; /* until sl_errand_send returns */
     size_t count;
-    const int64_t *hold_us;                 /* of each, a reservation for so long; 0: none */
-    struct sluice_decision *out;            /* and where its decision goes, */
-    uint64_t *held;                         /* and its reservation */
+    const struct sl_manner *manners; /* of each; NULL: they have none */
+    const int64_t *hold_us;          /* of each, a reservation for so long; 0: none */
+    struct sluice_decision *out;     /* and where its decision goes, */
+    uint64_t *held;                  /* and its reservation */
+    bool *is_asked;                  /* which of them the store is asked for; NULL: who cares */
     void (*done)(struct sl_errand *errand); /* maybe within sl_errand_send */
 
     int status; /* the first bad one */
@@ -25,7 +28,9 @@ struct sl_errand {
     size_t waiting;
 };
 
-/* Fills in `out` and `held`, sooner or later. The limiter must live until then. */
+/* Fills in `out` and `held`, sooner or later. The limiter must live until then. Of those that are
+ * not marked in `is_asked` the decisions are there when it returns; where the others' go may be
+ * changed then. */
 void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
                     struct sl_channel *channel);
 

@@ -39,6 +39,7 @@ static bool prepare(struct stand_in *in, const struct sl_settings *settings,
     in->bundle = (struct sl_bundle){ .now_us = -1,
                                      .cost = bundle->cost,
                                      .peek = bundle->peek,
+                                     .is_mixed = bundle->is_mixed,
                                      .max_delay_us = bundle->max_delay_us,
                                      .claims = claims };
     for (size_t i = 0; claims && in->rules && i < bundle->claim_count; i++) {

@@ -187,7 +187,12 @@ static uint64_t seed_of(const struct sl_rule *rule, uint64_t secret, const int64
 
 struct sl_rule_seeds sl_rule_seeds(const struct sl_rule *rule, uint64_t secret)
 {
-    const struct sl_limit *limit = &rule->numbers[0].limit;
+    return sl_limit_seeds(rule, &rule->numbers[0].limit, secret);
+}
+
+struct sl_rule_seeds sl_limit_seeds(const struct sl_rule *rule, const struct sl_limit *limit,
+                                    uint64_t secret)
+{
     const struct sl_guard *guard = &rule->guard;
     return (struct sl_rule_seeds){
         .limit = seed_of(rule, secret, (int64_t[]){ limit->window_us, limit->first_request, 0 }),

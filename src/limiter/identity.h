@@ -40,6 +40,10 @@ struct sl_rule_seeds {
 /* `secret` is the store's: without it nobody can aim at a key. */
 struct sl_rule_seeds sl_rule_seeds(const struct sl_rule *rule, uint64_t secret);
 
+/* The same of a limit that is not one of the rule's numbers. */
+struct sl_rule_seeds sl_limit_seeds(const struct sl_rule *rule, const struct sl_limit *limit,
+                                    uint64_t secret);
+
 /* The keys of a rule's counts for this asker: the limit's, and the guard's
  * where the rule has one. False: a part of the identifier is missing. */
 bool sl_asker_keys(const struct sl_asker *asker, const struct sl_rule *rule,

@@ -31,6 +31,8 @@ struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_stor
     limiter->explained = calloc(rules->rule_count + 1, sizeof *limiter->explained);
     limiter->matched = calloc(room, sizeof *limiter->matched);
     limiter->claims = calloc(room, sizeof *limiter->claims);
+    limiter->claim_room = room;
+    sl_direct_init(&limiter->direct, rules, store->secret);
     bool can_name = !store->wants_names || sl_namer_init(&limiter->namer, &rules->settings);
     if (!limiter->counts || !limiter->seeds || !limiter->explained || !limiter->matched ||
         !limiter->claims || !can_name) {
@@ -52,6 +54,8 @@ void sl_limiter_free(struct sl_limiter *limiter)
     free(limiter->explained);
     free(limiter->matched);
     free(limiter->claims);
+    free(limiter->views);
+    free(limiter->words);
     sl_namer_release(&limiter->namer);
     free(limiter);
 }
@@ -63,8 +67,7 @@ void sl_limiter_set_people(struct sl_limiter *limiter, struct sl_people *people)
 
 /* ---- the asker ---- */
 
-/* The request becomes the asker. False: no memory. */
-static bool take_asker(struct sl_limiter *limiter, const struct sluice_request *request)
+bool sl_limiter_take_asker(struct sl_limiter *limiter, const struct sluice_request *request)
 {
     if (!sl_asker_init(&limiter->asker, limiter->rules, request))
         return false;
@@ -80,7 +83,7 @@ static bool is_exempt(const struct sl_limiter *limiter)
 
 bool sl_limiter_meet(struct sl_limiter *limiter, const struct sluice_request *request, bool *exempt)
 {
-    if (!take_asker(limiter, request))
+    if (!sl_limiter_take_asker(limiter, request))
         return false;
     *exempt = is_exempt(limiter);
     return true;
@@ -89,15 +92,14 @@ bool sl_limiter_meet(struct sl_limiter *limiter, const struct sluice_request *re
 /* ---- claims ---- */
 
 /* A claim of the asker's, but for its limit. False: its identity is missing. */
-static bool make_claim(struct sl_limiter *limiter, const struct sl_rule *rule,
-                       struct sl_claim *claim)
+bool sl_limiter_make_claim(struct sl_limiter *limiter, const struct sl_rule *rule,
+                           const struct sl_rule_seeds *seeds, struct sl_claim *claim)
 {
     *claim =
         (struct sl_claim){ .algo = rule->algo, .ring_len = rule->ring_len, .shadow = rule->shadow };
     if (rule->guard.window_us)
         claim->guard = &rule->guard;
-    if (!sl_asker_keys(&limiter->asker, rule, &limiter->seeds[rule->index], &claim->key,
-                       &claim->guard_key))
+    if (!sl_asker_keys(&limiter->asker, rule, seeds, &claim->key, &claim->guard_key))
         return false;
     if (limiter->store->wants_names)
         claim->name = sl_name_claim(&limiter->namer, &limiter->asker, rule);
@@ -133,10 +135,14 @@ enum sl_applies sl_limiter_apply(struct sl_limiter *limiter, const struct sl_rul
         sl_numbers_limit(&own->numbers, rule->adaptive ? *trust : 0, &limit);
     else if (!sl_rule_limit(rule, asker->tier, *trust, &limit))
         return SL_UNLIMITED;
-    bool found = make_claim(limiter, rule, claim);
+    bool found = sl_limiter_make_claim(limiter, rule, &limiter->seeds[rule->index], claim);
     claim->limit = limit;
     if (own)
         claim->ring_len = own->ring_len;
+    if (limiter->store->near && limit.capacity >= SL_LEASE_LIMIT_MIN) {
+        claim->lease = sl_rule_lease(rule);
+        claim->rule = limiter->numbers ? limiter->numbers[rule->index] : rule->index;
+    }
     if (found)
         return SL_APPLIES;
     leave_keyless(claim);
@@ -145,7 +151,7 @@ enum sl_applies sl_limiter_apply(struct sl_limiter *limiter, const struct sl_rul
 
 /* The asker's claims, behind those that are there; the reason where none of
  * them is enforced. */
-static enum sluice_reason make_claims(struct sl_limiter *limiter)
+enum sluice_reason sl_limiter_make_claims(struct sl_limiter *limiter)
 {
     enum sluice_reason nobody = SLUICE_REASON_NO_RULE;
     const struct sl_rule **rules = limiter->matched + limiter->claim_count;
@@ -164,9 +170,27 @@ static enum sluice_reason make_claims(struct sl_limiter *limiter)
     return nobody;
 }
 
+/* The same for a limit that the request brought. */
+static void make_direct_claim(struct sl_limiter *limiter, const struct sl_direct *direct)
+{
+    struct sl_claim *claim = &limiter->claims[limiter->claim_count];
+    const struct sl_rule *rule = &limiter->direct.rules[direct->kind];
+    const struct sl_rule_seeds *seeds =
+        sl_direct_seeds(&limiter->direct, direct, limiter->store->secret);
+    bool found = sl_limiter_make_claim(limiter, rule, seeds, claim);
+    if (!found)
+        leave_keyless(claim);
+    else if (limiter->store->wants_names && direct->limit.window_us)
+        claim->name =
+            sl_name_window(&limiter->namer, &limiter->asker, rule, direct->limit.window_us);
+    claim->limit = direct->limit;
+    limiter->matched[limiter->claim_count++] = rule;
+}
+
 void sl_limiter_forget(struct sl_limiter *limiter)
 {
-    limiter->claim_count = limiter->bundle_count = 0;
+    limiter->claim_count = limiter->bundle_count = limiter->ask_count = 0;
+    limiter->has_joined = false;
     limiter->known.wall_is_read = false;
     if (limiter->store->wants_names)
         sl_scratch_reset(&limiter->namer.memory);
@@ -179,9 +203,8 @@ static enum sl_failure_policy file_policy(const struct sl_limiter *limiter)
     return limiter->rules->settings.on_store_failure;
 }
 
-/* Without a bundle. */
-static int answer_at_once(struct sl_limiter *limiter, const struct sluice_request *request,
-                          int status, struct sluice_decision *out)
+int sl_limiter_answer_at_once(struct sl_limiter *limiter, const struct sluice_request *request,
+                              int status, struct sluice_decision *out)
 {
     if (status == SLUICE_OK)
         sl_decision_nobody(SLUICE_REASON_EXEMPT, out);
@@ -192,49 +215,87 @@ static int answer_at_once(struct sl_limiter *limiter, const struct sluice_reques
     return status;
 }
 
-/* A bundle for the request; or its answer, where that needs no store. */
-int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *request,
-                    int64_t max_delay_us, struct sluice_decision *out)
+void sl_limiter_ask(struct sl_limiter *limiter, const struct sluice_request *request,
+                    const struct sl_direct *direct, struct sluice_decision *out)
 {
-    int status = take_asker(limiter, request) ? SLUICE_OK : SLUICE_NO_MEMORY;
-    if (status != SLUICE_OK || is_exempt(limiter))
-        return answer_at_once(limiter, request, status, out);
-    if (max_delay_us == SL_BY_THE_RULES && request->wait)
-        max_delay_us = limiter->rules->settings.max_wait_us;
     size_t first = limiter->claim_count;
-    enum sluice_reason nobody = make_claims(limiter);
+    enum sluice_reason nobody = SLUICE_REASON_NO_RULE;
+    limiter->used_trust = false;
+    if (__builtin_expect(direct != NULL, 0))
+        make_direct_claim(limiter, direct);
+    else
+        nobody = sl_limiter_make_claims(limiter);
     if (limiter->used_trust && !request->peek)
         sl_counts_trust(limiter->counts, limiter->asker.request.trust_thousandths);
-    limiter->asks[limiter->bundle_count] = (struct sl_asking){
+    limiter->asks[limiter->ask_count++] = (struct sl_asking){
         .rules = limiter->matched + first,
         .nobody = nobody,
         .out = out,
         .request = request,
         .tier = limiter->asker.tier,
         .minutes = limiter->known.minutes,
+        .bundle = limiter->bundle_count,
+        .claims = limiter->claims + first,
+        .claim_count = limiter->claim_count - first,
+        .cost = request->cost,
+        .peek = request->peek,
     };
+}
+
+static int take(struct sl_limiter *limiter, const struct sluice_request *request,
+                const struct sl_direct *direct, int64_t max_delay_us, struct sluice_decision *out)
+{
+    int status = sl_limiter_take_asker(limiter, request) ? SLUICE_OK : SLUICE_NO_MEMORY;
+    if (status != SLUICE_OK || is_exempt(limiter))
+        return sl_limiter_answer_at_once(limiter, request, status, out);
+    if (max_delay_us == SL_BY_THE_RULES && request->wait)
+        max_delay_us = limiter->rules->settings.max_wait_us;
+    sl_limiter_ask(limiter, request, direct, out);
+    if (limiter->rules->has_replaces)
+        sl_limiter_replace(limiter, limiter->ask_count - 1);
+    const struct sl_asking *ask = &limiter->asks[limiter->ask_count - 1];
     limiter->bundles[limiter->bundle_count++] = (struct sl_bundle){
         .now_us = request->at_us,
         .cost = request->cost,
         .peek = request->peek,
         .max_delay_us = max_delay_us,
-        .claims = limiter->claims + first,
-        .claim_count = limiter->claim_count - first,
+        .claims = ask->claims,
+        .claim_count = ask->claim_count,
+        .wants_all = request->explain,
     };
     return SLUICE_OK;
 }
 
+/* A bundle for the request; or its answer, where that needs no store. */
+int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *request,
+                    int64_t max_delay_us, struct sluice_decision *out)
+{
+    return take(limiter, request, NULL, max_delay_us, out);
+}
+
+int sl_limiter_take_direct(struct sl_limiter *limiter, const struct sluice_request *request,
+                           const struct sl_direct *direct, struct sluice_decision *out)
+{
+    return take(limiter, request, direct, SL_BY_THE_RULES, out);
+}
+
 bool sl_limiter_is_full(const struct sl_limiter *limiter)
 {
-    return limiter->bundle_count == SL_BUNDLES_MAX || limiter->claim_count > SL_CLAIMS_FREE;
+    return limiter->ask_count == SL_BUNDLES_MAX || limiter->claim_count > SL_CLAIMS_FREE;
 }
 
 static struct sl_asked taken_of(struct sl_limiter *limiter)
 {
     return (struct sl_asked){ .limiter = limiter,
-                              .bundles = limiter->bundles,
+                              .bundles = limiter->has_joined ? limiter->views : limiter->bundles,
                               .asks = limiter->asks,
-                              .count = limiter->bundle_count };
+                              .count = limiter->ask_count };
+}
+
+/* A limit that a request brought is nobody's rule. */
+static bool is_direct(const struct sl_limiter *limiter, const struct sl_asking *ask)
+{
+    return ask->claim_count > 0 && ask->rules[0]->index >= limiter->rules->rule_count;
 }
 
 /* Those who were denied by an enforced rule, which nothing changes any more. What is
@@ -246,7 +307,7 @@ __attribute__((noinline)) static void tell_violations(const struct sl_asked *ask
         const struct sl_bundle *bundle = &asked->bundles[i];
         const struct sl_asking *ask = &asked->asks[i];
         if (ask->out->allowed || bundle->peek || bundle->status != SLUICE_OK ||
-            sl_text_missing(ask->request->user) ||
+            sl_text_missing(ask->request->user) || is_direct(asked->limiter, ask) ||
             ask->out->decided_at_us / SL_MINUTE_US == ask->minutes - 1)
             continue;
         people->ops->violated(people, ask->request->tenant, ask->request->user,
@@ -254,20 +315,65 @@ __attribute__((noinline)) static void tell_violations(const struct sl_asked *ask
     }
 }
 
+/* By the rules' policy. Is it allowed? */
+static bool stand_in(const struct sl_asked *asked, size_t number, struct sl_bundle bundle)
+{
+    const struct sl_limiter *limiter = asked->limiter;
+    const struct sl_asking *ask = &asked->asks[number];
+    sl_fallback_decide(&limiter->rules->settings, limiter->store->local, &bundle, ask->rules,
+                       ask->out);
+    return ask->out->allowed;
+}
+
+/* The same with nothing taken, behind those that are joined from `first` on. */
+static bool would_stand_in(const struct sl_asked *asked, size_t first, size_t number)
+{
+    return stand_in(asked, number,
+                    sl_joined_look(asked->asks + first, number - first, asked->bundles[number]));
+}
+
+/* What no rule counts was only joined to what the store was asked for. */
+static bool pass_uncounted(const struct sl_asking *ask)
+{
+    if (ask->claim_count > 0)
+        return false;
+    sl_decision_nobody(ask->nobody, ask->out);
+    return true;
+}
+
+/* The request of that number, whose bundle the store has failed, and those that are joined to it:
+ * a table that stands in is looked at first, so that nothing is taken of it where one of them is
+ * denied; a peek is answered by that. Returns how many. */
+static size_t answer_failed(const struct sl_asked *asked, size_t first)
+{
+    const struct sl_asking *asks = asked->asks;
+    size_t end = first + 1;
+    while (end < asked->count && asks[end].bundle == asks[first].bundle)
+        end++;
+    bool allowed = true, are_joined = end - first > 1;
+    for (size_t i = first; are_joined && i < end; i++)
+        allowed &= pass_uncounted(&asks[i]) || would_stand_in(asked, first, i);
+    for (size_t i = first; allowed && i < end; i++)
+        if (!are_joined || (asks[i].claim_count > 0 && !asks[i].peek))
+            stand_in(asked, i, asked->bundles[i]);
+    return end - first;
+}
+
 /* What the store has said, or left unsaid, becomes decisions. The first bad status. */
 int sl_asked_answer(const struct sl_asked *asked)
 {
     struct sl_limiter *limiter = asked->limiter;
     int first_bad = SLUICE_OK;
-    for (size_t i = 0; i < asked->count; i++) {
+    for (size_t i = 0; i < asked->count;) {
         const struct sl_bundle *bundle = &asked->bundles[i];
         const struct sl_asking *ask = &asked->asks[i];
-        if (bundle->status == SLUICE_OK)
-            sl_decision_summarise(bundle, ask->rules, ask->nobody, ask->out);
-        else
-            sl_fallback_decide(&limiter->rules->settings, limiter->store->local, bundle, ask->rules,
-                               ask->out);
         first_bad = first_bad ? first_bad : bundle->status;
+        if (bundle->status != SLUICE_OK) {
+            i += answer_failed(asked, i);
+            continue;
+        }
+        sl_decision_summarise(bundle, ask->rules, ask->nobody, ask->out);
+        i++;
     }
     if (limiter->known.people)
         tell_violations(asked);
@@ -296,6 +402,8 @@ static int decide_taken(struct sl_limiter *limiter)
 {
     struct sl_asked asked = taken_of(limiter);
     limiter->store->ops->decide(limiter->store, limiter->bundles, limiter->bundle_count);
+    if (limiter->has_joined)
+        sl_joined_view(limiter->bundles, limiter->asks, limiter->ask_count, limiter->views);
     return sl_asked_answer(&asked);
 }
 
@@ -338,23 +446,45 @@ int sl_limiter_decide_within(struct sl_limiter *limiter, const struct sluice_req
     return decide(limiter, request, max_delay_us, out);
 }
 
-int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_request *requests,
-                            size_t count, struct sluice_decision *out)
+/* As many as there is room for. The first bad status. */
+static int take_some(struct sl_limiter *limiter, const struct sl_batch_in *in, size_t *next)
 {
     int first_bad = SLUICE_OK;
-    for (size_t i = 0; i < count;) {
+    while (*next < in->count && !sl_limiter_is_full(limiter)) {
+        int status = SLUICE_OK;
+        if (in->manners) {
+            if (!sl_limiter_take_next(limiter, in, next, &status))
+                break;
+        } else {
+            status =
+                sl_limiter_take(limiter, &in->requests[*next], SL_BY_THE_RULES, &in->out[*next]);
+            ++*next;
+        }
+        first_bad = first_bad ? first_bad : status;
+    }
+    return first_bad;
+}
+
+int sl_limiter_decide_manners(struct sl_limiter *limiter, const struct sl_batch_in *in)
+{
+    int first_bad = SLUICE_OK;
+    for (size_t i = 0; i < in->count;) {
         int64_t started_ns = sl_limiter_start_ns(limiter);
         sl_limiter_forget(limiter);
-        for (; i < count && !sl_limiter_is_full(limiter); i++) {
-            int status = sl_limiter_take(limiter, &requests[i], SL_BY_THE_RULES, &out[i]);
-            first_bad = first_bad ? first_bad : status;
-        }
-        int status = limiter->bundle_count ? decide_taken(limiter) : SLUICE_OK;
+        int status = take_some(limiter, in, &i);
+        first_bad = first_bad ? first_bad : status;
+        status = limiter->bundle_count ? decide_taken(limiter) : SLUICE_OK;
         first_bad = first_bad ? first_bad : status;
         count_taken(limiter, started_ns);
     }
     sl_limiter_forget(limiter);
     return first_bad;
+}
+
+int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_request *requests,
+                            size_t count, struct sluice_decision *out)
+{
+    return sl_limiter_decide_manners(limiter, &(struct sl_batch_in){ requests, NULL, count, out });
 }
 
 /* A charge without its reservation was given back: as if it had not been decided. */
@@ -383,74 +513,6 @@ int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *
     if (status != SLUICE_OK)
         sl_limiter_forget(limiter);
     return status;
-}
-
-/* ---- giving back ---- */
-
-int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *request,
-                      const struct sluice_decision *decision)
-{
-    const struct sl_store_ops *ops = limiter->store->ops;
-    struct sl_charge charge = { request->cost, decision->charged_at_us };
-    int first_bad = SLUICE_OK;
-    if (!decision->charged || charge.cost == 0)
-        return SLUICE_OK;
-    if (!ops->refund)
-        return SLUICE_UNSUPPORTED;
-    sl_limiter_forget(limiter);
-    limiter->known.wall_us = decision->decided_at_us; /* trust as it was */
-    limiter->known.wall_is_read = true;
-    if (!take_asker(limiter, request))
-        return SLUICE_NO_MEMORY;
-    make_claims(limiter);
-    for (size_t i = 0; i < limiter->claim_count; i++) {
-        if (!sl_decision_charged(decision, &limiter->claims[i], i))
-            continue;
-        int status = ops->refund(limiter->store, &limiter->claims[i], charge);
-        first_bad = first_bad ? first_bad : status;
-    }
-    sl_limiter_forget(limiter);
-    return first_bad;
-}
-
-/* The key is the same for every tier, so any limit of the rule will do. */
-static int reset_rule(struct sl_limiter *limiter, const struct sl_rule *rule)
-{
-    struct sl_claim claim;
-    if (!make_claim(limiter, rule, &claim))
-        return SLUICE_INVALID;
-    claim.limit = rule->numbers[0].limit;
-    return limiter->store->ops->reset(limiter->store, &claim);
-}
-
-static int reset_named(struct sl_limiter *limiter, const char *name)
-{
-    const struct sl_rule *rule = sl_ruleset_rule(limiter->rules, name);
-    return rule ? reset_rule(limiter, rule) : SLUICE_INVALID;
-}
-
-/* A rule that does not apply for want of an identity has nothing to forget. */
-static int reset_matching(struct sl_limiter *limiter)
-{
-    int first_bad = SLUICE_OK;
-    size_t count = sl_index_match(limiter->rules, &limiter->asker.request, limiter->matched);
-    for (size_t i = 0; i < count; i++) {
-        int status = reset_rule(limiter, limiter->matched[i]);
-        if (status != SLUICE_INVALID)
-            first_bad = first_bad ? first_bad : status;
-    }
-    return first_bad;
-}
-
-int sl_limiter_reset(struct sl_limiter *limiter, const struct sluice_request *request,
-                     const char *rule)
-{
-    if (!limiter->store->ops->reset)
-        return SLUICE_UNSUPPORTED;
-    sl_limiter_forget(limiter);
-    if (!take_asker(limiter, request))
-        return SLUICE_NO_MEMORY;
-    return rule ? reset_named(limiter, rule) : reset_matching(limiter);
 }
 
 /* ---- telling ---- */

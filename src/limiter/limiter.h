@@ -16,6 +16,39 @@ struct sl_limiter;
 struct sl_people;
 struct sl_sight;
 
+/* A limit that a request brings along: it is decided by that alone, and by no rule. Whom it counts
+ * is the request's tenant and its attribute `sl_direct_key`. */
+enum sl_direct_kind {
+    SL_DIRECT_BUCKET, /* a token bucket, such as CL.THROTTLE's: "@bucket" */
+    SL_DIRECT_WINDOW, /* a fixed window, such as an Envoy descriptor's own: "@window" */
+    SL_DIRECT_COUNT
+};
+struct sl_direct {
+    enum sl_direct_kind kind;
+    struct sl_limit limit;
+};
+#define SL_DIRECT_KEY "key"
+
+/* False: the state cannot hold it. */
+bool sl_direct_bucket(int64_t capacity, int64_t token_ns, struct sl_direct *out);
+bool sl_direct_window(int64_t capacity, int64_t window_us, struct sl_direct *out);
+
+/* What sets some requests of a batch apart; all zero: nothing does. */
+struct sl_manner {
+    const struct sl_direct *direct; /* or NULL: the rules' */
+    bool joins; /* with the request before it: both are charged, or neither. Each has its own
+                   answer; one is allowed although another is not. At most SL_JOINED_MAX in a row */
+};
+enum { SL_JOINED_MAX = 64 };
+
+/* Requests that are decided together. */
+struct sl_batch_in {
+    const struct sluice_request *requests;
+    const struct sl_manner *manners; /* by request; NULL: all zero */
+    size_t count;
+    struct sluice_decision *out;
+};
+
 /* Keeps pointers to both. NULL: no memory. */
 struct sl_limiter *sl_limiter_new(const struct sl_ruleset *rules, struct sl_store *store);
 void sl_limiter_free(struct sl_limiter *limiter);
@@ -48,6 +81,7 @@ int64_t sl_limiter_queue_us(const struct sl_limiter *limiter);
  * bad status. */
 int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_request *requests,
                             size_t count, struct sluice_decision *out);
+int sl_limiter_decide_manners(struct sl_limiter *limiter, const struct sl_batch_in *in);
 
 /* Decides, and makes what was charged a reservation: *id, or 0 where nothing
  * was. SLUICE_UNSUPPORTED, and no answer, from a store that keeps none. */

@@ -3,6 +3,8 @@
  * long is written as `%sha256=…`, which no value can spell. */
 #include "limiter/name.h"
 
+#include "base/buffer.h"
+
 enum { VALUE_MAX_BYTES = 256, BLOCK_BYTES = 16 << 10 };
 
 bool sl_namer_init(struct sl_namer *namer, const struct sl_settings *settings)
@@ -152,6 +154,21 @@ const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct s
     if (rule->guard.window_us && !print_claim(namer, asker, rule, SL_TEXT("~guard"), &name->guard))
         return NULL;
     return name;
+}
+
+const struct sl_claim_name *sl_name_window(struct sl_namer *namer, const struct sl_asker *asker,
+                                           const struct sl_rule *rule, int64_t window_us)
+{
+    char room[24];
+    struct sl_buffer suffix = { .at = room, .room = sizeof room, .most = sizeof room };
+    sl_buffer_add(&suffix, SL_TEXT("~"));
+    sl_buffer_add_i64(&suffix, window_us);
+    struct sl_claim_name *name = sl_scratch_take(&namer->memory, sizeof *name);
+    if (!name)
+        return NULL;
+    *name = (struct sl_claim_name){ 0 };
+    struct sluice_text text = { suffix.at, suffix.len };
+    return print_claim(namer, asker, rule, text, &name->key) ? name : NULL;
 }
 
 struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_asker *asker,

@@ -21,6 +21,12 @@ bool sl_limiter_set_sight(struct sl_limiter *limiter, struct sl_sight *sight,
     return true;
 }
 
+/* Limits that requests bring along are counted, and nobody watches them. */
+static inline bool is_watched(const struct sl_limiter *limiter, const struct sl_rule *rule)
+{
+    return rule->index < limiter->rules->rule_count;
+}
+
 /* ---- whom ---- */
 
 /* A path may hold somebody's name: where that must not be told, the rule's pattern is. */
@@ -176,6 +182,8 @@ static void note_met(const struct sl_asked *asked, size_t number)
         return;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
+        if (claim->is_unseen || !is_watched(asked->limiter, ask->rules[i]))
+            continue;
         struct sl_noted *noted = find_met(asked, ask, claim, ask->rules[i]);
         if (noted)
             noted->met += notes->stride;
@@ -220,6 +228,8 @@ static void note_time(const struct sl_asked *asked, uint64_t ns)
             continue;
         sl_notes_sample(notes, from, &(struct sl_sample){ SL_ALL_RULES, .times = 1, .ns = ns });
         for (size_t k = 0; k < bundle->claim_count; k++) {
+            if (bundle->claims[k].is_unseen || !is_watched(asked->limiter, asked->asks[i].rules[k]))
+                continue;
             uint32_t used = in_use(&bundle->claims[k]);
             sl_notes_sample(notes, from,
                             &(struct sl_sample){
@@ -263,12 +273,16 @@ static inline void watch_bundle(const struct sl_asked *asked, size_t number)
     const struct sl_bundle *bundle = &asked->bundles[number];
     const struct sl_rule *const *rules = asked->asks[number].rules;
     sl_counts_decision(limiter->counts, asked->asks[number].out);
+    sl_counts_near(limiter->counts, bundle);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
-        uint32_t index = rules[i]->index, place = limiter->numbers[index];
+        uint32_t index = rules[i]->index;
+        if (__builtin_expect(claim->is_unseen, 0))
+            continue;
         sl_count_add(&limiter->counts->by_rule[index][sl_outcome_of(bundle, claim)], 1);
-        if (bundle->status != SLUICE_OK)
+        if (bundle->status != SLUICE_OK || !is_watched(limiter, rules[i]))
             continue; /* nobody was denied, or met */
+        uint32_t place = limiter->numbers[index];
         if (place < SL_CALLERS_RULES && !claim->no_key) {
             sl_distinct_see(limiter->sight->callers[place], claim->key.low);
             if (!claim->allowed)

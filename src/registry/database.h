@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include "base/buffer.h"
 #include "registry/registry.h"
 
 /* Every statement, by its name in statements.def. */
@@ -43,6 +44,11 @@ struct sl_registry {
     struct sl_counters counters;
     int64_t next;  /* the revision of its changes */
     int64_t spent; /* given to changes that were rolled back: not to be given again */
+
+    /* Where it is a change that all instances are to have: see copy.h. */
+    int64_t stamp;            /* of rows that are no user's: the change's number, else `next` */
+    bool notes;               /* rows that change are noted, */
+    struct sl_buffer changed; /* names, each ended by NUL */
 };
 
 /* Opens the file that is there; makes one if there is none and `create` is set. True with

@@ -177,18 +177,6 @@ static bool is_keepable(struct sluice_text name)
     return name.len <= SL_USER_ID_MAX && (name.len == 0 || !memchr(name.at, 0, name.len));
 }
 
-/* Not strndup, which may look at what is behind a text. NULL: no memory. */
-static char *copy(struct sluice_text name)
-{
-    char *text = malloc(name.len + 1);
-    if (!text)
-        return NULL;
-    if (name.len)
-        memcpy(text, name.at, name.len);
-    text[name.len] = '\0';
-    return text;
-}
-
 static void violated(struct sl_people *seam, struct sluice_text tenant, struct sluice_text user,
                      int64_t now_us)
 {
@@ -204,7 +192,7 @@ static void violated(struct sl_people *seam, struct sluice_text tenant, struct s
         return;
     if (!is_keepable(tenant) || !is_keepable(id))
         return;
-    struct sl_violation violation = { copy(tenant), copy(id), minute };
+    struct sl_violation violation = { sl_text_copy(tenant), sl_text_copy(id), minute };
     count_violation(people, key, &violation);
     sl_violation_free(&violation);
 }

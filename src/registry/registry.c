@@ -27,6 +27,7 @@
 static void release(struct sl_registry *registry)
 {
     free(registry->path);
+    sl_buffer_release(&registry->changed);
     sqlite3_free(registry->name);
     free(registry);
 }
@@ -215,6 +216,8 @@ static bool start(struct sl_registry *registry, struct sluice_error *error)
         return sl_error_say(error, "the database %s is damaged: its revision is %lld",
                             registry->name, (long long)revision);
     registry->next = (revision > registry->spent ? revision : registry->spent) + 1;
+    registry->stamp = registry->next;
+    registry->notes = false;
     return true;
 }
 

@@ -3,6 +3,15 @@
 #define SL_REGISTRY_ROWS_H
 
 #include "registry/query.h"
+#include "registry/row.h"
+
+/* That row changes, in a transaction whose rows are noted; else nothing. False: no memory. */
+bool sl_note_row(struct sl_registry *registry, enum sl_row_kind kind, const char *first,
+                 const char *second, struct sluice_error *error);
+
+/* The same for all rows of a kind that a tenant has: SL_SQL_KEYS_NAMED or SL_SQL_RULES_NAMED. */
+bool sl_note_rows_of(struct sl_registry *registry, enum sl_sql which, const char *tenant,
+                     struct sluice_error *error);
 
 /* Something of that tenant has changed. False: also where there is no such tenant. */
 bool sl_touch_tenant(struct sl_registry *registry, const char *tenant, struct sluice_error *error);

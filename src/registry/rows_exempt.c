@@ -35,7 +35,9 @@ bool sl_registry_put_exemption(struct sl_registry *registry, const struct sl_exe
     struct sl_query has = sl_change(registry, SL_SQL_HAS_EXEMPTION);
     sl_bind_text(&has, sl_exempt_kind_name(exemption->kind));
     sl_bind_text(&has, exemption->value);
-    if (!sl_query_number(&has, &is_there, error))
+    if (!sl_query_number(&has, &is_there, error) ||
+        !sl_note_row(registry, SL_ROW_EXEMPTION, sl_exempt_kind_name(exemption->kind),
+                     exemption->value, error))
         return false;
     struct sl_query put = sl_change(registry, SL_SQL_PUT_EXEMPTION);
     sl_bind_text(&put, sl_exempt_kind_name(exemption->kind));
@@ -45,7 +47,7 @@ bool sl_registry_put_exemption(struct sl_registry *registry, const struct sl_exe
     else
         sl_bind_null(&put);
     sl_bind_text(&put, exemption->reason);
-    sl_bind_i64(&put, registry->next);
+    sl_bind_i64(&put, registry->stamp);
     if (!sl_query_run(&put, NULL, error))
         return false;
     *is_new = !is_there;
@@ -59,7 +61,9 @@ bool sl_registry_drop_exemption(struct sl_registry *registry, enum sl_exempt_kin
     struct sl_query query = sl_change(registry, SL_SQL_DROP_EXEMPTION);
     sl_bind_text(&query, sl_exempt_kind_name(kind));
     sl_bind_text(&query, value);
-    if (!sl_query_run(&query, &dropped, error))
+    if (!sl_query_run(&query, &dropped, error) ||
+        (dropped &&
+         !sl_note_row(registry, SL_ROW_EXEMPTION, sl_exempt_kind_name(kind), value, error)))
         return false;
     *found = dropped > 0;
     return true;
@@ -104,8 +108,23 @@ bool sl_registry_exemptions(struct sl_registry *registry, int64_t now_us, struct
     return true;
 }
 
+/* Before they go. */
+static bool note_over(struct sl_registry *registry, int64_t now_us, struct sluice_error *error)
+{
+    struct sl_query query = sl_query(registry, SL_SQL_EXEMPTIONS_OVER);
+    sl_bind_i64(&query, now_us);
+    enum sl_step step;
+    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW)
+        if (!sl_note_row(registry, SL_ROW_EXEMPTION, sl_row_text(&query, 0), sl_row_text(&query, 1),
+                         error))
+            break;
+    return sl_query_ended(&query, step) && step == SL_STEP_DONE;
+}
+
 bool sl_registry_sweep(struct sl_registry *registry, int64_t now_us, struct sluice_error *error)
 {
+    if (registry->notes && !note_over(registry, now_us, error))
+        return false;
     struct sl_query query = sl_change(registry, SL_SQL_SWEEP_EXEMPTIONS);
     sl_bind_i64(&query, now_us);
     return sl_query_run(&query, NULL, error);

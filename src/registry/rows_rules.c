@@ -4,13 +4,14 @@
 bool sl_registry_put_rule(struct sl_registry *registry, const char *tenant, const char *name,
                           const char *json, struct sluice_error *error)
 {
-    if (tenant && !sl_touch_tenant(registry, tenant, error))
+    if ((tenant && !sl_touch_tenant(registry, tenant, error)) ||
+        !sl_note_row(registry, SL_ROW_RULE, tenant ? tenant : "", name, error))
         return false;
     struct sl_query query = sl_change(registry, SL_SQL_PUT_RULE);
     sl_bind_text(&query, tenant);
     sl_bind_text(&query, name);
     sl_bind_text(&query, json);
-    sl_bind_i64(&query, registry->next);
+    sl_bind_i64(&query, registry->stamp);
     return sl_query_run(&query, NULL, error);
 }
 
@@ -23,7 +24,8 @@ bool sl_registry_drop_rule(struct sl_registry *registry, const char *tenant, con
     sl_bind_text(&query, name);
     if (!sl_query_run(&query, &dropped, error))
         return false;
-    if (dropped && tenant && !sl_touch_tenant(registry, tenant, error))
+    if (dropped && ((tenant && !sl_touch_tenant(registry, tenant, error)) ||
+                    !sl_note_row(registry, SL_ROW_RULE, tenant ? tenant : "", name, error)))
         return false;
     *found = dropped > 0;
     return true;
@@ -32,10 +34,12 @@ bool sl_registry_drop_rule(struct sl_registry *registry, const char *tenant, con
 bool sl_registry_put_tier(struct sl_registry *registry, const char *name, const char *json,
                           struct sluice_error *error)
 {
+    if (!sl_note_row(registry, SL_ROW_TIER, name, NULL, error))
+        return false;
     struct sl_query query = sl_change(registry, SL_SQL_PUT_TIER);
     sl_bind_text(&query, name);
     sl_bind_text(&query, json);
-    sl_bind_i64(&query, registry->next);
+    sl_bind_i64(&query, registry->stamp);
     return sl_query_run(&query, NULL, error);
 }
 
@@ -45,7 +49,8 @@ bool sl_registry_drop_tier(struct sl_registry *registry, const char *name, bool 
     int64_t dropped;
     struct sl_query query = sl_change(registry, SL_SQL_DROP_TIER);
     sl_bind_text(&query, name);
-    if (!sl_query_run(&query, &dropped, error))
+    if (!sl_query_run(&query, &dropped, error) ||
+        (dropped && !sl_note_row(registry, SL_ROW_TIER, name, NULL, error)))
         return false;
     *found = dropped > 0;
     return true;

@@ -6,8 +6,9 @@ bool sl_touch_tenant(struct sl_registry *registry, const char *tenant, struct sl
     int64_t touched;
     struct sl_query query = sl_change(registry, SL_SQL_TOUCH_TENANT);
     sl_bind_text(&query, tenant);
-    sl_bind_i64(&query, registry->next);
-    if (!sl_query_run(&query, &touched, error))
+    sl_bind_i64(&query, registry->stamp);
+    if (!sl_query_run(&query, &touched, error) ||
+        (touched && !sl_note_row(registry, SL_ROW_TENANT, tenant, NULL, error)))
         return false;
     return touched || sl_query_doom(&query, error, "there is no tenant `%s`", tenant);
 }
@@ -35,8 +36,9 @@ bool sl_registry_put_tenant(struct sl_registry *registry, const char *name, cons
     struct sl_query put = sl_change(registry, SL_SQL_PUT_TENANT);
     sl_bind_text(&put, name);
     sl_bind_text(&put, tier);
-    sl_bind_i64(&put, registry->next);
-    if (!sl_query_run(&put, NULL, error))
+    sl_bind_i64(&put, registry->stamp);
+    if (!sl_query_run(&put, NULL, error) ||
+        !sl_note_row(registry, SL_ROW_TENANT, name, NULL, error))
         return false;
     *is_new = !is_there;
     return true;
@@ -48,12 +50,17 @@ bool sl_registry_drop_tenant(struct sl_registry *registry, const char *name, boo
     static const enum sl_sql steps[] = { SL_SQL_DROP_KEYS_OF, SL_SQL_DROP_RULES_OF,
                                          SL_SQL_DROP_TENANT };
     int64_t dropped = 0;
+    if (!sl_note_rows_of(registry, SL_SQL_KEYS_NAMED, name, error) ||
+        !sl_note_rows_of(registry, SL_SQL_RULES_NAMED, name, error))
+        return false;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         struct sl_query query = sl_change(registry, steps[i]);
         sl_bind_text(&query, name);
         if (!sl_query_run(&query, &dropped, error))
             return false;
     }
+    if (dropped && !sl_note_row(registry, SL_ROW_TENANT, name, NULL, error))
+        return false;
     *found = dropped > 0;
     return true;
 }
@@ -71,7 +78,8 @@ static bool add_key(struct sl_registry *registry, const struct sl_tenant_key *ke
     sl_bind_text(&query, key->label);
     sl_bind_text(&query, key->tier);
     sl_bind_i64(&query, key->created_at_us);
-    return sl_query_run(&query, added, error);
+    return sl_query_run(&query, added, error) &&
+           (*added == 0 || sl_note_row(registry, SL_ROW_KEY, hex, NULL, error));
 }
 
 bool sl_registry_put_key(struct sl_registry *registry, const struct sl_tenant_key *key,
@@ -102,7 +110,8 @@ bool sl_registry_drop_key(struct sl_registry *registry, const char *tenant,
     sl_bind_text(&query, hex);
     if (!sl_query_run(&query, &dropped, error))
         return false;
-    if (dropped && !sl_touch_tenant(registry, tenant, error))
+    if (dropped && (!sl_touch_tenant(registry, tenant, error) ||
+                    !sl_note_row(registry, SL_ROW_KEY, hex, NULL, error)))
         return false;
     *found = dropped > 0;
     return true;

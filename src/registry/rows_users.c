@@ -110,7 +110,8 @@ bool sl_registry_put_user(struct sl_registry *registry, const struct sl_user_rec
 {
     int64_t number;
     struct sl_user_day who = { .tenant = record->tenant, .id = record->id, .day = NO_DAY };
-    if (!number_user(registry, &who, &number, error))
+    if (!number_user(registry, &who, &number, error) ||
+        !sl_note_row(registry, SL_ROW_USER, record->tenant, record->id, error))
         return false;
     struct sl_query query = sl_change(registry, SL_SQL_PUT_RECORD);
     sl_bind_i64(&query, number);
@@ -143,7 +144,8 @@ bool sl_registry_drop_user(struct sl_registry *registry, const char *tenant, con
     if (!find_user(registry, tenant, id, &user, error))
         return false;
     if (user.number &&
-        (!drop_number(registry, user.number, error) || !note_gone(registry, tenant, id, error)))
+        (!drop_number(registry, user.number, error) || !note_gone(registry, tenant, id, error) ||
+         !sl_note_row(registry, SL_ROW_USER, tenant, id, error)))
         return false;
     *found = user.number != 0;
     return true;

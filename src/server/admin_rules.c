@@ -4,6 +4,7 @@
  * database would hold, and only rules that stand together with all others are
  * committed. So there is one meaning of "valid", the rules file's. */
 #include "limiter/identity.h"
+#include "rules/condition.h"
 #include "server/admin_json.h"
 
 static const char *const no_parameters[] = { NULL };
@@ -73,11 +74,11 @@ static uint64_t revision_of(struct sl_office *office, const struct sl_job *job)
     const struct sl_ruleset *rules = sl_office_rules(office);
     uint64_t last = 0;
     if (!job->tenant)
-        return sl_registry_revision(office->registry);
+        return sl_office_revision(office);
     for (size_t i = 0; i < rules->rule_count; i++)
         if (is_visible(job, &rules->rules[i]) && rules->rules[i].revision > last)
             last = rules->rules[i].revision;
-    return last;
+    return office->spread ? SL_CHANGE_VERSION(last) : last;
 }
 
 static void print_list(struct sl_office *office, struct sl_job *job, const char *tenant)
@@ -187,12 +188,14 @@ static bool check_own(struct sl_job *job, const json_t *json)
 
 static bool check_lists(struct sl_job *job, const struct sl_rule *rule)
 {
-    size_t values = rule->except_count;
+    size_t values = rule->except_count + rule->replaces_count;
     for (size_t i = 0; i < rule->when_count; i++)
-        values += rule->when[i].value_count;
+        values += sl_condition_size(&rule->when[i]);
     return values - 1 <= OWN_RULE_LIST_MAX || /* but for the tenant, which is ours to add */
-           sl_job_refuse(job, 422, "a tenant's rule has at most %d entries in `except` and `when`",
-                         OWN_RULE_LIST_MAX);
+           sl_job_refuse(
+               job, 422,
+               "a tenant's rule has at most %d entries in `except`, `when` and `replaces`",
+               OWN_RULE_LIST_MAX);
 }
 
 static bool check_tenant(struct sl_office *office, struct sl_job *job, const char *tenant,
@@ -302,6 +305,10 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
 {
     const char *full = full_name(job, tenant, name);
     const struct sl_rule *old = sl_ruleset_rule(sl_office_rules(office), full);
+    if (tenant && !sl_office_tenant(office, job, tenant)) {
+        sl_job_refuse_tenant(job, tenant);
+        return sl_change_drop(office);
+    }
     if (!old && !job->undo) {
         sl_job_refuse(job, 404, "there is no rule `%s`", name);
         return sl_change_drop(office);
@@ -384,7 +391,9 @@ static bool check_path(struct sl_office *office, struct sl_job *job)
 {
     const char *tenant = job->parts[0].at;
     bool is_own = !job->tenant || strcmp(job->tenant, tenant) == 0;
-    if (is_own && sl_office_tenant(office, job, tenant))
+    /* Another instance may have made it just now: then the transaction knows. */
+    bool is_early = office->spread && !sl_job_is(job, "GET");
+    if (is_own && (is_early || sl_office_tenant(office, job, tenant)))
         return true;
     return sl_job_refuse_tenant(job, tenant);
 }

@@ -227,6 +227,7 @@ void sl_run_stats(struct sl_office *office, struct sl_job *job)
     print_algorithms(&asking);
     print_rules(&asking, job, server->edition);
     sl_print_store_stats(out, server);
+    sl_print_spread_stats(out, server);
     print_connections(out, server);
     sl_print_audit_stats(out, server);
     sl_buffer_add(out, SL_TEXT("}"));

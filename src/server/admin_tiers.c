@@ -162,7 +162,7 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
 static void delete_tier(struct sl_office *office, struct sl_job *job, const char *name)
 {
     static const char *const parameters[] = { "undo", NULL };
-    if (sl_job_check_query(job, parameters) && sl_change_begin(office, job))
+    if (sl_job_check_query(job, parameters) && sl_change_begin_all(office, job))
         try_delete(office, job, name);
 }
 

@@ -1,5 +1,8 @@
 /* /v1/users/ID: what is known of a user, and the trust made of it. */
+#include <inttypes.h>
+
 #include "base/clock.h"
+#include "base/hash.h"
 #include "limiter/own.h"
 #include "registry/limits.h"
 #include "registry/people_fill.h"
@@ -72,6 +75,20 @@ static void print_trust(struct sl_buffer *out, const struct sl_trust_weights *we
     sl_buffer_add(out, SL_TEXT("}}"));
 }
 
+/* Where records spread, revisions are each instance's own: then it is made of what they say. */
+static const char *etag_of(struct sl_office *office, struct sl_job *job,
+                           const struct sl_user_record *record)
+{
+    if (!office->spread)
+        return sl_job_etag(job, 'u', record->revision);
+    const char *text =
+        sl_arena_print(&job->arena, "%d %" PRId64 " %d %d %s\n%s", record->has_created_at,
+                       record->has_created_at ? record->created_at_us : 0,
+                       record->has_email_verified, record->email_verified,
+                       record->tier ? record->tier : "", record->limits ? record->limits : "");
+    return sl_job_etag(job, 'u', sl_hash64(sl_text(text), 0));
+}
+
 /* Of the record, as it is or would be; what happened is the people's. */
 static void print_user(struct sl_office *office, struct sl_job *job,
                        const struct sl_user_record *record, bool is_known)
@@ -99,8 +116,7 @@ static void print_user(struct sl_office *office, struct sl_job *job,
     sl_print_text(out, "tier", record->tier);
     sl_print_raw(out, "limits", record->limits ? record->limits : "{}");
     sl_print_text(out, "etag",
-                  record->revision && !job->dry_run ? sl_job_etag(job, 'u', record->revision)
-                                                    : NULL);
+                  record->revision && !job->dry_run ? etag_of(office, job, record) : NULL);
     print_trust(out, &sl_office_rules(office)->settings.trust, &person, now_us);
     sl_print_dry_run(job);
     sl_buffer_add(out, SL_TEXT("}"));
@@ -118,7 +134,7 @@ static void get_user(struct sl_office *office, struct sl_job *job, const struct 
     }
     if (!found)
         record = (struct sl_user_record){ .tenant = who->tenant, .id = who->id };
-    job->etag = found ? sl_job_etag(job, 'u', record.revision) : NULL;
+    job->etag = found ? etag_of(office, job, &record) : NULL;
     print_user(office, job, &record, found);
 }
 
@@ -264,7 +280,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const struct w
     if (!found)
         record = (struct sl_user_record){ .tenant = who->tenant, .id = who->id };
     struct sl_user_record old = record;
-    if (!sl_job_check_match(job, found ? sl_job_etag(job, 'u', record.revision) : NULL) ||
+    if (!sl_job_check_match(job, found ? etag_of(office, job, &record) : NULL) ||
         !read_changes(office, job, object, &record))
         return sl_change_drop(office);
     if (!sl_registry_put_user(office->registry, &record, &error) ||
@@ -278,7 +294,7 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const struct w
         return false;
     if (!job->dry_run)
         sl_people_put(office->people, &record);
-    job->etag = job->dry_run ? NULL : sl_job_etag(job, 'u', record.revision);
+    job->etag = job->dry_run ? NULL : etag_of(office, job, &record);
     print_user(office, job, &record, true);
     return true;
 }
@@ -289,7 +305,7 @@ static void put_user(struct sl_office *office, struct sl_job *job, const struct 
     json_t *object = sl_job_object(job, members);
     if (!object)
         return;
-    if (sl_change_begin(office, job))
+    if (sl_change_begin_user(office, job, who->tenant, who->id))
         try_put(office, job, who, object);
     json_decref(object);
 }
@@ -300,14 +316,14 @@ static void delete_user(struct sl_office *office, struct sl_job *job, const stru
     struct sl_user_record record;
     bool found, is_recorded;
     sl_office_flush(office); /* or somebody who was denied just now is not known on disk */
-    if (!sl_change_begin(office, job))
+    if (!sl_change_begin_user(office, job, who->tenant, who->id))
         return;
     if (!sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record,
                           &is_recorded, &error)) {
         sl_change_fail(office, job, &error);
         return;
     }
-    if (!sl_job_check_match(job, is_recorded ? sl_job_etag(job, 'u', record.revision) : NULL)) {
+    if (!sl_job_check_match(job, is_recorded ? etag_of(office, job, &record) : NULL)) {
         sl_change_drop(office);
         return;
     }

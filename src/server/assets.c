@@ -7,6 +7,7 @@
 
 SL_ASSET(sl_asset_openapi, "src/server/openapi.json")
 SL_ASSET(sl_asset_default_rules, "examples/default.yaml")
+SL_ASSET(sl_asset_services, "services.pb") /* made in the build folder, which -I names */
 
 #define SL_PAGE(name, below, type, path) SL_ASSET(sl_asset_page_##name, path)
 #include "server/page.def"

@@ -6,6 +6,7 @@
 
 struct sluice_text sl_asset_openapi(void);       /* src/server/openapi.json */
 struct sluice_text sl_asset_default_rules(void); /* examples/default.yaml */
+struct sluice_text sl_asset_services(void);      /* proto/, as a FileDescriptorSet */
 
 /* The dashboard's, see page.def. */
 #define SL_PAGE(name, below, type, path) struct sluice_text sl_asset_page_##name(void);

@@ -4,7 +4,8 @@
  * the bad ones of one user would bar all others of the service that asks. (Whoever makes addresses
  * up there gains signatures to compute, and can bar nobody else.) A token that was verified before
  * is not asked about addresses at all, so that one rude neighbour behind a shared one locks out
- * nobody who is known. */
+ * nobody who is known; nor is a secret that was good on the same connection before, whatever has
+ * become of it: who has it has not guessed it. */
 #include "server/attempts.h"
 
 #include <stdio.h>
@@ -55,6 +56,8 @@ bool sl_attempts_bar(struct sl_message *message, enum sl_attempt what)
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
     request.peek = true;
+    if (message->is_familiar)
+        return false;
     if (!ask(message, what, &request))
         return true;
     sl_limiter_decide(message->conn->worker->attempts, &request, &decision);
@@ -70,6 +73,8 @@ bool sl_attempts_count(struct sl_message *message, enum sl_attempt what)
 {
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
+    if (message->is_familiar)
+        return true;
     if (!ask(message, what, &request))
         return false;
     sl_limiter_decide(message->conn->worker->attempts, &request, &decision);

@@ -182,7 +182,7 @@ static bool take_token(struct sl_message *message, struct sluice_text text, stru
     return sl_attempts_count(message, SL_ATTEMPT_TOKENS) && refuse_token(message, why);
 }
 
-static bool is_exempt_key(const struct sl_message *message, struct sluice_text digest)
+bool sl_caller_is_exempt(const struct sl_message *message, struct sluice_text digest)
 {
     int64_t until_us = sl_whitelist_api_key_us(message->round->rules->whitelist, digest);
     return until_us == SL_EXEMPT_ALWAYS || sl_walltime_us() < until_us;
@@ -201,7 +201,7 @@ static bool take_key(struct sl_message *message, struct sl_caller *out)
     sl_digest_print(&digest, hex);
     out->api_key = (struct sluice_text){ hex, SL_DIGEST_HEX };
     bool knows_keys = sl_keyring_has_tenants(ring) || out->mapping->api_keys_required;
-    if (out->owner || out->is_admin || !knows_keys || is_exempt_key(message, out->api_key))
+    if (out->owner || out->is_admin || !knows_keys || sl_caller_is_exempt(message, out->api_key))
         return true;
     if (sl_attempts_bar(message, SL_ATTEMPT_KEYS))
         return false;
@@ -214,23 +214,34 @@ static bool is_known(const struct sl_caller *caller)
     return caller->is_admin || caller->owner || caller->has_token;
 }
 
-/* Nobody has said who they are: is that enough here? */
+/* Nobody has said who they are: is that enough here? NULL: yes. */
+static const char *lacks(const struct sl_message *message, const struct sl_identity *identity,
+                         const struct sl_caller *caller)
+{
+    if (identity->jwt.on && identity->jwt.required && !caller->has_token && !caller->is_admin)
+        return "This needs a token: `Authorization: Bearer TOKEN`.";
+    if (!identity->api_keys_required || message->is_authorize || is_known(caller))
+        return NULL;
+    bool has_tokens = message->conn->worker->edition->files->tokens.has_admin;
+    if (!has_tokens && !sl_message_not_local(message))
+        return NULL;
+    return "This needs an API key (`X-API-Key`) or a token (`Authorization: Bearer TOKEN`).";
+}
+
 static bool check_required(struct sl_message *message, const struct sl_identity *identity,
                            struct sl_caller *out)
 {
-    if (identity->jwt.on && identity->jwt.required && !out->has_token && !out->is_admin)
-        return refuse_unknown(message, "This needs a token: `Authorization: Bearer TOKEN`.");
-    if (!identity->api_keys_required || message->is_authorize || is_known(out))
-        return true;
-    bool has_tokens = message->conn->worker->edition->files->tokens.has_admin;
-    if (!has_tokens && !sl_message_not_local(message))
-        return true;
-    return refuse_unknown(message, "This needs an API key (`X-API-Key`) or a token "
-                                   "(`Authorization: Bearer TOKEN`).");
+    const char *detail = lacks(message, identity, out);
+    return !detail || refuse_unknown(message, detail);
 }
 
-/* Three parts: it is to be a JSON Web Token. */
-static bool has_three_parts(struct sluice_text token)
+bool sl_caller_must_say(const struct sl_message *message)
+{
+    const struct sl_files *files = message->conn->worker->edition->files;
+    return lacks(message, &files->settings_of->settings.identity, &(struct sl_caller){ 0 });
+}
+
+bool sl_caller_has_parts(struct sluice_text token)
 {
     size_t dots = 0;
     for (size_t i = 0; i < token.len; i++)
@@ -262,7 +273,7 @@ static bool take_authorization(struct sl_message *message, struct sl_caller *out
     if (!token.at)
         return true; /* not a scheme of ours */
     bool has_tokens = files->tokens.has_admin || files->tokens.has_reader;
-    if (has_tokens && !message->is_authorize && !(files->keyset && has_three_parts(token)))
+    if (has_tokens && !message->is_authorize && !(files->keyset && sl_caller_has_parts(token)))
         return take_admin(message, token, out);
     return !files->keyset || take_token(message, token, out);
 }

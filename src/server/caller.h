@@ -27,6 +27,15 @@ struct sl_caller {
 /* False: refused already. */
 bool sl_caller_identify(struct sl_message *message, struct sl_caller *out);
 
+/* Is everybody refused here who does not say who they are? */
+bool sl_caller_must_say(const struct sl_message *message);
+
+/* Three parts: it is to be a JSON Web Token. */
+bool sl_caller_has_parts(struct sluice_text token);
+
+/* Is the key with this digest, in hex, exempt now? */
+bool sl_caller_is_exempt(const struct sl_message *message, struct sluice_text digest);
+
 /* Gives the request the caller's attributes. `is_said`: what the request has already was
  * written by the caller, and a contradiction is refused; else it is overruled. False:
  * refused already. */

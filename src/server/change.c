@@ -49,10 +49,11 @@ bool sl_change_drop(struct sl_office *office)
     return false;
 }
 
-bool sl_change_begin(struct sl_office *office, struct sl_job *job)
+static bool begin(struct sl_office *office, struct sl_job *job)
 {
     struct sluice_error error = { 0 };
-    if (!begin_trial(office, job, &error) ||
+    bool is_ready = !office->spread || sl_spread_ready(office, job->dry_run, &error);
+    if (!is_ready || !begin_trial(office, job, &error) ||
         !sl_registry_begin(office->registry, SL_CARE_POWER_CUT, &error)) {
         end_trial(office);
         return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
@@ -62,7 +63,36 @@ bool sl_change_begin(struct sl_office *office, struct sl_job *job)
     if (!office->untouched)
         sl_office_take_over_rules(office);
     office->begun_revision = sl_registry_rules_revision(office->registry);
+    if (office->spread && !office->untouched && !sl_spread_start(office, &error))
+        return sl_change_fail(office, job, &error);
     return true;
+}
+
+bool sl_change_begin(struct sl_office *office, struct sl_job *job)
+{
+    if (office->spread)
+        office->spread->has_row = office->spread->wants_users = false;
+    return begin(office, job);
+}
+
+bool sl_change_begin_user(struct sl_office *office, struct sl_job *job, const char *tenant,
+                          const char *id)
+{
+    if (office->spread) {
+        office->spread->row = (struct sl_row_name){ SL_ROW_USER, tenant, id };
+        office->spread->has_row = true;
+        office->spread->wants_users = false;
+    }
+    return begin(office, job);
+}
+
+bool sl_change_begin_all(struct sl_office *office, struct sl_job *job)
+{
+    if (office->spread) {
+        office->spread->has_row = false;
+        office->spread->wants_users = true;
+    }
+    return begin(office, job);
 }
 
 /* Are all problems those of this tenant's own rules? */
@@ -141,6 +171,22 @@ struct sl_ruleset *sl_change_compose(struct sl_office *office, struct sl_job *jo
     return rules;
 }
 
+/* Where rules spread, Redis has it first. False: the transaction is over. */
+static bool spread(struct sl_office *office, struct sl_job *job)
+{
+    struct sluice_error error = { 0 };
+    enum sl_spread_end end = office->spread ? sl_spread_write(office, &error) : SL_SPREAD_WON;
+    if (end == SL_SPREAD_WON)
+        return true;
+    roll_back(office);
+    job->is_overtaken = end == SL_SPREAD_CONFLICT;
+    if (end == SL_SPREAD_REFUSED)
+        sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
+    if (end == SL_SPREAD_UNKNOWN)
+        sl_job_refuse(job, 503, "%s", error.text);
+    return false;
+}
+
 bool sl_change_end(struct sl_office *office, struct sl_job *job, struct sl_ruleset *rules)
 {
     struct sluice_error error = { 0 };
@@ -161,14 +207,24 @@ bool sl_change_end(struct sl_office *office, struct sl_job *job, struct sl_rules
     /* Within the transaction, where it is ours: a change that the rules need not be composed for
      * must not look like another process's. */
     uint64_t revision = sl_registry_rules_revision(office->registry);
+    if (!spread(office, job)) {
+        sl_edition_drop(edition);
+        return false;
+    }
     if (!sl_registry_commit(office->registry, &error)) {
         sl_edition_drop(edition);
-        return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
+        return sl_job_refuse(job, 503, "%s: %s",
+                             office->spread
+                                 ? "Redis has it, and other instances; here it is not in "
+                                   "force, because"
+                                 : "nothing was changed",
+                             error.text);
     }
     if (edition)
         sl_office_publish(office, edition);
     else if (office->rules_revision == office->begun_revision)
         office->rules_revision = revision;
+    sl_near_forget(office->server->store->near);
     sl_note_change(office, job);
     return true;
 }

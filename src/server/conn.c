@@ -23,7 +23,10 @@
 #include "server/job.h"
 #include "server/worker.h"
 
-enum { UNREAD_MAX_BYTES = 64 << 20 }; /* a worker's, in answers longer than a block */
+enum {
+    UNREAD_MAX_BYTES = 64 << 20, /* a worker's, in answers longer than a block */
+    FLUSHES_MAX = 16             /* in one turn, of one connection */
+};
 
 /* ---- opening and closing ---- */
 
@@ -124,6 +127,8 @@ void sl_conn_close(struct sl_conn *conn)
         sl_tls_stream_free(conn->tls);
     }
     conn->tls = NULL;
+    if (conn->front->close)
+        conn->front->close(conn);
     uv_close((uv_handle_t *)&conn->poll, on_closed);
     close(conn->fd);
     if (conn->all_prev)
@@ -181,7 +186,8 @@ void sl_conn_set_timer(struct sl_conn *conn, enum sl_timer timer)
         timer = SL_TIMER_DRAIN;
     else if (worker->is_draining && timer == SL_TIMER_WRITE)
         timer = SL_TIMER_FLUSH;
-    bool starts_afresh = timer == SL_TIMER_IDLE || timer == SL_TIMER_WRITE;
+    bool starts_afresh =
+        timer == SL_TIMER_IDLE || timer == SL_TIMER_REST || timer == SL_TIMER_WRITE;
     if (timer == conn->timer && !starts_afresh)
         return;
     if (conn->timer != SL_TIMER_NONE)
@@ -270,6 +276,16 @@ void sl_conn_unpark(struct sl_conn *conn)
 
 /* ---- bytes out ---- */
 
+struct sl_buffer *sl_conn_out(struct sl_conn *conn)
+{
+    struct sl_buffer *out = &conn->out;
+    if (!out->at) {
+        out->at = sl_block_take(&conn->worker->blocks);
+        out->room = out->at ? SL_BLOCK_BYTES : 0;
+    }
+    return out;
+}
+
 static ssize_t write_bytes(struct sl_conn *conn, const char *at, size_t len)
 {
     if (conn->tls)
@@ -296,8 +312,8 @@ static void move_out_down(struct sl_conn *conn)
     conn->sent = 0;
 }
 
-/* False: the connection is broken. */
-static bool send_some(struct sl_conn *conn)
+/* False: the connection is broken. *has_moved turns true where something was sent. */
+static bool send_some(struct sl_conn *conn, bool *has_moved)
 {
     size_t before = conn->sent;
     while (unsent(conn) > 0) {
@@ -308,11 +324,25 @@ static bool send_some(struct sl_conn *conn)
             break;
         conn->sent += (size_t)count;
     }
+    *has_moved |= conn->sent > before;
     sl_count_add(&conn->worker->traffic.sent_bytes, conn->sent - before);
     if (conn->sent == conn->out.len)
         drop_out(conn);
     else if (conn->sent >= SL_CONN_OUT_HIGH_BYTES)
         move_out_down(conn);
+    return true;
+}
+
+/* What a front has queued by itself comes piece by piece, as long as the kernel takes it. */
+static bool flush_and_send(struct sl_conn *conn, bool *has_moved)
+{
+    for (int i = 0; i < FLUSHES_MAX; i++) {
+        conn->has_more = conn->front->flush && conn->front->flush(conn);
+        if (conn->out.failed || !send_some(conn, has_moved))
+            return false;
+        if (!conn->has_more || unsent(conn) > 0)
+            break;
+    }
     return true;
 }
 
@@ -341,16 +371,27 @@ static int wanted_events(const struct sl_conn *conn)
     return (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0);
 }
 
+static enum sl_timer idle_timer(const struct sl_conn *conn)
+{
+    return conn->front->stays ? SL_TIMER_REST : SL_TIMER_IDLE;
+}
+
+/* Answers that the front keeps, because its client does not let them out. */
+static size_t kept_back(const struct sl_conn *conn)
+{
+    return conn->front->unread ? conn->front->unread(conn) : 0;
+}
+
 /* The front has said what it waits for, while messages are incomplete. */
 static void choose_timer(struct sl_conn *conn, bool has_moved)
 {
-    if (unsent(conn) > 0) {
+    if (unsent(conn) > 0 || kept_back(conn) > 0) {
         if (has_moved || !is_writing(conn))
             sl_conn_set_timer(conn, SL_TIMER_WRITE);
     } else if (conn->held_from != SIZE_MAX || conn->job || conn->flight)
         sl_conn_set_timer(conn, SL_TIMER_NONE);
     else if (is_writing(conn) || conn->timer == SL_TIMER_NONE)
-        sl_conn_set_timer(conn, conn->awaits ? conn->awaits : SL_TIMER_IDLE);
+        sl_conn_set_timer(conn, conn->awaits ? conn->awaits : idle_timer(conn));
 }
 
 /* Somebody must go: who has read nothing for the longest time; if all is held, who
@@ -368,7 +409,7 @@ static void close_slowest_reader(struct sl_conn *last)
 
 static bool is_done(const struct sl_conn *conn)
 {
-    if (conn->out.len > 0 || conn->job || conn->flight)
+    if (conn->out.len > 0 || conn->has_more || conn->job || conn->flight)
         return false;
     return conn->is_finished || (conn->has_ended && !conn->has_backlog);
 }
@@ -386,7 +427,8 @@ void sl_conn_wait(struct sl_conn *conn)
     bool reads_again = conn->read_again && events & UV_READABLE;
     if (reads_again)
         sl_conn_read(conn);
-    if (reads_again || (conn->has_backlog && sl_conn_is_open(conn)))
+    bool flushes_again = conn->has_more && unsent(conn) == 0;
+    if (reads_again || flushes_again || (conn->has_backlog && sl_conn_is_open(conn)))
         sl_worker_ready_later(conn->worker, conn);
 }
 
@@ -399,8 +441,9 @@ void sl_conn_settle(struct sl_conn *conn)
     }
     if (conn->is_linger_on)
         return;
-    size_t before = unsent(conn);
-    if (conn->out.failed || !send_some(conn)) {
+    bool has_moved = false;
+    size_t before = kept_back(conn);
+    if (!flush_and_send(conn, &has_moved)) {
         sl_conn_close(conn);
         return;
     }
@@ -409,7 +452,7 @@ void sl_conn_settle(struct sl_conn *conn)
     if (is_done(conn))
         part(conn);
     else
-        choose_timer(conn, unsent(conn) < before);
+        choose_timer(conn, unsent(conn) > 0 ? has_moved : kept_back(conn) < before);
     count_unread(conn, conn->out.room > SL_BLOCK_BYTES ? conn->out.room : 0);
     if (conn->worker->unread_bytes > UNREAD_MAX_BYTES)
         close_slowest_reader(conn);

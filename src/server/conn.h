@@ -26,6 +26,7 @@ enum sl_timer {
     SL_TIMER_NONE,
     SL_TIMER_OPENING, /* a PROXY header, a TLS handshake, the first byte after it */
     SL_TIMER_IDLE,
+    SL_TIMER_REST, /* the same for clients that stay: it does not end */
     SL_TIMER_HEAD,
     SL_TIMER_BODY,
     SL_TIMER_WRITE,
@@ -67,6 +68,7 @@ struct sl_conn {
     bool lingers;        /* … and then the client's rest is read and dropped */
     bool is_linger_on;   /* which is what is happening */
     bool has_backlog;    /* whole messages may wait: the client must read first, or a hold end */
+    bool has_more;       /* its front has more to send, behind `out` */
     bool read_again;     /* TLS has bytes that poll does not know of */
     bool write_for_read; /* TLS must write before it can read */
 
@@ -124,6 +126,9 @@ static inline struct sluice_text sl_conn_bytes(const struct sl_conn *conn)
  * round may point to them. False: too much, or no memory. */
 bool sl_conn_expect(struct sl_conn *conn, size_t message_bytes);
 
+/* What answers are appended to; it has memory of the worker's from the start. */
+struct sl_buffer *sl_conn_out(struct sl_conn *conn);
+
 /* Nothing more is read. `lingers`: the client may still be sending. */
 void sl_conn_finish(struct sl_conn *conn, bool lingers);
 
@@ -148,7 +153,7 @@ static inline bool sl_conn_is_open(const struct sl_conn *conn)
 void sl_conn_settle(struct sl_conn *conn);
 
 /* From now on, at most that timer's time. The same again starts afresh only for
- * SL_TIMER_IDLE and SL_TIMER_WRITE: a trickle of bytes is no excuse. */
+ * SL_TIMER_IDLE, SL_TIMER_REST and SL_TIMER_WRITE: a trickle of bytes is no excuse. */
 void sl_conn_set_timer(struct sl_conn *conn, enum sl_timer timer);
 
 /* What the front waits for; `is_new`: for another message than before. While an

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "server/conn.h"
+#include "server/front.h"
 #include "server/peer.h"
 #include "server/worker.h"
 #include "wire/proxy_header.h"
@@ -86,7 +87,8 @@ static bool start_tls(struct sl_conn *conn)
 {
     conn->wants_tls = false;
     if (conn->worker->edition->files->tls)
-        conn->tls = sl_tls_accept(conn->worker->edition->files->tls, conn->fd);
+        conn->tls =
+            sl_tls_accept(conn->worker->edition->files->tls, conn->fd, conn->front->protocol);
     return conn->tls;
 }
 

@@ -33,6 +33,21 @@ static void refuse(struct sl_worker *worker, const struct sl_arrival *arrival)
     sl_conn_settle(conn);
 }
 
+/* Clients that may stay do so while there is room for others. One of this worker's that has been
+ * silent for longer than the others may be makes way; false: there is none. */
+static bool make_way(struct sl_worker *worker)
+{
+    struct sl_conn *conn = worker->timers[SL_TIMER_REST].first;
+    uint64_t rest_ms = (uint64_t)sl_worker_timeout_ms(worker, SL_TIMER_REST);
+    uint64_t idle_ms = (uint64_t)sl_worker_timeout_ms(worker, SL_TIMER_IDLE);
+    while (conn && conn->is_ready) /* it has just said something */
+        conn = conn->timer_next;
+    if (!conn || uv_now(&worker->loop) < conn->due_ms - rest_ms + idle_ms)
+        return false;
+    sl_conn_close(conn);
+    return true;
+}
+
 static struct sl_worker *least_busy(struct sl_worker *self)
 {
     struct sl_server *server = self->server;
@@ -65,7 +80,7 @@ static void admit(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
     struct sl_server *server = worker->server;
     uint32_t open = atomic_fetch_add(&server->open, 1);
-    if (open >= sl_worker_settings(worker)->max_connections) {
+    if (open >= sl_worker_settings(worker)->max_connections && !make_way(worker)) {
         atomic_fetch_sub(&server->open, 1);
         refuse(worker, arrival);
         return;

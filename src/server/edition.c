@@ -14,8 +14,8 @@ static bool make_limiters(struct sl_edition *edition, const struct sl_edition_pa
             return false;
         sl_limiter_set_people(limiter, parts->people);
         edition->limiters[edition->limiter_count++] = limiter;
-        if (parts->sights && i < parts->worker_count &&
-            !sl_limiter_set_sight(limiter, parts->sights[i], parts->numbers))
+        if (i < parts->worker_count &&
+            !sl_limiter_set_sight(limiter, parts->sights ? parts->sights[i] : NULL, parts->numbers))
             return false;
     }
     return edition->limiters;

@@ -9,11 +9,8 @@ enum { FILES_OF_OUR_OWN = 64, FILES_OF_A_WORKER = 12 + 64 };
 
 bool sl_fit_is_serveable(const struct sl_settings *settings)
 {
-    if (settings->grpc.address)
-        fprintf(stderr, "sluice: note: `listen.grpc` is not in this version; it is not opened\n");
-    if (settings->resp.address)
-        fprintf(stderr, "sluice: note: `listen.resp` is not in this version; it is not opened\n");
-    return settings->http.address || settings->https.address;
+    return settings->http.address || settings->https.address || settings->grpc.address ||
+           settings->resp.address;
 }
 
 static bool differ(const char *a, const char *b)
@@ -21,12 +18,16 @@ static bool differ(const char *a, const char *b)
     return !a != !b || (a && strcmp(a, b) != 0);
 }
 
+static bool listener_differs(const struct sl_listener *old, const struct sl_listener *new)
+{
+    return differ(old->address, new->address) || old->proxy_protocol != new->proxy_protocol ||
+           old->tls != new->tls;
+}
+
 const char *sl_fit_fixed_change(const struct sl_settings *old, const struct sl_settings *new)
 {
-    if (differ(old->http.address, new->http.address) ||
-        differ(old->https.address, new->https.address) ||
-        old->http.proxy_protocol != new->http.proxy_protocol ||
-        old->https.proxy_protocol != new->https.proxy_protocol)
+    if (listener_differs(&old->http, &new->http) || listener_differs(&old->https, &new->https) ||
+        listener_differs(&old->grpc, &new->grpc) || listener_differs(&old->resp, &new->resp))
         return "listen";
     if (old->workers != new->workers)
         return "workers";
@@ -42,6 +43,8 @@ const char *sl_fit_fixed_change(const struct sl_settings *old, const struct sl_s
         return "audit";
     if (differ(old->database, new->database))
         return "database";
+    if (old->spread != new->spread && old->store.kind != SL_STORE_MEMORY)
+        return "spread";
     if (old->hash_identifiers != new->hash_identifiers)
         return "hash_identifiers";
     if (new->hash_identifiers &&
@@ -71,4 +74,14 @@ bool sl_fit_files(struct sl_settings *settings, bool says)
                 "(`ulimit -Hn`, LimitNOFILE=)\n",
                 settings->max_connections, (unsigned long long)limit.rlim_cur);
     return false;
+}
+
+void sl_fit_listen(struct sl_settings *settings, const struct sl_serve_config *config)
+{
+    if (config->http)
+        settings->http.address = config->http;
+    if (config->grpc)
+        settings->grpc.address = config->grpc;
+    if (config->resp)
+        settings->resp.address = config->resp;
 }

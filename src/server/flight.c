@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "server/conn.h"
-#include "server/reply.h"
+#include "server/front.h"
 #include "server/worker.h"
 
 enum { TEXTS_BYTES = 512 };
@@ -22,6 +22,7 @@ struct sl_flight {
     struct settling *settlings;
     int64_t *hold_us;
     size_t waiting;
+    size_t call_room, request_room; /* what its arrays hold */
 };
 
 /* ---- landing ---- */
@@ -29,7 +30,7 @@ struct sl_flight {
 /* What an older edition's limiter has counted goes to the one in force. */
 static void hand_in_counts(struct sl_worker *worker, struct sl_edition *edition)
 {
-    if (edition == worker->edition)
+    if (!edition || edition == worker->edition)
         return;
     pthread_mutex_lock(&worker->server->counts_lock);
     sl_limiter_inherit(worker->edition->limiters[worker->number],
@@ -37,18 +38,38 @@ static void hand_in_counts(struct sl_worker *worker, struct sl_edition *edition)
     pthread_mutex_unlock(&worker->server->counts_lock);
 }
 
-static void free_flight(struct sl_flight *flight)
+static void free_arrays(struct sl_flight *flight)
 {
-    sl_scratch_release(&flight->round.memory);
-    sl_errand_release(&flight->errand);
-    sl_edition_drop(flight->edition);
     free(flight->round.calls);
     free(flight->round.requests);
     free(flight->round.decisions);
     free(flight->round.held);
     free(flight->settlings);
     free(flight->hold_us);
+}
+
+void sl_flight_free(struct sl_flight *flight)
+{
+    if (!flight)
+        return;
+    sl_scratch_release(&flight->round.memory);
+    free_arrays(flight);
     free(flight);
+}
+
+/* One is kept, for the next round. */
+static void put_away(struct sl_flight *flight)
+{
+    struct sl_worker *worker = flight->round.worker;
+    sl_errand_release(&flight->errand);
+    sl_edition_drop(flight->edition);
+    flight->edition = NULL;
+    sl_scratch_reset(&flight->round.memory);
+    if (worker->spare_flight) {
+        sl_flight_free(flight);
+        return;
+    }
+    worker->spare_flight = flight;
 }
 
 static void land(struct sl_flight *flight)
@@ -68,7 +89,7 @@ static void land(struct sl_flight *flight)
     hand_in_counts(worker, flight->edition);
     if (flight->errand.count > 0)
         sl_round_note(&worker->round, flight->errand.status);
-    free_flight(flight);
+    put_away(flight);
 }
 
 static void one_less(struct sl_flight *flight)
@@ -98,44 +119,78 @@ void sl_flight_forget(struct sl_flight *flight, const struct sl_conn *conn)
 
 /* ---- departing ---- */
 
-static void *copied(const void *from, size_t count, size_t size)
+/* Before anything is asked: there is no way back from that. */
+static bool make_room(struct sl_flight *flight, size_t calls, size_t requests)
 {
-    void *copy = malloc(count * size + 1);
-    if (copy)
-        memcpy(copy, from, count * size);
-    return copy;
+    struct sl_round *own = &flight->round;
+    if (calls <= flight->call_room && requests <= flight->request_room)
+        return true;
+    free_arrays(flight);
+    flight->call_room = calls;
+    flight->request_room = requests;
+    own->calls = malloc(calls * sizeof *own->calls);
+    own->requests = malloc(requests * sizeof *own->requests + 1);
+    own->decisions = malloc(requests * sizeof *own->decisions + 1);
+    own->held = malloc(requests * sizeof *own->held + 1);
+    flight->hold_us = malloc(requests * sizeof *flight->hold_us + 1);
+    flight->settlings = malloc(calls * sizeof *flight->settlings);
+    return own->calls && own->requests && own->decisions && own->held && flight->hold_us &&
+           flight->settlings;
 }
 
-static struct sl_flight *new_flight(const struct sl_round *round)
+static struct sl_flight *take_flight(struct sl_worker *worker)
 {
-    struct sl_flight *flight = calloc(1, sizeof *flight);
+    struct sl_flight *flight = worker->spare_flight;
+    worker->spare_flight = NULL;
+    if (flight)
+        return flight;
+    flight = calloc(1, sizeof *flight);
+    if (flight)
+        flight->round.memory = sl_scratch(TEXTS_BYTES);
+    return flight;
+}
+
+/* Ready for the round; NULL: no memory. */
+static struct sl_flight *prepare(struct sl_round *round)
+{
+    struct sl_flight *flight = take_flight(round->worker);
     if (!flight)
         return NULL;
-    flight->edition = sl_edition_keep(round->worker->edition);
+    if (!make_room(flight, round->call_count, round->request_count)) {
+        sl_flight_free(flight);
+        return NULL;
+    }
     struct sl_round *own = &flight->round;
-    *own = (struct sl_round){ .worker = round->worker,
-                              .limiter = round->limiter,
-                              .rules = round->rules,
-                              .settings = round->settings,
-                              .request_count = round->request_count,
-                              .memory = sl_scratch(TEXTS_BYTES),
-                              .errand = &flight->errand };
-    own->calls = calloc(round->call_count, sizeof *own->calls);
-    own->requests = copied(round->requests, round->request_count, sizeof *own->requests);
-    own->decisions = malloc(round->request_count * sizeof *own->decisions + 1);
-    own->held = calloc(round->request_count + 1, sizeof *own->held);
-    flight->hold_us = calloc(round->request_count + 1, sizeof *flight->hold_us);
-    flight->settlings = calloc(round->call_count, sizeof *flight->settlings);
-    if (own->calls && own->requests && own->decisions && own->held && flight->hold_us &&
-        flight->settlings)
-        return flight;
-    free_flight(flight);
-    return NULL;
+    own->worker = round->worker;
+    own->limiter = round->limiter;
+    own->rules = round->rules;
+    own->settings = round->settings;
+    own->request_count = round->request_count;
+    own->call_count = 0;
+    own->errand = &flight->errand;
+    memset(round->is_asked, 0, round->request_count * sizeof *round->is_asked);
+    memset(flight->hold_us, 0, round->request_count * sizeof *flight->hold_us);
+    for (size_t i = 0; i < round->call_count; i++)
+        if (round->calls[i].expires_us)
+            flight->hold_us[round->calls[i].first] = round->calls[i].expires_us;
+    flight->waiting = 2; /* the errand, and us */
+    flight->errand = (struct sl_errand){ .requests = round->requests,
+                                         .count = round->request_count,
+                                         .manners = round->has_manners ? round->manners : NULL,
+                                         .hold_us = flight->hold_us,
+                                         .out = round->decisions,
+                                         .held = own->held,
+                                         .is_asked = round->is_asked,
+                                         .done = on_errand };
+    return flight;
 }
 
-static bool needs_store(const struct sl_call *call)
+static bool needs_store(const struct sl_round *round, const struct sl_call *call)
 {
-    return call->count > 0 || call->settles;
+    bool needs = call->settles;
+    for (size_t i = 0; !needs && i < call->count; i++)
+        needs = round->is_asked[call->first + i];
+    return needs;
 }
 
 /* Connections of calls that need the store wait, with all their calls. */
@@ -144,12 +199,23 @@ static bool board(struct sl_round *round, struct sl_flight *flight)
     bool any = false;
     for (size_t i = 0; i < round->call_count; i++) {
         struct sl_call *call = &round->calls[i];
+        bool needs = needs_store(round, call);
         call->conn->has_asked = false;
-        if (needs_store(call) && !call->conn->is_gone)
+        if (needs && !call->conn->is_gone)
             call->conn->flight = flight;
-        any |= needs_store(call);
+        any |= needs;
     }
     return any;
+}
+
+/* What the round has, and its calls will need. Answers that are still to come go there too. */
+static void move_in(const struct sl_round *round, struct sl_flight *flight)
+{
+    size_t count = round->request_count;
+    flight->edition = sl_edition_keep(round->worker->edition);
+    memcpy(flight->round.requests, round->requests, count * sizeof *round->requests);
+    memcpy(flight->round.decisions, round->decisions, count * sizeof *round->decisions);
+    flight->errand.out = flight->round.decisions;
 }
 
 /* A text of the round's memory, which is about to be used again. */
@@ -173,8 +239,8 @@ static void split(struct sl_round *round, struct sl_flight *flight)
         *own = *call;
         own->detail = keep(flight, call->detail);
         own->authenticate = keep(flight, call->authenticate);
-        if (call->expires_us)
-            flight->hold_us[call->first] = call->expires_us;
+        if (call->answer.at)
+            own->answer.at = sl_round_copy(&flight->round, call->answer);
     }
 }
 
@@ -201,39 +267,37 @@ static void refuse_all(struct sl_round *round)
         call->conn->has_asked = false;
         if (call->conn->is_gone)
             continue;
-        if (needs_store(call)) {
+        if (call->count > 0 || call->settles) {
             call->status = 503;
             call->detail = "There is no memory left to decide it; try again.";
-            sl_reply_problem(round, call);
+            call->conn->front->problem(round, call);
         } else {
             call->reply(round, call);
         }
     }
 }
 
+/* Asked first, because only then is known what there is to wait for. */
 void sl_flight_depart(struct sl_round *round)
 {
     struct sl_channel *channel = round->worker->line.channel;
-    struct sl_flight *flight = new_flight(round);
+    struct sl_flight *flight = prepare(round);
     if (!flight) {
         refuse_all(round);
         return;
     }
-    if (!board(round, flight)) {
-        split(round, flight);
-        free_flight(flight);
-        return;
-    }
-    split(round, flight);
-    flight->waiting = 2; /* the errand, and us */
-    flight->errand = (struct sl_errand){ .requests = round->requests,
-                                         .count = round->request_count,
-                                         .hold_us = flight->hold_us,
-                                         .out = flight->round.decisions,
-                                         .held = flight->round.held,
-                                         .done = on_errand };
     sl_errand_send(&flight->errand, round->limiter, channel);
-    send_settlements(flight, channel);
-    sl_channel_flush(channel);
+    bool departs = board(round, flight);
+    if (departs)
+        move_in(round, flight);
+    round->errand = &flight->errand; /* replies that decide for themselves need not */
+    round->held = flight->round.held;
+    split(round, flight);
+    round->errand = NULL;
+    round->held = NULL;
+    if (departs) {
+        send_settlements(flight, channel);
+        sl_channel_flush(channel);
+    }
     one_less(flight);
 }

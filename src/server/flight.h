@@ -12,8 +12,12 @@
 
 struct sl_flight;
 
-/* Answers what needs no store, sends the rest off. The round can be begun anew. */
+/* Answers what needs no store, sends the rest off. The round can be begun anew. Where nothing is
+ * left to wait for, nothing was copied. */
 void sl_flight_depart(struct sl_round *round);
+
+/* One that is not under way. */
+void sl_flight_free(struct sl_flight *flight);
 
 /* The connection is gone, and nobody is to be told. */
 void sl_flight_forget(struct sl_flight *flight, const struct sl_conn *conn);

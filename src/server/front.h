@@ -16,7 +16,10 @@ enum sl_front_end {
 };
 
 struct sl_front {
-    size_t state_bytes; /* of conn->own, zeroed at the start */
+    const char *schemes[2]; /* of its addresses: without TLS and with it */
+    const char *protocol;   /* over TLS: SL_TLS_…; NULL: not said */
+    size_t state_bytes;     /* of conn->own, zeroed at the start */
+    bool stays;             /* clients are silent for hours: TCP asks whether they are there */
 
     /* Takes messages off conn->in while there are whole ones, the connection is
      * not held or finished, and its client reads the answers. */
@@ -28,8 +31,27 @@ struct sl_front {
 
     /* The same for a connection too many. */
     void (*refuse)(struct sl_conn *conn);
+
+    /* Appends call->status, an HTTP status, and call->detail in this protocol's words. */
+    sl_reply *problem;
+
+    /* What a front may do without; NULL then. Appends what it has queued by itself to conn->out,
+     * up to SL_CONN_OUT_HIGH_BYTES: before bytes are sent. True: there is more behind that. */
+    bool (*flush)(struct sl_conn *conn);
+
+    /* Bytes of answers that its client lets nobody send: it has SL_TIMER_WRITE for them, as if
+     * they were in conn->out. */
+    size_t (*unread)(const struct sl_conn *conn);
+
+    /* The server ends: says goodbye, where the protocol has a word for it. */
+    void (*drain)(struct sl_conn *conn);
+
+    /* Gives back what its state holds. */
+    void (*close)(struct sl_conn *conn);
 };
 
 extern const struct sl_front sl_front_http;
+extern const struct sl_front sl_front_grpc;
+extern const struct sl_front sl_front_resp;
 
 #endif

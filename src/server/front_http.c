@@ -285,8 +285,11 @@ static void say_full(struct sl_conn *conn)
 }
 
 const struct sl_front sl_front_http = {
+    .schemes = { "http", "https" },
+    .protocol = SL_TLS_HTTP1,
     .state_bytes = sizeof(struct http),
     .read = read_messages,
     .late = say_late,
     .refuse = say_full,
+    .problem = sl_reply_problem,
 };

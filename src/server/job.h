@@ -48,6 +48,7 @@ struct sl_job {
     const char *etag; /* quoted; or NULL */
     struct sl_buffer out;
     bool is_problem;
+    bool is_overtaken; /* another instance was faster: it is to be run again */
 };
 
 /* A queue that several threads add to and one takes from, all at once. */

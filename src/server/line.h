@@ -9,14 +9,19 @@
 struct sl_line {
     struct sl_channel *channel; /* NULL: the store answers at once */
     uv_loop_t *loop;
-    uv_poll_t *poll; /* of the socket there is; or NULL */
+    struct sl_line_poll *polls; /* of the sockets there are */
     uv_timer_t timer;
     uv_timer_t tend;
+    uv_timer_t lend; /* looks after leases */
 };
 
-/* Nothing is opened for a store that answers at once. `tends`: gives back what reservations
- * have left; one line of a process is enough. False: no memory. */
-bool sl_line_open(struct sl_line *line, uv_loop_t *loop, struct sl_store *store, bool tends);
+enum {
+    SL_LINE_TENDS = 1, /* gives back what reservations have left; one line of a process is enough */
+    SL_LINE_PATIENT = 2 /* waits for a connection, and is none of those that decide */
+};
+
+/* Nothing is opened for a store that answers at once. `ways`: of the above. False: no memory. */
+bool sl_line_open(struct sl_line *line, uv_loop_t *loop, struct sl_store *store, unsigned ways);
 
 /* What is still asked is answered as failed. Its handles are closed with the loop's next turn. */
 void sl_line_close(struct sl_line *line);

@@ -30,7 +30,7 @@ static bool fail_errno(struct sluice_error *error, const char *address, int numb
         what = "stop what listens there (`ss -lxp` shows it), or choose another path";
     else if (number == EADDRINUSE)
         what = "stop what listens there (`ss -ltnp` shows it), or choose another address with "
-               "`listen:` in the rules file or `--http ADDRESS`";
+               "`listen:` in the rules file or on the command line";
     else if (number == EADDRNOTAVAIL)
         what = "this machine has no such address; 0.0.0.0 and [::] stand for all it has";
     else if (number == EACCES)
@@ -91,6 +91,17 @@ static in_port_t port_of(const struct sockaddr_storage *address)
     return ((const struct sockaddr_in *)address)->sin_port;
 }
 
+/* What is set here, those who are accepted have from the start: who is gone without a word is
+ * noticed after some minutes, though nothing is ever sent to it. */
+static void keep_alive(int fd)
+{
+    static const int idle_s = 300, again_s = 60, times = 3;
+    set_on(fd, SOL_SOCKET, SO_KEEPALIVE);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again_s, sizeof again_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+}
+
 static bool open_each(struct sl_listening *listening, struct addrinfo *to, size_t workers)
 {
     for (size_t i = 0; i < workers; i++) {
@@ -100,6 +111,8 @@ static bool open_each(struct sl_listening *listening, struct addrinfo *to, size_
         if (fd < 0)
             return false;
         listening->fds[listening->fd_count++] = fd;
+        if (listening->front->stays)
+            keep_alive(fd);
         if (listen(fd, SL_BACKLOG) != 0 || getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
             return false;
         set_port(to, port_of(&bound)); /* port 0 was any; the others join the first */
@@ -112,8 +125,9 @@ static void write_address(struct sl_listening *listening, struct sluice_text hos
 {
     struct sockaddr_storage bound = { 0 };
     memcpy(&bound, to->ai_addr, to->ai_addrlen);
-    snprintf(listening->address, sizeof listening->address, "%s://%.*s:%u", listening->scheme,
-             (int)host.len, host.at, (unsigned)ntohs(port_of(&bound)));
+    snprintf(listening->address, sizeof listening->address, "%s://%.*s:%u",
+             listening->front->schemes[listening->wants_tls], (int)host.len, host.at,
+             (unsigned)ntohs(port_of(&bound)));
 }
 
 static bool open_tcp(struct sl_listening *listening, const char *address, size_t workers,

@@ -17,7 +17,6 @@ enum { SL_BACKLOG = 4096 }; /* who waits to be accepted; the kernel cuts it to s
 
 struct sl_listening {
     const struct sl_front *front;
-    const char *scheme; /* "http" */
     bool wants_tls;
     bool proxy_protocol;
     bool is_local; /* a Unix socket */

@@ -63,11 +63,17 @@ void sl_metrics_add(struct sl_metrics *metrics, const struct sl_limiter *limiter
     for (size_t i = 0; i < SL_TRUST_TENTHS; i++)
         metrics->trust[i] += sl_count_read(&counts->trust[i]);
     metrics->trust_thousandths += sl_count_read(&counts->trust_thousandths);
+    for (size_t i = 0; i < 2; i++)
+        metrics->near[i] += sl_count_read(&counts->near[i]);
     for (size_t i = 0; i < counts->rules->rule_count; i++) {
         struct sl_metric_rule *row = row_of(metrics, counts->rules, i);
         for (size_t k = 0; row && k < SL_OUTCOME_COUNT; k++)
             row->counts[k] += sl_count_read(&counts->by_rule[i][k]);
     }
+    for (size_t i = 0; i < SL_DIRECT_COUNT; i++)
+        for (size_t k = 0; k < SL_OUTCOME_COUNT; k++)
+            metrics->direct[i][k] +=
+                sl_count_read(&counts->by_rule[counts->rules->rule_count + i][k]);
 }
 
 /* ---- printing ---- */
@@ -156,6 +162,8 @@ void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
     print_reloads(&page, metrics);
     sl_metrics_print_traffic(&page, metrics);
     sl_metrics_print_store(&page, metrics);
+    sl_metrics_print_leases(&page, metrics);
+    sl_metrics_print_spread(&page, metrics);
     sl_metrics_print_record(&page, metrics);
     sl_metrics_print_process(&page, metrics);
 }

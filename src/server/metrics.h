@@ -14,6 +14,7 @@
 #include "seeing/audit.h"
 #include "server/attempts.h"
 #include "server/process.h"
+#include "server/spread_figures.h"
 #include "server/traffic.h"
 #include "store/channel.h"
 
@@ -42,12 +43,15 @@ struct sl_metrics {
     struct sl_process_figures process;
     bool has_store; /* one that is asked over connections, */
     struct sl_store_health store;
-    bool has_table; /* an embedded one, */
+    struct sl_leases *leases; /* of that; or NULL */
+    uint64_t denials_held;    /* of which it need not be asked */
+    bool has_table;           /* an embedded one, */
     struct sluice_stats table;
     struct sl_audit_counts audit;
-    struct sl_record *record; /* what is measured; NULL: nothing is, */
-    const uint32_t *numbers;  /* and the numbers of the rules in it; */
-    bool is_watched;          /* else it has counts alone */
+    const struct sl_spread_figures *spread; /* what other instances change; NULL: nothing */
+    struct sl_record *record;               /* what is measured; NULL: nothing is, */
+    const uint32_t *numbers;                /* and the numbers of the rules in it; */
+    bool is_watched;                        /* else it has counts alone */
 
     /* Summed up: */
     struct sl_metric_rule *rules; /* in the order of the file */
@@ -56,6 +60,8 @@ struct sl_metrics {
     uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
     uint64_t trust[SL_TRUST_TENTHS + 1];    /* the last stays 0: no score is above 1 */
     uint64_t trust_thousandths;
+    uint64_t near[2]; /* [allowed]: of all, those that the store was not asked for */
+    uint64_t direct[SL_DIRECT_COUNT][SL_OUTCOME_COUNT]; /* limits that requests brought */
     struct sl_traffic traffic;
     uint64_t attempts[SL_ATTEMPT_COUNT]; /* wrong credentials */
 

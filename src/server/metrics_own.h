@@ -11,6 +11,8 @@
 void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metrics);
 void sl_metrics_print_traffic(struct sl_page *page, const struct sl_metrics *metrics);
 void sl_metrics_print_store(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_leases(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_spread(struct sl_page *page, const struct sl_metrics *metrics);
 void sl_metrics_print_record(struct sl_page *page, const struct sl_metrics *metrics);
 void sl_metrics_print_process(struct sl_page *page, const struct sl_metrics *metrics);
 

@@ -108,6 +108,23 @@ static void print_outcomes(struct sl_page *page, const struct sl_metric_rule *ru
     }
 }
 
+/* They are never shadow. */
+static void print_direct(struct sl_page *page, const struct sl_metrics *metrics)
+{
+    static const char *const kinds[] = { "bucket", "window" };
+    sl_page_family(page, "sluice_direct_decisions_total", "counter",
+                   "What limits said that requests brought along: a bucket is CL.THROTTLE's, a "
+                   "window the limit in a descriptor of Envoy's.");
+    for (size_t kind = 0; kind < SL_DIRECT_COUNT; kind++)
+        for (size_t i = 0; i < SL_OUTCOME_COUNT; i++) {
+            if (i == SL_OUTCOME_SHADOW_DENIED)
+                continue;
+            sl_page_label(page, "kind", sl_text(kinds[kind]));
+            sl_page_label(page, "outcome", sl_text(outcome_names[i]));
+            sl_page_number(page, metrics->direct[kind][i]);
+        }
+}
+
 void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metrics)
 {
     print_families(page, metrics->ruleset);
@@ -115,4 +132,5 @@ void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metri
                    "What each rule said when it was asked, whatever the others said.");
     for (size_t i = 0; i < metrics->rule_count; i++)
         print_outcomes(page, &metrics->rules[i]);
+    print_direct(page, metrics);
 }

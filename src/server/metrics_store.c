@@ -7,6 +7,18 @@ static const char *const call_ends[] = {
 #undef NAME
 };
 
+static const char *const redirections[] = {
+#define NAME(constant, name) [constant] = name,
+    SL_REDIRECTIONS(NAME)
+#undef NAME
+};
+
+static const char *const undos[] = {
+#define NAME(constant, name) [constant] = name,
+    SL_UNDOS(NAME)
+#undef NAME
+};
+
 static const char *const breakers[] = {
     [SL_BREAKER_CLOSED] = "closed", [SL_BREAKER_OPEN] = "open", [SL_BREAKER_HALF_OPEN] = "half_open"
 };
@@ -18,8 +30,30 @@ static const struct sl_single of_health[] = {
       AT(connects) },
     { "sluice_store_connects_failed_total", "counter",
       "Connections to the store that were not, or were lost too soon.", AT(failed_connects) },
+    { "sluice_store_master_changes_total", "counter",
+      "How often Sentinels have named another master.", AT(master_changes) },
+    { "sluice_store_nodes", "gauge",
+      "Masters of the Redis Cluster that have slots; a single Redis is one.", AT(nodes) },
 #undef AT
 };
+
+/* What only a cluster does. */
+static void print_cluster(struct sl_page *page, const struct sl_store_health *store)
+{
+    sl_page_family(page, "sluice_store_redirections_total", "counter",
+                   "Calls that a node of the Redis Cluster sent on, by how.");
+    for (size_t i = 0; i < SL_REDIRECTION_COUNT; i++) {
+        sl_page_label(page, "kind", sl_text(redirections[i]));
+        sl_page_number(page, store->redirections[i]);
+    }
+    sl_page_family(page, "sluice_store_undos_total", "counter",
+                   "Charges of one slot taken back because another denied or failed, by how that "
+                   "ended; all but done are lost until they drain.");
+    for (size_t i = 0; i < SL_UNDO_COUNT; i++) {
+        sl_page_label(page, "result", sl_text(undos[i]));
+        sl_page_number(page, store->undos[i]);
+    }
+}
 
 static void print_health(struct sl_page *page, const struct sl_store_health *store)
 {
@@ -42,6 +76,21 @@ static void print_health(struct sl_page *page, const struct sl_store_health *sto
         sl_page_number(page, store->breakers[i]);
     }
     sl_page_singles(page, of_health, SL_COUNT_OF(of_health), store);
+    print_cluster(page, store);
+}
+
+static void print_near(struct sl_page *page, const struct sl_metrics *metrics)
+{
+    sl_page_family(page, "sluice_decisions_from_memory_total", "counter",
+                   "Of all decisions those that the store was not asked for, because what it would "
+                   "say was known.");
+    for (size_t allowed = 0; allowed < 2; allowed++) {
+        sl_page_label(page, "outcome", allowed ? SL_TEXT("allowed") : SL_TEXT("denied"));
+        sl_page_number(page, metrics->near[allowed]);
+    }
+    sl_page_family(page, "sluice_denials_held", "gauge",
+                   "Claims that were denied a moment ago, and are denied again from memory.");
+    sl_page_number(page, metrics->denials_held);
 }
 
 static const struct sl_single of_table[] = {
@@ -69,8 +118,10 @@ static const struct sl_single of_table[] = {
 
 void sl_metrics_print_store(struct sl_page *page, const struct sl_metrics *metrics)
 {
-    if (metrics->has_store)
+    if (metrics->has_store) {
         print_health(page, &metrics->store);
+        print_near(page, metrics);
+    }
     if (metrics->has_table)
         sl_page_singles(page, of_table, SL_COUNT_OF(of_table), &metrics->table);
 }

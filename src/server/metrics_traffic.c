@@ -17,8 +17,13 @@ void sl_metrics_add_traffic(struct sl_metrics *metrics, const struct sl_traffic 
     add(&sum->malformed, &traffic->malformed);
     add(&sum->bad_proxy_headers, &traffic->bad_proxy_headers);
     add(&sum->failed_handshakes, &traffic->failed_handshakes);
+    add(&sum->commands, &traffic->commands);
+    add(&sum->malformed_commands, &traffic->malformed_commands);
+    add(&sum->malformed_sessions, &traffic->malformed_sessions);
     for (size_t i = 0; i < SL_STATUS_CLASSES; i++)
         add(&sum->answers[i], &traffic->answers[i]);
+    for (size_t i = 0; i < SL_GRPC_STATUS_COUNT; i++)
+        add(&sum->statuses[i], &traffic->statuses[i]);
     for (size_t i = 0; i < SL_REFUSED_COUNT; i++)
         add(&sum->refused[i], &traffic->refused[i]);
     for (size_t i = 0; i < SL_TIMER_COUNT; i++)
@@ -48,6 +53,14 @@ static const struct sl_single singles[] = {
     { "sluice_http_malformed_total", "counter",
       "Messages that were not read to their end: no HTTP/1.1, too long, or no memory for them.",
       AT(traffic.malformed) },
+    { "sluice_resp_commands_total", "counter", "Commands of the Redis protocol.",
+      AT(traffic.commands) },
+    { "sluice_resp_malformed_total", "counter",
+      "Connections of the Redis protocol that were ended for what was no command.",
+      AT(traffic.malformed_commands) },
+    { "sluice_grpc_malformed_total", "counter",
+      "Connections for gRPC that were ended for what was no HTTP/2, or a flood of frames.",
+      AT(traffic.malformed_sessions) },
     { "sluice_proxy_headers_refused_total", "counter",
       "PROXY headers that were none, or came from somebody who is no trusted proxy.",
       AT(traffic.bad_proxy_headers) },
@@ -64,6 +77,16 @@ static void print_answers(struct sl_page *page, const struct sl_traffic *traffic
         sl_page_label(page, "code",
                       (struct sluice_text){ (char[]){ (char)('0' + i), 'x', 'x' }, 3 });
         sl_page_number(page, sl_count_read(&traffic->answers[i]));
+    }
+}
+
+static void print_statuses(struct sl_page *page, const struct sl_traffic *traffic)
+{
+    sl_page_family(page, "sluice_grpc_responses_total", "counter",
+                   "Answers over gRPC, by their status; UNKNOWN to what was no gRPC.");
+    for (int i = 0; i < SL_GRPC_STATUS_COUNT; i++) {
+        sl_page_label(page, "status", sl_grpc_status_name((enum sl_grpc_status)i));
+        sl_page_number(page, sl_count_read(&traffic->statuses[i]));
     }
 }
 
@@ -130,6 +153,7 @@ void sl_metrics_print_traffic(struct sl_page *page, const struct sl_metrics *met
     sl_page_singles(page, singles, SL_COUNT_OF(singles), metrics);
     print_by_worker(page, metrics);
     print_answers(page, &metrics->traffic);
+    print_statuses(page, &metrics->traffic);
     print_late(page, &metrics->traffic);
     print_callers(page, metrics);
 }

@@ -7,15 +7,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "registry/path.h"
 #include "registry/people_fill.h"
 #include "server/fit.h"
 #include "server/route.h"
 #include "wire/json_decision.h"
 
-enum { VIOLATIONS_AT_ONCE = 1024 };
+enum { VIOLATIONS_AT_ONCE = 1024, TRIES_MAX = 24, PAUSE_MAX_US = 32000 };
 #define SECOND_US INT64_C(1000000)
 #define SWEEP_US  (3600 * SECOND_US)
 #define STEADY_US (10 * SECOND_US)
@@ -32,6 +34,8 @@ bool sl_office_open(struct sl_office *office, const struct sl_settings *settings
         fprintf(stderr, "sluice: %s\n", error.text);
         return false;
     }
+    if (!sl_office_spread_open(office, settings))
+        return false;
     office->people = sl_people_open(&(struct sl_people_config){
         .hash_identifiers = settings->hash_identifiers,
         .ids_are_digests = settings->identity.user_id_sha256_email_ip,
@@ -53,6 +57,7 @@ void sl_office_close(struct sl_office *office)
         sl_office_flush(office);
     if (office->people)
         sl_people_close(office->people);
+    sl_office_spread_close(office);
     if (office->registry)
         sl_registry_close(office->registry);
     sl_sha256_free(office->hasher);
@@ -75,10 +80,10 @@ struct sl_ruleset *sl_office_compose(struct sl_office *office, struct sluice_tex
     else
         sl_report_error(report, (struct sl_mark){ 0 }, "%s", error.text);
     sl_arena_release(&scratch);
-    if (rules && office->config->http)
-        rules->settings.http.address = office->config->http;
-    if (rules)
+    if (rules) {
+        sl_fit_listen(&rules->settings, office->config);
         sl_fit_files(&rules->settings, false);
+    }
     return rules;
 }
 
@@ -149,11 +154,13 @@ void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
     if (server->record)
         sl_record_settle(server->record, edition->rules, edition->numbers);
     office->rules_revision = office->composed_revision;
+    atomic_store(&server->spread.is_refused, false);
     for (size_t i = 0; server->workers && i < server->worker_count; i++) {
         struct sl_worker *worker = &server->workers[i];
         sl_edition_drop(atomic_exchange(&worker->next, sl_edition_keep(edition)));
         sl_worker_wake(worker);
     }
+    sl_near_turn_page(server->store->near);
     sl_edition_drop(old);
 }
 
@@ -161,10 +168,11 @@ static void take_over_edition(struct sl_office *office, struct sl_edition *editi
 {
     struct sl_edition *old = sl_edition_keep(office->server->edition);
     sl_office_publish(office, edition);
-    office->actor = "other process";
+    const char *actor = office->actor;
+    office->actor = actor ? actor : "other process";
     sl_note_reload(office, &(struct sl_note_rules){
                                .old = old->rules, .new = edition->rules, .is_certain = true });
-    office->actor = NULL;
+    office->actor = actor;
     sl_edition_drop(old);
 }
 
@@ -188,12 +196,13 @@ void sl_office_take_over_rules(struct sl_office *office)
         return;
     }
     office->refused_revision = revision;
+    atomic_store(&office->server->spread.is_refused, true);
     fprintf(stderr,
             "sluice: what the database holds now cannot be used; the rules in force stay\n");
 }
 
 /* Mostly it is users, and then the rules need not be read again. */
-static void take_over(struct sl_office *office)
+void sl_office_take_over(struct sl_office *office)
 {
     struct sluice_error error = { 0 };
     sl_office_take_over_rules(office);
@@ -207,6 +216,7 @@ static void take_over(struct sl_office *office)
 
 bool sl_office_refresh_people(struct sl_office *office, struct sluice_error *error)
 {
+    sl_near_forget(office->server->store->near); /* who is exempt now, or has another limit */
     return sl_people_fill(office->people, office->registry, sl_walltime_us(),
                           &office->people_revision, error);
 }
@@ -257,10 +267,12 @@ static void sweep(struct sl_office *office, int64_t now_us)
     struct sluice_error error = { 0 };
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
     sl_people_sweep(office->people, first_day);
+    if (office->spread)
+        sl_spread_sweep(office, now_us - KEPT_US);
     if (sl_registry_revision(office->registry) == 0 ||
         !sl_registry_begin(office->registry, SL_CARE_KILL, &error))
         return;
-    if (sl_registry_sweep(office->registry, now_us - KEPT_US, &error) &&
+    if ((office->spread || sl_registry_sweep(office->registry, now_us - KEPT_US, &error)) &&
         sl_registry_forget_days(office->registry, first_day, &error))
         sl_registry_commit(office->registry, &error);
     else
@@ -286,12 +298,53 @@ static void sweep_now_and_then(struct sl_office *office)
 void sl_office_look(struct sl_office *office)
 {
     if (sl_registry_is_changed(office->registry) || office->is_stale)
-        take_over(office);
+        sl_office_take_over(office);
     sl_office_flush(office);
     sweep_now_and_then(office);
+    sl_office_spread_look(office);
+}
+
+uint64_t sl_office_revision(struct sl_office *office)
+{
+    if (office->spread)
+        return atomic_load(&office->server->spread.versions[SL_LOG_RULES]);
+    return sl_registry_revision(office->registry);
 }
 
 /* ---- jobs ---- */
+
+/* As if it had just come. */
+static void take_back(struct sl_job *job)
+{
+    sl_buffer_clear(&job->out);
+    job->status = 200;
+    job->etag = job->would = NULL;
+    job->note = (struct sl_note){ 0 };
+    job->is_problem = job->is_overtaken = false;
+}
+
+/* Those who were overtaken at once do not come back at once: each waits a while of its own, longer
+ * from one time to the next. */
+static void pause_before(int try)
+{
+    uint64_t most_us = UINT64_C(1000) << (try < 5 ? try : 5);
+    usleep((useconds_t)(sl_random64() % (most_us < PAUSE_MAX_US ? most_us : PAUSE_MAX_US)));
+}
+
+/* Again, as long as other instances are faster: everything is asked and checked anew. */
+static void run(struct sl_office *office, struct sl_job *job)
+{
+    job->route->run(office, job);
+    for (int i = 1; i < TRIES_MAX && job->is_overtaken; i++) {
+        pause_before(i);
+        take_back(job);
+        job->route->run(office, job);
+    }
+    if (job->is_overtaken)
+        sl_job_refuse(job, 503,
+                      "nothing was changed: other instances are changing it all the "
+                      "time; try again");
+}
 
 void sl_office_run(struct sl_office *office, struct sl_job *job)
 {
@@ -304,7 +357,7 @@ void sl_office_run(struct sl_office *office, struct sl_job *job)
     else if (job->body.at && !(route->bodies && sl_methods_have(route->bodies, job->method)))
         sl_job_refuse(job, 422, "this call takes no body; leave it out");
     else
-        route->run(office, job);
+        run(office, job);
     sl_jobs_add(&worker->answers, job, SIZE_MAX);
     sl_worker_wake(worker);
 }

@@ -11,6 +11,7 @@
 #include "registry/people.h"
 #include "registry/registry.h"
 #include "server/job.h"
+#include "server/office_spread.h"
 #include "server/server.h"
 #include "server/worker.h"
 
@@ -20,7 +21,8 @@ struct sl_office {
     struct sl_registry *registry;
     struct sl_registry *untouched; /* while a change is tried on another one; else NULL */
     struct sl_arena arena;
-    const char *database; /* its path; NULL: in memory */
+    const char *database;            /* its path; NULL: in memory */
+    struct sl_office_spread *spread; /* NULL: what is changed here is for this instance alone */
     struct sl_people *people;
     uint64_t people_revision;   /* what they hold is as of this, */
     uint64_t rules_revision;    /* and so are the rules in force; */
@@ -63,8 +65,12 @@ static inline const struct sl_ruleset *sl_office_rules(const struct sl_office *o
     return office->server->edition->rules;
 }
 
-/* The rules as another process has left them, if one has changed them. */
+/* The rules as another process has left them, if one has changed them; and people too. */
 void sl_office_take_over_rules(struct sl_office *office);
+void sl_office_take_over(struct sl_office *office);
+
+/* Of the last change: to people, the same everywhere. */
+uint64_t sl_office_revision(struct sl_office *office);
 
 /* Four times a second: other processes' changes come in, violations go out, what is
  * over is deleted. */
@@ -76,15 +82,20 @@ void sl_office_run(struct sl_office *office, struct sl_job *job);
 
 /* ---- changes, for those who run jobs: change.c ---- */
 
-/* A transaction, with everything as other processes left it. False: refused (503). */
+/* A transaction, with everything as other processes and instances left it. False: refused (503). */
 bool sl_change_begin(struct sl_office *office, struct sl_job *job);
+/* The same for one that is about this user alone, */
+bool sl_change_begin_user(struct sl_office *office, struct sl_job *job, const char *tenant,
+                          const char *id);
+/* and for one that depends on what users are. */
+bool sl_change_begin_all(struct sl_office *office, struct sl_job *job);
 
 /* What the rules would be. NULL: rolled back and refused with this status and every
  * problem. */
 struct sl_ruleset *sl_change_compose(struct sl_office *office, struct sl_job *job, uint32_t status);
 
 /* On disk and (unless `rules` is NULL) in force. Takes the rules over. A dry run: rolled
- * back. False: refused (503), nothing changed. */
+ * back. False: refused (503), nothing changed; or it is to be done again (job->is_overtaken). */
 bool sl_change_end(struct sl_office *office, struct sl_job *job, struct sl_ruleset *rules);
 
 /* Rolled back, and refused by sl_job_refuse already. Always false. */

@@ -66,17 +66,6 @@ static void add_line(struct sl_buffer *out, struct sluice_text name, const char 
     sl_buffer_add(out, SL_TEXT("\r\n"));
 }
 
-/* What is appended to has memory of the worker's from the start. */
-static struct sl_buffer *out_of(struct sl_call *call)
-{
-    struct sl_buffer *out = &call->conn->out;
-    if (!out->at) {
-        out->at = sl_block_take(&call->conn->worker->blocks);
-        out->room = out->at ? SL_BLOCK_BYTES : 0;
-    }
-    return out;
-}
-
 /* Shutting down, the last answer that a connection gets says so; those to whole
  * messages before it, and one that more bytes wait behind, do not. */
 static bool is_farewell(const struct sl_round *round, const struct sl_call *call)
@@ -108,7 +97,7 @@ static void add_length(struct sl_buffer *out, const struct sl_answer_parts *part
 void sl_reply_print(struct sl_round *round, struct sl_call *call,
                     const struct sl_answer_parts *parts)
 {
-    struct sl_buffer *out = out_of(call);
+    struct sl_buffer *out = sl_conn_out(call->conn);
     if (parts->body.at && parts->body.at == round->scratch.at && round->scratch.failed) {
         call->status = 500; /* cut short, it would be wrong */
         call->detail = "There is no memory for so long an answer.";
@@ -175,5 +164,5 @@ void sl_reply_problem(struct sl_round *round, struct sl_call *call)
 void sl_reply_continue(struct sl_round *round, struct sl_call *call)
 {
     (void)round;
-    sl_buffer_add(out_of(call), SL_TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
+    sl_buffer_add(sl_conn_out(call->conn), SL_TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
 }

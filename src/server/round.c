@@ -23,7 +23,9 @@ bool sl_round_init(struct sl_round *round, struct sl_worker *worker)
     round->calls = calloc(SL_ROUND_CALLS, sizeof *round->calls);
     round->requests = calloc(SL_ROUND_REQUESTS, sizeof *round->requests);
     round->decisions = calloc(SL_ROUND_REQUESTS, sizeof *round->decisions);
-    return round->calls && round->requests && round->decisions;
+    round->manners = calloc(SL_ROUND_REQUESTS, sizeof *round->manners);
+    round->is_asked = calloc(SL_ROUND_REQUESTS, sizeof *round->is_asked);
+    return round->calls && round->requests && round->decisions && round->manners && round->is_asked;
 }
 
 void sl_round_release(struct sl_round *round)
@@ -33,6 +35,8 @@ void sl_round_release(struct sl_round *round)
     free(round->calls);
     free(round->requests);
     free(round->decisions);
+    free(round->manners);
+    free(round->is_asked);
 }
 
 void *sl_round_take(struct sl_round *round, size_t bytes)
@@ -61,9 +65,17 @@ struct sl_call *sl_round_call(struct sl_round *round, struct sl_conn *conn)
 struct sluice_request *sl_round_request(struct sl_round *round)
 {
     SL_CHECK(round->request_count < SL_ROUND_REQUESTS);
+    round->manners[round->request_count] = (struct sl_manner){ 0 };
     struct sluice_request *request = &round->requests[round->request_count++];
     *request = sluice_request();
     return request;
+}
+
+struct sl_manner *sl_round_manner(struct sl_round *round)
+{
+    SL_CHECK(round->request_count > 0);
+    round->has_manners = true;
+    return &round->manners[round->request_count - 1];
 }
 
 void sl_round_add(struct sl_round *round, struct sl_call *call)
@@ -80,10 +92,8 @@ void sl_round_drop(struct sl_round *round, struct sl_call *call)
     round->request_count = call->first;
 }
 
-struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call, size_t requests)
+struct sl_call *sl_round_finish_before(struct sl_round *round, struct sl_call *call)
 {
-    if (sl_round_has_room(round, requests))
-        return call;
     struct sl_call kept = *call;
     sl_round_finish(round);
     SL_CHECK(!kept.conn->flight); /* its answer would come before theirs */
@@ -93,9 +103,15 @@ struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call,
     return call;
 }
 
+struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call, size_t requests)
+{
+    return sl_round_has_room(round, requests) ? call : sl_round_finish_before(round, call);
+}
+
 static void reset(struct sl_round *round)
 {
     round->call_count = round->request_count = 0;
+    round->has_manners = false;
     sl_scratch_reset(&round->memory);
     if (round->scratch.room > SCRATCH_KEPT_BYTES)
         sl_buffer_release(&round->scratch);
@@ -105,9 +121,9 @@ static void reset(struct sl_round *round)
 static void answer(struct sl_round *round, size_t calls, size_t requests)
 {
     if (requests) {
-        int status =
-            sl_limiter_decide_batch(round->limiter, round->requests, requests, round->decisions);
-        sl_round_note(round, status);
+        struct sl_batch_in in = { round->requests, round->has_manners ? round->manners : NULL,
+                                  requests, round->decisions };
+        sl_round_note(round, sl_limiter_decide_manners(round->limiter, &in));
     }
     for (size_t i = 0; i < calls; i++) {
         struct sl_call *call = &round->calls[i];
@@ -118,8 +134,10 @@ static void answer(struct sl_round *round, size_t calls, size_t requests)
 
 void sl_round_finish(struct sl_round *round)
 {
-    if (round->call_count == 0)
+    if (round->call_count == 0) {
+        reset(round); /* calls that were refused at once have taken memory too */
         return;
+    }
     if (round->worker->line.channel)
         sl_flight_depart(round);
     else

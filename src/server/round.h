@@ -14,7 +14,11 @@
 #include "base/scratch.h"
 #include "limiter/limiter.h"
 
-enum { SL_ROUND_REQUESTS = 1024, SL_ROUND_CALLS = 1024 };
+enum {
+    SL_ROUND_REQUESTS = 1024,
+    SL_ROUND_CALLS = 1024,
+    SL_ROUND_MEMORY_BYTES = 4 << 20, /* with so much taken, no call is added; one may take more */
+};
 
 struct sl_call;
 struct sl_conn;
@@ -50,6 +54,12 @@ struct sl_call {
     uint32_t cost;             /* at this */
     bool settles;
     int settled; /* the status, where the store answers later */
+
+    /* What other fronts need to know of theirs. */
+    uint32_t stream;           /* of HTTP/2 */
+    uint16_t form;             /* of the answer */
+    struct sluice_text answer; /* ready, in the round's memory */
+    int64_t capacity;          /* of a limit that the request brings along */
 };
 
 struct sl_round {
@@ -63,6 +73,9 @@ struct sl_round {
     struct sluice_request *requests;
     struct sluice_decision *decisions;
     size_t request_count;
+    struct sl_manner *manners; /* by request */
+    bool has_manners;          /* some are not zero */
+    bool *is_asked;            /* by request, where the store answers later: it does */
 
     struct sl_scratch memory;
     struct sl_buffer scratch; /* for one body at a time */
@@ -83,7 +96,8 @@ void sl_round_release(struct sl_round *round);
 static inline bool sl_round_has_room(const struct sl_round *round, size_t requests)
 {
     return round->call_count < SL_ROUND_CALLS &&
-           round->request_count + requests <= SL_ROUND_REQUESTS;
+           round->request_count + requests <= SL_ROUND_REQUESTS &&
+           round->memory.taken_bytes < SL_ROUND_MEMORY_BYTES;
 }
 
 /* The next call, zeroed, of this connection; to be filled in and then added. */
@@ -92,6 +106,10 @@ struct sl_call *sl_round_call(struct sl_round *round, struct sl_conn *conn);
 /* One more request, zeroed as sluice_request() has it, for the call that was taken
  * last; there is room. */
 struct sluice_request *sl_round_request(struct sl_round *round);
+
+/* The manner of the request that was taken last, to be filled in; what it points to is in the
+ * round's memory. */
+struct sl_manner *sl_round_manner(struct sl_round *round);
 
 /* It is complete: decided and answered with the others when the round is finished. */
 void sl_round_add(struct sl_round *round, struct sl_call *call);
@@ -107,8 +125,11 @@ void sl_round_add_alone(struct sl_round *round, struct sl_call *call);
 /* Takes the requests of the unfinished call back. */
 void sl_round_drop(struct sl_round *round, struct sl_call *call);
 
-/* The unfinished call, which has no requests yet, with room for that many: what was
- * added before is finished if need be, and the call is then another one. */
+/* The unfinished call, which has no requests yet, with everything that was added before finished:
+ * it is another one then. */
+struct sl_call *sl_round_finish_before(struct sl_round *round, struct sl_call *call);
+
+/* The same with room for that many requests: what was added before is finished if need be. */
 struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call, size_t requests);
 
 /* Memory until the round is finished; NULL: none. */

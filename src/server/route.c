@@ -1,6 +1,7 @@
 #include "server/route.h"
 
 #include "server/conn.h"
+#include "server/front.h"
 #include "server/office.h"
 #include "server/worker.h"
 
@@ -92,7 +93,7 @@ static bool make_problem(struct sl_message *message, uint32_t status, const char
 {
     message->call->status = (uint16_t)status;
     message->call->detail = detail;
-    message->call->reply = sl_reply_problem;
+    message->call->reply = message->conn->front->problem;
     return false;
 }
 

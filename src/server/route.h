@@ -17,6 +17,7 @@ struct sl_message {
     const struct sl_route *route;
     struct sluice_text told_ip; /* the address in the body, where there is one */
     bool is_authorize;          /* attributes come from headers, and no token is the admin's */
+    bool is_familiar;           /* its secret was good on this connection: it is no guess */
 };
 
 struct sl_job;

@@ -86,10 +86,12 @@ static struct sl_job *make_job(struct sl_message *message)
     return job;
 }
 
-/* To the main thread, and the connection waits. */
+/* To the main thread, and the connection waits. That thread may be faster than this one, so what
+ * was asked before is decided first: a reset must find its counts. */
 static void send_job(struct sl_message *message, struct sl_job *job)
 {
     struct sl_server *server = message->conn->worker->server;
+    message->call = sl_round_finish_before(message->round, message->call);
     if (!sl_jobs_add(&server->jobs, job, SL_JOBS_MAX)) {
         sl_job_free(job);
         message->call->retry_after_s = 1;
@@ -166,7 +168,7 @@ void sl_jobs_answer(struct sl_worker *worker, struct sl_job *answers)
             job->call.first = call->first;
             *call = job->call;
             call->job = job;
-            call->reply = reply;
+            call->reply = call->reply ? call->reply : reply;
             sl_round_add_now(round, call);
             sl_conn_unpark(conn);
         }

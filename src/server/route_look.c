@@ -61,6 +61,9 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
     metrics->has_store = server->store->ops->health;
     if (metrics->has_store)
         server->store->ops->health(server->store, &metrics->store);
+    metrics->leases = sl_near_leases(server->store->near);
+    metrics->denials_held = sl_near_held(server->store->near);
+    metrics->spread = server->spread.is_on ? &server->spread : NULL;
     if (server->audit)
         sl_audit_counts(server->audit, &metrics->audit);
     metrics->record = server->record;

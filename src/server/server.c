@@ -66,13 +66,12 @@ static struct sl_ruleset *load_alone(struct keeper *keeper, struct sl_buffer *te
         sl_ruleset_parse(config->rules_path, (struct sluice_text){ text->at, text->len }, report);
     if (!rules)
         return NULL;
-    if (config->http)
-        rules->settings.http.address = config->http;
+    sl_fit_listen(&rules->settings, config);
     keeper->has_said_files |= !sl_fit_files(&rules->settings, !keeper->has_said_files);
     if (sl_fit_is_serveable(&rules->settings))
         return rules;
     sl_report_error(report, SL_MARK_LAST,
-                    "there is nothing to serve: `listen.http` and `listen.https` are both off");
+                    "there is nothing to serve: every listener of `listen` is off");
     sl_ruleset_free(rules);
     return NULL;
 }
@@ -313,16 +312,15 @@ static bool open_loop(struct keeper *keeper)
 /* ---- opening ---- */
 
 static bool open_listener(struct sl_server *server, const struct sl_listener *listener,
-                          const char *scheme)
+                          const struct sl_front *front, bool wants_tls)
 {
     struct sluice_error error = { 0 };
     if (!listener->address)
         return true;
     struct sl_listening *listening = &server->listenings[server->listening_count];
     *listening = (struct sl_listening){
-        .front = &sl_front_http,
-        .scheme = scheme,
-        .wants_tls = strcmp(scheme, "https") == 0,
+        .front = front,
+        .wants_tls = wants_tls,
         .proxy_protocol = listener->proxy_protocol,
     };
     if (!sl_listening_open(listening, listener->address, server->worker_count, &error)) {
@@ -331,6 +329,15 @@ static bool open_listener(struct sl_server *server, const struct sl_listener *li
     }
     server->listening_count++;
     return true;
+}
+
+/* What they say is listened to: HTTP first, which `tell` shows. */
+static bool open_listeners(struct sl_server *server, const struct sl_settings *settings)
+{
+    return open_listener(server, &settings->http, &sl_front_http, false) &&
+           open_listener(server, &settings->https, &sl_front_http, true) &&
+           open_listener(server, &settings->grpc, &sl_front_grpc, settings->grpc.tls) &&
+           open_listener(server, &settings->resp, &sl_front_resp, settings->resp.tls);
 }
 
 static bool open_store(struct keeper *keeper, const struct sl_ruleset *rules)
@@ -396,7 +403,7 @@ static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
 {
     struct sl_server *server = &keeper->server;
     const struct sl_settings *settings = &alone->settings;
-    keeper->speaks_tls = settings->https.address;
+    keeper->speaks_tls = settings->https.address || settings->grpc.tls || settings->resp.tls;
     server->worker_count = settings->workers ? settings->workers : uv_available_parallelism();
     server->store_watch = &keeper->store_watch;
     keeper->store_watch.name = sl_store_url_name(&settings->store);
@@ -434,8 +441,8 @@ static bool open_all(struct keeper *keeper)
     const struct sl_settings *settings = &server->edition->rules->settings;
     server->attempts_rules = sl_attempts_rules(&settings->identity);
     /* The loop first: libuv aborts where its very first loop runs out of files half way. */
-    return open_loop(keeper) && open_listener(server, &settings->http, "http") &&
-           open_listener(server, &settings->https, "https") && start_workers(server);
+    return open_loop(keeper) && sl_office_spread_follow(&keeper->office, &keeper->loop) &&
+           open_listeners(server, settings) && start_workers(server);
 }
 
 /* ---- telling ---- */
@@ -453,10 +460,11 @@ static void tell(const struct keeper *keeper)
     for (size_t i = 0; i < server->listening_count; i++)
         printf("listening on %s\n", server->listenings[i].address);
     const char *first = server->listenings[0].address;
-    if (strncmp(first, "http", 4) == 0)
+    bool has_http = server->listenings[0].front == &sl_front_http;
+    if (has_http && strncmp(first, "http", 4) == 0)
         printf("dashboard at %s/\n", first);
     struct sl_buffer line = sl_buffer(8192);
-    if (sl_try_print(rules, first, &line))
+    if (has_http && sl_try_print(rules, first, &line))
         printf("try it:\n  %.*s\n", (int)line.len, line.at);
     sl_buffer_release(&line);
     fflush(stdout);
@@ -472,6 +480,7 @@ static void close_all(struct keeper *keeper)
         sl_worker_join(&server->workers[i]);
     if (server->workers)
         sl_record_end(&keeper->record, server, &keeper->audit);
+    sl_office_spread_leave(&keeper->office);
     if (keeper->is_loop_open)
         sl_loop_close(&keeper->loop);
     for (size_t i = 0; server->workers && i < server->worker_count; i++)

@@ -10,10 +10,11 @@ struct sl_serve_config {
     bool (*read)(void *about, struct sl_buffer *out, struct sl_report *report);
     void *about;
 
-    const char *rules_name; /* for people */
-    const char *rules_path; /* what problems are reported under, and paths are relative to */
-    const char *rules_file; /* watched for changes; NULL: there is none */
-    const char *http;       /* instead of listen.http; or NULL */
+    const char *rules_name;  /* for people */
+    const char *rules_path;  /* what problems are reported under, and paths are relative to */
+    const char *rules_file;  /* watched for changes; NULL: there is none */
+    const char *http;        /* instead of listen.http; or NULL, */
+    const char *grpc, *resp; /* and so are these */
 };
 
 /* Serves until it is told to stop: 0 then; 2 if it cannot start, after saying why. */

@@ -28,6 +28,7 @@ struct sl_server;
 
 /* Members: how the store is doing, and the audit log. stats_store.c */
 void sl_print_store_stats(struct sl_buffer *out, const struct sl_server *server);
+void sl_print_spread_stats(struct sl_buffer *out, const struct sl_server *server);
 void sl_print_audit_stats(struct sl_buffer *out, const struct sl_server *server);
 
 /* "name": "2026-11-16T12:00:00.123456Z" */

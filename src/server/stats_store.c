@@ -65,6 +65,28 @@ void sl_print_store_stats(struct sl_buffer *out, const struct sl_server *server)
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
+void sl_print_spread_stats(struct sl_buffer *out, const struct sl_server *server)
+{
+    const struct sl_spread_figures *figures = &server->spread;
+    int64_t looked_us = atomic_load(&figures->looked_us);
+    if (!figures->is_on) {
+        sl_print_text(out, "spread", NULL);
+        return;
+    }
+    sl_buffer_add(out, SL_TEXT(", \"spread\": {"));
+    sl_print_i64(out, "rules_version", (int64_t)atomic_load(&figures->versions[SL_LOG_RULES]));
+    sl_print_i64(out, "users_version", (int64_t)atomic_load(&figures->versions[SL_LOG_USERS]));
+    if (looked_us)
+        sl_print_moment(out, "age", sl_link_now_us() - looked_us);
+    else
+        sl_print_text(out, "age", NULL);
+    sl_print_i64(out, "applied", (int64_t)atomic_load(&figures->applied));
+    sl_print_i64(out, "conflicts", (int64_t)atomic_load(&figures->conflicts));
+    sl_print_i64(out, "failures", (int64_t)atomic_load(&figures->failures));
+    sl_print_bool(out, "refused", atomic_load(&figures->is_refused));
+    sl_buffer_add(out, SL_TEXT("}"));
+}
+
 void sl_print_audit_stats(struct sl_buffer *out, const struct sl_server *server)
 {
     struct sl_audit_counts counts;

@@ -8,6 +8,7 @@
 
 #include "limiter/counts.h"
 #include "server/conn.h"
+#include "wire/grpc.h"
 
 /* Callers that were sent away for who they are: constant and the status they hear. */
 #define SL_REFUSED_CALLERS(X)                                                                      \
@@ -33,7 +34,13 @@ struct sl_traffic {
     _Atomic uint64_t bad_proxy_headers;         /* conn_read.c */
     _Atomic uint64_t failed_handshakes;         /* conn.c */
     _Atomic uint64_t refused[SL_REFUSED_COUNT]; /* route.c */
-    _Atomic uint64_t late[SL_TIMER_COUNT];      /* conn.c, by what was waited for */
+    _Atomic uint64_t late[SL_TIMER_COUNT];      /* conn.c, front_grpc.c: what was waited for */
+
+    _Alignas(64) _Atomic uint64_t commands; /* of the Redis protocol: front_resp.c, */
+    _Atomic uint64_t malformed_commands;    /* and bytes that were none */
+
+    _Alignas(64) _Atomic uint64_t statuses[SL_GRPC_STATUS_COUNT]; /* of gRPC: h2_answer.c, */
+    _Atomic uint64_t malformed_sessions; /* and what was no HTTP/2: front_grpc.c, h2.c */
 };
 
 _Static_assert(sizeof(_Atomic uint64_t[2 + SL_STATUS_CLASSES]) == 64, "one line, whole");

@@ -6,11 +6,13 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "limiter/limiter.h"
+#include "rules/condition.h"
 #include "server/server.h"
 #include "wire/json_decision.h"
 #include "wire/json_request.h"
 
 enum { CALLS_MAX = 12, LIMIT_MAX = 1000000000, RULES_TRIED_MAX = 16, REQUEST_MAX_BYTES = 4096 };
+enum { PATTERN_MAX_BYTES = 512 };
 
 static const struct {
     enum sl_attribute attribute;
@@ -58,7 +60,8 @@ static void add_member(struct sl_buffer *out, struct sluice_text name, struct sl
 static bool asks_for(const struct sl_rule *rule, const struct sl_part *part)
 {
     for (size_t i = 0; i < rule->when_count; i++)
-        if (rule->when[i].attribute.attribute == part->attribute &&
+        if (sl_condition_needs_value(&rule->when[i]) &&
+            rule->when[i].attribute.attribute == part->attribute &&
             sl_text_equal(rule->when[i].attribute.name, part->name))
             return true;
     return false;
@@ -78,20 +81,38 @@ static void add_person(struct sl_buffer *out, const struct sl_rule *rule)
     }
 }
 
+/* A text that the pattern matches: `x` for every star. Cut if it is longer than anybody would
+ * try. */
+static struct sluice_text example_of(struct sluice_text pattern, char room[PATTERN_MAX_BYTES])
+{
+    size_t len = pattern.len < PATTERN_MAX_BYTES ? pattern.len : PATTERN_MAX_BYTES;
+    for (size_t i = 0; i < len; i++)
+        room[i] = pattern.at[i] == '*' ? 'x' : pattern.at[i];
+    return (struct sluice_text){ room, len };
+}
+
+static void add_condition(struct sl_buffer *out, const struct sl_condition *when)
+{
+    char room[PATTERN_MAX_BYTES];
+    if (when->value_count)
+        add_member(out, when->attribute.name, when->values[0]);
+    else if (when->like.count)
+        add_member(out, when->attribute.name, example_of(when->like.at[0], room));
+}
+
 static void add_resource(struct sl_buffer *out, const struct sl_rule *rule)
 {
     const struct sl_pattern *pattern = &rule->resource;
     bool is_counted = false;
-    char text[512] = "/x";
-    size_t len = 2;
+    struct sluice_text text = SL_TEXT("/x");
+    char room[PATTERN_MAX_BYTES];
     for (size_t i = 0; i < rule->per_count; i++)
         is_counted |= rule->per[i].attribute == SL_ATTR_RESOURCE;
     if (rule->any_resource && !is_counted)
         return;
-    if (!rule->any_resource && !pattern->everything && pattern->text.len <= sizeof text)
-        for (len = 0; len < pattern->text.len; len++)
-            text[len] = pattern->text.at[len] == '*' ? 'x' : pattern->text.at[len];
-    add_member(out, SL_TEXT("resource"), (struct sluice_text){ text, len });
+    if (!rule->any_resource && !pattern->everything)
+        text = example_of(pattern->text, room);
+    add_member(out, SL_TEXT("resource"), text);
 }
 
 static void add_request(struct sl_buffer *out, const struct sl_rule *rule, int64_t cost)
@@ -99,7 +120,7 @@ static void add_request(struct sl_buffer *out, const struct sl_rule *rule, int64
     sl_buffer_add(out, SL_TEXT("{"));
     add_resource(out, rule);
     for (size_t i = 0; i < rule->when_count; i++)
-        add_member(out, rule->when[i].attribute.name, rule->when[i].values[0]);
+        add_condition(out, &rule->when[i]);
     add_person(out, rule);
     if (cost > 1) {
         bool is_first = out->at[out->len - 1] == '{';

@@ -15,8 +15,13 @@
 
 #include "base/clock.h"
 #include "server/door.h"
+#include "server/flight.h"
+#include "server/front.h"
+#include "server/h2.h"
 
 enum { DATE_EVERY_MS = 50, LINGER_MS = 2000, FLUSH_MS = 5000 };
+
+static const int64_t REST_MS = INT64_C(1) << 40; /* some decades */
 
 /* ---- who is ready ---- */
 
@@ -135,6 +140,8 @@ int64_t sl_worker_timeout_ms(const struct sl_worker *worker, enum sl_timer timer
         return settings->timeouts.body_us / 1000;
     case SL_TIMER_IDLE:
         return settings->timeouts.idle_us / 1000;
+    case SL_TIMER_REST:
+        return REST_MS;
     case SL_TIMER_WRITE:
         return settings->timeouts.write_us / 1000;
     case SL_TIMER_LINGER:
@@ -184,8 +191,13 @@ void sl_worker_forget(struct sl_worker *worker)
 static void drain(struct sl_worker *worker)
 {
     sl_door_shut(worker);
-    for (struct sl_conn *conn = worker->all; conn; conn = conn->all_next)
+    for (struct sl_conn *conn = worker->all; conn; conn = conn->all_next) {
+        if (conn->front->drain && !conn->is_opening) {
+            conn->front->drain(conn);
+            sl_worker_ready_later(worker, conn);
+        }
         sl_conn_set_timer(conn, conn->timer); /* which is another one from now on */
+    }
 }
 
 static void on_wake(uv_async_t *wake)
@@ -272,7 +284,8 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
     pthread_mutex_init(&worker->inbox_lock, NULL);
     sl_jobs_init(&worker->answers);
     if (sl_round_init(&worker->round, worker) && init_callers(worker) && init_loop(worker) &&
-        sl_line_open(&worker->line, &worker->loop, server->store, number == 0) &&
+        sl_line_open(&worker->line, &worker->loop, server->store,
+                     number == 0 ? SL_LINE_TENDS : 0) &&
         sl_door_open(worker)) {
         adopt(worker, sl_edition_keep(server->edition));
         return true;
@@ -320,8 +333,11 @@ void sl_worker_release(struct sl_worker *worker)
     sl_line_close(&worker->line);
     if (worker->is_loop_open)
         sl_loop_close(&worker->loop);
+    sl_flight_free(worker->spare_flight);
     sl_round_release(&worker->round);
     sl_blocks_release(&worker->blocks);
+    sl_h2_spares_free(worker);
+    sl_h2_memory_release(&worker->h2_memory);
     sl_edition_drop(atomic_exchange(&worker->next, NULL));
     sl_edition_drop(worker->edition);
     sl_verifier_free(worker->verifier);

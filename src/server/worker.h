@@ -10,17 +10,20 @@
 #include "seeing/audit.h"
 #include "server/conn.h"
 #include "server/edition.h"
+#include "server/h2_memory.h"
 #include "server/job.h"
 #include "server/line.h"
 #include "server/listener.h"
 #include "server/process.h"
 #include "server/round.h"
+#include "server/spread_figures.h"
 #include "server/table_watch.h"
 #include "server/traffic.h"
 #include "token/verifier.h"
 
 enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256, SL_REFUSING_MAX = 64 };
 
+struct sl_h2_stream;
 struct sl_record;
 struct sl_store_watch;
 struct sl_server;
@@ -49,9 +52,14 @@ struct sl_worker {
 
     struct sl_line line; /* to the store */
     struct sl_round round;
+    struct sl_flight *spare_flight; /* for the next one; or NULL */
     struct sl_blocks blocks;
-    size_t large_bytes;  /* of messages longer than a block, and */
-    size_t unread_bytes; /* of answers */
+    struct sl_h2_memory h2_memory;
+    size_t large_bytes;                 /* of messages longer than a block, and */
+    size_t unread_bytes;                /* of answers */
+    size_t stream_bytes;                /* of gRPC's streams: h2_room.c; */
+    struct sl_h2_stream *spare_streams; /* for the next ones */
+    uint32_t spare_count;
     struct sl_conn *ready;
     struct sl_conn **ready_end;
     struct sl_conn *all;
@@ -100,8 +108,10 @@ struct sl_server {
     struct sl_jobs jobs;      /* for the main thread, */
     uv_async_t come;          /* which is told that there are some */
     _Atomic uint64_t reloads, failed_reloads;
+    _Atomic uint64_t resp_clients; /* that have a number so far */
     struct sl_table_watch table_watch;
     struct sl_process process;
+    struct sl_spread_figures spread;
     pthread_mutex_t counts_lock; /* held to read other workers' counts, and to change editions */
 };
 

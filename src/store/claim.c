@@ -9,9 +9,9 @@
 
 void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle, struct sl_state *guard)
 {
-    bool counts = !bundle->peek && bundle->cost > 0;
-    claim->guard_answer = counts ? sl_guard_count(claim->guard, guard, bundle->now_us)
-                                 : sl_guard_peek(claim->guard, guard, bundle->now_us);
+    claim->guard_answer = sl_claim_takes(bundle, claim)
+                              ? sl_guard_count(claim->guard, guard, bundle->now_us)
+                              : sl_guard_peek(claim->guard, guard, bundle->now_us);
 }
 
 /* A shadow rule's guard counts and warns; it never blocks. 0: no block. */
@@ -44,9 +44,9 @@ void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
                      const struct sl_state *state)
 {
     struct sl_answer *answer = &claim->answer;
-    *answer =
-        claim->algo->decide(&claim->limit, state, (struct sl_ask){ bundle->now_us, bundle->cost });
-    if (bundle->max_delay_us >= 0 && bundle->cost > 0)
+    struct sl_ask ask = { bundle->now_us, sl_claim_cost(bundle, claim) };
+    *answer = claim->algo->decide(&claim->limit, state, ask);
+    if (bundle->max_delay_us >= 0 && ask.cost > 0)
         refuse_long_delay(answer, bundle->max_delay_us);
     if (blocked_until_us(claim))
         block(claim, bundle->now_us);
@@ -55,7 +55,7 @@ void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
 
 void sl_bundle_judge(struct sl_bundle *bundle)
 {
-    bundle->allowed = true;
+    bundle->allowed = !bundle->is_denied;
     for (size_t i = 0; i < bundle->claim_count; i++)
         if (!bundle->claims[i].shadow && !bundle->claims[i].allowed)
             bundle->allowed = false;
@@ -63,9 +63,9 @@ void sl_bundle_judge(struct sl_bundle *bundle)
 
 enum sl_write sl_claim_write(const struct sl_claim *claim, const struct sl_bundle *bundle)
 {
-    if (bundle->peek)
+    if (sl_claim_peeks(bundle, claim))
         return SL_WRITE_NOTHING;
-    if (bundle->allowed && claim->allowed && bundle->cost > 0)
+    if (bundle->allowed && claim->allowed && sl_claim_cost(bundle, claim) > 0)
         return SL_WRITE_CHARGE;
     return claim->answer.repair ? SL_WRITE_REPAIR : SL_WRITE_NOTHING;
 }

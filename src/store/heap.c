@@ -94,7 +94,7 @@ static void decide_claim(struct heap *heap, struct sl_bundle *bundle, struct sl_
         struct slot *guard = find(heap, claim->guard_key);
         struct sl_state state = guard->state;
         sl_claim_guard(claim, bundle, &state);
-        if (!bundle->peek && bundle->cost > 0) {
+        if (sl_claim_takes(bundle, claim)) {
             take_slot(heap, guard, claim->guard_key);
             guard->state = state;
         }
@@ -122,7 +122,7 @@ static void finish_claim(struct heap *heap, struct sl_bundle *bundle, struct sl_
     struct sl_state *state = &find(heap, claim->key)->state;
     enum sl_write write = sl_claim_write(claim, bundle);
     if (write != SL_WRITE_NOTHING) {
-        uint32_t cost = write == SL_WRITE_CHARGE ? bundle->cost : 0;
+        uint32_t cost = write == SL_WRITE_CHARGE ? sl_claim_cost(bundle, claim) : 0;
         claim->algo->charge(&claim->limit, state, (struct sl_ask){ bundle->now_us, cost });
     }
     claim->charged = write == SL_WRITE_CHARGE;

@@ -56,7 +56,7 @@ bool sl_bundle_once(struct sl_table *table, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = bundle->claims;
     if (bundle->claim_count != 1 || claim->guard || claim->no_key || claim->shadow ||
-        bundle->peek || bundle->max_delay_us >= 0)
+        bundle->peek || bundle->is_mixed || bundle->max_delay_us >= 0)
         return false;
     bool taken = claim->algo->keeps_ring ? take_ring(table, bundle) : take_slot(table, bundle);
     if (!taken)

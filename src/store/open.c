@@ -48,13 +48,10 @@ int sl_store_open(const struct sl_store_url *url, const struct sl_ruleset *rules
         break;
     case SL_STORE_REDIS:
     case SL_STORE_REDIS_UNIX:
+    case SL_STORE_REDIS_SENTINEL:
+    case SL_STORE_REDIS_CLUSTER:
         store = open_redis(url, rules, error);
         break;
-    default:
-        snprintf(error->text, sizeof error->text,
-                 "a Redis Cluster or Sentinel is asked for, which this version does not know; name "
-                 "one Redis, as in redis://host:6379");
-        return SLUICE_UNSUPPORTED;
     }
     if (!store)
         return SLUICE_BAD_STORE;

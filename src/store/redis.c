@@ -13,10 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/number.h"
 #include "store/redis_ask.h"
+#include "store/redis_cluster.h"
 
 enum { PLACES = 64, FIRST_WAIT_US = 1000000, DEADLINE_US = 20000 };
 
@@ -24,8 +26,8 @@ enum { PLACES = 64, FIRST_WAIT_US = 1000000, DEADLINE_US = 20000 };
 struct caller {
     struct sl_channel *channel;
     pid_t pid;
-    int fd;
-    short events;
+    struct pollfd *watched; /* sockets: one, or one for each node of a cluster */
+    nfds_t count, room;
     int64_t wake_us;
 };
 
@@ -37,11 +39,32 @@ struct redis {
 
 /* ---- being a host ---- */
 
+static struct pollfd *place_of(struct caller *caller, int fd)
+{
+    for (nfds_t i = 0; i < caller->count; i++)
+        if (caller->watched[i].fd == fd)
+            return &caller->watched[i];
+    if (caller->count == caller->room) {
+        nfds_t room = caller->room ? 2 * caller->room : 4;
+        struct pollfd *larger = realloc(caller->watched, room * sizeof *larger);
+        if (!larger)
+            return NULL; /* unheard, it is given up when its time is up */
+        caller->watched = larger;
+        caller->room = room;
+    }
+    caller->watched[caller->count] = (struct pollfd){ .fd = fd };
+    return &caller->watched[caller->count++];
+}
+
 static void watch(void *about, int fd, bool reads, bool writes)
 {
     struct caller *caller = about;
-    caller->fd = fd;
-    caller->events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
+    struct pollfd *place = place_of(caller, fd);
+    if (!place)
+        return;
+    place->events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
+    if (!reads && !writes)
+        *place = caller->watched[--caller->count];
 }
 
 static void wake_at(void *about, int64_t at_us)
@@ -58,15 +81,26 @@ static void look(struct caller *caller)
     sl_channel_on_time(caller->channel);
 }
 
+/* From the last one on: what goes meanwhile is replaced by one that was told already, and what
+ * comes has not been looked at. */
+static void tell_ready(struct caller *caller)
+{
+    for (nfds_t i = caller->count; i-- > 0;) {
+        if (i >= caller->count || !caller->watched[i].revents)
+            continue;
+        caller->watched[i].revents = 0;
+        sl_channel_on_ready(caller->channel, caller->watched[i].fd);
+    }
+}
+
 /* Until the next thing happens, or until then. */
 static void turn(struct caller *caller, int64_t until_us)
 {
     int64_t wait_us = sl_min_i64(caller->wake_us, until_us) - sl_link_now_us();
     wait_us = wait_us > 0 ? wait_us : 0;
     struct timespec wait = { wait_us / 1000000, wait_us % 1000000 * 1000 };
-    struct pollfd watched = { .fd = caller->fd, .events = caller->events };
-    if (ppoll(&watched, 1, &wait, NULL) > 0)
-        sl_channel_on_ready(caller->channel);
+    if (ppoll(caller->watched, caller->count, &wait, NULL) > 0)
+        tell_ready(caller);
     look(caller);
 }
 
@@ -80,6 +114,7 @@ static void drop_caller(struct caller *caller)
         sl_channel_free(caller->channel);
     else
         sl_channel_abandon(caller->channel);
+    free(caller->watched);
     free(caller);
 }
 
@@ -89,7 +124,7 @@ static struct caller *new_caller(struct redis *redis)
     if (!caller)
         return NULL;
     struct sl_link_host host = { caller, watch, wake_at, .is_patient = true };
-    *caller = (struct caller){ .pid = getpid(), .fd = -1, .wake_us = INT64_MAX };
+    *caller = (struct caller){ .pid = getpid(), .wake_us = INT64_MAX };
     caller->channel = sl_channel_new(&redis->shared, &host);
     if (caller->channel)
         return caller;
@@ -136,7 +171,7 @@ static struct caller *begin(struct redis *redis)
 static void finish(struct redis *redis, struct caller *caller, const bool *is_done)
 {
     sl_channel_flush(caller->channel);
-    while (!*is_done)
+    while (!*is_done || sl_channel_lends(caller->channel)) /* put away, it hears no answers */
         turn(caller, INT64_MAX);
     put_caller(redis, caller);
 }
@@ -157,9 +192,12 @@ static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t cou
 {
     struct redis *redis = (struct redis *)store;
     struct decision decision = { .parcel = { bundles, count, .done = on_decided } };
+    if (sl_near_answer_all(store->near, bundles, count) == count && !sl_near_is_due(store->near))
+        return;
     struct caller *caller = begin(redis);
     for (size_t i = 0; !caller && i < count; i++)
-        bundles[i].status = SLUICE_NO_MEMORY;
+        if (!bundles[i].is_near)
+            bundles[i].status = SLUICE_NO_MEMORY;
     if (!caller)
         return;
     sl_channel_tend(caller->channel);
@@ -199,7 +237,8 @@ static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t 
 }
 
 struct change {
-    struct sl_channel_call call; /* first */
+    struct sl_channel_call call;  /* first */
+    const struct sl_hash128 *key; /* leases of it are given back first; NULL: they are not */
     bool is_done;
 };
 
@@ -213,6 +252,9 @@ static int make_change(struct redis *redis, struct change *change, bool is_prepa
 {
     struct caller *caller = is_prepared ? begin(redis) : NULL;
     change->call.done = on_changed;
+    size_t next = 0;
+    if (caller && change->key)
+        sl_channel_give_back(caller->channel, change->key, &next);
     if (caller) {
         sl_channel_call(caller->channel, &change->call);
         finish(redis, caller, &change->is_done);
@@ -220,6 +262,7 @@ static int make_change(struct redis *redis, struct change *change, bool is_prepa
         change->call.status = SLUICE_NO_MEMORY;
     }
     sl_buffer_release(&change->call.bytes);
+    sl_near_forget(redis->store.near); /* also if it failed: it may have been made */
     return change->call.status;
 }
 
@@ -236,10 +279,24 @@ static int refund(struct sl_store *store, const struct sl_claim *claim, struct s
 static int reset(struct sl_store *store, const struct sl_claim *claim)
 {
     struct redis *redis = (struct redis *)store;
-    struct change change = { .call.bytes = sl_buffer(1 << 16) };
+    struct change change = { .call.bytes = sl_buffer(1 << 16), .key = &claim->key };
     return make_change(
         redis, &change,
         sl_ask_forget(&redis->shared.scripts, claim, &change.call.bytes, &change.call.query));
+}
+
+static void call_once(struct sl_store *store, struct sl_channel_call *call)
+{
+    struct redis *redis = (struct redis *)store;
+    struct caller *caller = begin(redis);
+    if (caller) {
+        sl_channel_call(caller->channel, call);
+        finish(redis, caller, &call->is_done);
+        return;
+    }
+    call->status = SLUICE_NO_MEMORY;
+    call->reply = NULL;
+    call->done(call);
 }
 
 static struct sl_channel *open_channel(struct sl_store *store, const struct sl_link_host *host)
@@ -267,17 +324,43 @@ static void health(struct sl_store *store, struct sl_store_health *out)
     out->connects = atomic_load(&shared->connects);
     out->failed_connects = atomic_load(&shared->failed_connects);
     out->trips = atomic_load(&shared->trips);
+    uint32_t masters = shared->target ? sl_target_reign(shared->target) : 0;
+    out->master_changes = masters ? masters - 1 : 0; /* the first is none */
+    for (size_t i = 0; i < SL_REDIRECTION_COUNT; i++)
+        out->redirections[i] = atomic_load(&shared->redirections[i]);
+    for (size_t i = 0; i < SL_UNDO_COUNT; i++)
+        out->undos[i] = atomic_load(&shared->undos[i]);
+    out->nodes = shared->cluster ? sl_cluster_masters(shared->cluster) : 1;
+}
+
+/* All leases, a pipeline at a time, for as long as one deadline. */
+static void give_back_leases(struct redis *redis)
+{
+    struct sl_leases *leases = sl_near_leases(redis->store.near);
+    struct caller *caller = leases && sl_leases_any(leases, sl_boottime_us()) ? begin(redis) : NULL;
+    int64_t until_us = sl_link_now_us() + redis->shared.deadline_us;
+    size_t next = 0;
+    while (caller && next < SL_LEASES_MAX && sl_link_now_us() < until_us) {
+        sl_channel_give_back(caller->channel, NULL, &next);
+        sl_channel_flush(caller->channel);
+        while (sl_channel_lends(caller->channel))
+            turn(caller, INT64_MAX);
+    }
+    drop_caller(caller);
 }
 
 static void close_redis(struct sl_store *store)
 {
     struct redis *redis = (struct redis *)store;
+    give_back_leases(redis);
     for (size_t i = 0; i < PLACES; i++)
         drop_caller(atomic_exchange(&redis->places[i], NULL));
     sl_scripts_release(&redis->shared.scripts);
+    sl_cluster_free(redis->shared.cluster);
     sl_target_close(redis->shared.target);
     pthread_mutex_destroy(&redis->shared.why_lock);
     sl_store_close(redis->store.local);
+    sl_near_free(redis->store.near);
     free(redis);
 }
 
@@ -289,6 +372,7 @@ static const struct sl_store_ops redis_ops = {
     .settle = settle,
     .close = close_redis,
     .channel = open_channel,
+    .call = call_once,
     .why = why,
     .health = health,
 };
@@ -304,8 +388,10 @@ static void greet(struct redis *redis, struct sluice_error *note)
     if (!caller)
         return;
     sl_channel_open(caller->channel);
+    struct sl_cluster *cluster = redis->shared.cluster;
+    uint32_t tries = cluster ? sl_cluster_seeds(cluster) : 1;
     while (!sl_channel_is_up(caller->channel) && sl_link_now_us() < until_us &&
-           atomic_load(&redis->shared.failed_connects) == 0)
+           atomic_load(&redis->shared.failed_connects) < tries)
         turn(caller, until_us);
     if (!sl_channel_is_up(caller->channel)) {
         struct sluice_error reason = { 0 };
@@ -333,8 +419,16 @@ struct sl_store *sl_redis_open(const struct sl_redis_config *config, struct slui
     struct sl_memory_config local = { .log_bytes = SL_LOG_DEFAULT,
                                       .logs_wanted = true,
                                       .sync_us = SL_SYNC_OFF };
-    if (redis->shared.target)
+    bool is_there = redis->shared.target;
+    if (is_there && config->url->kind == SL_STORE_REDIS_CLUSTER) {
+        redis->shared.cluster = sl_cluster_new(redis->shared.target, config->url->hosts);
+        is_there = redis->shared.cluster;
+        if (!is_there)
+            sl_error_say(error, "out of memory");
+    }
+    if (is_there)
         redis->store.local = sl_memory_open(&local, error);
+    redis->shared.near = redis->store.near = sl_near_new(); /* NULL: everything is asked */
     if (!redis->store.local) {
         close_redis(&redis->store);
         return NULL;

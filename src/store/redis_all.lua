@@ -1,6 +1,7 @@
 -- One request with any number of claims: all are read and decided, then all charged, or none.
 --
---   ARGV 3  cost   4  `p`: a peek, `d`: denied whatever they say, `pd`: both; or nothing
+--   ARGV 3  cost   4  `p`: a peek, `d`: denied whatever they say, `pd`: both; or nothing; with `m`
+--           there is a cost for each claim: `1,5,1p,`, where `p` is a peek
 --        5  the longest delay, µs; nothing: any   6  a name that nobody else gives, for a log
 --        7  claims, one after another: its name in the state, capacity, window or token time,
 --           `s`: shadow, `f`: first_request, `sf`: both; its algorithm; and with a guard its name
@@ -10,12 +11,13 @@
 --           warning and block, then a, b, c
 local cost, mode, max_delay, nonce = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local peek = mode == 'p' or mode == 'pd'
-local counts = cost > 0 and not peek
+local next_cost = (mode == 'm' or mode == 'md') and string.gmatch(ARGV[3], '(%d+)(p?),') or nil
+local counts = cost and cost > 0 and not peek
 --@functions
 local told, t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0
 local kept, s = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                   0, 0, 0, 0 }, 0
-local p, k, allowed, writes = 7, 1, mode ~= 'd' and mode ~= 'pd', nil
+local p, k, allowed, writes = 7, 1, mode ~= 'd' and mode ~= 'pd' and mode ~= 'md', nil
 local words = #ARGV
 while p < words and ARGV[p] ~= 'hold' do
   local kind, capacity, span, extra, name =
@@ -24,6 +26,11 @@ while p < words and ARGV[p] ~= 'hold' do
   local shadow = extra == 's' or extra == 'sf'
   local a, b, c, x, y, z = 0, 0, 0, 0, 0, 0
   local ok, repair, how = false, false, 'set'
+  if next_cost then
+    local amount, looks = next_cost()
+    cost, peek = tonumber(amount), looks == 'p'
+    counts = cost > 0 and not peek
+  end
   if ARGV[p + 5] ~= '' then
     local write
     told[t + 1], told[t + 2], told[t + 3], told[t + 4], blocked, write =
@@ -46,8 +53,8 @@ while p < words and ARGV[p] ~= 'hold' do
   t = t + 3
   kept[s + 1], kept[s + 2], kept[s + 3], kept[s + 4], kept[s + 5], kept[s + 6], kept[s + 7],
     kept[s + 8] = p, k, ok, repair, how, x, y, z
-  kept[s + 9], kept[s + 10], kept[s + 11] = a, b, c
-  s = s + 11
+  kept[s + 9], kept[s + 10], kept[s + 11], kept[s + 12], kept[s + 13] = a, b, c, counts and cost, peek
+  s = s + 13
   if ARGV[p + 5] == '' then
     p, k = p + 6, k + 1
   else
@@ -58,13 +65,13 @@ end
 for i = 1, writes and #writes or 0 do
   guard_save(writes[i][1], writes[i][2], writes[i][3])
 end
-for i = 1, s, 11 do
+for i = 1, s, 13 do
   local at, ok, repair, how, x, y, z, a, b, c = kept[i], kept[i + 2], kept[i + 3], kept[i + 4],
     kept[i + 5], kept[i + 6], kept[i + 7], kept[i + 8], kept[i + 9], kept[i + 10]
   local amount, fresh = false, nil
-  if allowed and ok and counts then
-    amount = cost
-  elseif repair and not peek then
+  if allowed and ok and kept[i + 11] then
+    amount = kept[i + 11]
+  elseif repair and not kept[i + 12] then
     amount = 0
   end
   if amount then

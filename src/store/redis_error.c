@@ -49,3 +49,10 @@ const struct sl_redis_meaning *sl_redis_meaning(struct sluice_text sentence)
         return &sl_redis_meanings[SL_REDIS_NOPERM]; /* Redis 7, of a command inside a script */
     return &sl_redis_meanings[is_wrong_password(sentence) ? SL_REDIS_WRONGPASS : SL_REDIS_OTHER];
 }
+
+const char *sl_redis_words(struct sluice_text sentence)
+{
+    if (contains(sentence, "cluster support disabled"))
+        return "this Redis is not a node of a cluster; write `redis://` in the store's URL";
+    return sl_redis_meaning(sentence)->words;
+}

@@ -34,7 +34,11 @@ enum sl_redis_cure {
     X("WRONGPASS", WRONGPASS, SLUICE_STORE_DOWN, SL_CURE_LEAVE,                                    \
       "Redis knows no such user and password as those of the store's URL")                         \
     X("MOVED", MOVED, SLUICE_STORE_DOWN, SL_CURE_WAIT,                                             \
-      "this Redis is a node of a cluster, which this version cannot use; name a single Redis")     \
+      "this Redis is a node of a cluster; write `redis-cluster://` in the store's URL")            \
+    X("ASK", ASK, SLUICE_STORE_DOWN, SL_CURE_WAIT,                                                 \
+      "this Redis is a node of a cluster; write `redis-cluster://` in the store's URL")            \
+    X("TRYAGAIN", TRYAGAIN, SLUICE_STORE_DOWN, SL_CURE_NONE,                                       \
+      "the keys of a request are on their way to another node of the Redis cluster")               \
     X("CLUSTERDOWN", CLUSTERDOWN, SLUICE_STORE_DOWN, SL_CURE_WAIT, "the Redis cluster is down")    \
     X("ERR", OTHER, SLUICE_STORE_DOWN, SL_CURE_NONE, NULL)
 
@@ -50,7 +54,7 @@ struct sl_redis_meaning {
     const char *code;
     int status; /* what the caller is told */
     enum sl_redis_cure cure;
-    const char *words; /* for people; NULL: Redis' own */
+    const char *words; /* for people; NULL: Redis' own, or what sl_redis_words has */
 };
 
 /* Row i is error i. */
@@ -58,5 +62,8 @@ extern const struct sl_redis_meaning sl_redis_meanings[];
 
 /* What an error's sentence means; whatever is not known is the last row. */
 const struct sl_redis_meaning *sl_redis_meaning(struct sluice_text sentence);
+
+/* What to say of it, for people; NULL: what Redis says. */
+const char *sl_redis_words(struct sluice_text sentence);
 
 #endif

@@ -7,7 +7,7 @@
 -- Only what a decision needs is here: what people are told (remaining, reset, wait) is worked
 -- out from the states of the reply, by the same C that decides in memory.
 local ARGV, tonumber, call, pcall = ARGV, tonumber, redis.call, redis.pcall
-local now, least = 0, 0
+local now, least, out = 0, 0, nil -- `out`: what is leased, by its key
 if ARGV[1] == '' then
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]

@@ -10,9 +10,9 @@ if allowed and counts then
   local ends = now + tonumber(ARGV[p + 1])
   local life = math.ceil((ends - now) / 1000) + 60000
   local fields = { 'cost', ARGV[3], 'expires', ends }
-  for i = 1, s, 11 do
+  for i = 1, s, 13 do
     if kept[i + 2] then
-      local number = (i + 10) / 11
+      local number = (i + 12) / 13
       fields[#fields + 1] = 'claim' .. number
       fields[#fields + 1] = ARGV[p + 3 + number]
       fields[#fields + 1] = 'charged' .. number

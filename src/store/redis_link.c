@@ -53,7 +53,7 @@ static void watch(struct sl_link *link)
 void sl_link_unwatch(struct sl_link *link)
 {
     if (link->reads || link->writes)
-        link->host.watch(link->host.about, -1, false, false);
+        link->host.watch(link->host.about, link->socket.fd, false, false);
     link->reads = link->writes = false;
 }
 
@@ -78,7 +78,7 @@ void sl_link_set_breaker(struct sl_link *link, enum sl_breaker breaker)
     if (breaker == link->breaker)
         return;
     count_breaker(link, -1);
-    if (link->breaker == SL_BREAKER_CLOSED)
+    if (link->breaker == SL_BREAKER_CLOSED && !link->host.is_patient)
         atomic_fetch_add(&link->shared->trips, 1);
     link->breaker = breaker;
     count_breaker(link, 1);
@@ -88,23 +88,30 @@ void sl_link_remember(struct sl_link *link, const char *why)
 {
     struct sl_link_shared *shared = link->shared;
     pthread_mutex_lock(&shared->why_lock);
-    snprintf(shared->why, sizeof shared->why, "%s: %s", sl_target_name(shared->target), why);
+    snprintf(shared->why, sizeof shared->why, "%s: %s", sl_target_name(link->target), why);
     pthread_mutex_unlock(&shared->why_lock);
 }
 
 /* ---- questions ---- */
 
+void sl_link_finish(struct sl_link_shared *shared, struct sl_query *query, enum sl_call_end how,
+                    int status, const struct sl_reply *reply)
+{
+    if (!query->is_quiet)
+        atomic_fetch_add_explicit(&shared->ends[how], 1, memory_order_relaxed);
+    query->done(query, status, reply);
+}
+
 void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end how, int status,
                  const struct sl_reply *reply)
 {
-    if (!query->is_quiet)
-        atomic_fetch_add_explicit(&link->shared->ends[how], 1, memory_order_relaxed);
-    query->done(query, status, reply);
+    sl_link_finish(link->shared, query, how, status, reply);
 }
 
 static bool has_room(const struct sl_link *link)
 {
-    return link->row_len + 2 + link->waiting_count < SL_ROW_MAX &&
+    size_t each = link->host.redirected ? 2 : 1; /* ASKING, and the call */
+    return link->row_len + 1 + each * (1 + link->waiting_count) < SL_ROW_MAX &&
            link->out.len - link->sent < SL_LINK_OUT_MAX_BYTES / 2;
 }
 
@@ -142,9 +149,16 @@ void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now
 {
     struct sl_buffer *out = &link->out;
     query->sent_us = now_us;
-    sl_link_add_count(out, 2 + query->words);
-    sl_buffer_add(out, SL_TEXT("$7\r\nEVALSHA\r\n"));
-    sl_link_add_bulk(out, (struct sluice_text){ query->script->sha1_hex, 40 });
+    query->may_have_run = true;
+    if (query->is_asking) {
+        sl_buffer_add(out, SL_TEXT("*1\r\n$6\r\nASKING\r\n"));
+        sl_link_push(link, SL_EXPECT_ASKING, NULL);
+    }
+    sl_link_add_count(out, (query->script ? 2 : 0) + query->words);
+    if (query->script) {
+        sl_buffer_add(out, SL_TEXT("$7\r\nEVALSHA\r\n"));
+        sl_link_add_bulk(out, (struct sluice_text){ query->script->sha1_hex, 40 });
+    }
     sl_buffer_add(out, (struct sluice_text){ query->bytes->at + query->start, query->len });
     if (query->deadline_at && link->knows_time && !out->failed)
         fill_deadline(link, out->at + out->len - query->len + query->deadline_at, query->due_us);
@@ -191,11 +205,24 @@ void sl_link_send_waiting(struct sl_link *link)
     }
 }
 
+/* It may answer still, cut off from its replicas; what it counts is lost. */
+static void leave_old_master(struct sl_link *link)
+{
+    if (link->phase != SL_LINK_DOWN && sl_link_is_of_old(link))
+        sl_link_lose(link, "Sentinel names another master");
+}
+
 void sl_link_ask(struct sl_link *link, struct sl_query *query)
 {
+    query->due_us = sl_query_due_us(query, link->shared);
+    sl_link_pass(link, query);
+}
+
+void sl_link_pass(struct sl_link *link, struct sl_query *query)
+{
     int64_t now_us = sl_link_now_us();
-    query->due_us = now_us + link->shared->deadline_us;
-    query->is_again = false;
+    query->is_again = query->may_have_run = false;
+    leave_old_master(link);
     bool is_on_its_way = link->phase == SL_LINK_CONNECTING || link->phase == SL_LINK_GREETED;
     if (link->breaker != SL_BREAKER_CLOSED && !(link->host.is_patient && is_on_its_way)) {
         sl_link_end(link, query, SL_CALL_REFUSED, SLUICE_STORE_DOWN, NULL);
@@ -285,7 +312,7 @@ void sl_link_on_ready(struct sl_link *link)
     if (link->phase == SL_LINK_DOWN)
         return;
     if (link->socket.is_connecting) {
-        if (!sl_socket_finish(&link->socket, link->shared->target, &error)) {
+        if (!sl_socket_finish(&link->socket, link->target, &error)) {
             sl_link_lose(link, error.text);
             return;
         }
@@ -363,12 +390,13 @@ static void probe_again(struct sl_link *link, int64_t now_us)
 
 static void look_after(struct sl_link *link, int64_t now_us)
 {
+    leave_old_master(link);
     if (link->phase == SL_LINK_DOWN) {
         bool wants = link->breaker != SL_BREAKER_CLOSED || link->made_us > 0;
-        if (wants && now_us >= link->try_us)
+        if (wants && (now_us >= link->try_us || sl_link_is_of_old(link)))
             sl_link_connect(link);
         else if (wants)
-            sl_link_wake_by(link, link->try_us);
+            sl_link_wait_to_try(link, now_us);
     } else if (link->phase != SL_LINK_UP) {
         if (now_us >= link->connect_due_us)
             sl_link_lose(link, "it does not answer");
@@ -395,6 +423,12 @@ void sl_link_on_time(struct sl_link *link)
 
 struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_host *host)
 {
+    return sl_link_new_to(shared, shared->target, host);
+}
+
+struct sl_link *sl_link_new_to(struct sl_link_shared *shared, struct sl_target *target,
+                               const struct sl_link_host *host)
+{
     struct sl_link *link = calloc(1, sizeof *link);
     struct sl_place *row = calloc(SL_ROW_MAX, sizeof *row);
     if (!link || !row) {
@@ -403,7 +437,9 @@ struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_
         return NULL;
     }
     link->shared = shared;
+    link->target = target;
     link->host = *host;
+    sl_link_probe_with(link, "rl:~probe");
     link->row = row;
     link->socket.fd = -1;
     link->out = sl_buffer(SL_LINK_OUT_MAX_BYTES);

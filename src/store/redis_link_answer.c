@@ -28,7 +28,7 @@ static struct trouble trouble_of(struct sl_link *link, const struct sl_reply *re
 {
     struct sluice_text sentence = sl_reply_text(reply, 0);
     struct trouble trouble = { .meaning = sl_redis_meaning(sentence) };
-    const char *words = trouble.meaning->words;
+    const char *words = sl_redis_words(sentence);
     int len = (int)sl_min_i64((int64_t)sentence.len, (int64_t)sizeof trouble.words - 1);
     atomic_fetch_add(&link->shared->errors[trouble.meaning->error], 1);
     if (words)
@@ -56,6 +56,14 @@ static bool take_cure(struct sl_link *link, const struct trouble *trouble)
     }
 }
 
+/* Of a node of a cluster that says: not here, or not now. */
+static bool is_redirection(const struct sl_link *link, const struct trouble *trouble)
+{
+    enum sl_redis_error error = trouble->meaning->error;
+    return link->host.redirected &&
+           (error == SL_REDIS_MOVED || error == SL_REDIS_ASK || error == SL_REDIS_TRYAGAIN);
+}
+
 static void become_good(struct sl_link *link, int64_t now_us)
 {
     if (link->phase == SL_LINK_GREETED) {
@@ -77,6 +85,13 @@ static bool take_probe(struct sl_link *link, const struct sl_reply *reply, int64
     link->is_probing = false;
     if (reply->is_error) {
         struct trouble trouble = trouble_of(link, reply);
+        if (is_redirection(link, &trouble)) {
+            /* It does well, and our map is old: the key is not its own. */
+            sl_link_probe_with(link, "");
+            link->host.failed(link->host.about);
+            sl_link_send_probe(link);
+            return true;
+        }
         if (!take_cure(link, &trouble))
             return false;
         if (trouble.meaning->cure != SL_CURE_WAIT)
@@ -108,6 +123,23 @@ static bool take_greeting(struct sl_link *link, const struct sl_reply *reply)
     return false;
 }
 
+static bool take_role(struct sl_link *link, const struct sl_reply *reply)
+{
+    if (!take_greeting(link, reply))
+        return false;
+    if (sl_text_is(sl_reply_text(reply, 0), "master"))
+        return true;
+    sl_link_lose(link, "Sentinel names a Redis that is not a master (any more, or yet)");
+    return false;
+}
+
+/* What is said of a call alone, it may have said in the middle of it; and so it may of a command
+ * that its user may not use, behind others that he may. */
+static bool may_come_midway(const struct sl_redis_meaning *meaning)
+{
+    return meaning->cure == SL_CURE_NONE || meaning->error == SL_REDIS_NOPERM;
+}
+
 static bool may_ask_again(const struct sl_query *query, int64_t now_us)
 {
     return !query->is_again && now_us < query->due_us;
@@ -125,15 +157,22 @@ static bool take_error(struct sl_link *link, struct sl_query *query, const struc
 {
     struct trouble trouble = trouble_of(link, reply);
     const struct sl_reader *reader = link->reader;
+    bool is_elsewhere = is_redirection(link, &trouble);
     link->late_row = 0;
+    if (query)
+        query->may_have_run = may_come_midway(trouble.meaning) && !is_elsewhere;
     if (trouble.meaning->cure == SL_CURE_LOAD && query && may_ask_again(query, now_us)) {
         sl_link_send_script(link, query->script);
         ask_again(link, query, now_us);
         return true;
     }
+    if (query && is_elsewhere &&
+        link->host.redirected(link->host.about, query, trouble.meaning->error,
+                              sl_reply_text(reply, 0)))
+        return true;
     if (query)
         sl_link_end(link, query, SL_CALL_ERROR, trouble.meaning->status, NULL);
-    return link->reader == reader && take_cure(link, &trouble);
+    return link->reader == reader && (is_elsewhere || take_cure(link, &trouble));
 }
 
 static bool take_answer(struct sl_link *link, struct sl_query *query, struct sl_reply *reply,
@@ -143,6 +182,10 @@ static bool take_answer(struct sl_link *link, struct sl_query *query, struct sl_
         return take_error(link, query, reply, now_us);
     if (!query)
         return true;
+    if (!query->script) {
+        sl_link_end(link, query, SL_CALL_OK, SLUICE_OK, reply);
+        return true;
+    }
     if (query->is_packed)
         sl_reply_unpack(reply);
     if (reply->value_count > 0)
@@ -153,6 +196,7 @@ static bool take_answer(struct sl_link *link, struct sl_query *query, struct sl_
         return true;
     }
     link->late_row = 0;
+    query->may_have_run = !was_late;
     if (was_late)
         sl_link_end(link, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
     else
@@ -173,11 +217,15 @@ static bool take_reply(struct sl_link *link, struct sl_reply *reply, int64_t now
     switch (place.what) {
     case SL_EXPECT_GREETING:
         return take_greeting(link, reply);
+    case SL_EXPECT_ROLE:
+        return take_role(link, reply);
     case SL_EXPECT_PROBE:
         return take_probe(link, reply, now_us);
     case SL_EXPECT_LOAD:
         if (--link->loads == 0)
             link->loading = NULL;
+        return true;
+    case SL_EXPECT_ASKING:
         return true;
     default:
         return take_answer(link, place.query, reply, now_us);

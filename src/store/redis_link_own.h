@@ -12,7 +12,14 @@ enum {
 };
 
 /* What is expected next. */
-enum sl_expected { SL_EXPECT_GREETING, SL_EXPECT_PROBE, SL_EXPECT_LOAD, SL_EXPECT_CALL };
+enum sl_expected {
+    SL_EXPECT_GREETING,
+    SL_EXPECT_ROLE,
+    SL_EXPECT_PROBE,
+    SL_EXPECT_LOAD,
+    SL_EXPECT_ASKING, /* the word before a call; what follows says if it was of use */
+    SL_EXPECT_CALL
+};
 
 struct sl_place {
     struct sl_query *query; /* NULL: nobody waits for it */
@@ -23,10 +30,13 @@ enum sl_phase { SL_LINK_DOWN, SL_LINK_CONNECTING, SL_LINK_GREETED, SL_LINK_UP };
 
 struct sl_link {
     struct sl_link_shared *shared;
+    struct sl_target *target;
     struct sl_link_host host;
+    char probe_key[48];
     enum sl_phase phase;
     enum sl_breaker breaker;
     struct sl_socket socket;
+    uint32_t reign; /* the master's to which it is */
     struct sl_reader *reader;
     struct sl_buffer out;
     size_t sent;
@@ -55,6 +65,9 @@ struct sl_link {
 
 void sl_link_connect(struct sl_link *link);
 
+/* Sentinels name another master than the one it was made to. */
+bool sl_link_is_of_old(const struct sl_link *link);
+
 /* The socket is connected: our first words, and a probe. */
 void sl_link_greet(struct sl_link *link);
 void sl_link_send_probe(struct sl_link *link);
@@ -67,6 +80,9 @@ void sl_link_fail_all(struct sl_link *link);
 /* The connection is given up, everybody who waits is told, and it is made again: at once if it
  * was good for a while, or after a while. */
 void sl_link_lose(struct sl_link *link, const char *why);
+
+/* It is woken when it may connect again, or to see whether there is another master. */
+void sl_link_wait_to_try(struct sl_link *link, int64_t now_us);
 
 /* It does not do as it should, and is left alone for a while. */
 void sl_link_trip(struct sl_link *link, const char *why);

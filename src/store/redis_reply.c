@@ -62,8 +62,7 @@ static void *add_text(const redisReadTask *task, char *at, size_t len)
 
 static void *add_array(const redisReadTask *task, int elements)
 {
-    (void)task, (void)elements;
-    return made;
+    return task->parent ? add_value(task, SL_REPLY_ARRAY + elements) : made;
 }
 
 static void *add_nil(const redisReadTask *task)

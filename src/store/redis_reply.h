@@ -1,11 +1,13 @@
 /* Replies of Redis, read by hiredis and kept flat: no object for each number.
  *
  * Of an array the elements are kept in their order, whole numbers in `values`, texts in `texts`;
- * what we ask for is all of one kind. */
+ * what scripts answer is all of one kind. An array within another is a value that says so. */
 #ifndef SL_STORE_REDIS_REPLY_H
 #define SL_STORE_REDIS_REPLY_H
 
 #include "base/buffer.h"
+
+#define SL_REPLY_ARRAY (INT64_MIN + 1) /* and how many elements follow */
 
 struct sl_reply {
     bool is_error;  /* text 0 is Redis' sentence */

@@ -13,15 +13,23 @@
     SL_ASSET(part_##name, "src/store/redis_" #name ".lua")
 
 PART(frame)
+PART(terms)
 PART(foreign)
 PART(expire)
 PART(one)
 PART(all)
 PART(hold)
+PART(keep)
 PART(change)
 PART(take)
 PART(due)
 PART(forget)
+PART(lease)
+PART(count)
+PART(log_look)
+PART(log_page)
+PART(log_write)
+PART(log_found)
 
 static struct sluice_text twin_guard(void);
 SL_ASSET(twin_guard, "src/algo/guard.lua")
@@ -128,7 +136,9 @@ static void fill(struct sl_buffer *out, const struct frame *frame, struct sluice
         sl_buffer_add(out, section_of(twin_bucket(), name));
     else if (sl_text_is(name, "hold"))
         sl_buffer_add(out, frame->kind == SL_SCRIPT_RESERVE ? part_hold() : SL_TEXT(""));
-    else if (sl_text_is(name, "shown"))
+    else if (sl_text_is(name, "terms"))
+        sl_buffer_add(out, part_terms());
+    else if (sl_text_is(name, "shown") || sl_text_is(name, "weight"))
         sl_buffer_add(out, section_of(twins[algo](), name));
     else
         add_choice(out, frame, name);
@@ -164,10 +174,24 @@ static struct sluice_text body_of(enum sl_script_kind kind)
         return part_all();
     case SL_SCRIPT_CHANGE:
         return part_change();
+    case SL_SCRIPT_KEEP:
+        return part_keep();
     case SL_SCRIPT_TAKE:
         return part_take();
     case SL_SCRIPT_DUE:
         return part_due();
+    case SL_SCRIPT_LEASE:
+        return part_lease();
+    case SL_SCRIPT_COUNT:
+        return part_count();
+    case SL_SCRIPT_LOG_LOOK:
+        return part_log_look();
+    case SL_SCRIPT_LOG_PAGE:
+        return part_log_page();
+    case SL_SCRIPT_LOG_WRITE:
+        return part_log_write();
+    case SL_SCRIPT_LOG_FOUND:
+        return part_log_found();
     default:
         return part_forget();
     }

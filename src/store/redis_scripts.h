@@ -17,10 +17,17 @@ enum sl_script_kind {
     SL_SCRIPT_ONE,     /* decides one claim without a guard, */
     SL_SCRIPT_ALL,     /* or any number */
     SL_SCRIPT_RESERVE, /* the same, and holds what was charged */
+    SL_SCRIPT_KEEP,    /* what was charged elsewhere is a reservation */
     SL_SCRIPT_CHANGE,
     SL_SCRIPT_TAKE,
     SL_SCRIPT_DUE,
     SL_SCRIPT_FORGET,
+    SL_SCRIPT_LEASE,    /* of one claim, whose algorithm leases */
+    SL_SCRIPT_COUNT,    /* for a guard */
+    SL_SCRIPT_LOG_LOOK, /* rows that all instances share: see docs/spreading.md */
+    SL_SCRIPT_LOG_PAGE,
+    SL_SCRIPT_LOG_WRITE,
+    SL_SCRIPT_LOG_FOUND,
     SL_SCRIPT_KINDS
 };
 

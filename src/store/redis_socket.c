@@ -26,9 +26,10 @@ bool sl_socket_open(struct sl_socket *out, struct sl_target *target, uint32_t at
     struct sockaddr_storage address;
     socklen_t len;
     *out = (struct sl_socket){ .fd = -1 };
-    if (!sl_target_address(target, attempt, &address, &len))
-        return sl_error_say(error, "the address of `%s` is not known (yet)",
-                            sl_target_host(target));
+    if (!sl_target_address(target, attempt, &address, &len)) {
+        sl_target_why_none(target, error);
+        return false;
+    }
     out->fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool good = out->fd >= 0 && begin(out, &address, len) &&
                 (out->is_connecting || sl_socket_finish(out, target, error));
@@ -51,7 +52,7 @@ bool sl_socket_finish(struct sl_socket *socket, struct sl_target *target,
     if (code)
         return sl_error_say(error, "%s", strerror(code));
     if (sl_target_tls(target))
-        socket->tls = sl_tls_connect(sl_target_tls(target), socket->fd, sl_target_host(target));
+        socket->tls = sl_target_shake_hands(target, socket->fd);
     if (sl_target_tls(target) && !socket->tls)
         return sl_error_say(error, "out of memory");
     return true;

@@ -17,13 +17,20 @@ struct sl_claim_name {
     struct sluice_text guard;
 };
 
+#define SL_LEASE_BY_DEMAND INT64_C(-1)
+
 /* One limit asked on one identifier. */
 struct sl_claim {
     const struct sl_algo *algo;
     struct sl_limit limit;
     uint32_t ring_len;
-    bool shadow; /* decided and counted, never denies */
-    bool no_key; /* its identity is missing and that denies: there is no state */
+    bool shadow;  /* decided and counted, never denies */
+    bool no_key;  /* its identity is missing and that denies: there is no state */
+    bool is_here; /* taken from a lease: the store is asked for the others only */
+    bool peek;    /* of a bundle that is mixed: what the bundle has for all else, */
+    uint32_t cost;
+    int64_t lease; /* docs/leases.md: units at the most, SL_LEASE_BY_DEMAND; 0: never */
+    uint32_t rule; /* whose it is, for who counts leases */
     struct sl_hash128 key;
     struct sl_hash128 guard_key;
     const struct sl_guard *guard;     /* NULL: none */
@@ -32,6 +39,8 @@ struct sl_claim {
     /* Filled in by the store: */
     bool allowed;
     bool charged;
+    bool is_unseen; /* another claim's denial was known: this one was not asked about, and has no
+                       answer; `allowed` is true */
     struct sl_guard_answer guard_answer;
     struct sl_answer answer;
     struct sl_figures figures; /* after the charge, if there was one */
@@ -43,6 +52,10 @@ struct sl_bundle {
     int64_t now_us; /* or -1: the store's clock, which fills it in */
     uint32_t cost;
     bool peek;
+    bool is_joined;       /* of several requests: every claim must have an answer */
+    bool wants_all;       /* the same, from the store itself */
+    bool is_mixed;        /* each claim has its own cost, and may itself be a peek */
+    bool is_denied;       /* elsewhere: whatever its claims say, only their guards count it */
     int64_t max_delay_us; /* a longer delay is a denial; -1: none is */
     struct sl_claim *claims;
     size_t claim_count;
@@ -51,9 +64,33 @@ struct sl_bundle {
     /* Filled in by the store: */
     int status;            /* 0, or negative: then the answers are void */
     bool allowed;          /* by every claim that is not shadow */
+    bool is_near;          /* it was not asked at all: near.h */
     int64_t wall_shift_us; /* wall time − now_us, for what people read */
     uint64_t held;         /* the reservation, of a store that made it while it decided */
 };
+
+/* What a claim of the bundle is decided with. */
+static inline uint32_t sl_claim_cost(const struct sl_bundle *bundle, const struct sl_claim *claim)
+{
+    return __builtin_expect(bundle->is_mixed, 0) ? claim->cost : bundle->cost;
+}
+
+static inline bool sl_claim_peeks(const struct sl_bundle *bundle, const struct sl_claim *claim)
+{
+    return __builtin_expect(bundle->is_mixed, 0) ? claim->peek : bundle->peek;
+}
+
+/* Has it a state, and is that the store's to look at? */
+static inline bool sl_claim_is_asked(const struct sl_claim *claim)
+{
+    return !claim->no_key && !claim->is_here;
+}
+
+/* Does the claim take something, if it is allowed? */
+static inline bool sl_claim_takes(const struct sl_bundle *bundle, const struct sl_claim *claim)
+{
+    return sl_claim_cost(bundle, claim) > 0 && !sl_claim_peeks(bundle, claim);
+}
 
 /* What was charged, for giving it back. */
 struct sl_charge {
@@ -79,7 +116,9 @@ struct sl_once {
 
 struct sl_store;
 struct sl_channel;
+struct sl_channel_call;
 struct sl_link_host;
+struct sl_near;
 struct sl_store_health;
 struct sl_tally;
 
@@ -118,6 +157,9 @@ struct sl_store_ops {
      * functions above wait then. */
     struct sl_channel *(*channel)(struct sl_store *store, const struct sl_link_host *host);
 
+    /* One call that is no claim's, for who waits: `done` has been called when it returns. */
+    void (*call)(struct sl_store *store, struct sl_channel_call *call);
+
     /* Why it failed last, for people; and how it is doing. */
     void (*why)(struct sl_store *store, struct sluice_error *out);
     void (*health)(struct sl_store *store, struct sl_store_health *out);
@@ -129,6 +171,7 @@ struct sl_store {
     uint64_t naming;  /* seeds the names of reservations: the same for all who can settle them */
     bool wants_names; /* claims need theirs */
     struct sl_store *local; /* where `on_store_failure: local` decides; or NULL */
+    struct sl_near *near;   /* what is known without asking it (near.h); or NULL */
 };
 
 /* Counts on the heap of one thread, where time may go anywhere: for replays.

@@ -86,7 +86,7 @@ static int count_guard(struct turn *turn, struct sl_claim *claim)
 {
     struct sl_bundle *bundle = turn->bundle;
     struct sl_probe probe = sl_probe(turn->table, claim->guard_key, SL_DATED_US);
-    bool counts = !bundle->peek && bundle->cost > 0;
+    bool counts = sl_claim_takes(bundle, claim);
     for (;;) {
         struct sl_place place;
         bool found = sl_table_find(&probe, &place);
@@ -121,7 +121,7 @@ static bool ring_serves(const struct sl_claim *claim, const struct seat *seat)
 /* Is it, unless another claim of the bundle denies? */
 static bool is_charged(const struct sl_claim *claim, const struct sl_bundle *bundle)
 {
-    return claim->allowed && bundle->cost > 0 && !bundle->peek;
+    return claim->allowed && sl_claim_takes(bundle, claim);
 }
 
 /* Decides the claim on what the table says now. */
@@ -243,7 +243,7 @@ static bool apply(void *about, struct sl_state *state)
     const struct writing *writing = about;
     struct sl_claim *claim = writing->claim;
     struct sl_bundle *bundle = writing->turn->bundle;
-    uint32_t cost = writing->write == SL_WRITE_CHARGE ? bundle->cost : 0;
+    uint32_t cost = writing->write == SL_WRITE_CHARGE ? sl_claim_cost(bundle, claim) : 0;
     struct sl_ask ask = { bundle->now_us, cost };
     /* Another claim may have read the clock since this one was decided. */
     claim->answer.as_of_us = claim->algo->decide(&claim->limit, state, ask).as_of_us;
@@ -289,7 +289,8 @@ static bool swaps(const struct writing *writing)
         return false;
     /* A slot that somebody else began to take may have a ring of another length. */
     return seat->place.ring_len >= claim->limit.capacity &&
-           writing->turn->bundle->cost <= claim->algo->charge_most(seat->place.ring_len);
+           sl_claim_cost(writing->turn->bundle, claim) <=
+               claim->algo->charge_most(seat->place.ring_len);
 }
 
 static struct sl_word word_after(const struct writing *writing, const struct sl_state *state)
@@ -327,7 +328,7 @@ static enum step write_claim(struct writing *writing)
 static void mark(const struct sl_bundle *bundle, struct sl_claim *claim)
 {
     struct seat *seat = seat_of(claim);
-    if (bundle->peek || !seat->found || claim->shadow || claim->answer.allowed ||
+    if (sl_claim_peeks(bundle, claim) || !seat->found || claim->shadow || claim->answer.allowed ||
         claim->answer.retry_after_us == SL_NEVER || (seat->place.word.hi & SL_SLOT_FLAG))
         return;
     if (sl_slot_kind(seat->place.word.hi) == SL_DATED_FROZEN)
@@ -386,7 +387,7 @@ static void undo(struct turn *turn)
         if (claim->no_key)
             continue;
         leave_seat(claim);
-        struct sl_charge charge = { bundle->cost, claim->answer.as_of_us };
+        struct sl_charge charge = { sl_claim_cost(bundle, claim), claim->answer.as_of_us };
         if (claim->charged)
             sl_change_refund(turn->table, claim, charge, turn->own_clock ? -1 : bundle->now_us);
         claim->charged = false;

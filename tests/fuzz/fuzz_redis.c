@@ -99,6 +99,17 @@ static void check_bundle(struct sl_bundle bundle, const struct sl_reply *reply)
         SL_CHECK(answer(bundle, reply, -2) == SLUICE_STORE_FULL);
 }
 
+/* About a lease: what is believed can be. */
+static void check_lease(const struct sl_reply *reply)
+{
+    struct sl_lease_reply heard;
+    if (!sl_answer_lease(reply, &heard))
+        return;
+    SL_CHECK(reply->value_count == 6 + SL_TOLD);
+    SL_CHECK(heard.now_us >= 0 && heard.now_us <= SL_TIME_MAX_US);
+    SL_CHECK(heard.end_us >= 0 && heard.end_us <= SL_TIME_MAX_US);
+}
+
 /* All algorithms together, and each alone: a denial of one does not hide another. */
 static void check_numbers(const struct sl_reply *reply, uint32_t kind)
 {
@@ -178,6 +189,7 @@ static void check_reply(struct sl_reply *reply, uint32_t kind)
     sl_reply_unpack(reply);
     SL_CHECK(reply->value_count == listed || (listed == 0 && reply->text_count == 1));
     check_numbers(reply, kind);
+    check_lease(reply);
     for (size_t i = 0; i < reply->text_count && i < 64; i++)
         check_text(sl_reply_text(reply, i));
 }

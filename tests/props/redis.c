@@ -2,6 +2,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +25,18 @@ static void stop(void)
     rmdir(folder);
 }
 
+/* The file is there before anybody listens on it. */
+static bool answers(void)
+{
+    struct sockaddr_un place = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    memcpy(place.sun_path, path, sizeof path);
+    bool is_up = fd >= 0 && connect(fd, (const struct sockaddr *)&place, sizeof place) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_up;
+}
+
 static bool start(void)
 {
     if (server > 0)
@@ -36,9 +51,10 @@ static bool start(void)
         _exit(127);
     }
     atexit(stop);
-    for (int i = 0; i < 500 && access(path, F_OK) != 0; i++)
+    bool is_up = false;
+    for (int i = 0; i < 500 && !(is_up = answers()); i++)
         usleep(10000);
-    return access(path, F_OK) == 0;
+    return is_up;
 }
 
 /* A minute for an answer: nothing here is about time. */

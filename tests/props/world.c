@@ -26,10 +26,15 @@ static struct sl_claim ask(const struct world *world, const struct scenario *sce
                               .algo = scenario->algo,
                               .limit = scenario->limits[op.limit].limit,
                               .ring_len = ring_len,
+                              .cost = op.cost,
+                              .peek = op.peek,
                               .key = world->key };
+    /* Of a bundle that is mixed the claim's own cost counts: now and then it is one. */
+    bool is_mixed = (op.at_us + op.cost) % 3 == 0;
     struct sl_bundle bundle = { .now_us = op.at_us,
-                                .cost = op.cost,
-                                .peek = op.peek,
+                                .is_mixed = is_mixed,
+                                .cost = is_mixed ? 1000003 : op.cost,
+                                .peek = op.peek != is_mixed,
                                 .max_delay_us = -1,
                                 .claims = &claim,
                                 .claim_count = 1 };

@@ -87,9 +87,15 @@ IGNORED(__tsan_write_range, void *at __attribute__((unused)), size_t len __attri
         }                                                                                          \
         *at = value;                                                                               \
         return 1;                                                                                  \
+    }                                                                                              \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *at, type *expected, type value, \
+                                                    int order, int other)                          \
+    {                                                                                              \
+        return __tsan_atomic##bits##_compare_exchange_strong(at, expected, value, order, other);   \
     }
 
 ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
 ATOMICS(32, uint32_t)
 ATOMICS(64, uint64_t)
 ATOMICS(128, u128)

@@ -68,7 +68,8 @@ static inline struct pair pair_of(struct sl_tls *tls, struct client wish)
 {
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    struct pair pair = { fds[0], fds[1], sl_tls_accept(tls, fds[0]), client_of(&wish) };
+    struct pair pair = { fds[0], fds[1], sl_tls_accept(tls, fds[0], SL_TLS_HTTP1),
+                         client_of(&wish) };
     assert_non_null(pair.server);
     return pair;
 }

@@ -170,19 +170,20 @@ static void rules_that_are_too_large_are_not_read_in_part(void **unused)
     free(text);
 }
 
-static void a_store_that_this_version_lacks_is_refused_without_its_password(void **unused)
+static void a_store_that_is_none_is_refused_without_its_password(void **unused)
 {
     (void)unused;
-    static const char yaml[] = "store: redis-cluster://:hunter2@cache\nrules: []\n";
+    static const char yaml[] = "store: redis-sentinel://:hunter2@cache\nrules: []\n";
     struct sluice_limiter *limiter = NULL;
     struct sluice_error error;
     assert_int_equal(sluice_limiter_parse(NULL, "f", sluice_text(yaml), &limiter, &error),
-                     SLUICE_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "Redis"));
+                     SLUICE_BAD_RULES);
+    assert_non_null(strstr(error.text, "master's name"));
     assert_null(strstr(error.text, "hunter2"));
     assert_null(limiter);
-    model_open(&model); /* with a store given, the rules' own is not looked at */
-    assert_int_equal(sluice_limiter_parse(&store, "f", sluice_text(yaml), &limiter, &error),
+    static const char other[] = "store: memory:/no/such/folder/x.slu\nrules: []\n";
+    model_open(&model); /* with a store given, the rules' own is not opened */
+    assert_int_equal(sluice_limiter_parse(&store, "f", sluice_text(other), &limiter, &error),
                      SLUICE_OK);
     sluice_limiter_close(limiter);
     model_close(&model.store);
@@ -213,7 +214,7 @@ int main(void)
         CLAIM(a_long_list_of_problems_ends_with_how_many_more),
         CLAIM(a_file_that_cannot_be_read_is_said_to_be),
         CLAIM(rules_that_are_too_large_are_not_read_in_part),
-        CLAIM(a_store_that_this_version_lacks_is_refused_without_its_password),
+        CLAIM(a_store_that_is_none_is_refused_without_its_password),
         CLAIM(what_a_later_version_will_heed_is_noted),
     };
     return RUN(tests);

@@ -32,8 +32,9 @@ static void a_url_that_is_none_is_refused_with_what_would_be_right(void **unused
         { "memory:x?colour=red", SLUICE_BAD_STORE, "`colour`" },
         { "memory:/no/such/folder/x.slu?size=1M", SLUICE_BAD_STORE, "/no/such/folder" },
         { "redis://:hunter2@host:0", SLUICE_BAD_STORE, "port" },
-        { "redis-cluster://:hunter2@a,b", SLUICE_UNSUPPORTED, "Redis" },
-        { "redis-sentinel://:hunter2@a/master", SLUICE_UNSUPPORTED, "Redis" },
+        { "redis-cluster://:hunter2@a,b:0", SLUICE_BAD_STORE, "port" },
+        { "redis-sentinel://:hunter2@a", SLUICE_BAD_STORE, "master's name" },
+        { "redis-sentinel://a/master?sentinel=hunter2", SLUICE_BAD_STORE, "sentinel_password" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sluice_store *store = NULL;

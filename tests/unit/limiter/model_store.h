@@ -135,8 +135,9 @@ static inline void model_finish(struct model *model, struct sl_bundle *bundle,
     enum sl_write write = sl_claim_write(claim, bundle);
     claim->charged = write == SL_WRITE_CHARGE;
     if (write != SL_WRITE_NOTHING)
-        claim->algo->charge(&claim->limit, state,
-                            (struct sl_ask){ bundle->now_us, claim->charged ? bundle->cost : 0 });
+        claim->algo->charge(
+            &claim->limit, state,
+            (struct sl_ask){ bundle->now_us, claim->charged ? sl_claim_cost(bundle, claim) : 0 });
     sl_claim_measure(claim, bundle, state);
 }
 

@@ -23,7 +23,7 @@ static struct sl_channel *channel;
 
 static void channel_is_ready(void)
 {
-    sl_channel_on_ready(channel);
+    sl_channel_on_ready(channel, watched_fd);
 }
 
 static void channel_is_due(void)
@@ -33,7 +33,7 @@ static void channel_is_due(void)
 
 static int open_all(void **unused)
 {
-    struct sl_link_host host = { NULL, watch, wake_at, false };
+    struct sl_link_host host = { NULL, watch, wake_at, false, NULL, NULL };
     if (start_redis(unused) != 0)
         return -1;
     on_ready = channel_is_ready;
@@ -71,6 +71,7 @@ struct trip {
     struct sluice_decision out[MANY];
     uint64_t held[MANY];
     int64_t hold_us[MANY];
+    bool is_asked[MANY];
     int ends;
 };
 
@@ -93,11 +94,13 @@ static void send_off(struct trip *trip, const char *const (*asked)[2], size_t co
         memset(&trip->out[i], 0xee, sizeof trip->out[i]);
     }
     trip->ends = 0;
+    memset(trip->is_asked, 0, sizeof trip->is_asked);
     trip->errand = (struct sl_errand){ .requests = requests,
                                        .count = count,
                                        .hold_us = trip->hold_us,
                                        .out = trip->out,
                                        .held = trip->held,
+                                       .is_asked = trip->is_asked,
                                        .done = on_done };
     sl_errand_send(&trip->errand, limiter, channel);
     for (size_t i = 0; i < count; i++)
@@ -274,7 +277,90 @@ static void an_errand_on_a_channel_that_is_closed_is_answered(void **unused)
     sl_errand_release(&trip.errand);
 }
 
-#define ON_A_CHANNEL(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
+/* With something that is known without asking. */
+static int open_near(void **unused)
+{
+    store.near = sl_near_new();
+    return store.near && open_all(unused) == 0 ? (shared.near = store.near, 0) : -1;
+}
+
+static int close_near(void **unused)
+{
+    int status = close_all(unused);
+    sl_near_free(store.near);
+    shared.near = store.near = NULL;
+    return status;
+}
+
+static void who_was_denied_is_denied_again_before_anything_is_sent(void **unused)
+{
+    (void)unused;
+    static struct trip trip;
+    static const char *const asked[][2] = { { "u", "/a" } };
+    greet_channel();
+    send_off(&trip, asked, 1);
+    assert_true(trip.is_asked[0]);
+    heard();
+    say_counted(false, 5);
+    assert_int_equal(trip.ends, 1);
+    sl_errand_release(&trip.errand);
+    for (int i = 0; i < 3; i++) {
+        send_off(&trip, asked, 1);
+        assert_int_equal(trip.ends, 1);
+        assert_false(trip.is_asked[0]);
+        assert_false(trip.out[0].allowed);
+        assert_int_equal(trip.out[0].reason, SLUICE_REASON_LIMITED);
+        assert_string_equal(trip.out[0].rule, "a");
+        assert_null(trip.errand.batches); /* nothing was copied */
+        sl_errand_release(&trip.errand);
+    }
+    assert_int_equal(sl_limiter_counts(limiter)->near[false], 3);
+    assert_string_equal(heard(), "");
+    sl_near_forget(store.near);
+    send_off(&trip, asked, 1);
+    assert_true(trip.is_asked[0]);
+    heard();
+    say_counted(true, 0);
+    assert_true(trip.out[0].allowed);
+    sl_errand_release(&trip.errand);
+}
+
+/* Who is known has the answer at once, where it was to go first; the others theirs where it is to
+ * go by then, in their order. */
+static void of_many_only_those_are_asked_that_are_not_known(void **unused)
+{
+    (void)unused;
+    static struct trip trip;
+    static struct sluice_decision elsewhere[MANY];
+    static const char *const asked[][2] = { { "v", "/a" }, { "u", "/a" }, { "root", "/a" },
+                                            { "u", "/a" }, { "w", "/a" }, { "u", "/a" } };
+    greet_channel();
+    send_off(&trip, &asked[1], 1);
+    heard();
+    say_counted(false, 5);
+    sl_errand_release(&trip.errand);
+    send_off(&trip, asked, COUNT(asked));
+    assert_int_equal(trip.ends, 0);
+    for (size_t i = 0; i < COUNT(asked); i++) {
+        SAME(asked[i][0], trip.is_asked[i], i == 0 || i == 4);
+        if (i % 2)
+            SAME(asked[i][0], trip.out[i].reason, SLUICE_REASON_LIMITED);
+    }
+    assert_int_equal(trip.out[2].reason, SLUICE_REASON_EXEMPT);
+    trip.errand.out = elsewhere;
+    const char *calls = heard();
+    const char *first = strstr(calls, "CALL 1 rl:-:a:{v} ");
+    assert_true(first && strstr(first, "CALL 1 rl:-:a:{w} ") && !strstr(calls, "{u}"));
+    say_counted(true, 0);
+    say_counted(true, 1);
+    assert_int_equal(trip.ends, 1);
+    assert_int_equal(elsewhere[0].remaining, 4);
+    assert_int_equal(elsewhere[4].remaining, 3);
+    sl_errand_release(&trip.errand);
+}
+
+#define NEAR_A_CHANNEL(name) cmocka_unit_test_setup_teardown(name, open_near, close_near)
+#define ON_A_CHANNEL(name)   cmocka_unit_test_setup_teardown(name, open_all, close_all)
 
 int main(void)
 {
@@ -286,6 +372,8 @@ int main(void)
         ON_A_CHANNEL(errands_go_on_side_by_side_and_one_may_be_late),
         ON_A_CHANNEL(what_was_charged_is_held_where_that_was_asked_for),
         ON_A_CHANNEL(an_errand_on_a_channel_that_is_closed_is_answered),
+        NEAR_A_CHANNEL(who_was_denied_is_denied_again_before_anything_is_sent),
+        NEAR_A_CHANNEL(of_many_only_those_are_asked_that_are_not_known),
     };
     return RUN(tests);
 }

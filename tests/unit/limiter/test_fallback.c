@@ -81,6 +81,88 @@ static void local_decides_on_the_table_and_says_that_the_store_failed(void **unu
     assert_int_equal(local.decide_calls, 5);
 }
 
+/* Requests that are charged together are so where a table stands in. */
+static void joined_requests_take_nothing_where_one_is_denied(void **unused)
+{
+    (void)unused;
+    use("rules:\n" RULE("a", "local", ""));
+    struct sluice_request requests[2] = { sluice_request(), sluice_request() };
+    struct sl_manner manners[2] = { { .joins = false }, { .joins = true } };
+    struct sluice_decision out[2];
+    struct sl_batch_in in = { requests, manners, 2, out };
+    requests[0].user = SL_TEXT("u");
+    requests[1].user = SL_TEXT("v");
+    requests[1].cost = 2;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+        SAME("turn", out[0].allowed, true);
+        SAME("turn", out[1].allowed, i < 1);
+        SAME("turn", out[0].reason, SLUICE_REASON_STORE);
+        SAME("turn", out[0].remaining, 2); /* charged once, and never again */
+        SAME("turn", out[1].remaining, 1);
+    }
+}
+
+static void joined_requests_of_one_user_take_nothing_where_they_are_too_many(void **unused)
+{
+    (void)unused;
+    use("rules:\n" RULE("a", "local", ""));
+    struct sluice_request requests[4];
+    struct sl_manner manners[4];
+    struct sluice_decision out[4];
+    for (int i = 0; i < 4; i++) {
+        requests[i] = sluice_request();
+        requests[i].user = SL_TEXT("u");
+        manners[i] = (struct sl_manner){ .joins = i > 0 };
+    }
+    struct sl_batch_in in = { requests, manners, 4, out };
+    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    SAME("four of three", out[3].allowed, false);
+    requests[3].peek = true;
+    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    for (int i = 0; i < 4; i++)
+        SAME("three, and a look", out[i].allowed, true);
+    SAME("all are taken", decide(1).allowed, false);
+}
+
+/* What they share is counted together, and the rest by itself. */
+static void joined_requests_that_share_a_rule_pass_as_far_as_each_may(void **unused)
+{
+    (void)unused;
+    use("rules:\n" RULE("a", "local", "") "- { name: all, per: global, algorithm: fixed_window, "
+                                          "limit: 4/m, on_store_failure: local }\n");
+    struct sluice_request requests[2] = { sluice_request(), sluice_request() };
+    struct sl_manner manners[2] = { { .joins = false }, { .joins = true } };
+    struct sluice_decision out[2];
+    struct sl_batch_in in = { requests, manners, 2, out };
+    requests[0].user = SL_TEXT("u");
+    requests[1].user = SL_TEXT("v");
+    requests[0].cost = 3;
+    requests[1].cost = 2;
+    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    assert_true(out[0].allowed && !out[1].allowed);
+    requests[0].cost = 2;
+    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    assert_true(out[0].allowed && out[1].allowed); /* 2 of 3 each, and 4 of 4 */
+    SAME("left", out[1].remaining, 0);
+}
+
+/* Although it was joined to one for which the store was asked. */
+static void what_no_rule_counts_passes_whatever_the_file_says(void **unused)
+{
+    (void)unused;
+    use("on_store_failure: deny\nrules:\n" RULE("a", "allow", ""));
+    struct sluice_request requests[2] = { sluice_request(), sluice_request() };
+    struct sl_manner manners[2] = { { .joins = false }, { .joins = true } };
+    struct sluice_decision out[2];
+    struct sl_batch_in in = { requests, manners, 2, out };
+    requests[0].user = SL_TEXT("u");
+    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    assert_true(out[0].allowed && out[1].allowed);
+    SAME("counted", out[0].reason, SLUICE_REASON_STORE);
+    SAME("not counted", out[1].reason, SLUICE_REASON_NO_RULE);
+}
+
 static void a_store_that_is_full_is_stood_in_for_too(void **unused)
 {
     (void)unused;
@@ -273,6 +355,10 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         WITH_STORES(local_decides_on_the_table_and_says_that_the_store_failed),
+        WITH_STORES(joined_requests_take_nothing_where_one_is_denied),
+        WITH_STORES(joined_requests_of_one_user_take_nothing_where_they_are_too_many),
+        WITH_STORES(joined_requests_that_share_a_rule_pass_as_far_as_each_may),
+        WITH_STORES(what_no_rule_counts_passes_whatever_the_file_says),
         WITH_STORES(a_store_that_is_full_is_stood_in_for_too),
         WITH_STORES(policies_mix),
         WITH_STORES(who_lacks_an_identity_is_denied_for_that_with_or_without_a_store),

@@ -199,6 +199,22 @@ static void only_denials_of_users_by_enforced_rules_are_violations(void **unused
     assert_int_equal(few.told_count, 5);
 }
 
+static void a_limit_that_was_brought_is_nobodys_rule(void **unused)
+{
+    (void)unused;
+    use("rules: [{ name: a, " FIXED "limit: 9/m }]\n");
+    struct sl_direct bucket;
+    assert_true(sl_direct_bucket(1, 1000000000, &bucket));
+    struct sluice_attribute key = { SL_TEXT(SL_DIRECT_KEY), SL_TEXT("k") };
+    struct sluice_request request = ASKED(.cost = 2, .others = &key, .other_count = 1);
+    struct sl_manner manner = { .direct = &bucket };
+    struct sluice_decision decision;
+    struct sl_batch_in in = { &request, &manner, 1, &decision };
+    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_OK);
+    assert_false(decision.allowed);
+    assert_int_equal(few.told_count, 0);
+}
+
 static void a_deny_policy_of_a_failing_store_is_no_violation(void **unused)
 {
     (void)unused;
@@ -317,6 +333,7 @@ int main(void)
         TEST(a_denial_is_told_with_its_wall_time),
         TEST(what_is_known_of_this_minute_is_not_told_again),
         TEST(only_denials_of_users_by_enforced_rules_are_violations),
+        TEST(a_limit_that_was_brought_is_nobodys_rule),
         TEST(a_deny_policy_of_a_failing_store_is_no_violation),
         TEST(in_a_batch_everybody_is_somebody_of_their_own),
         TEST(a_refund_makes_the_same_claims_again),

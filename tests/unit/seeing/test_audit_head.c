@@ -239,19 +239,30 @@ static void several_processes_keep_one_chain(void **unused)
     assert_int_equal(check_whole(), PROCESSES * LINES);
 }
 
+/* Until the file is longer than that, or a second is over. */
+static void wait_for_more(off_t than)
+{
+    struct stat now = { 0 };
+    for (int i = 0; i < 1000 && (stat(path, &now) != 0 || now.st_size <= than); i++)
+        usleep(1000);
+}
+
 /* At any moment, many times. */
 static void killed_writers_leave_a_whole_chain(void **unused)
 {
     (void)unused;
     uint64_t seed = 7;
     for (int round = 0; round < 30; round++) {
+        struct stat before = { 0 };
+        stat(path, &before);
         pid_t writer = fork();
         if (writer == 0) {
             open_chain();
             for (;;)
                 append("{\"a\": 1");
         }
-        usleep((useconds_t)(1000 + unit_random(&seed) % 4000));
+        wait_for_more(before.st_size);
+        usleep((useconds_t)(unit_random(&seed) % 4000));
         kill(writer, SIGKILL);
         waitpid(writer, NULL, 0);
     }

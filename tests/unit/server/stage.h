@@ -175,9 +175,8 @@ struct visitor {
 };
 
 /* Comes from 192.0.2.1, which is nobody's trusted proxy. */
-static inline struct visitor visitor_enter(struct stage *stage)
+static inline struct visitor visitor_enter_by(struct stage *stage, const struct sl_front *front)
 {
-    const struct sl_front *front = &sl_front_http;
     struct sl_conn *conn = calloc(1, sizeof *conn + front->state_bytes);
     SL_CHECK(conn != NULL);
     conn->worker = &stage->workers[0];
@@ -190,6 +189,11 @@ static inline struct visitor visitor_enter(struct stage *stage)
     sl_conn_set_peer(conn, &peer);
     sl_conn_set_timer(conn, SL_TIMER_OPENING);
     return (struct visitor){ conn, sl_buffer(GOT_MAX_BYTES) };
+}
+
+static inline struct visitor visitor_enter(struct stage *stage)
+{
+    return visitor_enter_by(stage, &sl_front_http);
 }
 
 /* As from now, from this address; NULL: through a Unix socket. */
@@ -221,6 +225,8 @@ static inline void visitor_leave(struct visitor *visitor)
         uv_close((uv_handle_t *)conn->hold, visitor_free_hold);
     if (conn->job)
         conn->job->conn = NULL;
+    if (conn->front->close)
+        conn->front->close(conn);
     sl_conn_drop_in(conn);
     visitor_drop_out(conn);
     free(conn);
@@ -339,7 +345,7 @@ static inline struct caller caller_enter(struct sl_worker *worker, struct sl_arr
     int pair[2];
     SL_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
     arrival.fd = pair[0];
-    arrival.front = &sl_front_http;
+    arrival.front = arrival.front ? arrival.front : &sl_front_http;
     atomic_fetch_add(&worker->open, 1);
     atomic_fetch_add(&worker->server->open, 1);
     uv_update_time(&worker->loop); /* as it is in a callback of the loop */

@@ -25,7 +25,7 @@ static int open_door(void **state)
     place = (struct sockaddr_un){ .sun_family = AF_UNIX };
     snprintf(place.sun_path, sizeof place.sun_path, "%s/socket", folder);
     snprintf(address, sizeof address, "unix:%.80s", place.sun_path);
-    stage.server.listenings[0] = (struct sl_listening){ .front = &sl_front_http, .scheme = "http" };
+    stage.server.listenings[0] = (struct sl_listening){ .front = &sl_front_http };
     if (!sl_listening_open(&stage.server.listenings[0], address, 2, &error))
         return -1;
     stage.server.listening_count = 1;

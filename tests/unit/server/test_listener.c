@@ -18,7 +18,7 @@ static struct sluice_error error;
 static struct sl_listening http(void)
 {
     error = (struct sluice_error){ 0 };
-    return (struct sl_listening){ .front = &sl_front_http, .scheme = "http" };
+    return (struct sl_listening){ .front = &sl_front_http };
 }
 
 static void assert_error(const char *part)
@@ -100,7 +100,7 @@ static void a_port_that_somebody_listens_on_is_refused_though_it_could_be_shared
     assert_false(sl_listening_open(&second, address, WORKERS, &error));
     assert_error(address);
     assert_error("in use");
-    assert_error("--http");
+    assert_error("command line");
     assert_closed(&second);
     sl_listening_close(&first);
     assert_true(sl_listening_open(&second, address, WORKERS, &error));
@@ -135,7 +135,6 @@ static void an_arrival_has_its_peer_and_what_the_listener_says_of_it(void **unus
     (void)unused;
     struct sl_listening listening = http();
     listening.proxy_protocol = listening.wants_tls = true;
-    listening.scheme = "https";
     assert_true(sl_listening_open(&listening, "127.0.0.1:0", WORKERS, &error));
     assert_int_equal(strncmp(listening.address, "https://127.0.0.1:", 18), 0);
     struct sl_arrival none;

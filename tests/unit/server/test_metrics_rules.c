@@ -38,6 +38,39 @@ static void what_a_rule_said_is_as_written_here(void **unused)
     model_close(&model.store);
 }
 
+static void limits_that_requests_bring_are_told_by_their_kind(void **unused)
+{
+    (void)unused;
+    struct sl_ruleset *rules = rules_of(two_rules);
+    struct sl_metrics metrics = metrics_of(rules);
+    model_open(&model);
+    struct sl_limiter *limiter = sl_limiter_new(rules, &model.store);
+    struct sl_direct window;
+    assert_true(sl_direct_window(2, 1000000, &window));
+    struct sluice_attribute key = { SL_TEXT(SL_DIRECT_KEY), SL_TEXT("k") };
+    struct sluice_request request = sluice_request();
+    request.others = &key;
+    request.other_count = 1;
+    struct sl_manner manner = { .direct = &window };
+    struct sluice_decision decision;
+    for (int i = 0; i < 3; i++)
+        sl_limiter_decide_manners(limiter,
+                                  &(struct sl_batch_in){ &request, &manner, 1, &decision });
+    sl_metrics_add(&metrics, limiter);
+    char *page = print(&metrics);
+    assert_lines(page, "# TYPE sluice_direct_decisions_total counter\n"
+                       "sluice_direct_decisions_total{kind=\"bucket\",outcome=\"allowed\"} 0\n"
+                       "sluice_direct_decisions_total{kind=\"bucket\",outcome=\"denied\"} 0\n"
+                       "sluice_direct_decisions_total{kind=\"bucket\",outcome=\"store_failed\"} 0\n"
+                       "sluice_direct_decisions_total{kind=\"window\",outcome=\"allowed\"} 2\n"
+                       "sluice_direct_decisions_total{kind=\"window\",outcome=\"denied\"} 1\n");
+    free(page);
+    sl_metrics_release(&metrics);
+    sl_limiter_free(limiter);
+    sl_ruleset_free(rules);
+    model_close(&model.store);
+}
+
 static const char many_rules[] =
     "tiers: { pro: { scale: 10 } }\n"
     "rules: [{ name: all, per: global, algorithm: fixed_window, limit: 500/500ms },\n"
@@ -86,6 +119,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM(what_a_rule_said_is_as_written_here),
+        CLAIM(limits_that_requests_bring_are_told_by_their_kind),
         CLAIM(what_a_rule_is_is_as_written_here),
     };
     return RUN(tests);

@@ -10,12 +10,18 @@ static void a_store_that_is_asked_over_connections_has_families_of_its_own(void 
     assert_null(strstr(page, "sluice_store"));
     free(page);
     metrics.has_store = true;
+    metrics.near[false] = 7;
+    metrics.denials_held = 8;
     metrics.store = (struct sl_store_health){ .calls[SL_CALL_LATE] = 3,
                                               .errors[SL_REDIS_OTHER] = INT64_MAX,
                                               .breakers[SL_BREAKER_HALF_OPEN] = 1,
                                               .connects = 5,
                                               .failed_connects = 6,
-                                              .trips = 2 };
+                                              .trips = 2,
+                                              .redirections[SL_REDIRECTION_ASK] = 7,
+                                              .undos[SL_UNDO_UNSURE] = 8,
+                                              .nodes = 3,
+                                              .master_changes = 4 };
     page = print(&metrics);
     assert_line(page, "sluice_store_calls_total{result=\"ok\"} 0");
     assert_line(page, "sluice_store_calls_total{result=\"late\"} 3");
@@ -25,6 +31,15 @@ static void a_store_that_is_asked_over_connections_has_families_of_its_own(void 
     assert_line(page, "sluice_store_breaker_trips_total 2");
     assert_line(page, "sluice_store_connects_total 5");
     assert_line(page, "sluice_store_connects_failed_total 6");
+    assert_line(page, "sluice_store_redirections_total{kind=\"moved\"} 0");
+    assert_line(page, "sluice_store_redirections_total{kind=\"ask\"} 7");
+    assert_line(page, "sluice_store_undos_total{result=\"done\"} 0");
+    assert_line(page, "sluice_store_undos_total{result=\"unsure\"} 8");
+    assert_line(page, "sluice_store_nodes 3");
+    assert_line(page, "sluice_store_master_changes_total 4");
+    assert_line(page, "sluice_decisions_from_memory_total{outcome=\"denied\"} 7");
+    assert_line(page, "sluice_decisions_from_memory_total{outcome=\"allowed\"} 0");
+    assert_line(page, "sluice_denials_held 8");
     check_page(page);
     free(page);
     sl_metrics_release(&metrics);

@@ -17,6 +17,10 @@ static void its_families_are_as_written_here(void **unused)
                 .received_bytes = 1000 * i,
                 .sent_bytes = 1000,
                 .malformed = 11 * i,
+                .commands = 14 * i,
+                .malformed_commands = 15,
+                .malformed_sessions = 19 * i,
+                .statuses = { [SL_GRPC_OK] = 17 * i, [SL_GRPC_UNAUTHENTICATED] = 9 },
                 .bad_proxy_headers = 12 * i,
                 .failed_handshakes = 13 * i,
                 .answers = { [2] = 11, [4] = 12, [5] = 25 * i },
@@ -48,6 +52,17 @@ static void its_families_are_as_written_here(void **unused)
         "too long, or no memory for them.\n"
         "# TYPE sluice_http_malformed_total counter\n"
         "sluice_http_malformed_total 11\n"
+        "# HELP sluice_resp_commands_total Commands of the Redis protocol.\n"
+        "# TYPE sluice_resp_commands_total counter\n"
+        "sluice_resp_commands_total 14\n"
+        "# HELP sluice_resp_malformed_total Connections of the Redis protocol that were ended for "
+        "what was no command.\n"
+        "# TYPE sluice_resp_malformed_total counter\n"
+        "sluice_resp_malformed_total 30\n"
+        "# HELP sluice_grpc_malformed_total Connections for gRPC that were ended for what was no "
+        "HTTP/2, or a flood of frames.\n"
+        "# TYPE sluice_grpc_malformed_total counter\n"
+        "sluice_grpc_malformed_total 19\n"
         "# HELP sluice_proxy_headers_refused_total PROXY headers that were none, or came from "
         "somebody who is no trusted proxy.\n"
         "# TYPE sluice_proxy_headers_refused_total counter\n"
@@ -61,6 +76,26 @@ static void its_families_are_as_written_here(void **unused)
         "sluice_http_responses_total{code=\"3xx\"} 0\n"
         "sluice_http_responses_total{code=\"4xx\"} 24\n"
         "sluice_http_responses_total{code=\"5xx\"} 25\n"
+        "# HELP sluice_grpc_responses_total Answers over gRPC, by their status; UNKNOWN to what "
+        "was no gRPC.\n"
+        "# TYPE sluice_grpc_responses_total counter\n"
+        "sluice_grpc_responses_total{status=\"OK\"} 17\n"
+        "sluice_grpc_responses_total{status=\"CANCELLED\"} 0\n"
+        "sluice_grpc_responses_total{status=\"UNKNOWN\"} 0\n"
+        "sluice_grpc_responses_total{status=\"INVALID_ARGUMENT\"} 0\n"
+        "sluice_grpc_responses_total{status=\"DEADLINE_EXCEEDED\"} 0\n"
+        "sluice_grpc_responses_total{status=\"NOT_FOUND\"} 0\n"
+        "sluice_grpc_responses_total{status=\"ALREADY_EXISTS\"} 0\n"
+        "sluice_grpc_responses_total{status=\"PERMISSION_DENIED\"} 0\n"
+        "sluice_grpc_responses_total{status=\"RESOURCE_EXHAUSTED\"} 0\n"
+        "sluice_grpc_responses_total{status=\"FAILED_PRECONDITION\"} 0\n"
+        "sluice_grpc_responses_total{status=\"ABORTED\"} 0\n"
+        "sluice_grpc_responses_total{status=\"OUT_OF_RANGE\"} 0\n"
+        "sluice_grpc_responses_total{status=\"UNIMPLEMENTED\"} 0\n"
+        "sluice_grpc_responses_total{status=\"INTERNAL\"} 0\n"
+        "sluice_grpc_responses_total{status=\"UNAVAILABLE\"} 0\n"
+        "sluice_grpc_responses_total{status=\"DATA_LOSS\"} 0\n"
+        "sluice_grpc_responses_total{status=\"UNAUTHENTICATED\"} 18\n"
         "# HELP sluice_connections_timed_out_total Connections that the server ended, by what it "
         "had waited for too long.\n"
         "# TYPE sluice_connections_timed_out_total counter\n"

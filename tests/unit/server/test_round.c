@@ -217,6 +217,22 @@ static void a_round_has_room_for_so_many_requests(void **unused)
     assert_int_equal(trail[trail_len - 2], 'b');
 }
 
+/* Calls that were refused before they were added have taken theirs too. */
+static void a_round_has_room_for_so_much_memory(void **unused)
+{
+    (void)unused;
+    for (int with_a_call = 0; with_a_call < 2; with_a_call++) {
+        if (with_a_call)
+            add('a', 1);
+        assert_non_null(sl_round_take(the_round, SL_ROUND_MEMORY_BYTES - 16));
+        assert_true(sl_round_has_room(the_round, 1));
+        assert_non_null(sl_round_take(the_round, 1));
+        assert_false(sl_round_has_room(the_round, 1));
+        sl_round_finish(the_round);
+        assert_true(sl_round_has_room(the_round, 1));
+    }
+}
+
 static void where_there_is_room_a_call_stays_and_nothing_is_finished(void **unused)
 {
     (void)unused;
@@ -346,6 +362,7 @@ int main(void)
         IN_A_ROUND(a_call_and_a_request_begin_as_nothing_was_said),
         IN_A_ROUND(a_round_has_room_for_so_many_calls),
         IN_A_ROUND(a_round_has_room_for_so_many_requests),
+        IN_A_ROUND(a_round_has_room_for_so_much_memory),
         IN_A_ROUND(where_there_is_room_a_call_stays_and_nothing_is_finished),
         IN_A_ROUND(making_room_finishes_the_others_and_keeps_what_the_call_was),
         IN_A_ROUND(memory_is_kept_until_the_round_is_finished),

@@ -65,7 +65,7 @@ static void (*on_ready)(void) = link_is_ready, (*on_time)(void) = link_is_due;
 static inline void watch(void *about, int fd, bool reads, bool writes)
 {
     (void)about;
-    watched_fd = fd;
+    watched_fd = reads || writes ? fd : -1;
     watched_events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
 }
 
@@ -161,7 +161,7 @@ static inline void close_target(void)
 
 static inline void new_link(const char *user, const char *password, uint32_t database)
 {
-    struct sl_link_host host = { NULL, watch, wake_at, is_patient };
+    struct sl_link_host host = { NULL, watch, wake_at, is_patient, NULL, NULL };
     open_target(user, password, database);
     link_ = sl_link_new(&shared, &host);
     assert_non_null(link_);

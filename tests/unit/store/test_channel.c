@@ -8,7 +8,7 @@ static struct sl_channel *channel;
 
 static void channel_is_ready(void)
 {
-    sl_channel_on_ready(channel);
+    sl_channel_on_ready(channel, watched_fd);
 }
 
 static void channel_is_due(void)
@@ -18,7 +18,7 @@ static void channel_is_due(void)
 
 static struct sl_channel *new_channel(void)
 {
-    struct sl_link_host host = { NULL, watch, wake_at, false };
+    struct sl_link_host host = { NULL, watch, wake_at, false, NULL, NULL };
     struct sl_channel *made = sl_channel_new(&shared, &host);
     assert_non_null(made);
     return made;

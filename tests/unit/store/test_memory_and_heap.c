@@ -70,6 +70,11 @@ static struct sl_bundle random_bundle(struct sl_claim *claims, int64_t now_us)
     uint64_t key = unit_random(&seed) % KEYS;
     for (size_t i = 0; i < bundle.claim_count; i++)
         claims[i] = random_claim((key + i * 101) % KEYS);
+    bundle.is_mixed = unit_up_to(&seed, 3) == 0;
+    for (size_t i = 0; bundle.is_mixed && i < bundle.claim_count; i++) {
+        claims[i].cost = ONE_OF(costs);
+        claims[i].peek = unit_up_to(&seed, 3) == 0;
+    }
     uint64_t guarded = unit_random(&seed) % (3 * GUARDED);
     if (guarded < GUARDED)
         add_guard(&claims[guarded % bundle.claim_count], guarded);

@@ -301,13 +301,71 @@ static void the_other_calls_say_little(void **unused)
     assert_true(sl_ask_take(&scripts, 1, true, &bytes, &query));
     assert_string_equal(spoken(), "2 rl:~reservation:{0000000000000001} rl:~reservations" FRAME
                                   " 0000000000000001 due");
-    assert_true(sl_ask_due(&scripts, &bytes, &query));
+    assert_true(sl_ask_due(&scripts, 0, &bytes, &query));
     assert_string_equal(spoken(), "1 rl:~reservations" FRAME);
     assert_true(sl_ask_forget(&scripts, &claim, &bytes, &query));
-    assert_string_equal(spoken(), "1 k1" FRAME);
+    assert_string_equal(spoken(), "1 k1" FRAME " 5");
     claim.guard = &guard;
     assert_true(sl_ask_forget(&scripts, &claim, &bytes, &query));
-    assert_string_equal(spoken(), "2 k1 g1" FRAME);
+    assert_string_equal(spoken(), "2 k1 g1" FRAME " 5");
+}
+
+static void a_call_for_a_lease_tells_of_the_last_one_and_asks_for_the_next(void **unused)
+{
+    (void)unused;
+    char name[] = "k1";
+    struct sl_lease lease = { .algo = &sl_fixed_window,
+                              .limit = { .capacity = 500, .window_us = 10000000 },
+                              .name = name,
+                              .name_len = 2,
+                              .ask = { 12000000, 10000000, 30, 4, 5, 96, 1 } };
+    nonce_at = 0;
+    assert_true(sl_ask_lease(&scripts, &lease, &bytes, &query));
+    assert_string_equal(spoken(), "1 k1" FRAME " fixed_window/10000000 500 10000000 '' "
+                                  "12000000 10000000 30 4 5 96 1");
+    assert_true(query.is_packed);
+    lease.limit.first_request = true;
+    lease.ask = (struct sl_lease_ask){ .want = 8 };
+    assert_true(sl_ask_lease(&scripts, &lease, &bytes, &query));
+    assert_string_equal(spoken(), "1 k1" FRAME " fixed_window/10000000/first_request 500 10000000 "
+                                  "f 0 0 0 0 0 8 0");
+}
+
+static void an_answer_about_a_lease_is_nine_numbers_that_can_be(void **unused)
+{
+    (void)unused;
+    int64_t values[] = { 11500000, 1, 40, 13000000, 12900000, 70, 1, 2, 3 };
+    struct sl_reply reply = { .values = values, .value_count = COUNT(values) };
+    struct sl_lease_reply heard;
+    assert_true(sl_answer_lease(&reply, &heard));
+    assert_true(heard.is_known);
+    assert_int_equal(heard.granted, 40);
+    assert_int_equal(heard.term_us, 13000000);
+    assert_int_equal(heard.end_us, 12900000);
+    assert_int_equal(heard.out, 70);
+    assert_int_equal(heard.told[2], 3);
+    values[2] = -1;
+    assert_false(sl_answer_lease(&reply, &heard));
+    values[2] = INT64_C(1) << 32;
+    assert_false(sl_answer_lease(&reply, &heard));
+    values[2] = 40;
+    values[4] = INT64_MIN;
+    assert_false(sl_answer_lease(&reply, &heard));
+    values[4] = 12900000;
+    reply.value_count = 2; /* it came too late */
+    assert_false(sl_answer_lease(&reply, &heard));
+}
+
+static void a_sum_for_a_guard_says_its_window_and_how_many(void **unused)
+{
+    (void)unused;
+    struct sl_uncounted_sum sum = {
+        .guard = guard, .name = "g1", .name_len = 2, .start_us = 1700 * S, .count = 99
+    };
+    nonce_at = 0;
+    assert_true(sl_ask_count(&scripts, &sum, &bytes, &query));
+    assert_string_equal(spoken(),
+                        "1 g1" FRAME " 10000000/60000000/3 10000000 60000000 3 1700000000 99");
 }
 
 static void any_bytes_may_be_a_key(void **unused)
@@ -357,8 +415,11 @@ int main(void)
         WITH_A_BUFFER(only_who_keeps_a_log_says_the_nonce),
         WITH_A_BUFFER(a_change_says_what_is_given_back_or_taken),
         WITH_A_BUFFER(the_other_calls_say_little),
+        WITH_A_BUFFER(a_call_for_a_lease_tells_of_the_last_one_and_asks_for_the_next),
+        WITH_A_BUFFER(an_answer_about_a_lease_is_nine_numbers_that_can_be),
         WITH_A_BUFFER(any_bytes_may_be_a_key),
         WITH_A_BUFFER(what_does_not_fit_is_not_asked),
+        WITH_A_BUFFER(a_sum_for_a_guard_says_its_window_and_how_many),
     };
     return RUN(tests);
 }

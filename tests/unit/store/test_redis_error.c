@@ -31,6 +31,9 @@ static const struct {
     { "ERR invalid password", SL_REDIS_WRONGPASS },
     { "MOVED 3999 127.0.0.1:6381", SL_REDIS_MOVED },
     { "CLUSTERDOWN The cluster is down", SL_REDIS_CLUSTERDOWN },
+    { "ASK 3999 127.0.0.1:6381", SL_REDIS_ASK },
+    { "TRYAGAIN Multiple keys request during rehashing of slot", SL_REDIS_TRYAGAIN },
+    { "ERR This instance has cluster support disabled", SL_REDIS_OTHER }, /* see sl_redis_words */
     { "CLUSTERDOWN Hash slot not served", SL_REDIS_CLUSTERDOWN },
 
     /* out of a script: Redis 7 keeps the word in front */
@@ -126,6 +129,7 @@ static void each_error_has_its_cure(void **unused)
         [SL_REDIS_READONLY] = SL_CURE_LEAVE,   [SL_REDIS_NOAUTH] = SL_CURE_LEAVE,
         [SL_REDIS_WRONGPASS] = SL_CURE_LEAVE,  [SL_REDIS_MOVED] = SL_CURE_WAIT,
         [SL_REDIS_CLUSTERDOWN] = SL_CURE_WAIT, [SL_REDIS_OTHER] = SL_CURE_NONE,
+        [SL_REDIS_ASK] = SL_CURE_WAIT,         [SL_REDIS_TRYAGAIN] = SL_CURE_NONE,
     };
     for (int i = 0; i < SL_REDIS_ERROR_COUNT; i++)
         SAME(sl_redis_meanings[i].code, sl_redis_meanings[i].cure, cures[i]);

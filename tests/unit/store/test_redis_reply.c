@@ -35,15 +35,20 @@ static void feed(const char *at, size_t len)
     free(copy);
 }
 
-/* "1 2 'abc' ''", an error with a ! in front */
+/* "1 2 'abc' ''", an error with a ! in front; an array in another is "[" and how long it is */
 static const char *printed(const struct sl_reply *reply)
 {
     static char text[1024];
     size_t len = 0;
     if (reply->is_error)
         len += (size_t)snprintf(text + len, sizeof text - len, "! ");
-    for (size_t i = 0; i < reply->value_count; i++)
-        len += (size_t)snprintf(text + len, sizeof text - len, "%" PRId64 " ", reply->values[i]);
+    for (size_t i = 0; i < reply->value_count; i++) {
+        bool is_array =
+            reply->values[i] >= SL_REPLY_ARRAY && reply->values[i] < SL_REPLY_ARRAY + 99;
+        len += (size_t)snprintf(text + len, sizeof text - len,
+                                is_array ? "[%" PRId64 " " : "%" PRId64 " ",
+                                reply->values[i] - (is_array ? SL_REPLY_ARRAY : 0));
+    }
     for (size_t i = 0; i < reply->text_count; i++) {
         struct sluice_text one = sl_reply_text(reply, i);
         len += (size_t)snprintf(text + len, sizeof text - len, "'%.*s' ", (int)one.len, one.at);
@@ -85,9 +90,9 @@ static const struct {
     { "*2\r\n:1700000000000000\r\n:1\r\n", "1700000000000000 1" },
     { "*4\r\n$4\r\ncost\r\n$1\r\n2\r\n$7\r\ncharged\r\n$-1\r\n", "'cost' '2' 'charged' ''" },
     { "*3\r\n:1\r\n$1\r\na\r\n:2\r\n", "1 2 'a'" },
-    { "*2\r\n*2\r\n:1\r\n:2\r\n*1\r\n$1\r\nx\r\n", "1 2 'x'" },
-    { "*1\r\n*1\r\n*1\r\n:9\r\n", "9" },
-    { "*3\r\n*0\r\n:4\r\n*-1\r\n", "4 ''" },
+    { "*2\r\n*2\r\n:1\r\n:2\r\n*1\r\n$1\r\nx\r\n", "[2 1 2 [1 'x'" },
+    { "*1\r\n*1\r\n*1\r\n:9\r\n", "[1 [1 9" },
+    { "*3\r\n*0\r\n:4\r\n*-1\r\n", "[0 4 ''" },
     { "-ERR no\r\n", "! 'ERR no'" },
     { "-LOADING\r\n", "! 'LOADING'" },
     { "*2\r\n:1\r\n-OOM inside\r\n", "! 1 'OOM inside'" },

@@ -29,6 +29,9 @@ static bool is_asked_for(enum sl_script_kind kind, uint32_t set)
         return algos != 0;
     case SL_SCRIPT_CHANGE:
         return set == algos && algos != 0;
+    case SL_SCRIPT_LEASE:
+        return set == algos && __builtin_popcount(algos) == 1 &&
+               sl_algos[__builtin_ctz(algos)]->leases;
     default:
         return set == 0;
     }
@@ -187,9 +190,12 @@ static void check_parts(const char *row, enum sl_script_kind kind, uint32_t set)
     };
     const struct sl_script *script = get(kind, set);
     bool has_bucket = false;
+    if (kind == SL_SCRIPT_FORGET)
+        return; /* it is for all of them */
     for (size_t i = 0; sl_algos[i]; i++)
         has_bucket |= sl_algos[i]->is_bucket && set & sl_script_bit(sl_algos[i]);
-    for (size_t i = 0; i < COUNT(twins); i++)
+    bool is_log = kind >= SL_SCRIPT_LOG_LOOK && kind <= SL_SCRIPT_LOG_FOUND; /* of rows: no twin */
+    for (size_t i = 0; i < COUNT(twins) && !is_log; i++)
         SAME(row, says(script, twins[i].word), (set & sl_script_bit(twins[i].algo)) != 0);
     SAME(row, says(script, "'debt_ns'"), has_bucket);
     SAME(row, says(script, "'warned_until'"), (set & SL_SCRIPT_GUARD) != 0);
@@ -218,7 +224,7 @@ static void only_a_change_can_give_back(void **unused)
 /* Lua writes 1700000000000000 as 1.7e+15: what is put together is never a number of µs. */
 static void check_joins(const char *row, enum sl_script_kind kind, uint32_t set)
 {
-    static const char *const joined[] = { "kind", "nonce", "i", "number", "string", "''" };
+    static const char *const joined[] = { "kind", "nonce", "i", "number", "string", "''", "ARGV" };
     char *text = bare(get(kind, set));
     for (const char *at = text; (at = strstr(at, "..")); at += 2) {
         char word[32] = "";

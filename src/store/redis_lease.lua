@@ -1,0 +1,52 @@
+-- Settles a lease and takes the next one (docs/leases.md).
+--
+--   ARGV 3  the claim: its name in the state, capacity, window or token time, `f`: first_request
+--        7  of the lease that is settled: its term, and the start of its window (a bucket: 0); 0: none
+--        9  so many units of it were spent, so many are kept, so many given back
+--       12  how many more it would like, and how many of these it needs, all or none
+--   reply   packed: now, known, granted, the term, the end, what is out in all, and the state after
+--           settling and before granting: a, b, c
+local key, kind, capacity, span, extra =
+  KEYS[1], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local term, window, spent, kept, back, want, need = tonumber(ARGV[7]), tonumber(ARGV[8]),
+  tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local a, b, c, x, y, z = 0, 0, 0, 0, 0, 0
+local repair, how, fresh = false, 'set', nil
+do
+  --@read
+end
+local ends, recent, older = 0, 0, 0
+if out then
+  ends, recent, older = out[key][1], out[key][2], out[key][3]
+else
+  local stored = how ~= 'anew' and call('HMGET', key, 'lease_end', 'leased', 'leased_before') or {}
+  if stored[1] then
+    ends, recent, older = tonumber(stored[1]), tonumber(stored[2]), tonumber(stored[3])
+  end
+  --@terms
+end
+
+-- L6: a lease is settled whole or not at all, and only while its term holds that many.
+local units, known, settled, room, till = spent + kept + back, term == 0, false, 0, now + 2000000
+if term > 0 and term == ends and units <= recent then
+  recent, settled = recent - units, true
+elseif term > 0 and term == ends - 1000000 and units <= older then
+  older, settled = older - units, true
+end
+if settled then
+  --@settle
+  recent = known and recent + kept or recent
+end
+till = math.min(till, ends)
+--@room
+local granted = math.max(math.min(want, (room - room % 8) / 8), need <= room and need or 0)
+recent = recent + granted
+if settled or granted > 0 or repair then
+  if how == 'anew' then
+    call('DEL', key)
+  end
+  local stored_end = recent + older > 0 and ends or 0
+  --@lend
+  --@expire
+end
+return struct.pack('<lllllllll', now, known and 1 or 0, granted, ends, till, recent + older, a, b, c)
