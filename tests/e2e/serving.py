@@ -49,7 +49,7 @@ class Server:
         self.reader = threading.Thread(target=self._read_lines, daemon=True)
         self.reader.start()
         try:
-            self.addresses = [self._address() for _ in self.listen]
+            self.addresses = [self._address() for one in self.listen.values() if one != "off"]
         except BaseException:
             self.kill()
             raise
@@ -66,9 +66,9 @@ class Server:
         self.lines.put(None)
 
     def _address(self):
-        """What the next line that says so names: http://HOST:PORT, https://… or unix:PATH."""
+        """What the next line that says so names: http://HOST:PORT, redis://… or unix:PATH."""
         while (line := self.lines.get(timeout=TIMEOUT_S)) is not None:
-            if found := re.search(r"listening on ((https?://|unix:)\S+)", line):
+            if found := re.search(r"listening on ((\w+://|unix:)\S+)", line):
                 return found[1]
         raise AssertionError(f"it ended ({self.process.wait()}) before it listened:\n{self.stderr}")
 

@@ -5,13 +5,12 @@ The number that everybody counts up stands in a rule: read it, add one, write it
 nobody was faster (`If-Match`), else read it again.
 """
 
-import threading
 
 import pytest
 
 from changing import Caller
 from serving import Server
-from watching import wait_until
+from watching import at_once, wait_until
 
 RULES = """
 workers: 2
@@ -29,25 +28,6 @@ SOON_S = 10  # "within a second", on a machine that does much else
 def two_servers_of_one_database(tmp_path):
     with Server(RULES, folder=tmp_path) as one, Server(RULES, folder=tmp_path) as other:
         yield Caller(one), Caller(other)
-
-
-def at_once(works):
-    """All of them, each in a thread; what one raised is raised."""
-    failures = []
-
-    def run(work):
-        try:
-            work()
-        except BaseException as failure:  # the thread's, to be shown by the test
-            failures.append(failure)
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 # What can be counted up: where it is, what is there first, and how to read and write the number.

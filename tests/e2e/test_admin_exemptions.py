@@ -179,7 +179,7 @@ def test_the_end_is_exact_to_the_microsecond(tmp_path):
 
 def test_an_end_can_be_moved(admin):
     body = {"kind": "user", "value": "u1"}
-    until = time.time() + 1
+    until = time.time() + 4  # as long as two changes take on a busy machine, and more
     admin.post("/v1/exemptions", {**body, "until": until, "reason": "short"}, 201)
     answer = admin.post("/v1/exemptions", {**body, "until": 4102444800.5}, 200).json
     assert (answer["until"], answer["reason"]) == (4102444800.5, None)

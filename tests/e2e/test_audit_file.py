@@ -57,8 +57,11 @@ def test_after_a_kill_the_chain_goes_on(tmp_path):
             killer.join()
     with Server(audited(path), folder=tmp_path) as server:
         Caller(server).delete("/v1/rules/one")
-    count = chained(lines_of(path))
-    assert acknowledged + 1 <= count == len(events(path)) <= acknowledged + 1 + 5
+    lines = lines_of(path)
+    whole = [line for line in lines if line.endswith("}\n")]  # a kill may leave half of one
+    count = chained(whole)
+    assert acknowledged + 1 <= count == len(whole) <= acknowledged + 1 + 5
+    assert len(lines) - len(whole) <= 5
     assert verify(path).returncode == 0
 
 

@@ -289,17 +289,6 @@ def test_rules_may_come_from_standard_input():
     assert done.lines[0]["rule"] == "api"
 
 
-@pytest.mark.parametrize("store", ["redis-cluster://u:secret@a:6379,b:6379",
-                                   "redis-sentinel://u:secret@a/mymaster"])
-def test_what_is_not_in_this_version_is_refused(rules, store):
-    rules.write_text(f"store: {store}\n{RULES}")
-    done = check(rules, *API)
-    assert done.code == 2
-    assert "this version" in done.err and "redis://host:6379" in done.err
-    assert "secret" not in done.err
-    assert done.out == ""
-
-
 def test_output_that_cannot_be_written_is_an_error(rules):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([SLUICE, "check", "-c", rules, *API], stdout=full,

@@ -42,7 +42,7 @@ def test_somebody_limited_is_found_reset_and_passes(page, server):
     row = page.row("How it stands", Rule="few")
     assert row["State"] == "✗ limited: the limit is used up"
     assert row["Remaining"] == "0 of 3"
-    assert row["Until"].startswith("passes again ") and " d " in row["Until"]
+    assert row["Until"].startswith("passes again ") and " d" in row["Until"]
     assert row["Asked"] == "yes"
     assert page.row("How it stands", Rule="bucket", Asked="not by this request",
                     Remaining="100 of 100")

@@ -227,7 +227,7 @@ def test_the_store_of_the_rules_is_not_touched(rules):
 
 
 @pytest.mark.parametrize("store, error", [
-    ("redis-cluster://localhost", "this version"), ("sqlite:x", "`--store`: "), ("", "`--store`: "),
+    ("redis-sentinel://localhost", "master's name"), ("sqlite:x", "`--store`: "), ("", "`--store`: "),
 ])
 def test_a_store_that_is_none_is_refused(rules, store, error):
     done = replay(rules, line(5), "--store", store)

@@ -13,10 +13,13 @@ import mmap
 import os
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from redis_running import Redis
+from resp_talking import BOTH, command, talk
 from serving import Server
 from watching import forget_soon, is_sanitized, resident_bytes
 
@@ -64,6 +67,16 @@ ASK = {
     "authorize, token": get(b"X-Original-URI: /api/a\r\nAuthorization: Bearer %s\r\n" % token()),
     "authorize, key": get(b"X-Original-URI: /api/a\r\nX-API-Key: none that we know\r\n"),
 }
+COMMANDS = {
+    "throttle": command("CL.THROTTLE", "k1", 1000000, 1, 1),
+    "throttle, denied": command("CL.THROTTLE", "k2", 0, 1, 7776000),
+    "check": command("SLUICE.CHECK", "user", "u1", "resource", "/api/videos", "more", 1),
+    "check, explained": command("SLUICE.CHECK", "user", "u1", "explain", 1),
+    "check, by a line": b"sluice.check user u1 resource \"/api/videos\"\r\n",
+    "echo": command("ECHO", "hello"),
+    "info": command("INFO"),
+    "unknown": command("GET", "a"),
+}
 REQUESTS = 5000
 WARM = 500
 
@@ -101,7 +114,7 @@ def counted_server(shim, tmp_path, monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", str(shim))
     monkeypatch.setenv("SLUICE_ALLOCATIONS", str(tmp_path / "counts"))
     (tmp_path / "secret").write_bytes(SECRET)
-    with Server(RULES, folder=tmp_path) as server:
+    with Server(RULES, listen=BOTH, folder=tmp_path) as server:
         monkeypatch.delenv("LD_PRELOAD")
         assert counts.all() > 0, "nothing is counted"
         yield server, counts
@@ -128,6 +141,43 @@ def test_a_request_allocates_nothing(counted, what, pipelined):
         after = counts()
     assert statuses == ({429} if "denied" in what else {200})
     assert after == before, f"{REQUESTS} requests: {[b - a for a, b in zip(before, after)]}"
+
+
+@pytest.mark.parametrize("pipelined", [1, 16])
+@pytest.mark.parametrize("what", ["check, denied", "authorize, denied"])
+def test_what_is_denied_from_memory_allocates_nothing(shim, tmp_path, monkeypatch, what, pipelined):
+    """But for a call of Redis a second, and what guards are told of."""
+    counts = Counted(tmp_path / "counts")
+    (tmp_path / "secret").write_bytes(SECRET)
+    with Redis() as redis:
+        monkeypatch.setenv("LD_PRELOAD", str(shim))
+        monkeypatch.setenv("SLUICE_ALLOCATIONS", str(tmp_path / "counts"))
+        rules = f"store: {redis.url()}\nstore_deadline: 10s\n{RULES}"
+        with Server(rules, folder=tmp_path) as server, server.raw() as raw:
+            monkeypatch.delenv("LD_PRELOAD")
+            ask(raw, ASK[what], WARM * pipelined, pipelined)
+            before, start = sum(counts()), time.monotonic()
+            assert ask(raw, ASK[what], REQUESTS, pipelined) == {429}
+            seconds = time.monotonic() - start
+            # A handful each for a call; twenty where several requests found nothing known.
+            assert sum(counts()) - before <= 100 * (seconds + 1)
+
+
+@pytest.mark.parametrize("pipelined", [1, 16])
+@pytest.mark.parametrize("what", COMMANDS)
+def test_a_command_allocates_nothing(counted, what, pipelined):
+    server, counts = counted
+    with talk(server) as talking:
+        def ask_all(times):
+            for _ in range(times // pipelined):
+                talking.send(COMMANDS[what] * pipelined)
+                talking.replies(pipelined)
+
+        talking.ask("HELLO", 3)
+        ask_all(WARM * pipelined)
+        before = counts()
+        ask_all(REQUESTS)
+        assert counts() == before
 
 
 def test_other_users_and_resources_allocate_nothing(counted):

@@ -299,11 +299,11 @@ def test_on_redis_it_is_the_same():
             assert api["minute"]["callers"] == 1
             assert api["minute"]["latency_us"]["p50"] > 1
             assert told["store"]["kind"] == "redis" and told["store"]["healthy"] is True
-            assert told["store"]["calls"]["ok"] >= 12
+            assert told["store"]["calls"]["ok"] >= 6  # the rest was denied from memory
             redis.kill()
             down = told_of(server, lambda told: not told["store"]["healthy"], "it is down")
             assert down["store"]["why"]
-            assert send(server, 3, resource="/api") == 3  # the policy lets them pass
+            assert send(server, 3, user="v", resource="/api") == 3  # the policy lets them pass
             told = seen(server, 15)
             assert counts_of(told["decisions"]["minute"]) == (15, 8, 7)
             assert rule_of(told, "api")["minute"]["store_failed"] == 3

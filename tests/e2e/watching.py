@@ -106,3 +106,22 @@ class Notified:
             variables = dict(line.split("=", 1) for line in text.splitlines() if line)
             if set(variables) - {"STATUS"}:
                 return variables
+
+
+def at_once(works):
+    """All of them, each in a thread; what one raised is raised."""
+    failures = []
+
+    def run(work):
+        try:
+            work()
+        except BaseException as failure:  # the thread's, to be shown by the test
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]

@@ -1,5 +1,5 @@
-"""The table's protocol, searched through by spin: every interleaving of a few
-processes on a small table, and that a broken protocol would be noticed.
+"""The table's protocol and that of leases, searched through by spin: every interleaving
+of a few processes, and that a broken protocol would be noticed.
 
 A configuration is compiled once. The environment's BREAK then breaks one thing
 at run time: what is found wrong is the very program that was found right.
@@ -19,7 +19,7 @@ TIMEOUT_S = 300
 # No partial-order reduction: every step is on shared memory, and some hold C.
 # The models' indices are checked without NOBOUNDCHECK, by hand: see README.md.
 CFLAGS = ["-O1", "-w", "-DSAFETY", "-DNOREDUCE", "-DNOFAIR", "-DNOBOUNDCHECK", "-DMEMLIM=2000"]
-DEPTH, HASH_BITS = 100_000, 22
+DEPTH, HASH_BITS = 200_000, 22
 
 INSERTS = ("table.pml", "PROCS=3", "SLOTS=3", "LIMIT=2", "LAST=1")
 MOVES = ("table.pml", "MOVES", "PROCS=2", "SLOTS=3", "LIMIT=1", "LAST=0")
@@ -27,12 +27,19 @@ MOVES_COUNTING = ("table.pml", "MOVES", "PROCS=2", "SLOTS=2", "LIMIT=2", "LAST=1
 RESETS = ("table.pml", "MOVES", "RESETS", "PROCS=1", "SLOTS=3", "LIMIT=1", "LAST=0")
 RING = ("ring.pml", "PROCS=2", "LAST=2")
 SLEEPERS = ("ring.pml", "SLEEPERS", "LAST=2")
+COUNTER = ("lease_window.pml", "PROCS=2", "LIMIT=2")
+FIXED = ("lease_window.pml", "FIXED", "PROCS=3", "LIMIT=1")
+STEPS_BACK = ("lease_window.pml", "BACK", "PROCS=2", "LIMIT=1")
+BUCKET = ("lease_bucket.pml", "PROCS=2", "LIMIT=2")
+BUCKET_OF_THREE = ("lease_bucket.pml", "PROCS=3", "LIMIT=1")
 
 INSERTED = {"ADOPTED", "FINISHED", "OVERTAKEN", "LOSER_KILLED", "LOSER_GONE", "SWAP_LOST", "DENIED",
             "FULL", "KILLED_TENTATIVE", "TENTATIVE_TAKEN", "EVICTED"}
 MOVED = {"KILLED_FROZEN", "FROZE", "FOUND_FROZEN", "MOVED", "MOVED_GONE", "BURIED", "CLEARED"}
 RUNG = {"DENIED", "SETTLED", "RAISE_LOST", "LATE_RAISE", "FOUND_FROZEN", "MARKED", "LATE_MARK",
         "FILLED", "LATE_FILL", "MOVED", "LATER_THAN_IT_WAS"}
+LEASED = {"SPENT", "SPENT_WHILE_ASKING", "DIRECT", "GRANTED", "KEPT", "GIVEN_BACK", "UNKNOWN",
+          "ENDED_UNSPENT", "CRASHED", "RUN_FOR_NOBODY", "LOST", "UNSENT", "TOO_LATE", "RESET"}
 
 # What holds, where, and what must have happened in a search that is to count.
 HOLDS = {
@@ -48,6 +55,16 @@ HOLDS = {
         (RING, RUNG | {"REFUNDED", "RESURRECTED"}),
     "two who fell asleep before they wrote to a ring do no harm":
         (SLEEPERS, RUNG),
+    "units leased of a counter are spent as it would have let them pass itself":
+        (COUNTER, LEASED | {"GIVEN_BACK_LATE"}),
+    "three instances never spend more of a fixed window than its limit":
+        (FIXED, LEASED),
+    "a clock that steps back lets no leased unit pass in another window":
+        (STEPS_BACK, LEASED | {"GIVEN_BACK_LATE", "STEPPED_BACK"}),
+    "a bucket and what is leased of it never let more pass in any interval":
+        (BUCKET, LEASED | {"LAPSED"}),
+    "three instances that lease of a bucket never let more pass in any interval":
+        (BUCKET_OF_THREE, LEASED | {"LAPSED"}),
 }
 
 # What goes wrong if one thing is broken.
@@ -84,6 +101,31 @@ BREAKS = {
     "a copy written into a block that is not his back-dates": (RING, "UNOWNED"),
     "a copy written over entries that were not marked back-dates": (RING, "UNMARKED"),
     "one who is late and settles over a mark back-dates": (SLEEPERS, "TRUSTS_MARK"),
+    "L2: units that are leased and not counted are there twice": (COUNTER, "NOT_COUNTED"),
+    "L3: a unit that outlives its window is one too many in the next":
+        (COUNTER, "OUTLIVES_WINDOW"),
+    "L4: a window's lease measured from the reply outlives the window":
+        (COUNTER, "FROM_REPLY"),
+    "L4: a bucket's lease measured from the reply outlives its term": (BUCKET, "FROM_REPLY"),
+    "L5: a unit of a window that was given back and spent is there twice":
+        (COUNTER, "SPENDS_RETURNED"),
+    "L5: a unit of a bucket that was given back and spent is there twice":
+        (BUCKET, "SPENDS_RETURNED"),
+    "L6: units of a window that is over are not there in the next": (COUNTER, "KEEPS_UNKNOWN"),
+    "L6: units of a term that has lapsed are not there any more": (BUCKET, "KEEPS_UNKNOWN"),
+    "L6: a term that has lapsed is settled already": (BUCKET, "SETTLES_LATE"),
+    "L6: what comes back late is not taken off another window": (COUNTER, "RETURNS_LATE"),
+    "L6: what was kept may be spent by the time its window is over":
+        (COUNTER, "KEPT_GIVEN_BACK"),
+    "L6: units that are kept go into the new term": (BUCKET, "KEPT_STAYS"),
+    "L7: a call that is run twice gives back twice, of a window": (COUNTER, "ASKED_AGAIN"),
+    "L7: a call that is run twice gives back twice, of a bucket": (BUCKET, "ASKED_AGAIN"),
+    "L8: a lease that drains while it is held admits the capacity and the lease":
+        (BUCKET, "DRAINS"),
+    "L8: what has lapsed may have been spent": (BUCKET, "LAPSES_UNSPENT"),
+    "L8: who decides without a lease counts what is out": (BUCKET, "OUT_IGNORED"),
+    "L9: a reset of a window forgets not what is out": (COUNTER, "RESET_FORGETS"),
+    "L9: a reset of a bucket forgets not what is out": (BUCKET, "RESET_FORGETS"),
 }
 
 
@@ -112,7 +154,7 @@ def search(folder, broken=0):
 
 def switches_of(model):
     text = (HERE / model).read_text()
-    listed = text[text.index("---- for test_model.py"):text.index("#ifdef STORY")]
+    listed = re.search(r"---- for test_model.py.*?(?=#ifdef|#include)", text, re.S)[0]
     return {name: int(number) for name, number in re.findall(r"#define (\w+) +(\d+)\n", listed)}
 
 
@@ -137,5 +179,5 @@ def test_it_is_noticed_that(programs, claim):
 
 def test_every_switch_of_the_models_is_tried():
     tried = {(configuration[0], switch) for configuration, switch in BREAKS.values()}
-    assert tried == {(model, switch) for model in ("table.pml", "ring.pml")
-                     for switch in switches_of(model)}
+    models = {configuration[0] for configuration, _ in HOLDS.values()}
+    assert tried == {(model, switch) for model in models for switch in switches_of(model)}

@@ -3,7 +3,7 @@
 import json
 import re
 
-from model_rules import BUCKETS, Rule
+from model_rules import BUCKETS, Rule, text
 
 ALGORITHMS = ("fixed_window", "sliding_window_log", "sliding_window_counter",
               "token_bucket", "leaky_bucket")
@@ -20,6 +20,9 @@ SUBJECTS = ("user", "user", "user", "ip", "client", "tenant", "resource", "endpo
             ["client", "resource"], ["user", "plan"], ["tenant"], ["method", "user"])
 PATTERNS = ("*", "/*", "/api/*", "/api/videos", "/api/*/items", "/login", "api.*",
             "api.payment.create", "api.*.create", "*.payment.*")
+CONDITIONED = {"method": ("GET", "POST", "PUT"), "plan": ("gold", 7, True),
+               "tier": ("pro", "free", "gone"), "client": ("c1", "c2", "billing"),
+               "tenant": ("acme", "beta"), "user": ("u1", "u2", "root", 7)}
 NINETY_DAYS_NS = 90 * 86400 * 10**9
 
 
@@ -39,7 +42,18 @@ def random_rules(rng, guarded):
     rules["rules"] = [
         random_rule(rng, number, rules.get("tiers", {}), layers > 1, guarded)
         for number in range(layers)]
+    if layers > 1 and rng.random() < 0.3:
+        random_replaces(rng, rules["rules"])
     return rules
+
+
+def random_replaces(rng, rules):
+    """Some in place of others, in any order and in circles too."""
+    for rule in rules:
+        others = [other["name"] for other in rules if other is not rule]
+        if rng.random() < 0.4:
+            chosen = rng.sample(others, rng.randint(1, len(others)))
+            rule["replaces"] = chosen[0] if len(chosen) == 1 and rng.random() < 0.5 else chosen
 
 
 def random_tiers(rng):
@@ -87,6 +101,29 @@ def random_scope(rng, rule):
         rule["when"] = rng.choice((
             {"method": ["GET", "POST"]}, {"method": "GET"}, {"plan": ["gold", 7]},
             {"plan": True}, {"tier": "pro"}, {"method": "GET", "client": ["c1", "c2"]}))
+    elif rng.random() < 0.1:
+        rule["when"] = {name: random_condition(rng, values) for name, values in rng.sample(
+            sorted(CONDITIONED.items()), rng.randint(1, 2))}
+
+
+def random_condition(rng, values):
+    """A map with some of its four keys, one value or several each."""
+    condition = {}
+    for name in rng.sample(("is", "not", "like", "unlike"), rng.choice((1, 1, 2, 2, 3, 4))):
+        pool = values if name in ("is", "not") else [random_pattern(rng, values)
+                                                     for _ in range(3)]
+        chosen = rng.sample(pool, rng.randint(1, len(pool)))
+        condition[name] = chosen[0] if rng.random() < 0.4 else chosen
+    return condition
+
+
+def random_pattern(rng, values):
+    """A star in the place of some part of a value, or none, or nothing else."""
+    value = text(rng.choice(values))
+    start, end = sorted((rng.randint(0, len(value)), rng.randint(0, len(value))))
+    return rng.choice((value[:start] + "*" + value[end:], value[:start] + "*" + value[end:],
+                       "*" + value[start:end] + "*", value[:start] + "**" + value[end:],
+                       value, "*"))
 
 
 def random_capacity(rng):

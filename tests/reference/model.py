@@ -93,7 +93,7 @@ class Limiter:
     def collect(self, request, tenant, attributes):
         """Ask every rule that applies; was one left out as unlimited?"""
         thousandths = int(exact(request.get("trust_score", 0)) * 1000)
-        unlimited = False
+        unlimited, counting = False, []
         for rule in self.rules:
             if not rule.matches(attributes):
                 continue
@@ -102,11 +102,19 @@ class Limiter:
                 unlimited = unlimited or not rule.shadow
                 continue
             key = rule.key(tenant, attributes, self.identity)
-            if key is not None:
-                self.claims.append(self.ask(rule, key, limit, request))
-            elif rule.denies_missing:
-                self.claims.append(missing(rule, limit))
+            if key is not None or rule.denies_missing:
+                counting.append((rule, key, limit))
+        for rule, key, limit in self.without_replaced(counting):
+            self.claims.append(missing(rule, limit) if key is None
+                               else self.ask(rule, key, limit, request))
         return unlimited
+
+    def without_replaced(self, counting):
+        """A rule that counts replaces others, also where it is itself replaced."""
+        replaced = {name for rule, _, _ in counting for name in rule.replaces}
+        left = [row for row in counting if row[0].name not in replaced]
+        self.seen["replaced"] += len(counting) - len(left)
+        return left
 
     def ask(self, rule, key, limit, request):
         """One rule's verdict, before anything is charged."""

@@ -83,6 +83,33 @@ def address(value):
     return getattr(ip, "ipv4_mapped", None) or ip
 
 
+class Condition:
+    """What `when` says of one attribute: a value, a list of them, or a map."""
+
+    def __init__(self, source):
+        parts = source if isinstance(source, dict) else {"is": source}
+        self.parts = {
+            name: [text(v) for v in (given if isinstance(given, list) else [given])]
+            for name, given in parts.items()}
+
+    def holds(self, value):
+        """An empty value is none.  One that is not there is not what it should be."""
+        parts = self.parts
+        if not value:
+            return "is" not in parts and "like" not in parts
+        if "is" in parts and value not in parts["is"]:
+            return False
+        if "like" in parts and not any(alike(value, pattern) for pattern in parts["like"]):
+            return False
+        return value not in parts.get("not", ()) and not any(
+            alike(value, pattern) for pattern in parts.get("unlike", ()))
+
+
+def alike(value, pattern):
+    """`*` is any text."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), value, re.S) is not None
+
+
 class Identity:
     """How an `ip` counts: cut to the file's prefixes, or as its text."""
 
@@ -142,6 +169,8 @@ class Rule:
             else self.algorithm_name
         self.leaky = self.algorithm_name == "leaky_bucket"
         self.shadow = source.get("shadow", False)
+        replaces = source.get("replaces", [])
+        self.replaces = replaces if isinstance(replaces, list) else [replaces]
         self.denies_missing = source.get("on_missing") == "deny"
         self.adaptive = source.get("adaptive", False)
         self.read_scope()
@@ -155,9 +184,7 @@ class Rule:
         source = self.source
         self.pattern = source.get("resource")
         self.excepted = source.get("except", ())
-        self.when = [
-            (name, [text(v) for v in (values if isinstance(values, list) else [values])])
-            for name, values in source.get("when", {}).items()]
+        self.when = [(name, Condition(said)) for name, said in source.get("when", {}).items()]
         per = source["per"] if isinstance(source["per"], list) else [source["per"]]
         self.spans_tenants = set(per) <= {"ip", "global"}
         self.per = ["resource" if name == "endpoint" else name
@@ -195,7 +222,7 @@ class Rule:
             return False
         if resource and any(fits(pattern, resource) for pattern in self.excepted):
             return False
-        return all(attributes.get(name) in values for name, values in self.when)
+        return all(condition.holds(attributes.get(name)) for name, condition in self.when)
 
     def key(self, tenant, attributes, identity):
         """The identifier counted by; None where a part is missing or empty."""

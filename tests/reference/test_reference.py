@@ -36,7 +36,7 @@ MUST_BE_SEEN = (
     + [f"reason {reason}" for reason in (
         "ok", "exempt", "no_rule", "rate_limit_exceeded", "burst_blocked",
         "cost_exceeds_limit", "missing_identity", "shadow")]
-    + ["delay", "explained", "limit of zero", "peeks", "steps back", "follow-ups"])
+    + ["delay", "replaced", "explained", "limit of zero", "peeks", "steps back", "follow-ups"])
 
 
 def cases(seed, lines):

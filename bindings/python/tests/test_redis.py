@@ -163,3 +163,52 @@ def test_without_redis_the_policy_answers_and_the_failure_is_told(tmp_path):
         limit = store.limit("api", capacity=3, window=60)
         with pytest.raises(sluice.StoreDown):
             limit.decide("k")
+
+
+def tell(redis, *words):
+    done = subprocess.run(["redis-cli", "-s", redis, *words], capture_output=True, text=True,
+                          check=True)
+    return done.stdout.strip()
+
+
+def scripts_run(redis):
+    stats = tell(redis, "INFO", "commandstats")
+    return sum(int(line.partition("calls=")[2].partition(",")[0]) for line in stats.splitlines()
+               if line.startswith("cmdstat_evalsha:"))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_who_was_denied_is_denied_from_memory_until_something_is_given_back(redis, algorithm):
+    limiter = limiter_on(f"redis+unix://{redis}", algorithm)
+    request = {"tenant": "acme", "user": "u"}
+    charged = in_time(lambda: limiter.decide(**request, cost=20))
+    assert charged.reason == "ok" and not limiter.decide(**request)
+    before = scripts_run(redis)
+    answers = [limiter.decide(**request) for _ in range(2000)]
+    assert {answer.reason for answer in answers} == {"rate_limit_exceeded"}
+    assert scripts_run(redis) - before < 20
+    limiter.refund(charged, **request)
+    assert limiter.decide(**request)
+    again = in_time(lambda: limiter.decide(**request, cost=19))
+    assert again.reason == "ok" and not limiter.decide(**request)
+    limiter.reset(**request)
+    assert limiter.decide(**request)
+
+
+def test_a_guard_hears_of_what_was_denied_from_memory(redis):
+    """Whoever asks next, a tenth of a second later, brings it along."""
+    with sluice.Limiter.from_text(f"""
+store: redis+unix://{redis}
+store_deadline: 30s
+rules:
+  - {{ name: api, per: user, capacity: 20, window: 366d,
+      burst_guard: {{ window: 1d, threshold: 1000000 }} }}""") as limiter:
+        for _ in range(3000):
+            limiter.decide(user="u")
+        time.sleep(0.2)
+        limiter.decide(user="u")
+        deadline = time.monotonic() + 10
+        while tell(redis, "HGET", "rl:-:api~guard:{u}", "count") != "3001":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert scripts_run(redis) < 300
