@@ -34,34 +34,81 @@ void sl_buffer_add_slowly(struct sl_buffer *buffer, struct sluice_text text)
     buffer->len += text.len;
 }
 
-/* The digits that end at `end`, two for every division; where they start. */
-static char *put_digits(char *end, uint64_t number)
+char *sl_buffer_begin_slowly(struct sl_buffer *buffer, size_t most_bytes)
+{
+    buffer->failed = buffer->failed || !make_room(buffer, most_bytes);
+    return buffer->failed ? NULL : buffer->at + buffer->len;
+}
+
+/* ---- numbers ---- */
+
+static void put_pair(char *at, uint32_t below_100)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
                                 "25262728293031323334353637383940414243444546474849"
                                 "50515253545556575859606162636465666768697071727374"
                                 "75767778798081828384858687888990919293949596979899";
-    for (; number >= 100; number /= 100)
-        memcpy(end -= 2, pairs + 2 * (number % 100), 2);
-    if (number >= 10)
-        return memcpy(end - 2, pairs + 2 * number, 2);
-    *--end = (char)('0' + number);
-    return end;
+    memcpy(at, pairs + (size_t)2 * below_100, 2);
 }
 
-char *sl_digits_put(char *end, int64_t number)
+/* Eight digits whose divisions do not wait for each other: a time has 16. */
+static void put_eight(char *at, uint32_t number)
 {
-    char *at = put_digits(end, number < 0 ? -(uint64_t)number : (uint64_t)number);
+    uint32_t high = number / 10000, low = number % 10000;
+    put_pair(at, high / 100);
+    put_pair(at + 2, high % 100);
+    put_pair(at + 4, low / 100);
+    put_pair(at + 6, low % 100);
+}
+
+static size_t digits_of(uint64_t number)
+{
+    static const uint64_t powers[] = { 1,
+                                       10,
+                                       100,
+                                       1000,
+                                       10000,
+                                       100000,
+                                       1000000,
+                                       10000000,
+                                       100000000,
+                                       1000000000,
+                                       10000000000,
+                                       100000000000,
+                                       1000000000000,
+                                       10000000000000,
+                                       100000000000000,
+                                       1000000000000000,
+                                       10000000000000000,
+                                       100000000000000000,
+                                       1000000000000000000,
+                                       UINT64_C(10000000000000000000) };
+    unsigned bits = 64 - (unsigned)__builtin_clzll(number | 1);
+    unsigned least = bits * 1233 >> 12; /* times log 2 */
+    return least + ((number | 1) >= powers[least]);
+}
+
+char *sl_digits_put(char *at, int64_t number)
+{
+    uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
     if (number < 0)
-        *--at = '-';
-    return at;
+        *at++ = '-';
+    char *end = at + digits_of(left), *place = end;
+    for (; left >= 100000000; left /= 100000000)
+        put_eight(place -= 8, (uint32_t)(left % 100000000));
+    uint32_t rest = (uint32_t)left;
+    for (; rest >= 10; rest /= 100)
+        put_pair(place -= 2, rest % 100);
+    if (place > at)
+        *at = (char)('0' + rest);
+    return end;
 }
 
 void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number)
 {
     char digits[SL_DIGITS_MAX];
-    char *end = digits + sizeof digits, *at = sl_digits_put(end, number);
-    sl_buffer_add(buffer, (struct sluice_text){ at, (size_t)(end - at) });
+    char *end = sl_digits_put(digits, number);
+    sl_buffer_add(buffer, (struct sluice_text){ digits, (size_t)(end - digits) });
 }
 
 void sl_buffer_release(struct sl_buffer *buffer)

@@ -35,10 +35,26 @@ static inline void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text te
 
 void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number);
 
-/* Writes the number so that it ends before `end`, which has SL_DIGITS_MAX bytes before it; where it
- * starts. */
+/* Writes the number from `at` on, where there are SL_DIGITS_MAX bytes; where it ends. */
 enum { SL_DIGITS_MAX = 20 };
-char *sl_digits_put(char *end, int64_t number);
+char *sl_digits_put(char *at, int64_t number);
+
+/* Many small pieces are better written in place, without asking for room each time: from where
+ * sl_buffer_begin says, not more than was said, until sl_buffer_end. NULL: there is no room for so
+ * much, and it has failed. */
+char *sl_buffer_begin_slowly(struct sl_buffer *buffer, size_t most_bytes);
+
+static inline char *sl_buffer_begin(struct sl_buffer *buffer, size_t most_bytes)
+{
+    if (most_bytes > buffer->room - buffer->len || buffer->failed)
+        return sl_buffer_begin_slowly(buffer, most_bytes);
+    return buffer->at + buffer->len;
+}
+
+static inline void sl_buffer_end(struct sl_buffer *buffer, const char *end)
+{
+    buffer->len = (size_t)(end - buffer->at);
+}
 
 /* Empties it, keeps the memory. */
 static inline void sl_buffer_clear(struct sl_buffer *buffer)

@@ -58,6 +58,14 @@ void sl_wait_init(pthread_cond_t *wake)
     pthread_condattr_destroy(&attributes);
 }
 
+void sl_join_us(pthread_t thread, int64_t at_most_us)
+{
+    int64_t until_ns = read_ns(CLOCK_MONOTONIC) + at_most_us * 1000;
+    struct timespec until = { until_ns / 1000000000, until_ns % 1000000000 };
+    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+        pthread_detach(thread);
+}
+
 void sl_wait_us(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t at_most_us)
 {
     int64_t until_ns = read_ns(CLOCK_MONOTONIC) + at_most_us * 1000;

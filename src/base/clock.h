@@ -31,4 +31,7 @@ void sl_sleep_us(int64_t us);
 void sl_wait_init(pthread_cond_t *wake);
 void sl_wait_us(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t at_most_us);
 
+/* Waits for the thread's end, at most that long; then it is left to itself. */
+void sl_join_us(pthread_t thread, int64_t at_most_us);
+
 #endif

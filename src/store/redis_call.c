@@ -16,8 +16,8 @@ void sl_call_text(struct sl_channel_call *call, struct sluice_text text)
 void sl_call_number(struct sl_channel_call *call, int64_t number)
 {
     char digits[SL_DIGITS_MAX];
-    char *at = sl_digits_put(digits + sizeof digits, number);
-    sl_call_text(call, (struct sluice_text){ at, (size_t)(digits + sizeof digits - at) });
+    char *end = sl_digits_put(digits, number);
+    sl_call_text(call, (struct sluice_text){ digits, (size_t)(end - digits) });
 }
 
 void sl_call_begin(struct sl_channel_call *call, const struct sl_script *script,

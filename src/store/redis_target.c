@@ -2,7 +2,9 @@
  * a thread of its own does it, once at the beginning and again after a connection has failed.
  * Who closes the target does not wait for it; the last of the two frees it.
  *
- * Of Sentinels the thread stays, and follows the master. Masters are counted, and whoever
+ * Of Sentinels the thread stays, and follows the master. Whoever closes the target last waits for
+ * it a while, for it may be in the middle of TLS: a process that ends then would take OpenSSL away
+ * under its feet. Masters are counted, and whoever
  * is connected to one that is not the latest leaves it, also if it still answers: an old master
  * that is only cut off from the others does. */
 #include "store/redis_target.h"
@@ -28,6 +30,7 @@ enum {
     ASK_EVERY_US = 1000000, /* Sentinels, while all is well, */
     ASK_GAP_US = 50000,     /* and while it is not */
     NEWS_US = 1000000,      /* how long it may take until all have heard of a new master */
+    END_US = 2000000,       /* that its thread is waited for */
 };
 
 struct address {
@@ -55,6 +58,8 @@ struct sl_target {
     struct sluice_error why_none;   /* there is no master */
     _Atomic uint32_t reign;         /* how many there were */
     _Atomic pid_t follower;         /* the process that has the thread; 0: none */
+    pthread_t thread;               /* that one, */
+    _Atomic bool is_left;           /* and nobody but it is there, or about to be */
     _Atomic bool is_doubted;
     int woken; /* an eventfd, to the thread */
 };
@@ -93,9 +98,14 @@ void sl_target_close(struct sl_target *target)
 {
     if (!target)
         return;
+    bool is_last = atomic_load(&target->follower) == getpid() && atomic_load(&target->holders) == 2;
+    pthread_t thread = target->thread;
+    atomic_store(&target->is_left, is_last);
     if (target->sentinels)
         wake_follower(target); /* it looks whether there is anybody left */
     drop(target);
+    if (is_last)
+        sl_join_us(thread, END_US);
 }
 
 /* ---- addresses ---- */
@@ -142,17 +152,12 @@ static void *look_up_once(void *about)
 }
 
 /* A thread that holds the target. */
-static bool start(struct sl_target *target, void *(*run)(void *))
+static bool start(struct sl_target *target, void *(*run)(void *), pthread_t *out)
 {
-    pthread_t thread;
-    pthread_attr_t detached;
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     atomic_fetch_add(&target->holders, 1);
-    bool is_started = pthread_create(&thread, &detached, run, target) == 0;
+    bool is_started = pthread_create(out, NULL, run, target) == 0;
     if (!is_started)
         atomic_fetch_sub(&target->holders, 1);
-    pthread_attr_destroy(&detached);
     return is_started;
 }
 
@@ -163,7 +168,10 @@ static void start_looking(struct sl_target *target)
     if (target->is_looking || (target->looked_us && now_us - target->looked_us < LOOK_EVERY_US))
         return;
     target->looked_us = now_us;
-    target->is_looking = start(target, look_up_once);
+    pthread_t thread;
+    target->is_looking = start(target, look_up_once, &thread);
+    if (target->is_looking)
+        pthread_detach(thread);
 }
 
 /* ---- the master that Sentinels name ---- */
@@ -212,7 +220,8 @@ static void ask_sentinels(struct sl_target *target)
 
 static bool is_held(const struct sl_target *target)
 {
-    return atomic_load(&target->holders) > 1; /* by others than the thread that asks */
+    /* By others than the thread that asks. */
+    return !atomic_load(&target->is_left) && atomic_load(&target->holders) > 1;
 }
 
 static void *follow(void *about)
@@ -245,7 +254,7 @@ static void start_following(struct sl_target *target)
         target->woken = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         atomic_fetch_sub(&target->holders, 1);
     }
-    if (!start(target, follow))
+    if (!start(target, follow, &target->thread))
         atomic_store(&target->follower, 0);
 }
 

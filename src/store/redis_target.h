@@ -14,7 +14,7 @@ struct sl_target;
  * NULL: error->text. */
 struct sl_target *sl_target_open(const struct sl_store_url *url, const struct sl_tls_client *tls,
                                  struct sluice_error *error);
-void sl_target_close(struct sl_target *target);
+void sl_target_close(struct sl_target *target); /* with Sentinels the last waits for its thread */
 
 /* Another Redis ("host:port", "[v6]:port") that is talked to in the same way; waits for nothing.
  * NULL: no memory. */

@@ -8,12 +8,11 @@
 static void add_number(struct sl_buffer *bytes, char type, int64_t number)
 {
     char line[1 + SL_DIGITS_MAX + 2];
-    char *end = line + sizeof line;
-    end[-2] = '\r';
-    end[-1] = '\n';
-    char *at = sl_digits_put(end - 2, number);
-    *--at = type;
-    sl_buffer_add(bytes, (struct sluice_text){ at, (size_t)(end - at) });
+    line[0] = type;
+    char *end = sl_digits_put(line + 1, number);
+    *end++ = '\r';
+    *end++ = '\n';
+    sl_buffer_add(bytes, (struct sluice_text){ line, (size_t)(end - line) });
 }
 
 void sl_resp_print_integer(struct sl_resp_out out, int64_t number)

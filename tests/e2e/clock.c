@@ -3,7 +3,8 @@
  * says, where the test writes it while the program runs.
  *
  * The wall clock is as far ahead as the file says, or stands still at a moment. The clock
- * since boot goes with it, so that days pass for counts too; the monotonic one, by which
+ * since boot goes with it, so that days pass for counts too, and was started a day earlier than
+ * the machine, so that it can be behind on one that was just started; the monotonic one, by which
  * programs wait, is left alone. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -48,10 +49,11 @@ int clock_gettime(clockid_t id, struct timespec *out)
     if (status != 0 || (id != CLOCK_REALTIME && id != CLOCK_BOOTTIME))
         return status;
     int64_t us = (int64_t)out->tv_sec * 1000000 + out->tv_nsec / 1000;
+    int64_t older_us = id == CLOCK_BOOTTIME ? INT64_C(86400) * 1000000 : 0;
     int64_t stands_at_us = setting->stands_at_us;
     if (stands_at_us == 0)
-        set_us(out, us + setting->ahead_us, out->tv_nsec % 1000);
+        set_us(out, us + older_us + setting->ahead_us, out->tv_nsec % 1000);
     else
-        set_us(out, id == CLOCK_REALTIME ? stands_at_us : stands_at_us - setting->boot_us, 0);
+        set_us(out, stands_at_us + (id == CLOCK_REALTIME ? 0 : older_us - setting->boot_us), 0);
     return 0;
 }

@@ -7,7 +7,7 @@
         clock.go_on(ahead=3600)              # as it is, but an hour later
 
 Seconds are int or Fraction: the clock has microseconds, and they are exact. It must not stand
-before the machine was started.
+more than a day before the machine was started.
 """
 
 import mmap

@@ -21,6 +21,7 @@ from redis_running import Redis, free_port
 from watching import wait_until
 
 PASSWORD = "right"
+SLOW_S = 600  # of a reply on the slow wire: who waits for it is not merely on a busy machine
 
 
 class World:
@@ -153,7 +154,7 @@ def leave_alone(world):
 FAULTS = {
     "killed": Fault(lambda w: w.redis.kill(), lambda w: w.redis.start(), kept=False),
     "stopped": Fault(lambda w: w.redis.stop(), lambda w: w.redis.cont()),
-    "slow": Fault(lambda w: w.wire.slow(5), lambda w: w.wire.heal(), exact=False),
+    "slow": Fault(lambda w: w.wire.slow(SLOW_S), lambda w: w.wire.heal(), exact=False),
     "held back on the way": Fault(lambda w: w.wire.hold(), lambda w: w.wire.heal()),
     "cut in the middle of a reply": Fault(lambda w: w.wire.cut(1, 5, 20, 47, 48, 60, 90, 150),
                                           lambda w: w.wire.heal(), exact=False,

@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from redis_asking import on, one
+from redis_asking import PATIENT, on, one
 from redis_running import Redis
 from serving import Server
 from watching import wait_until
@@ -51,7 +51,7 @@ def samples(server):
 
 
 def test_metrics_count_calls_by_how_they_ended():
-    with Redis() as redis, Server(on(redis, RULES, "workers: 1\n")) as server:
+    with Redis() as redis, Server(on(redis, RULES, f"workers: 1\n{PATIENT}")) as server:
         assert server.check({"user": "u", "resource": "/api"}).json["reason"] == "ok"
         wait_until(lambda: samples(server)['sluice_store_calls_total{result="ok"}'] == 1, "a call")
         assert samples(server)['sluice_store_breaker{state="closed"}'] == 1

