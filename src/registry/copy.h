@@ -39,6 +39,9 @@ bool sl_copy_place(struct sl_registry *registry, struct sl_place *out, struct sl
 bool sl_copy_put_place(struct sl_registry *registry, const struct sl_place *place,
                        struct sluice_error *error);
 
+/* What is changed from here on is nobody else's: this is no copy any more. */
+bool sl_copy_leave(struct sl_registry *registry, struct sluice_error *error);
+
 /* ---- a change of ours ---- */
 
 /* From here to the transaction's end: rows carry this number and are noted. */

@@ -216,6 +216,13 @@ bool sl_copy_put_place(struct sl_registry *registry, const struct sl_place *plac
     return good;
 }
 
+bool sl_copy_leave(struct sl_registry *registry, struct sluice_error *error)
+{
+    bool are_there;
+    return has_tables(registry, &are_there, error) &&
+           (!are_there || execute(registry, "DELETE FROM spread", error));
+}
+
 /* ---- users ---- */
 
 bool sl_copy_begin_users(struct sl_registry *registry, struct sluice_error *error)

@@ -99,7 +99,10 @@ static enum sl_spread_step take_look(struct sl_spread *spread, const struct sl_r
         return sl_spread_fetch_next(spread);
     if (!sl_copy_is_empty(spread->registry, &is_empty, &spread->error))
         return sl_spread_fail(spread);
-    if (spread->founds != (is_empty ? SL_FOUNDS_EMPTY : SL_FOUNDS_COPY))
+    bool may_found = spread->founds == SL_FOUNDS_EMPTY  ? is_empty
+                     : spread->founds == SL_FOUNDS_COPY ? !is_empty || spread->place.epoch
+                                                        : false;
+    if (!may_found)
         return none(spread, is_empty ? "there is no registry in Redis yet"
                                      : "the registry in Redis is about to be filled; try again");
     spread->phase = SL_SPREAD_BIDS;

@@ -2,6 +2,8 @@
  * In this order, so that what is acknowledged is both, and what is refused is neither. */
 #include <stdio.h>
 
+#include "base/error.h"
+#include "registry/copy.h"
 #include "server/office.h"
 #include "wire/json_decision.h"
 
@@ -62,6 +64,15 @@ static bool begin(struct sl_office *office, struct sl_job *job)
      * tag would be compared with that of yesterday. */
     if (!office->untouched)
         sl_office_take_over_rules(office);
+    bool is_conditional = job->if_match.at || job->if_none_match.at;
+    if (!office->untouched && is_conditional &&
+        sl_registry_rules_revision(office->registry) != office->rules_revision) {
+        sl_error_say(&error, "what was changed elsewhere does not go together with this instance's rules file, so that no tag can be compared here");
+        return sl_change_fail(office, job, &error);
+    }
+    if (!office->spread && !office->untouched && !job->dry_run &&
+        !sl_copy_leave(office->registry, &error))
+        return sl_change_fail(office, job, &error);
     office->begun_revision = sl_registry_rules_revision(office->registry);
     if (office->spread && !office->untouched && !sl_spread_start(office, &error))
         return sl_change_fail(office, job, &error);

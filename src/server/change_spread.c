@@ -9,7 +9,7 @@
 
 enum {
     FETCH_US = 3000000, /* what is new since, */
-    WAIT_US = 2000000,  /* somebody who fills the registry, */
+    WAIT_US = 4000000,  /* somebody who fills the registry, */
     TRIES = 3,          /* to find out what became of a change, */
     PAUSE_US = 100000   /* one after the other */
 };
@@ -80,6 +80,7 @@ bool sl_spread_ready(struct sl_office *office, bool is_dry_run, struct sluice_er
     struct sl_spread *talk = &spread->visitor;
     talk->leaves_users = !spread->wants_users;
     talk->founds = is_dry_run ? SL_FOUNDS_NONE : SL_FOUNDS_EMPTY;
+    talk->who = spread->follower.who; /* one bidder */
     talk->row = spread->has_row ? &spread->row : NULL;
     spread->is_noting = false;
     switch (sl_spread_visit(office, FETCH_US, WAIT_US)) {
@@ -216,6 +217,10 @@ static enum sl_spread_end write_rows(struct sl_office *office, const struct sl_r
     if (spread->told == SL_TOLD_CONFLICT || spread->told == SL_TOLD_EPOCH) {
         atomic_fetch_add(&office->server->spread.conflicts, 1);
         return SL_SPREAD_CONFLICT;
+    }
+    if (spread->told == SL_TOLD_DAMAGED) {
+        sl_error_say(error, "the registry in Redis is damaged: it has lost rows");
+        return SL_SPREAD_REFUSED;
     }
     enum sl_spread_end end = find_out(office, log, error);
     spread->writes += end == SL_SPREAD_WON;

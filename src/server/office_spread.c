@@ -45,6 +45,8 @@ static void tell(struct sl_office *office, struct sl_spread *talk, enum sl_sprea
         spread->has_said_failure = true;
         return;
     }
+    if (step == SL_SPREAD_MORE)
+        return; /* not yet known whether it comes in */
     atomic_store(&figures->looked_us, sl_link_now_us());
     tell_place(office, &talk->place);
     if (spread->has_said_failure)

@@ -21,7 +21,7 @@ if epoch ~= '' and (is_filling or string.sub(epoch, 1, 1) ~= '~') then
 end
 local bid, bidder, ends = state[3], state[4], tonumber(state[5] or 0)
 if not bid or now > ends + 3000000 then
-  bid, ends = false, now + 400000
+  bid, ends = false, now + 1500000
 end
 if not bid or tonumber(ARGV[4]) > tonumber(bid) then
   bid, bidder = ARGV[4], ARGV[3]

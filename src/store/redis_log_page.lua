@@ -14,6 +14,9 @@ end
 if ARGV[5] ~= '' and not call('ZSCORE', KEYS[4], ARGV[5]) then
   return { now, 0, 0, 0, 'afresh' }
 end
+if call('ZCARD', KEYS[3]) ~= call('HLEN', KEYS[2]) then
+  return { now, 0, 0, 0, 'damaged' }
+end
 local most, room = tonumber(ARGV[7]), tonumber(ARGV[8])
 local names = call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[6], '+inf', 'WITHSCORES', 'LIMIT', 0, most)
 local version = tonumber(state[2] or 0)

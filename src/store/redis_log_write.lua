@@ -16,6 +16,10 @@ local before = state[3] or ''
 if (ARGV[5] ~= '*' and before ~= ARGV[5]) or (ARGV[7] ~= '*' and (state[4] or '') ~= ARGV[7]) then
   return { now, 0, 0, 0, 'conflict' }
 end
+local has = call('ZCARD', KEYS[3])
+if has ~= call('HLEN', KEYS[2]) or (has == 0 and tonumber(state[2] or 0) > 0) then
+  return { now, 0, 0, 0, 'damaged' }
+end
 for i = 10, #ARGV, 3 do
   if ARGV[i + 1] ~= '*' then
     local value = call('HMGET', KEYS[2], ARGV[i])[1] or ''

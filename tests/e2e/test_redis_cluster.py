@@ -331,7 +331,7 @@ def test_a_redis_that_is_no_cluster_says_what_to_write(tmp_path):
         path = tmp_path / "rules.yaml"
         url = single.url().replace("redis://", "redis-cluster://")
         path.write_text(on(url, one("a", "fixed_window", 5),
-                           "store_deadline: 100ms\non_store_failure: deny\n"), encoding="utf-8")
+                           PATIENT), encoding="utf-8")
         done = run("check", "-c", path, "--user", "u", "--resource", "/a")
     assert done.code == 2
     assert "not a node of a cluster" in done.err and "redis://" in done.err
@@ -340,7 +340,7 @@ def test_a_redis_that_is_no_cluster_says_what_to_write(tmp_path):
 def test_a_node_of_a_cluster_that_is_taken_for_a_redis_says_what_to_write(cluster, tmp_path):
     path = tmp_path / "rules.yaml"
     path.write_text(on(cluster.nodes[0], one("a", "fixed_window", 5),
-                       "store_deadline: 100ms\non_store_failure: deny\n"), encoding="utf-8")
+                       PATIENT), encoding="utf-8")
     for user in ("a", "b", "c", "d"):  # in some slot of another's
         done = run("check", "-c", path, "--user", user, "--resource", "/a")
         if done.code == 2:
@@ -375,7 +375,7 @@ def test_passwords_and_tls_are_the_same_on_every_node(tmp_path):
         assert {node.port for node in hidden.keys().values()} == {node.port
                                                                   for node in hidden.nodes}
         path.write_text(on(hidden.url(password="wrong", seeds=1), everything(),
-                           "store_deadline: 100ms\non_store_failure: deny\n"
+                           f"{PATIENT}"
                            f"store_tls: {{ ca: {ca.certificate} }}\n"), encoding="utf-8")
         done = run("check", "-c", path, "--user", "u", "--resource", "/fixed_window")
     assert done.code == 2
