@@ -13,8 +13,8 @@
 #include "server/worker.h"
 
 enum {
-    SPARE_MAX = 256,          /* streams that a worker keeps for the next ones, */
-    SPARE_ROOM_BYTES = 4096,  /* with buffers of at most that */
+    SPARE_MAX = 1024,         /* streams that a worker keeps for the next ones: a round's, */
+    SPARE_ROOM_BYTES = 2048,  /* with buffers of at most that each: 6.5 MiB in all */
     FIELDS_HARD_BYTES = 65536 /* so much fits into no head of anybody's */
 };
 
