@@ -88,7 +88,7 @@ static size_t digits_of(uint64_t number)
     return least + ((number | 1) >= powers[least]);
 }
 
-char *sl_digits_put(char *at, int64_t number)
+char *sl_digits_put_more(char *at, int64_t number)
 {
     uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
     if (number < 0)

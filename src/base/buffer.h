@@ -37,7 +37,16 @@ void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number);
 
 /* Writes the number from `at` on, where there are SL_DIGITS_MAX bytes; where it ends. */
 enum { SL_DIGITS_MAX = 20 };
-char *sl_digits_put(char *at, int64_t number);
+char *sl_digits_put_more(char *at, int64_t number);
+
+/* Most numbers have one digit: none left, no delay, the length of a name. */
+static inline char *sl_digits_put(char *at, int64_t number)
+{
+    if ((uint64_t)number > 9)
+        return sl_digits_put_more(at, number);
+    *at = (char)('0' + number);
+    return at + 1;
+}
 
 /* Many small pieces are better written in place, without asking for room each time: from where
  * sl_buffer_begin says, not more than was said, until sl_buffer_end. NULL: there is no room for so

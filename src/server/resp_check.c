@@ -31,10 +31,10 @@ static bool keep_others(struct sl_resp_ask *ask, struct sluice_request *request)
     return true;
 }
 
-static bool read_request(struct sl_resp_ask *ask, struct sluice_request *out)
+static bool read_request(struct sl_resp_ask *ask, struct sluice_request *request)
 {
     struct sl_json_room room;
-    struct sl_members members = sl_members(&room);
+    struct sl_members members = sl_members(&room, request);
     if (ask->count % 2 == 0) {
         sl_resp_fail_count(ask);
         return false;
@@ -42,11 +42,10 @@ static bool read_request(struct sl_resp_ask *ask, struct sluice_request *out)
     for (size_t i = 1; i < ask->count; i += 2)
         if (!sl_members_put_word(&members, ask->args[i], ask->args[i + 1]))
             return refuse(ask, 422, sl_round_copy(ask->message.round, sl_text(room.error)));
-    if (members.request.at_us != SLUICE_NOW)
+    if (request->at_us != SLUICE_NOW)
         return refuse(ask, 422, at_us_detail);
-    *out = members.request;
-    ask->message.told_ip = out->ip;
-    return keep_others(ask, out);
+    ask->message.told_ip = request->ip;
+    return keep_others(ask, request);
 }
 
 /* ---- answering ---- */

@@ -23,6 +23,20 @@ static const int64_t second_ns = 1000000000;
 
 /* ---- reading ---- */
 
+/* So few digits that they cannot be too many: nearly always. */
+static bool parse_short(const char *digits, size_t count, int64_t *out)
+{
+    int64_t value = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned digit = (unsigned char)digits[i] - '0';
+        if (digit > 9)
+            return false;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return true;
+}
+
 /* A sign may stand before the digits. */
 static bool parse_i64(struct sluice_text text, int64_t *out)
 {
@@ -31,6 +45,8 @@ static bool parse_i64(struct sluice_text text, int64_t *out)
     int64_t value = 0;
     if (i == text.len)
         return false;
+    if (i == 0 && text.len <= 18)
+        return parse_short(text.at, text.len, out);
     for (; i < text.len; i++) {
         int digit = text.at[i] - '0';
         if (digit < 0 || digit > 9 || __builtin_mul_overflow(value, 10, &value) ||

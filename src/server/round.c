@@ -18,6 +18,7 @@ enum {
 bool sl_round_init(struct sl_round *round, struct sl_worker *worker)
 {
     *round = (struct sl_round){ .worker = worker,
+                                .blank = sluice_request(),
                                 .memory = sl_scratch(MEMORY_BYTES),
                                 .scratch = sl_buffer(SCRATCH_MAX_BYTES) };
     round->calls = calloc(SL_ROUND_CALLS, sizeof *round->calls);
@@ -67,7 +68,7 @@ struct sluice_request *sl_round_request(struct sl_round *round)
     SL_CHECK(round->request_count < SL_ROUND_REQUESTS);
     round->manners[round->request_count] = (struct sl_manner){ 0 };
     struct sluice_request *request = &round->requests[round->request_count++];
-    *request = sluice_request();
+    *request = round->blank;
     return request;
 }
 

@@ -71,6 +71,7 @@ struct sl_round {
     struct sl_call *calls;
     size_t call_count;
     struct sluice_request *requests;
+    struct sluice_request blank; /* what each of them is at first */
     struct sluice_decision *decisions;
     size_t request_count;
     struct sl_manner *manners; /* by request */

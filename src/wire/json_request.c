@@ -61,10 +61,11 @@ static bool fail_here(const struct sl_json_scan *scan, struct sl_json_room *room
 bool sl_json_next_request(struct sl_json_scan *scan, struct sl_json_room *room,
                           struct sluice_request *out)
 {
-    struct reader reader = { .scan = scan, .members = sl_members(room) };
+    struct sluice_request request = sluice_request();
+    struct reader reader = { .scan = scan, .members = sl_members(room, &request) };
     if (!read_object(&reader))
         return scan->error ? fail_here(scan, room) : false;
-    *out = reader.members.request;
+    *out = request;
     return true;
 }
 

@@ -151,7 +151,7 @@ static bool store_member(struct sluice_request *request, const struct member *me
 static bool put_other(struct sl_members *into, struct sluice_text name, enum sl_json_kind kind,
                       struct sluice_text value)
 {
-    struct sluice_request *request = &into->request;
+    struct sluice_request *request = into->request;
     for (size_t i = 0; i < request->other_count; i++)
         if (sl_text_equal(into->room->others[i].name, name))
             return fail(into, "`%.*s` is given twice%s", name, "");
@@ -181,7 +181,7 @@ static bool put(struct sl_members *into, const struct member *member, enum sl_js
     if (into->seen & bit)
         return fail(into, "`%.*s` is given twice%s", member->name, "");
     into->seen |= bit;
-    return kind == SL_JSON_NULL || store_member(&into->request, member, kind, value) ||
+    return kind == SL_JSON_NULL || store_member(into->request, member, kind, value) ||
            fail(into, "`%.*s` must be %s", member->name, wanted[member->type]);
 }
 

@@ -18,17 +18,18 @@ struct sl_json_room {
 /* A request that is being put together. */
 struct sl_members {
     struct sl_json_room *room;
-    struct sluice_request request; /* its others are the room's */
-    uint32_t seen;                 /* bit i: the i-th of the table */
+    struct sluice_request *request; /* its others are the room's */
+    uint32_t seen;                  /* bit i: the i-th of the table */
 };
 
-static inline struct sl_members sl_members(struct sl_json_room *room)
+/* `request` asks for nothing yet, as sluice_request() has it. */
+static inline struct sl_members sl_members(struct sl_json_room *room,
+                                           struct sluice_request *request)
 {
-    struct sl_members members = { .room = room, .request = sluice_request() };
-    members.request.others = room->others;
+    request->others = room->others;
     room->error[0] = 0;
     room->unfit = false;
-    return members;
+    return (struct sl_members){ .room = room, .request = request };
 }
 
 /* A null is "not given". False: room->error says why not. */

@@ -5,6 +5,13 @@
 
 static struct sl_json_room room;
 static struct sl_members members;
+static struct sluice_request request;
+
+static void begin(void)
+{
+    request = sluice_request();
+    members = sl_members(&room, &request);
+}
 
 static bool put(const char *name, const char *value)
 {
@@ -14,18 +21,18 @@ static bool put(const char *name, const char *value)
 static void words_are_what_their_member_wants(void **unused)
 {
     (void)unused;
-    members = sl_members(&room);
+    begin();
     assert_true(put("user", "17") && put("cost", "3") && put("peek", "1") && put("wait", "false"));
     assert_true(put("explain", "true") && put("trust_score", "0.25") && put("plan", "true"));
     assert_true(put("at_us", "5") && put("ip", ""));
-    SAME_TEXT("user", members.request.user, "17");
-    assert_int_equal(members.request.cost, 3);
-    assert_true(members.request.peek && !members.request.wait && members.request.explain);
-    assert_int_equal(members.request.trust_thousandths, 250);
-    assert_int_equal(members.request.at_us, 5);
-    assert_int_equal(members.request.other_count, 1);
-    SAME_TEXT("name", members.request.others[0].name, "plan");
-    SAME_TEXT("value", members.request.others[0].value, "true");
+    SAME_TEXT("user", request.user, "17");
+    assert_int_equal(request.cost, 3);
+    assert_true(request.peek && !request.wait && request.explain);
+    assert_int_equal(request.trust_thousandths, 250);
+    assert_int_equal(request.at_us, 5);
+    assert_int_equal(request.other_count, 1);
+    SAME_TEXT("name", request.others[0].name, "plan");
+    SAME_TEXT("value", request.others[0].value, "true");
 }
 
 static void other_words_are_refused(void **unused)
@@ -48,7 +55,7 @@ static void other_words_are_refused(void **unused)
           "`at_us` must be a whole number of microseconds from 0 to 4400000000000000" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        members = sl_members(&room);
+        begin();
         assert_false(put(rows[i].name, rows[i].value));
         assert_string_equal(room.error, rows[i].error);
         assert_true(room.unfit);
@@ -61,7 +68,7 @@ static void nothing_is_given_twice(void **unused)
     static const char *const names[] = { "user", "cost", "peek", "plan" };
     for (size_t i = 0; i < COUNT(names); i++) {
         char error[64];
-        members = sl_members(&room);
+        begin();
         assert_true(put(names[i], "1"));
         assert_false(put(names[i], "1"));
         snprintf(error, sizeof error, "`%s` is given twice", names[i]);
@@ -73,7 +80,7 @@ static void there_is_room_for_64_names_of_their_own(void **unused)
 {
     (void)unused;
     static char names[65][8];
-    members = sl_members(&room);
+    begin();
     for (size_t i = 0; i < 65; i++) {
         snprintf(names[i], sizeof names[i], "a%zu", i);
         assert_int_equal(put(names[i], "x"), i < 64);
