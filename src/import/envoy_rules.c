@@ -150,10 +150,20 @@ static void print_origin(struct printing *to, const struct sl_envoy_node *node)
     }
 }
 
+/* What a value must be, and what it must not. That it is there says `descriptor`, also of one that
+ * is empty: any value will do where nothing is said. */
 static void print_step(struct printing *to, const struct sl_envoy_step *step)
 {
     const struct sl_envoy_node *node = step->node;
-    struct sluice_text pattern = node->kind == SL_ENVOY_OPEN ? SL_TEXT("*") : node->value;
+    const struct {
+        const char *key;
+        struct sl_texts texts;
+    } parts[] = { { "like", { &node->value, node->kind != SL_ENVOY_OPEN } },
+                  { "not", node->unequal },
+                  { "unlike", node->unlike } };
+    const char *between = "{ ";
+    if (node->kind == SL_ENVOY_OPEN && node->unequal.count + node->unlike.count == 0)
+        return;
     add(to, "      ");
     sl_yaml_text(to->out, step->attribute);
     add(to, ": ");
@@ -162,15 +172,12 @@ static void print_step(struct printing *to, const struct sl_envoy_step *step)
         add(to, "\n");
         return;
     }
-    add(to, "{ ");
-    sl_yaml_texts(to->out, "like", &(struct sl_texts){ &pattern, 1 }, 10);
-    if (node->unequal.count) {
-        add(to, ", ");
-        sl_yaml_texts(to->out, "not", &node->unequal, 10);
-    }
-    if (node->unlike.count) {
-        add(to, ", ");
-        sl_yaml_texts(to->out, "unlike", &node->unlike, 10);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i].texts.count == 0)
+            continue;
+        add(to, between);
+        sl_yaml_texts(to->out, parts[i].key, &parts[i].texts, 10);
+        between = ", ";
     }
     add(to, " }\n");
 }
@@ -204,6 +211,18 @@ static void print_per(struct printing *to, const struct sl_envoy_path *path, con
     add(to, "    ");
     sl_yaml_texts(to->out, "per", &per, 10);
     add(to, "\n");
+}
+
+/* Is there a value that it counts by and that may be empty? Whoever sends it must not pass
+ * uncounted. */
+static bool counts_by_any(const struct sl_envoy_path *path)
+{
+    for (size_t i = 0; i < path->count; i++) {
+        const struct sl_envoy_node *node = path->steps[i].node;
+        if (node->kind == SL_ENVOY_OPEN && !node->is_shared)
+            return true;
+    }
+    return false;
 }
 
 static void print_limit(struct printing *to, const struct sl_envoy_node *node)
@@ -271,7 +290,7 @@ static void print_rule(struct printing *to, const struct sl_envoy_node *node,
     print_replaces(to, node);
     print_per(to, path, lacking);
     print_limit(to, node);
-    if (lacking)
+    if (lacking || counts_by_any(path))
         add(to, "    on_missing: deny\n");
     to->envoy->rules++;
 }

@@ -7,7 +7,8 @@
 
 _Static_assert((int)SL_COUNTS_DIRECT == (int)SL_DIRECT_COUNT, "all kinds are counted");
 
-static const struct sl_part by_key[] = { { SL_ATTR_OTHER, { SL_DIRECT_KEY, 3 } } };
+static const struct sl_part by_key[] = { { SL_ATTR_OTHER,
+                                           { SL_DIRECT_KEY, sizeof SL_DIRECT_KEY - 1 } } };
 
 bool sl_direct_bucket(int64_t capacity, int64_t token_ns, struct sl_direct *out)
 {

@@ -17,7 +17,7 @@ struct sl_people;
 struct sl_sight;
 
 /* A limit that a request brings along: it is decided by that alone, and by no rule. Whom it counts
- * is the request's tenant and its attribute `sl_direct_key`. */
+ * is the request's tenant and its attribute SL_DIRECT_KEY. */
 enum sl_direct_kind {
     SL_DIRECT_BUCKET, /* a token bucket, such as CL.THROTTLE's: "@bucket" */
     SL_DIRECT_WINDOW, /* a fixed window, such as an Envoy descriptor's own: "@window" */
@@ -27,7 +27,7 @@ struct sl_direct {
     enum sl_direct_kind kind;
     struct sl_limit limit;
 };
-#define SL_DIRECT_KEY "key"
+#define SL_DIRECT_KEY "@key" /* no attribute of a rule or a token is called so */
 
 /* False: the state cannot hold it. */
 bool sl_direct_bucket(int64_t capacity, int64_t token_ns, struct sl_direct *out);

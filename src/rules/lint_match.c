@@ -177,15 +177,24 @@ static bool is_mapped(const struct sl_claim_map *maps, size_t count, struct slui
     return false;
 }
 
+/* A number behind a name, as the second entry with one key of Envoy's descriptors has it. */
+static bool is_numbered(struct sluice_text name)
+{
+    size_t end = name.len;
+    while (end && name.at[end - 1] >= '0' && name.at[end - 1] <= '9')
+        end--;
+    return end < name.len && end && name.at[end - 1] == '.';
+}
+
 /* Any name is an attribute, and one that nobody sends limits nobody. A name
- * that the file itself fills is meant. `ip` is too short to guess at. */
+ * that the file itself fills is meant, and so is a numbered one. `ip` is too short to guess at. */
 static void check_attribute(struct sl_lint *lint, const struct sl_rule *rule,
                             const struct sl_part *part)
 {
     static const char *const known[] = { "tenant", "resource", "method", "user",
                                          "client", "tier",     NULL };
     const struct sl_identity *identity = &lint->rules->settings.identity;
-    if (part->attribute != SL_ATTR_OTHER ||
+    if (part->attribute != SL_ATTR_OTHER || is_numbered(part->name) ||
         is_mapped(identity->headers, identity->header_count, part->name) ||
         is_mapped(identity->jwt.claims, identity->jwt.claim_count, part->name))
         return;

@@ -39,6 +39,10 @@ struct sl_front {
      * up to SL_CONN_OUT_HIGH_BYTES: before bytes are sent. True: there is more behind that. */
     bool (*flush)(struct sl_conn *conn);
 
+    /* Are there messages that were read and not asked yet? They wait as if they were still in
+     * conn->in. */
+    bool (*waits)(const struct sl_conn *conn);
+
     /* Bytes of answers that its client lets nobody send: it has SL_TIMER_WRITE for them, as if
      * they were in conn->out. */
     size_t (*unread)(const struct sl_conn *conn);
@@ -49,6 +53,12 @@ struct sl_front {
     /* Gives back what its state holds. */
     void (*close)(struct sl_conn *conn);
 };
+
+/* May there be whole messages that nobody has asked yet? */
+static inline bool sl_front_waits(const struct sl_conn *conn)
+{
+    return conn->in_start < conn->in_end || (conn->front->waits && conn->front->waits(conn));
+}
 
 extern const struct sl_front sl_front_http;
 extern const struct sl_front sl_front_grpc;

@@ -1,5 +1,6 @@
 /* gRPC on a connection: HTTP/2 from the first byte (with prior knowledge, or by ALPN over TLS),
  * and a client that has opened it and is silent may stay. */
+#include "base/clock.h"
 #include "server/front.h"
 #include "server/grpc_call.h"
 #include "server/worker.h"
@@ -98,6 +99,8 @@ static enum sl_front_end read_frames(struct sl_conn *conn, struct sl_round *roun
     if (!sl_conn_is_open(conn) || (!*sl_h2_of(conn) && !begin(conn)))
         return SL_FRONT_MORE;
     struct sl_h2 *h2 = *sl_h2_of(conn);
+    if (h2->lists[SL_H2_READY].first) /* since another turn */
+        h2->read_us = sl_boottime_us();
     while (sl_conn_is_open(conn)) {
         if (!sl_h2_serve(h2, round))
             return SL_FRONT_FULL;
@@ -120,6 +123,13 @@ static bool write_frames(struct sl_conn *conn)
     if (h2 && !sl_h2_write(h2))
         sl_conn_finish(conn, true);
     return h2 && conn->out.len - conn->sent >= SL_CONN_OUT_HIGH_BYTES;
+}
+
+/* Of a full round, while its connection waited for the store or for its client to read. */
+static bool has_ready(const struct sl_conn *conn)
+{
+    const struct sl_h2 *h2 = *sl_h2_of(conn);
+    return h2 && h2->lists[SL_H2_READY].first;
 }
 
 static size_t unread_bytes(const struct sl_conn *conn)
@@ -171,6 +181,7 @@ const struct sl_front sl_front_grpc = {
     .refuse = say_full,
     .problem = say_problem,
     .flush = write_frames,
+    .waits = has_ready,
     .unread = unread_bytes,
     .drain = say_goodbye,
     .close = close_session,

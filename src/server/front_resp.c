@@ -113,6 +113,7 @@ static enum step read_command(struct sl_resp_ask *ask, struct sl_resp_command *c
     ask->count = command->count;
     start_call(ask);
     sl_resp_run(ask);
+    ask->session->has_last |= conn->worker->is_draining;
     return NEXT;
 }
 
@@ -131,6 +132,17 @@ static bool is_enough(const struct sl_resp_ask *ask, int commands)
     return commands == COMMANDS_MAX || ask->ready_bytes >= SL_CONN_OUT_HIGH_BYTES;
 }
 
+/* The server ends, and the last command was answered: the next is not waited for, also if it has
+ * begun; or who always has begun the next one would be served for ever. */
+static void end_last(const struct sl_resp_ask *ask)
+{
+    struct sl_conn *conn = ask->message.conn;
+    if (!ask->session->has_last || !sl_conn_is_open(conn))
+        return;
+    conn->in_start = conn->in_end;
+    sl_conn_finish(conn, true);
+}
+
 static enum sl_front_end read_commands(struct sl_conn *conn, struct sl_round *round)
 {
     struct sl_resp_command
@@ -141,7 +153,7 @@ static enum sl_front_end read_commands(struct sl_conn *conn, struct sl_round *ro
     for (int i = 0; sl_conn_is_open(conn); i++) {
         if (conn->in_start == conn->in_end) {
             sl_conn_await(conn, SL_TIMER_REST, false);
-            if (i > 0 && conn->worker->is_draining)
+            if (ask.session->has_last)
                 sl_conn_finish(conn, true);
             break;
         }
@@ -150,8 +162,10 @@ static enum sl_front_end read_commands(struct sl_conn *conn, struct sl_round *ro
         enum step step = read_command(&ask, &command);
         if (step == FULL)
             return SL_FRONT_FULL;
-        if (step == WAIT)
+        if (step == WAIT) {
+            end_last(&ask);
             break;
+        }
         sl_count_add(&conn->worker->traffic.commands, 1);
     }
     return SL_FRONT_MORE;

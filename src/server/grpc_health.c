@@ -59,7 +59,7 @@ void sl_grpc_health_watch(const struct sl_grpc_ask *ask)
     ask->stream->is_known = known;
     sl_grpc_say(ask->stream, &out.base);
     sl_h2_stream_move(ask->stream, SL_H2_WATCHED);
-    if (ask->stream->h2->is_draining)
+    if (ask->stream->h2->conn->worker->is_draining)
         sl_grpc_health_drain(ask->stream->h2);
 }
 

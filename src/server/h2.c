@@ -269,7 +269,8 @@ void sl_h2_drain(struct sl_h2 *h2)
     h2->is_draining = true;
     nghttp2_submit_shutdown_notice(h2->session);
     nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, NULL);
-    sl_grpc_drain(h2);
+    if (h2->conn->worker->is_draining)
+        sl_grpc_drain(h2);
 }
 
 void sl_h2_end(struct sl_h2 *h2, uint32_t error_code)

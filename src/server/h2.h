@@ -95,7 +95,7 @@ struct sl_h2 {
     size_t room_bytes;   /* of all buffers of its streams; */
     size_t unread_bytes; /* of answers */
     struct sl_patience patience;
-    int64_t read_us; /* when bytes were read last, by sl_boottime_us */
+    int64_t read_us;                                /* the time of this turn, by sl_boottime_us */
     struct sl_h2_stream *recent[SL_H2_STREAMS_MAX]; /* by number; see sl_h2_find */
     uint32_t continuations;                         /* of the block of fields that is being read */
     bool is_in_block;
@@ -120,7 +120,8 @@ bool sl_h2_serve(struct sl_h2 *h2, struct sl_round *round);
 /* Frames out, into conn->out, while its client reads that. False: nothing will ever follow. */
 bool sl_h2_write(struct sl_h2 *h2);
 
-/* Says that the connection ends, in due course: who is here is answered. */
+/* Says that the connection ends, in due course: who is here is answered. Those who would stay are
+ * told where it is the server that ends. */
 void sl_h2_drain(struct sl_h2 *h2);
 
 /* Ends it now. */

@@ -35,6 +35,7 @@ struct sl_resp_session {
     struct sl_resp_reader reader;
     enum sl_timer timing; /* what of this command is being waited for */
     bool is_resp3;
+    bool has_last; /* a command since the server began to end */
     bool is_token; /* its secret; else an API key */
     char *secret;  /* "Bearer " and the password; NULL: a stranger. Wiped when it goes */
     size_t secret_len;

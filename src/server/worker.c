@@ -55,7 +55,7 @@ static void serve(struct sl_worker *worker, struct sl_conn *conn)
         return;
     while (conn->front->read(conn, &worker->round) == SL_FRONT_FULL)
         sl_round_finish(&worker->round);
-    conn->has_backlog = conn->in_start < conn->in_end && !sl_conn_is_open(conn);
+    conn->has_backlog = sl_front_waits(conn) && !sl_conn_is_open(conn);
 }
 
 /* The wall clock is asked a few times a second: the loop's own time says when. */

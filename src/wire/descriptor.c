@@ -260,17 +260,21 @@ static bool print_entries(const struct sl_descriptor *descriptor, struct sl_scra
 bool sl_descriptor_name_alone(const struct sl_descriptor *descriptor, const char *key,
                               struct sl_scratch *memory, struct sluice_request *out)
 {
-    struct sluice_attribute *only = sl_scratch_take(memory, sizeof *only);
-    if (!only || !print_entries(descriptor, memory, &only->value))
+    size_t room = (descriptor->count + 1) * sizeof(struct sluice_attribute);
+    struct sluice_attribute *others = sl_scratch_take(memory, room);
+    if (!others || !print_entries(descriptor, memory, &others->value))
         return false;
-    only->name = sl_text(key);
+    others->name = sl_text(key);
     out->tenant = descriptor->domain;
-    out->others = only;
+    out->others = others;
     out->other_count = 1;
     for (size_t i = 0; i < descriptor->count; i++) {
-        struct sluice_text *field = field_of(out, descriptor->entries[i].name);
+        const struct sluice_attribute *entry = &descriptor->entries[i];
+        struct sluice_text *field = field_of(out, entry->name);
         if (field && !field->at)
-            *field = descriptor->entries[i].value;
+            *field = entry->value;
+        else if (!field && !sl_attribute_is_of_descriptor(entry->name))
+            others[out->other_count++] = *entry;
     }
     put_aliases(descriptor, out);
     return true;

@@ -28,8 +28,9 @@ const char *sl_descriptor_wrong(const struct sl_descriptor *descriptor);
 bool sl_descriptor_name(const struct sl_descriptor *descriptor, struct sl_scratch *memory,
                         struct sluice_request *out);
 
-/* The same for one that brings its own limit: fields alone, and whom it counts under the name
- * `key`: a text that no other entries have. */
+/* The same for one that brings its own limit: the first of its others is whom it counts, under the
+ * name `key`: a text that no other entries have. The entries are there so that they can be compared
+ * with what is known of the caller. */
 bool sl_descriptor_name_alone(const struct sl_descriptor *descriptor, const char *key,
                               struct sl_scratch *memory, struct sluice_request *out);
 

@@ -108,3 +108,20 @@ def test_a_limit_gives_way_to_a_better_one(typical):
     assert limits(typical("api", client, partner)) == [(False, None), (False, 6000)]
     assert limits(typical("api", client, partner, internal)) == [(False, None)] * 3
     assert limits(typical("api", client, internal)) == [(False, None)] * 2
+
+
+def test_an_empty_value_switches_no_limit_off(tmp_path):
+    """A client can send any header empty: whatever counts by it denies, where the reference would
+    give it a counter of its own."""
+    path = tmp_path / "empty.yaml"
+    path.write_text("domain: d\ndescriptors:\n"
+                    "  - { key: header, rate_limit: { unit: hour, requests_per_unit: 2 } }\n"
+                    "  - { key: shared, value: '*', share_threshold: true, "
+                    "rate_limit: { unit: hour, requests_per_unit: 2 } }\n", encoding="utf-8")
+    with Asked(path) as ask:
+        def codes(key, value, times=3):
+            return [ask("d", [(key, value)]).overall_code for _ in range(times)]
+
+        assert codes("header", "a") == [OK, OK, OVER_LIMIT]
+        assert codes("header", "") == [OVER_LIMIT] * 3
+        assert codes("header", "b") == [OK, OK, OVER_LIMIT]

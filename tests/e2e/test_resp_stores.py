@@ -6,7 +6,7 @@ import ssl
 import pytest
 
 import certificates
-from redis_asking import on
+from redis_asking import PATIENT, on
 from redis_faults import World
 from resp_talking import BOTH, Problem, Talking, command, pairs, resp_port, talk
 from serving import TIMEOUT_S, Server
@@ -114,6 +114,24 @@ def test_two_servers_count_together(url, key):
         assert other.check({"user": key}).json["remaining"] == 97
         assert second.ask("SLUICE.RESET", "user", key) == ["api"]
         assert pairs(first.ask("SLUICE.CHECK", "user", key))["remaining"] == 99
+
+
+def test_it_ends_although_a_client_has_always_begun_the_next_command(url, key):
+    """One command after the server began to end is answered, and no other."""
+    more = PATIENT + "timeouts: { drain: 60s }\n"  # nothing is waited for
+    whole = command("CL.THROTTLE", key, 99999, 1, 1)
+    with Server(on(url, ONE, more), listen=BOTH) as server, talk(server) as talking:
+        talking.send(whole[:3])
+        for turn in range(200):
+            try:
+                talking.send(whole[3:] + whole[:3])
+                assert talking.reply()[0] == 0
+            except (AssertionError, OSError):
+                break
+            if turn == 2:
+                server.process.terminate()
+        assert server.wait() == 0
+        assert turn < 199
 
 
 @pytest.mark.parametrize("policy", ["allow", "deny", "local"])

@@ -112,8 +112,9 @@ static void check_mapping(const struct sl_descriptor *descriptor, struct sl_scra
     SL_CHECK(sl_text_equal(request.tenant, descriptor->domain));
     SL_CHECK(sl_text_is(request.others[request.other_count - 1].name, "descriptor"));
     check_names(&request);
-    SL_CHECK(sl_descriptor_name_alone(descriptor, "key", memory, &alone));
-    SL_CHECK(alone.other_count == 1);
+    SL_CHECK(sl_descriptor_name_alone(descriptor, "@key", memory, &alone));
+    SL_CHECK(alone.other_count >= 1 && alone.other_count <= descriptor->count + 1);
+    SL_CHECK(sl_text_is(alone.others[0].name, "@key"));
     check_key(descriptor, alone.others[0].value);
 }
 

@@ -114,6 +114,8 @@ static void an_attribute_can_be_a_slip(void **unused)
     warns(RULES "  - { name: a, per: ip, limit: 5/m, when: { metod: GET } }\n",
           "did you mean `method`?");
     silent(RULES "  - { name: a, per: [vip, email, device], limit: 5/m }\n");
+    silent(RULES "  - { name: a, per: method.2, limit: 5/m, when: { user.12: x } }\n");
+    warns(RULES "  - { name: a, per: method2, limit: 5/m }\n", "did you mean `method`?");
     silent("identity: { headers: { users: X-Users } }\n" RULES
            "  - { name: a, per: users, limit: 5/m }\n");
 }

@@ -262,7 +262,7 @@ static inline void visitor_read(struct visitor *visitor)
     struct sl_round *round = &conn->worker->round;
     while (conn->front->read(conn, round) == SL_FRONT_FULL)
         sl_round_finish(round);
-    conn->has_backlog = conn->in_start < conn->in_end && !sl_conn_is_open(conn);
+    conn->has_backlog = sl_front_waits(conn) && !sl_conn_is_open(conn);
 }
 
 /* What may be sent is sent, all of it. */

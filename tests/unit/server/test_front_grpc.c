@@ -149,15 +149,42 @@ static void one_too_many_hears_it_in_frames(void **unused)
     got->len = 0;
 }
 
-/* More than a round holds: it is finished, and begun again. */
-static void calls_of_many_descriptors_go_over_several_rounds(void **unused)
+/* More than a round holds. */
+static void submit_forty(void)
 {
-    (void)unused;
     static char message[64 * 13 + 3] = "\x0a\1d";
     for (size_t i = 0; i < 64; i++)
         memcpy(message + 3 + 13 * i, ONE.at + 3, 13);
     for (size_t i = 0; i < 40; i++)
         h2_submit(&h2, &(struct h2_call){ LIMIT, { message, sizeof message } });
+}
+
+/* Their bytes have been read, but they are not forgotten when the client has to read first. */
+static void what_a_round_has_no_room_for_waits(void **unused)
+{
+    (void)unused;
+    struct sl_conn *conn = h2.visitor.conn;
+    struct sl_round *round = &conn->worker->round;
+    const uint8_t *at;
+    submit_forty();
+    ssize_t count = nghttp2_session_mem_send(h2.session, &at);
+    enum sl_front_end end = SL_FRONT_MORE;
+    for (; count > 0 && end == SL_FRONT_MORE; count = nghttp2_session_mem_send(h2.session, &at)) {
+        visitor_put(&h2.visitor, (struct sluice_text){ (const char *)at, (size_t)count });
+        end = conn->front->read(conn, round);
+    }
+    SAME("full", end, SL_FRONT_FULL);
+    SAME("all is read", conn->in_start, conn->in_end);
+    SAME("waits", sl_front_waits(conn), true);
+    sl_round_finish(round);
+    SAME("read", conn->front->read(conn, round), SL_FRONT_MORE);
+    SAME("waits", sl_front_waits(conn), false);
+}
+
+static void calls_of_many_descriptors_go_over_several_rounds(void **unused)
+{
+    (void)unused;
+    submit_forty();
     h2_turn();
     for (size_t i = 0; i < 40; i++)
         SAME("status", h2.heard[i].status, 0);
@@ -175,6 +202,7 @@ int main(void)
         OVER_H2(between_two_messages_there_is_any_time_and_each_has_its_own, rules),
         OVER_H2(one_too_many_hears_it_in_frames, rules),
         OVER_H2(calls_of_many_descriptors_go_over_several_rounds, rules),
+        OVER_H2(what_a_round_has_no_room_for_waits, rules),
     };
     return RUN(tests);
 }

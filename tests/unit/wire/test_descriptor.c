@@ -104,19 +104,20 @@ static void with_its_own_limit_it_is_known_by_all_its_entries(void **unused)
     static const struct {
         const char *entries, *attributes;
     } rows[] = {
-        { "a=x", "; key=a=x" },
-        { "a=x b=y", "; key=a=x,b=y" },
-        { "key=x", "; key=key=x" },
-        { "a", "; key=a=" },
-        { "a=x,b=y", "; key=a=x%2Cb%3Dy" },
-        { "a=%2C", "; key=a=%252C" },
+        { "a=x", "; @key=a=x a=x" },
+        { "a=x b=y", "; @key=a=x,b=y a=x b=y" },
+        { "@key=x tenant=y", "; @key=@key=x,tenant=y @key=x" },
+        { "a", "; @key=a= a=" },
+        { "a=x,b=y", "; @key=a=x%2Cb%3Dy a=x,b=y" },
+        { "a=%2C", "; @key=a=%252C a=%2C" },
         { "user=u user=v remote_address=192.0.2.1 path=/p",
-          "resource=/p user=u ip=192.0.2.1; key=user=u,user=v,remote_address=192.0.2.1,path=/p" },
+          "resource=/p user=u ip=192.0.2.1; @key=user=u,user=v,remote_address=192.0.2.1,path=/p "
+          "remote_address=192.0.2.1 path=/p" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_descriptor descriptor = descriptor_of(rows[i].entries);
         struct sluice_request request = sluice_request();
-        SAME(rows[i].entries, sl_descriptor_name_alone(&descriptor, "key", &memory, &request),
+        SAME(rows[i].entries, sl_descriptor_name_alone(&descriptor, "@key", &memory, &request),
              true);
         SAME_TEXT(rows[i].entries, request.tenant, "shop");
         SAME_TEXT(rows[i].entries, sl_text(printed(&request)), rows[i].attributes);
