@@ -6,7 +6,7 @@
 enum {
     MEMBERS = 11,
     ROW_MEMBERS = 8,
-    LINE_MAX_BYTES = 1 + SL_DIGITS_MAX + 2, /* a type, a number, an end */
+    LINE_MAX_BYTES = 1 + SL_DIGITS_MAX + 2,   /* a type, a number, an end */
     NAME_MAX_BYTES = LINE_MAX_BYTES + 14 + 2, /* the longest of ours */
     PAIR_MAX_BYTES = NAME_MAX_BYTES + LINE_MAX_BYTES,
     TEXTS_BYTES = 3 * 2 /* what is longer in a text than in a number, besides itself: its end */
