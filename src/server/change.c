@@ -51,7 +51,20 @@ bool sl_change_drop(struct sl_office *office)
     return false;
 }
 
-static bool begin(struct sl_office *office, struct sl_job *job)
+/* Where what others have changed cannot be in force here, a tag of what is would be yesterday's. */
+static bool can_compare(struct sl_office *office, const struct sl_job *job,
+                        struct sluice_error *error)
+{
+    bool is_conditional = job->if_match.at || job->if_none_match.at;
+    if (!is_conditional || office->untouched ||
+        sl_registry_rules_revision(office->registry) == office->rules_revision)
+        return true;
+    return sl_error_say(error, "what was changed elsewhere does not go together with this "
+                               "instance's rules file, so that no tag can be compared here");
+}
+
+/* `is_users`: about a user's record, whose tag is made of the record alone. */
+static bool begin(struct sl_office *office, struct sl_job *job, bool is_users)
 {
     struct sluice_error error = { 0 };
     bool is_ready = !office->spread || sl_spread_ready(office, job->dry_run, &error);
@@ -64,12 +77,8 @@ static bool begin(struct sl_office *office, struct sl_job *job)
      * tag would be compared with that of yesterday. */
     if (!office->untouched)
         sl_office_take_over_rules(office);
-    bool is_conditional = job->if_match.at || job->if_none_match.at;
-    if (!office->untouched && is_conditional &&
-        sl_registry_rules_revision(office->registry) != office->rules_revision) {
-        sl_error_say(&error, "what was changed elsewhere does not go together with this instance's rules file, so that no tag can be compared here");
+    if (!is_users && !can_compare(office, job, &error))
         return sl_change_fail(office, job, &error);
-    }
     if (!office->spread && !office->untouched && !job->dry_run &&
         !sl_copy_leave(office->registry, &error))
         return sl_change_fail(office, job, &error);
@@ -83,7 +92,7 @@ bool sl_change_begin(struct sl_office *office, struct sl_job *job)
 {
     if (office->spread)
         office->spread->has_row = office->spread->wants_users = false;
-    return begin(office, job);
+    return begin(office, job, false);
 }
 
 bool sl_change_begin_user(struct sl_office *office, struct sl_job *job, const char *tenant,
@@ -94,7 +103,7 @@ bool sl_change_begin_user(struct sl_office *office, struct sl_job *job, const ch
         office->spread->has_row = true;
         office->spread->wants_users = false;
     }
-    return begin(office, job);
+    return begin(office, job, true);
 }
 
 bool sl_change_begin_all(struct sl_office *office, struct sl_job *job)
@@ -103,7 +112,7 @@ bool sl_change_begin_all(struct sl_office *office, struct sl_job *job)
         office->spread->has_row = false;
         office->spread->wants_users = true;
     }
-    return begin(office, job);
+    return begin(office, job, false);
 }
 
 /* Are all problems those of this tenant's own rules? */

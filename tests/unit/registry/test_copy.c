@@ -2,6 +2,9 @@
 
 #include "unit/registry/in_memory.h"
 
+#define SIXTEEN    "0123456789abcdef"
+#define SIXTY_FOUR SIXTEEN SIXTEEN SIXTEEN SIXTEEN
+
 /* Another one, to which everything is carried over. */
 static struct sl_registry *other;
 
@@ -228,6 +231,70 @@ static void afresh_there_is_nothing_else(void **unused)
     assert_non_null(strstr(all_of(other), "rule:acme:own"));
 }
 
+/* Nobody's body gets under another's name. */
+static void a_row_whose_place_another_has_is_refused(void **unused)
+{
+    (void)unused;
+    static const struct sl_row_number first = { true, 1 };
+    const struct sl_row rows[] = {
+        { .name = { SL_ROW_RULE, "", "x" }, .made = first, .json = "{\"x\": 1}" },
+        { .name = { SL_ROW_RULE, "acme", "x" }, .made = first, .json = "{\"x\": 1}" },
+        { .name = { SL_ROW_TIER, "x", NULL }, .made = first, .json = "{\"x\": 1}" },
+        { .name = { SL_ROW_EXEMPTION, "ip", "::1" }, .made = first, .reason = "x" },
+        { .name = { SL_ROW_KEY, SIXTY_FOUR, NULL },
+          .made = first,
+          .tenant = "acme",
+          .created_at_us = first },
+    };
+    fill(sl_change_new(1));
+    const char *before = all_of(registry);
+    next_transaction();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        REFUSED(sl_copy_apply(registry, &rows[i], 1, false, &error), ".made");
+        sl_registry_rollback(registry);
+        begin(registry);
+        assert_string_equal(all_of(registry), before);
+    }
+}
+
+/* Those are what is meant by a conflict. */
+static void a_row_that_is_there_is_replaced(void **unused)
+{
+    (void)unused;
+    struct sl_row *rows;
+    size_t count;
+    fill(sl_change_new(1));
+    const char *before = all_of(registry);
+    DONE(sl_copy_rules(registry, &arena, &rows, &count, &error));
+    DONE(sl_copy_apply(other, rows, count, true, &error));
+    DONE(sl_copy_apply(other, rows, count, false, &error));
+    struct sl_row twice[] = { rows[0], rows[0] };
+    DONE(sl_copy_apply(other, twice, 2, false, &error));
+    assert_non_null(strstr(before, "rule:acme:own"));
+    assert_int_equal(
+        strncmp(all_of(other), before, strlen(before) - strlen(strstr(before, "user:"))), 0);
+}
+
+/* It was changed while nobody else was told. */
+static void what_leaves_is_no_copy_any_more(void **unused)
+{
+    (void)unused;
+    struct sl_place place = { 5, { { 7, 70 }, { 9, 90 } }, false }, back;
+    DONE(sl_copy_leave(registry, &error)); /* none ever was */
+    DONE(sl_copy_put_place(registry, &place, &error));
+    next_transaction();
+    DONE(sl_copy_leave(registry, &error));
+    sl_registry_rollback(registry);
+    DONE(sl_copy_place(registry, &back, &error));
+    assert_int_equal(back.epoch, 5);
+    begin(registry);
+    DONE(sl_copy_leave(registry, &error));
+    next_transaction();
+    DONE(sl_copy_place(registry, &back, &error));
+    assert_int_equal(back.epoch, 0);
+    assert_int_equal(back.logs[SL_LOG_RULES].last, 0);
+}
+
 static void the_place_is_kept(void **unused)
 {
     (void)unused;
@@ -339,6 +406,9 @@ int main(void)
         WITH_BOTH(a_tenant_changes_with_its_keys_and_rules),
         WITH_BOTH(places_are_those_of_the_end),
         WITH_BOTH(afresh_there_is_nothing_else),
+        IN_MEMORY(a_row_whose_place_another_has_is_refused),
+        WITH_BOTH(a_row_that_is_there_is_replaced),
+        IN_MEMORY(what_leaves_is_no_copy_any_more),
         IN_MEMORY(the_place_is_kept),
         IN_MEMORY(users_that_are_not_there_any_more_lose_their_records),
         IN_MEMORY(rows_without_a_number_get_one),
