@@ -82,7 +82,17 @@ bool sl_copy_users(struct sl_registry *registry, int64_t *after, size_t most,
                    struct sl_arena *arena, struct sl_row *out, size_t *count,
                    struct sluice_error *error);
 
-/* A copy of the file as another file, which is not there yet. */
+/* ---- what gives way: copy_save.c ---- */
+
+/* Its files are called as the database, then this, then as their owner likes. */
+#define SL_SAVED_BEFORE ".before-"
+enum { SL_SAVED_MAX = 3 };
+
+/* A copy of the file as this one, whole or not at all. */
 bool sl_copy_save(struct sl_registry *registry, const char *path, struct sluice_error *error);
+
+/* The last ones stay, SL_SAVED_MAX of them: this one, whatever clocks say, and those written last
+ * before. One too many is nobody's failure. */
+void sl_copy_leave_newest(const char *database, const char *newest);
 
 #endif

@@ -5,10 +5,6 @@
  * not of any in between. References from one to another are looked at when the transaction ends. */
 #include "registry/copy.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/error.h"
 #include "registry/rows.h"
 
@@ -286,22 +282,4 @@ bool sl_copy_end_users(struct sl_registry *registry, struct sluice_error *error)
     sl_bind_i64(&forget, registry->next);
     struct sl_query gone = sl_change(registry, SL_SQL_CLEAR_GONE);
     return sl_query_run(&forget, NULL, error) && sl_query_run(&gone, NULL, error);
-}
-
-/* ---- the file ---- */
-
-/* Nobody else's to read, as the file itself. */
-bool sl_copy_save(struct sl_registry *registry, const char *path, struct sluice_error *error)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return sl_error_say(error, "the database %s cannot be copied to `%s`: %s", registry->name,
-                            path, strerror(errno));
-    close(fd);
-    char *sql = sqlite3_mprintf("VACUUM INTO %Q", path);
-    if (!sql)
-        return sl_error_say(error, "out of memory");
-    bool good = sqlite3_exec(registry->db, sql, NULL, NULL, NULL) == SQLITE_OK;
-    sqlite3_free(sql);
-    return good || sl_database_say(registry, "copied", error);
 }

@@ -77,21 +77,27 @@ static bool keep_rows(struct sl_spread *spread, const struct sl_reply *reply, si
     return true;
 }
 
-/* What is here gives way to another epoch's: it is kept beside, once. */
+/* What is here gives way to another history: it is kept beside, once. Its file's name says to which
+ * epoch it gave way, and the last change it had; where it never was a copy, that of the database.
+ */
 static bool save(struct sl_spread *spread)
 {
-    bool is_empty;
-    if (!sl_copy_is_empty(spread->registry, &is_empty, &spread->error))
-        return false;
+    char path[sizeof spread->saved_as];
+    uint64_t last = spread->place.logs[SL_LOG_RULES].last;
+    int len = snprintf(path, sizeof path, "%s" SL_SAVED_BEFORE "%016llx-%016llx", spread->database,
+                       (unsigned long long)spread->looked.epoch.number,
+                       (unsigned long long)(last ? last : sl_registry_revision(spread->registry)));
+    if (len >= (int)sizeof path)
+        return sl_error_say(&spread->error, "the database's path is too long to keep a copy");
+    /* Where it could not be applied then, it is tried again soon. */
+    if (strcmp(path, spread->saved_as) == 0 && access(path, F_OK) == 0)
+        return true;
     *spread->saved_as = '\0';
-    spread->has_given_way = !is_empty;
-    if (is_empty || !spread->database)
-        return true;
-    int len = snprintf(spread->saved_as, sizeof spread->saved_as, "%s.before-%016llx",
-                       spread->database, (unsigned long long)spread->looked.epoch.number);
-    if (len >= (int)sizeof spread->saved_as || access(spread->saved_as, F_OK) == 0)
-        return true;
-    return sl_copy_save(spread->registry, spread->saved_as, &spread->error);
+    if (!sl_copy_save(spread->registry, path, &spread->error))
+        return false;
+    memcpy(spread->saved_as, path, (size_t)len + 1);
+    sl_copy_leave_newest(spread->database, path);
+    return true;
 }
 
 /* In the transaction: is the copy still what was asked for? */
@@ -209,12 +215,15 @@ static bool apply(struct sl_spread *spread, const struct sl_told_more *told, boo
 
 static enum sl_spread_step apply_page(struct sl_spread *spread, const struct sl_told_more *told)
 {
-    bool is_applied = false, is_rules = spread->log == SL_LOG_RULES;
-    bool gives_way = is_rules && spread->is_afresh;
-    if ((gives_way && !save(spread)) || !apply(spread, told, &is_applied))
+    bool is_applied = false, is_rules = spread->log == SL_LOG_RULES, is_empty = true;
+    if (is_rules && spread->is_afresh &&
+        !sl_copy_is_empty(spread->registry, &is_empty, &spread->error))
+        return sl_spread_fail(spread);
+    if ((!is_empty && spread->database && !save(spread)) || !apply(spread, told, &is_applied))
         return sl_spread_fail(spread);
     if (!is_applied)
         return sl_spread_look_again(spread);
+    spread->has_given_way |= !is_empty;
     spread->has_new_rules |= is_rules;
     spread->has_new_users |= !is_rules;
     spread->looked.logs[spread->log] = (struct sl_log_place){ told->version, told->last };

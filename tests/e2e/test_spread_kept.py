@@ -139,3 +139,48 @@ def test_no_tag_is_compared_where_the_newest_rules_cannot_be_in_force(redis):
         wait_until(lambda: capacity(other) == 3, "the other")
         tag = fleet[0].get("/v1/rules/api").headers["ETag"]
         fleet[0].put("/v1/rules/api", limit(4), if_match=tag)
+
+
+# ---- what gives way ---------------------------------------------------------------------
+
+
+def test_every_state_that_gives_way_is_kept_and_the_last_three_stay():
+    with Redis() as redis, Fleet(redis.url(), count=1) as fleet:
+        fleet[0].put("/v1/rules/api", limit(1))
+        with redis.client() as db:
+            db.save()
+        for name in ("lost1", "lost2", "lost3", "lost4"):
+            wait_until(lambda name=name: fleet[0].put(f"/v1/rules/{name}", NEW, (201, 503)).status
+                       == 201, "a change")
+            redis.restart()  # as it was saved
+            wait_until(lambda: Caller.rules(fleet[0]) == ["api", "file"], "what Redis has")
+        assert kept(fleet, 0) == [["api", "lost2"], ["api", "lost3"], ["api", "lost4"]]
+        said = fleet.servers[0].stderr
+        assert said.count("it is kept as") == 4
+        for path in fleet.folder(0).glob("sluice.db.before-*"):
+            assert f"kept as {path}" in said
+
+
+def test_who_cannot_keep_what_it_has_does_not_give_way(redis):
+    """Nor does it say so."""
+    with Fleet(redis.url(), count=2, more="spread: false\n") as fleet:
+        fleet[1].put("/v1/rules/theirs", NEW)
+        fleet.stop(0)
+        fleet.stop(1)
+        fleet.start(0, more="")
+        fleet[0].put("/v1/rules/ours", NEW)
+        with redis.client() as db:
+            epoch = db.hget(KEYS + "state", "epoch")
+        with sqlite3.connect(fleet.folder(1) / "sluice.db") as database:
+            (revision,) = database.execute("SELECT revision FROM counter").fetchone()
+        in_the_way = fleet.folder(1) / f"sluice.db.before-{epoch}-{revision:016x}"
+        in_the_way.mkdir()
+        fleet.start(1, more="")
+        wait_until(lambda: "cannot be copied" in fleet.servers[1].stderr, "it to be said")
+        assert fleet[1].rules() == ["api", "file", "theirs"]
+        assert "gives way" not in fleet.servers[1].stderr
+        in_the_way.rmdir()
+        fleet.say(Caller.rules, ["api", "file", "ours"])
+        assert kept(fleet, 1) == [["theirs"]]
+        assert [path.name for path in fleet.folder(1).glob("sluice.db.before-*")] == \
+            [in_the_way.name]
