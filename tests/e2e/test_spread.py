@@ -2,8 +2,10 @@
 made at once on several never split."""
 
 import hashlib
+import re
 import statistics
 import time
+from pathlib import Path
 
 import pytest
 
@@ -218,6 +220,23 @@ def test_the_registry_is_the_same_over_a_unix_socket(redis):
     with Fleet(redis.url(), f"redis+unix://{redis.unix}") as fleet:
         fleet[1].put("/v1/rules/api", limit(5))
         fleet.say(capacity, 5)
+
+
+def test_the_privileges_that_the_documents_name_are_enough():
+    text = (Path(__file__).parents[2] / "docs/redis.md").read_text(encoding="utf-8")
+    words = re.search(r"^ACL SETUSER sluice .*$", text, re.M)[0].split()
+    with Redis() as redis:
+        with redis.client() as db:
+            db.execute_command(*words)
+        with Fleet(redis.url("sluice", "PASSWORD"), count=2) as fleet:
+            fleet[0].put("/v1/rules/api", limit(5))  # begins the registry
+            fleet[0].put("/v1/users/u1", {"tier": "pro"})
+            fleet.say(capacity, 5)
+            fleet[1].put("/v1/rules/new", {"per": "user", "limit": "5/1h"})
+            fleet[1].delete("/v1/rules/api")
+            fleet[0].delete("/v1/users/u1")
+            fleet.say(lambda admin: admin.rules(), ["file", "new"])
+            fleet.agree(everything)
 
 
 def test_the_audit_logs_say_who_made_it_and_where_it_came_from(fleet):
