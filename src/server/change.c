@@ -234,10 +234,7 @@ bool sl_change_end(struct sl_office *office, struct sl_job *job, struct sl_rules
     if (!sl_registry_commit(office->registry, &error)) {
         sl_edition_drop(edition);
         return sl_job_refuse(job, 503, "%s: %s",
-                             office->spread
-                                 ? "Redis has it, and other instances; here it is not in "
-                                   "force, because"
-                                 : "nothing was changed",
+                             office->spread ? SL_ELSEWHERE_ALONE : "nothing was changed",
                              error.text);
     }
     if (edition)

@@ -177,6 +177,7 @@ static bool move_on(struct sl_office *office, enum sl_log log, size_t count,
 {
     struct sl_office_spread *spread = office->spread;
     struct sl_log_place *place = &spread->place.logs[log];
+    struct sluice_error why = { 0 };
     bool is_partial = log == SL_LOG_USERS && spread->place.is_partial;
     bool is_next =
         spread->more.last == place->last && spread->more.version == place->version + count;
@@ -184,8 +185,11 @@ static bool move_on(struct sl_office *office, enum sl_log log, size_t count,
     if (is_partial || !is_next)
         return true;
     *place = (struct sl_log_place){ spread->more.version, spread->change };
-    atomic_store(&office->server->spread.versions[log], place->version);
-    return sl_copy_put_place(office->registry, &spread->place, error);
+    if (sl_copy_put_place(office->registry, &spread->place, &why)) {
+        atomic_store(&office->server->spread.versions[log], place->version);
+        return true;
+    }
+    return sl_error_say(error, SL_ELSEWHERE_ALONE ": %s", why.text);
 }
 
 static enum sl_spread_end write_rows(struct sl_office *office, const struct sl_row *rows,

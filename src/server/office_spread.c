@@ -49,6 +49,8 @@ static void tell(struct sl_office *office, struct sl_spread *talk, enum sl_sprea
         return; /* not yet known whether it comes in */
     atomic_store(&figures->looked_us, sl_link_now_us());
     tell_place(office, &talk->place);
+    if (step == SL_SPREAD_WAIT)
+        return; /* nor is it here */
     if (spread->has_said_failure)
         fprintf(stderr, "sluice: changes of other instances come in again\n");
     spread->has_said_failure = false;

@@ -71,8 +71,11 @@ enum sl_spread_end {
     SL_SPREAD_WON,      /* Redis has taken it, or there was nothing to take: commit it */
     SL_SPREAD_CONFLICT, /* another was faster: do it again */
     SL_SPREAD_REFUSED,  /* nothing has changed anywhere: error->text */
-    SL_SPREAD_UNKNOWN   /* nobody can tell: error->text */
+    SL_SPREAD_UNKNOWN   /* nobody can tell, or it is in force elsewhere alone: error->text */
 };
+
+/* What is said where Redis has taken a change, and the database has not. */
+#define SL_ELSEWHERE_ALONE "Redis has it, and other instances; here it is not in force, because"
 
 /* In the transaction, when all is changed. */
 enum sl_spread_end sl_spread_write(struct sl_office *office, struct sluice_error *error);

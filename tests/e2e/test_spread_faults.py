@@ -165,6 +165,32 @@ def test_an_emptied_redis_is_filled_by_who_knows_most(redis):
         fleet.agree(everything)
 
 
+def fills_late(redis, fleet, names):
+    """Redis is emptied while the one with the newest copy is stopped, and that goes on when bids
+    have been taken for 0.8 s: longer than it takes to notice and to connect again. Who won?"""
+    new, newest = names
+    fleet[0].put(f"/v1/rules/{new}", NEW)
+    wait_until(lambda: new in fleet[1].rules(), "both know")
+    os.kill(fleet.servers[1].pid, signal.SIGSTOP)
+    fleet[0].put(f"/v1/rules/{newest}", NEW)
+    os.kill(fleet.servers[0].pid, signal.SIGSTOP)
+    redis.flush()
+    os.kill(fleet.servers[1].pid, signal.SIGCONT)
+    with redis.client() as db:
+        wait_until(lambda: db.hget(KEYS + "state", "bid"), "a bid")
+        time.sleep(0.8)
+    os.kill(fleet.servers[0].pid, signal.SIGCONT)
+    founded(redis)
+    return newest in fleet.agree(Caller.rules)
+
+
+def test_bids_are_taken_for_as_long_as_it_takes_to_come_back(redis):
+    with Fleet(redis.url(), count=2) as fleet:
+        tries = (fills_late(redis, fleet, (f"new{number}", f"newest{number}"))
+                 for number in range(4))  # the machine may be busy for the rest of the time
+        assert any(tries)
+
+
 def test_without_redis_nothing_changes_and_the_copy_serves(redis):
     with Fleet(redis.url(), count=2) as fleet:
         tag = fleet[0].put("/v1/rules/api", limit(7)).headers["ETag"]
@@ -273,6 +299,69 @@ def test_rows_that_redis_has_lost_are_not_taken_for_deleted(redis, lost):
         with redis.client() as db:  # the operator's cure
             db.delete(*db.keys(KEYS + "*"))
         fleet.say(Caller.rules, ["api", "file", "new", "more"])
+
+
+@pytest.mark.parametrize(("log", "path", "body"), [("rules", "/v1/rules/after", NEW),
+                                                   ("users", "/v1/users/after", {"tier": "pro"})])
+def test_a_log_that_has_lost_its_order_takes_no_change(redis, log, path, body):
+    """One more would hide it: whoever comes new would fetch that one row and take it for all."""
+    with Fleet(redis.url(), count=1) as fleet:
+        for number in range(3):
+            fleet[0].put(f"/v1/rules/r{number}", NEW)
+            fleet[0].put(f"/v1/users/u{number}", {"tier": "pro"})
+        with redis.client() as db:
+            db.delete(f"{KEYS}{log}.order")
+            assert "damaged" in fleet[0].put(path, body, 503).json["detail"]
+            assert not db.exists(f"{KEYS}{log}.order")
+            db.zadd(f"{KEYS}{log}.order", {"rule::r2" if log == "rules" else "user::u2": 3})
+        assert "damaged" in fleet[0].put(path, body, 503).json["detail"]
+        with Server(RULES.format(url=redis.url(), more="")) as fresh:
+            wait_until(lambda: "damaged" in fresh.stderr, "it to be said")
+            assert Caller(fresh).rules()[2:] == ([] if log == "rules" else ["r0", "r1", "r2"])
+
+
+def test_a_failure_that_lasts_is_said_once_and_its_age_grows(redis):
+    with Fleet(redis.url(), count=1) as fleet:
+        fleet[0].put("/v1/rules/api", limit(1))
+        with redis.client() as db:
+            before = db.hgetall(KEYS + "state")
+            db.hset(KEYS + "rules.rows", "rule::api", "rubbish")
+            db.zadd(KEYS + "rules.order", {"rule::api": 2})
+            db.zadd(KEYS + "rules.marks", {"0000000080000002": 2})
+            db.hset(KEYS + "state", mapping={"rules": 2, "rules_last": "0000000080000002"})
+
+        def figures():
+            return fleet[0].get("/v1/stats").json["spread"]
+
+        wait_until(lambda: figures()["failures"] >= 4, "several failures")
+        wait_until(lambda: figures()["age"] >= 1, "its age")
+        assert fleet.servers[0].stderr.count("do not come in") == 1
+        assert "come in again" not in fleet.servers[0].stderr
+        with redis.client() as db:
+            db.hset(KEYS + "state", mapping=before)
+        wait_until(lambda: "come in again" in fleet.servers[0].stderr, "the end of it")
+        assert fleet.servers[0].stderr.count("do not come in") == 1
+        assert figures()["age"] < 20
+
+
+@pytest.mark.parametrize(("path", "body"), [("/v1/rules/new", NEW),
+                                            ("/v1/users/new", {"tier": "pro"})])
+def test_what_redis_has_and_the_database_cannot_keep_is_said(redis, path, body):
+    with Fleet(redis.url(), count=2) as fleet:
+        fleet[0].put("/v1/rules/api", limit(1))
+        fleet[0].put("/v1/users/u1", {"tier": "pro"})
+        fleet.say(lambda admin: admin.get("/v1/users/u1").json["tier"], "pro")
+        database = sqlite3.connect(fleet.folder(0) / "sluice.db", isolation_level=None)
+        database.execute("ALTER TABLE spread ADD COLUMN one_too_many INTEGER")
+        why = fleet[0].put(path, body, 503).json["detail"]
+        assert "Redis has it" in why and "8 columns" in why
+        assert "othing was changed" not in why
+        wait_until(lambda: fleet[1].get(path, (200, 404)).headers.get("ETag"), "the others have it")
+        assert not fleet[0].get(path, (200, 404)).headers.get("ETag")
+        database.execute("ALTER TABLE spread DROP COLUMN one_too_many")
+        database.close()
+        fleet.say(lambda admin: bool(admin.get(path, (200, 404)).headers.get("ETag")), True)
+        fleet.agree(everything)
 
 
 def test_the_answer_is_the_truth_when_connections_are_cut(redis):

@@ -375,6 +375,20 @@ static void one_that_is_empty_is_founded_for_a_change_alone(void **unused)
     assert_true(place_now().epoch);
 }
 
+/* What was deleted last must not come back with an older copy. */
+static void a_copy_that_is_empty_by_now_is_a_copy(void **unused)
+{
+    (void)unused;
+    put_place(0xe1, 7, 0x40000001);
+    assert_true(bids((UINT64_C(1) << 40) + 7));
+    assert_int_equal(looks("", "0", "", "0", ""), SL_SPREAD_MORE);
+    asks("");
+    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_SPREAD_MORE);
+    assert_true(asks("$4\r\nopen\r\n"));
+    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_SPREAD_DONE);
+    assert_true(place_now().epoch != 0xe1);
+}
+
 static void who_waits_for_an_answer_does_not_fill(void **unused)
 {
     (void)unused;
@@ -432,6 +446,7 @@ int main(void)
         TALK(a_later_life_outbids_an_earlier_one),
         TALK(who_is_passed_over_while_filling_begins_anew),
         TALK(one_that_is_empty_is_founded_for_a_change_alone),
+        TALK(a_copy_that_is_empty_by_now_is_a_copy),
         TALK(who_waits_for_an_answer_does_not_fill),
         TALK(filling_goes_on_call_by_call),
     };
