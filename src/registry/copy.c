@@ -3,6 +3,8 @@
  * needed: a database that nobody shares has none, and who only reads rules needs none. */
 #include "registry/copy.h"
 
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -104,31 +106,51 @@ static bool read_one(struct sl_registry *registry, const struct sl_row_name *nam
     return sl_query_ended(&query, step);
 }
 
-/* Was it noted before? There are few of them. */
-static bool is_repeated(const char *first, const char *name)
+static int by_name(const void *one, const void *other)
 {
-    for (const char *other = first; other < name; other += strlen(other) + 1)
-        if (strcmp(other, name) == 0)
-            return true;
-    return false;
+    const char *a = *(const char *const *)one, *b = *(const char *const *)other;
+    int order = strcmp(a, b);
+    return order ? order : (a > b) - (a < b);
+}
+
+static int by_place(const void *one, const void *other)
+{
+    const char *a = *(const char *const *)one, *b = *(const char *const *)other;
+    return (a > b) - (a < b);
+}
+
+/* Those that were noted, each once, in the order in which they first were. */
+static const char **noted_names(const struct sl_buffer *noted, struct sl_arena *arena,
+                                size_t *count)
+{
+    size_t all = 0, kept = 0;
+    const char *end = noted->at + noted->len;
+    for (size_t i = 0; i < noted->len; i++)
+        all += noted->at[i] == '\0';
+    const char **names = sl_arena_take(arena, (all + 1) * sizeof *names);
+    for (const char *name = noted->at; name && name < end; name += strlen(name) + 1)
+        names[kept++] = name;
+    qsort(names, all, sizeof *names, by_name);
+    kept = 0;
+    for (size_t i = 0; i < all; i++)
+        if (i == 0 || strcmp(names[kept - 1], names[i]) != 0)
+            names[kept++] = names[i];
+    qsort(names, kept, sizeof *names, by_place);
+    *count = kept;
+    return names;
 }
 
 bool sl_copy_noted(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
                    size_t *count, struct sluice_error *error)
 {
-    const struct sl_buffer *names = &registry->changed;
-    const char *end = names->at + names->len;
-    size_t room = 0, found = 0;
-    for (size_t i = 0; i < names->len; i++)
-        room += names->at[i] == '\0';
-    struct sl_row *rows = sl_arena_take(arena, (room + 1) * sizeof *rows);
-    for (const char *name = names->at; name && name < end; name += strlen(name) + 1) {
+    size_t found;
+    const char **names = noted_names(&registry->changed, arena, &found);
+    struct sl_row *rows = sl_arena_take(arena, (found + 1) * sizeof *rows);
+    for (size_t i = 0; i < found; i++) {
         struct sl_row_name parsed;
-        if (is_repeated(names->at, name))
-            continue;
-        bool is_name = sl_row_name_parse(sl_text(name), arena, &parsed);
+        bool is_name = sl_row_name_parse(sl_text(names[i]), arena, &parsed);
         SL_CHECK(is_name);
-        if (!read_one(registry, &parsed, arena, &rows[found++], error))
+        if (!read_one(registry, &parsed, arena, &rows[i], error))
             return false;
     }
     *out = rows;

@@ -108,8 +108,10 @@ bool sl_registry_drop_exemption(struct sl_registry *registry, enum sl_exempt_kin
 /* All that are not over at now_us, in the order in which they were made. */
 bool sl_registry_exemptions(struct sl_registry *registry, int64_t now_us, struct sl_arena *arena,
                             struct sl_exemption **out, size_t *count, struct sluice_error *error);
-/* Deletes those that are over. */
-bool sl_registry_sweep(struct sl_registry *registry, int64_t now_us, struct sluice_error *error);
+/* Deletes those that are over, so many at the most. */
+enum { SL_SWEEP_MAX = 256 };
+bool sl_registry_sweep(struct sl_registry *registry, int64_t now_us, bool *has_more,
+                       struct sluice_error *error);
 
 /* ---- tenants ---- */
 

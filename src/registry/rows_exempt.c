@@ -10,7 +10,10 @@ static const char *const kinds[] = {
     [SL_EXEMPT_API_KEY] = "api_key",
 };
 
-enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
+enum {
+    KIND_COUNT = sizeof kinds / sizeof *kinds,
+    SWEEP_MAX_BYTES = 256 << 10 /* of values, and one more: they must fit one change */
+};
 
 const char *sl_exempt_kind_name(enum sl_exempt_kind kind)
 {
@@ -108,24 +111,35 @@ bool sl_registry_exemptions(struct sl_registry *registry, int64_t now_us, struct
     return true;
 }
 
-/* Before they go. */
-static bool note_over(struct sl_registry *registry, int64_t now_us, struct sluice_error *error)
+/* The first of those that are over. Returns how many; *has_more: there may be others. */
+static size_t read_over(struct sl_query *query, struct sl_arena *arena, struct sl_exemption *out,
+                        bool *has_more, struct sluice_error *error)
 {
-    struct sl_query query = sl_query(registry, SL_SQL_EXEMPTIONS_OVER);
-    sl_bind_i64(&query, now_us);
-    enum sl_step step;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW)
-        if (!sl_note_row(registry, SL_ROW_EXEMPTION, sl_row_text(&query, 0), sl_row_text(&query, 1),
-                         error))
-            break;
-    return sl_query_ended(&query, step) && step == SL_STEP_DONE;
+    size_t found = 0, bytes = 0;
+    enum sl_step step = SL_STEP_ROW;
+    while (found < SL_SWEEP_MAX && bytes < SWEEP_MAX_BYTES &&
+           (step = sl_query_step(query, error)) == SL_STEP_ROW) {
+        if (!sl_exempt_kind_read(sl_row_text(query, 0), &out[found].kind))
+            continue; /* the table's CHECK allows none */
+        out[found].value = sl_row_copy(query, 1, arena);
+        bytes += strlen(out[found++].value);
+    }
+    *has_more = step == SL_STEP_ROW;
+    return sl_query_ended(query, step) ? found : 0;
 }
 
-bool sl_registry_sweep(struct sl_registry *registry, int64_t now_us, struct sluice_error *error)
+/* Exactly those that were read: what is noted is what goes. */
+bool sl_registry_sweep(struct sl_registry *registry, int64_t now_us, bool *has_more,
+                       struct sluice_error *error)
 {
-    if (registry->notes && !note_over(registry, now_us, error))
-        return false;
-    struct sl_query query = sl_change(registry, SL_SQL_SWEEP_EXEMPTIONS);
+    struct sl_exemption over[SL_SWEEP_MAX] = { 0 };
+    struct sl_arena arena = { 0 };
+    struct sl_query query = sl_query(registry, SL_SQL_EXEMPTIONS_OVER);
     sl_bind_i64(&query, now_us);
-    return sl_query_run(&query, NULL, error);
+    size_t count = read_over(&query, &arena, over, has_more, error);
+    bool found, good = !registry->has_failed;
+    for (size_t i = 0; good && i < count; i++)
+        good = sl_registry_drop_exemption(registry, over[i].kind, over[i].value, &found, error);
+    sl_arena_release(&arena);
+    return good;
 }

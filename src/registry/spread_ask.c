@@ -152,6 +152,7 @@ bool sl_answer_look(const struct sl_reply *reply, struct sl_logs_seen *out)
         return false;
     for (size_t i = 0; i < SL_LOG_COUNT; i++)
         out->logs[i].version = (uint64_t)reply->values[1 + i];
+    out->now_us = reply->values[0];
     out->was_made = reply->values[3];
     out->row = sl_reply_text(reply, 3);
     return read_epoch(sl_reply_text(reply, 0), &out->epoch) &&

@@ -25,6 +25,7 @@ bool sl_ask_look(struct sl_scripts *scripts, struct sl_channel_call *call, enum 
 struct sl_logs_seen {
     struct sl_epoch epoch; /* number 0: there is no registry */
     struct sl_log_place logs[SL_LOG_COUNT];
+    int64_t now_us; /* by Redis' clock */
     bool was_made;
     struct sluice_text row; /* its value, good as long as the reply */
 };

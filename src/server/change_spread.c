@@ -249,19 +249,23 @@ enum sl_spread_end sl_spread_write(struct sl_office *office, struct sluice_error
 
 /* ---- now and then ---- */
 
-void sl_spread_sweep(struct sl_office *office, int64_t before_us)
+bool sl_spread_sweep(struct sl_office *office, int64_t kept_us)
 {
     struct sl_office_spread *spread = office->spread;
     struct sl_registry *registry = office->registry;
     struct sluice_error error = { 0 };
+    bool has_more = false;
     spread->has_row = spread->wants_users = false;
     if (atomic_load(&office->server->spread.versions[SL_LOG_RULES]) == 0 ||
         !sl_spread_ready(office, true, &error) || !spread->is_noting ||
         !sl_registry_begin(registry, SL_CARE_KILL, &error))
-        return;
-    if (sl_spread_start(office, &error) && sl_registry_sweep(registry, before_us, &error) &&
+        return false;
+    /* By the one clock that all have in common: what goes here goes everywhere. */
+    int64_t before_us = spread->visitor.looked.now_us - kept_us;
+    if (sl_spread_start(office, &error) &&
+        sl_registry_sweep(registry, before_us, &has_more, &error) &&
         sl_spread_write(office, &error) == SL_SPREAD_WON)
-        sl_registry_commit(registry, &error);
-    else
-        sl_registry_rollback(registry);
+        return sl_registry_commit(registry, &error) && has_more;
+    sl_registry_rollback(registry);
+    return false;
 }

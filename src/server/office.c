@@ -18,10 +18,11 @@
 #include "wire/json_decision.h"
 
 enum { VIOLATIONS_AT_ONCE = 1024, TRIES_MAX = 24, PAUSE_MAX_US = 32000 };
-#define SECOND_US INT64_C(1000000)
-#define SWEEP_US  (3600 * SECOND_US)
-#define STEADY_US (10 * SECOND_US)
-#define KEPT_US   (7 * 86400 * SECOND_US) /* an exemption that is over */
+#define SECOND_US     INT64_C(1000000)
+#define SWEEP_US      (3600 * SECOND_US)
+#define SWEEP_SOON_US SECOND_US
+#define STEADY_US     (10 * SECOND_US)
+#define KEPT_US       (7 * 86400 * SECOND_US) /* an exemption that is over */
 
 /* ---- opening ---- */
 
@@ -261,26 +262,29 @@ void sl_office_flush(struct sl_office *office)
         ;
 }
 
-/* What is long over need not be kept; a failure is none of anybody's, and tried again. */
-static void sweep(struct sl_office *office, int64_t now_us)
+/* What is long over need not be kept; a failure is none of anybody's, and tried again. True: there
+ * may be more. */
+static bool sweep(struct sl_office *office, int64_t now_us)
 {
     struct sluice_error error = { 0 };
+    bool has_more = false;
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
     sl_people_sweep(office->people, first_day);
     if (office->spread)
-        sl_spread_sweep(office, now_us - KEPT_US);
+        has_more = sl_spread_sweep(office, KEPT_US);
     if (sl_registry_revision(office->registry) == 0 ||
         !sl_registry_begin(office->registry, SL_CARE_KILL, &error))
-        return;
-    if ((office->spread || sl_registry_sweep(office->registry, now_us - KEPT_US, &error)) &&
+        return has_more;
+    if ((office->spread ||
+         sl_registry_sweep(office->registry, now_us - KEPT_US, &has_more, &error)) &&
         sl_registry_forget_days(office->registry, first_day, &error))
-        sl_registry_commit(office->registry, &error);
-    else
-        sl_registry_rollback(office->registry);
+        return sl_registry_commit(office->registry, &error) && has_more;
+    sl_registry_rollback(office->registry);
+    return false;
 }
 
-/* Once an hour, unless the wall clock went another way than time: what it says of dates may
- * be taken back, and what was deleted would not be. */
+/* Once an hour, and soon again where it was not all; unless the wall clock went another way than
+ * time: what it says of dates may be taken back, and what was deleted would not be. */
 static void sweep_now_and_then(struct sl_office *office)
 {
     int64_t boot_us = sl_boottime_us(), wall_us = sl_walltime_us();
@@ -291,8 +295,7 @@ static void sweep_now_and_then(struct sl_office *office)
         office->sweep_at_us = boot_us + SWEEP_US;
     if (boot_us < office->sweep_at_us)
         return;
-    office->sweep_at_us = boot_us + SWEEP_US;
-    sweep(office, wall_us);
+    office->sweep_at_us = boot_us + (sweep(office, wall_us) ? SWEEP_SOON_US : SWEEP_US);
 }
 
 void sl_office_look(struct sl_office *office)

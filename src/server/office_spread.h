@@ -80,7 +80,8 @@ enum sl_spread_end {
 /* In the transaction, when all is changed. */
 enum sl_spread_end sl_spread_write(struct sl_office *office, struct sluice_error *error);
 
-/* Exemptions that were over before that go, everywhere. A failure is none of anybody's. */
-void sl_spread_sweep(struct sl_office *office, int64_t before_us);
+/* Exemptions that have been over for so long go, everywhere, some of them at a time. A failure is
+ * none of anybody's. True: there may be more. */
+bool sl_spread_sweep(struct sl_office *office, int64_t kept_us);
 
 #endif

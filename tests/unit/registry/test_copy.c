@@ -1,5 +1,6 @@
 #include "registry/copy.h"
 
+#include "registry/rows.h"
 #include "unit/registry/in_memory.h"
 
 #define SIXTEEN    "0123456789abcdef"
@@ -141,6 +142,27 @@ static void what_changes_is_noted_once_and_carries_its_number(void **unused)
         assert_int_equal(SL_CHANGE_VERSION(rows[i].change), 1);
 }
 
+/* In the order in which they first were, however many there are. */
+static void a_long_list_is_noted_as_a_short_one(void **unused)
+{
+    (void)unused;
+    enum { MANY = 20000 };
+    char name[16];
+    size_t count;
+    sl_copy_note(registry, sl_change_new(1));
+    for (int i = 0; i < 2 * MANY; i++) {
+        snprintf(name, sizeof name, "r%d", i * 7 % MANY);
+        DONE(sl_note_row(registry, SL_ROW_RULE, "", name, &error));
+    }
+    struct sl_row *rows = noted(&count);
+    assert_int_equal(count, MANY);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "r%d", i * 7 % MANY);
+        assert_string_equal(rows[i].name.second, name);
+        assert_true(rows[i].is_gone);
+    }
+}
+
 static void without_being_asked_nothing_is_noted(void **unused)
 {
     (void)unused;
@@ -168,7 +190,7 @@ static void all_that_changes_is_carried_over(void **unused)
     DONE(sl_registry_drop_rule(registry, NULL, "a", &found, &error));
     DONE(sl_registry_drop_tier(registry, "pro", &found, &error));
     DONE(sl_registry_drop_exemption(registry, SL_EXEMPT_IP, "10.0.0.0/8", &found, &error));
-    DONE(sl_registry_sweep(registry, 100, &error)); /* the other one */
+    DONE(sl_registry_sweep(registry, 100, &found, &error)); /* the other one */
     DONE(sl_registry_drop_user(registry, "acme", "u1", &found, &error));
     carry_over();
     are_equal();
@@ -401,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_changes_grow_and_differ),
         IN_MEMORY(what_changes_is_noted_once_and_carries_its_number),
+        IN_MEMORY(a_long_list_is_noted_as_a_short_one),
         IN_MEMORY(without_being_asked_nothing_is_noted),
         WITH_BOTH(all_that_changes_is_carried_over),
         WITH_BOTH(a_tenant_changes_with_its_keys_and_rules),

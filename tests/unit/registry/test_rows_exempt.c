@@ -1,3 +1,5 @@
+#include "registry/copy.h"
+
 #include "unit/registry/in_memory.h"
 
 static bool put(enum sl_exempt_kind kind, const char *value, int64_t until_us, const char *reason)
@@ -90,13 +92,16 @@ static void the_overlay_has_all_but_users(void **unused)
     assert_string_equal(in_overlay(0), "3:00ff>7 1:batch>0");
 }
 
+static bool has_more;
+
 static void sweeping_deletes_what_is_over_and_nothing_else(void **unused)
 {
     (void)unused;
     put(SL_EXEMPT_USER, "over", 1000, NULL);
     put(SL_EXEMPT_USER, "not yet", 1001, NULL);
     put(SL_EXEMPT_USER, "never", 0, NULL);
-    DONE(sl_registry_sweep(registry, 1000, &error));
+    DONE(sl_registry_sweep(registry, 1000, &has_more, &error));
+    assert_false(has_more);
     assert_string_equal(listed(0), "0:not yet>1001(-) 0:never>0(-)");
     assert_true(put(SL_EXEMPT_USER, "over", 0, NULL));
 }
@@ -106,8 +111,65 @@ static void sweeping_nothing_is_no_change(void **unused)
     (void)unused;
     put(SL_EXEMPT_USER, "not yet", 1001, NULL);
     uint64_t before = next_transaction();
-    DONE(sl_registry_sweep(registry, 1000, &error));
+    DONE(sl_registry_sweep(registry, 1000, &has_more, &error));
     assert_int_equal(next_transaction(), before);
+}
+
+static size_t sweep_noting(size_t *kept)
+{
+    struct sl_row *rows;
+    size_t count;
+    sl_copy_note(registry, sl_change_new(1));
+    DONE(sl_registry_sweep(registry, 1000, &has_more, &error));
+    DONE(sl_copy_noted(registry, &arena, &rows, &count, &error));
+    for (size_t i = 0; i < count; i++)
+        assert_true(rows[i].is_gone && rows[i].name.kind == SL_ROW_EXEMPTION);
+    struct sl_exemption *all;
+    DONE(sl_registry_exemptions(registry, 0, &arena, &all, kept, &error));
+    next_transaction();
+    return count;
+}
+
+/* One change has them all, so there are not too many. */
+static void a_sweep_is_bounded_and_notes_exactly_what_goes(void **unused)
+{
+    (void)unused;
+    char value[16];
+    size_t kept;
+    for (int i = 0; i < 2 * SL_SWEEP_MAX + 1; i++) {
+        snprintf(value, sizeof value, "u%d", i);
+        put(SL_EXEMPT_USER, value, 1000 - i % 2, NULL);
+    }
+    put(SL_EXEMPT_USER, "stays", 1001, NULL);
+    next_transaction();
+    assert_int_equal(sweep_noting(&kept), SL_SWEEP_MAX);
+    assert_int_equal(kept, SL_SWEEP_MAX + 2);
+    assert_true(has_more);
+    assert_int_equal(sweep_noting(&kept), SL_SWEEP_MAX);
+    assert_true(has_more);
+    assert_int_equal(sweep_noting(&kept), 1);
+    assert_false(has_more);
+    assert_int_equal(kept, 1);
+}
+
+static void a_sweep_of_long_values_is_of_fewer(void **unused)
+{
+    (void)unused;
+    size_t kept, len = 200 << 10;
+    char *value = test_calloc(1, len + 1);
+    for (int i = 0; i < 4; i++) {
+        memset(value, 'a' + i, len);
+        put(SL_EXEMPT_USER, value, 1, NULL);
+    }
+    test_free(value);
+    next_transaction();
+    assert_int_equal(sweep_noting(&kept), 2);
+    assert_int_equal(kept, 2);
+    assert_true(has_more);
+    assert_int_equal(sweep_noting(&kept), 2);
+    sweep_noting(&kept);
+    assert_int_equal(kept, 0);
+    assert_false(has_more);
 }
 
 int main(void)
@@ -120,6 +182,8 @@ int main(void)
         IN_MEMORY(the_overlay_has_all_but_users),
         IN_MEMORY(sweeping_deletes_what_is_over_and_nothing_else),
         IN_MEMORY(sweeping_nothing_is_no_change),
+        IN_MEMORY(a_sweep_is_bounded_and_notes_exactly_what_goes),
+        IN_MEMORY(a_sweep_of_long_values_is_of_fewer),
     };
     return RUN(tests);
 }

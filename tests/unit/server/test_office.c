@@ -280,6 +280,29 @@ static void exemptions_that_are_over_are_swept_now_and_then(void **unused)
     assert_true(desk.office.sweep_at_us > sl_boottime_us()); /* and not again at once */
 }
 
+static void where_more_are_over_than_one_sweep_takes_the_next_is_soon(void **unused)
+{
+    (void)unused;
+    bool is_new;
+    char value[32];
+    DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
+    for (int i = 0; i < SL_SWEEP_MAX + 1; i++) {
+        snprintf(value, sizeof value, "u%d", i);
+        struct sl_exemption over = { SL_EXEMPT_USER, value, 1, NULL };
+        DONE(sl_registry_put_exemption(registry(), &over, &is_new, &error));
+    }
+    DONE(sl_registry_commit(registry(), &error));
+    sl_office_look(&desk.office);
+    desk.office.sweep_at_us = 0;
+    sl_office_look(&desk.office);
+    assert_int_equal(exemptions_kept(), 1);
+    assert_true(desk.office.sweep_at_us < sl_boottime_us() + INT64_C(60) * 1000000);
+    desk.office.sweep_at_us = 0;
+    sl_office_look(&desk.office);
+    assert_int_equal(exemptions_kept(), 0);
+    assert_true(desk.office.sweep_at_us > sl_boottime_us() + INT64_C(60) * 1000000);
+}
+
 /* A clock that leaps comes back, and what was deleted by it would not. */
 static void nothing_is_swept_just_after_the_wall_clock_has_leapt(void **unused)
 {
@@ -349,6 +372,7 @@ int main(void)
         WITHOUT_TENANTS(closing_writes_what_is_left, in_a_file),
         WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, in_a_file),
         WITHOUT_TENANTS(exemptions_that_are_over_are_swept_now_and_then, yaml),
+        WITHOUT_TENANTS(where_more_are_over_than_one_sweep_takes_the_next_is_soon, yaml),
         WITHOUT_TENANTS(nothing_is_swept_just_after_the_wall_clock_has_leapt, yaml),
         WITHOUT_TENANTS(an_exemption_is_kept_for_a_week_after_its_end, yaml),
         WITHOUT_TENANTS(a_tenant_is_found_by_its_whole_name, yaml),
