@@ -183,6 +183,14 @@ void sl_row_print(struct sl_buffer *out, const struct sl_row *row)
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
+size_t sl_row_size_bytes(const struct sl_row *row, struct sl_buffer *scratch)
+{
+    sl_buffer_clear(scratch);
+    sl_row_name_print(scratch, &row->name);
+    sl_row_print(scratch, row);
+    return scratch->failed ? scratch->most : scratch->len;
+}
+
 /* False: of another type. */
 static bool parse_member(const json_t *value, const struct member *member, struct sl_arena *arena,
                          void *at)

@@ -67,6 +67,10 @@ bool sl_row_name_parse(struct sluice_text text, struct sl_arena *arena, struct s
 /* Its value. */
 void sl_row_print(struct sl_buffer *out, const struct sl_row *row);
 
+/* How much a row takes, its name included: printed into `scratch`, whose ceiling is the answer's.
+ */
+size_t sl_row_size_bytes(const struct sl_row *row, struct sl_buffer *scratch);
+
 /* The other way round, all in `arena`. Members that are not known are passed over. False:
  * error->text. */
 bool sl_row_parse(struct sluice_text name, struct sluice_text value, struct sl_arena *arena,

@@ -113,6 +113,7 @@ static enum sl_spread_step take_look(struct sl_spread *spread, const struct sl_r
 
 bool sl_spread_ask(struct sl_spread *spread, struct sl_channel_call *call)
 {
+    sl_error_say(&spread->error, "out of memory"); /* unless something else is in its way */
     switch (spread->phase) {
     case SL_SPREAD_LOOKS:
         return sl_ask_look(&spread->scripts, call, SL_LOG_USERS, spread->row, 0);

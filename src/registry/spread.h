@@ -78,7 +78,7 @@ void sl_spread_close(struct sl_spread *spread);
 /* From the start, whatever it was at. */
 void sl_spread_begin(struct sl_spread *spread);
 
-/* The next question. False: no memory. */
+/* The next question. False: `error` says why there is none. */
 bool sl_spread_ask(struct sl_spread *spread, struct sl_channel_call *call);
 
 /* Its answer: within the call's `done`. */

@@ -5,6 +5,9 @@ static const char *const log_names[SL_LOG_COUNT] = { "rules", "users" };
 /* So many changes somebody may have missed, and still be told what was deleted since. */
 static const int64_t marks_kept[SL_LOG_COUNT] = { 4096, 65536 };
 
+/* 0: however many. Records come in page by page. */
+static const int64_t most_bytes[SL_LOG_COUNT] = { SL_RULES_MAX_BYTES, 0 };
+
 enum part { ROWS, ORDER, MARKS, GONE, PARTS };
 
 /* All in one slot of a cluster. */
@@ -112,6 +115,7 @@ bool sl_ask_write(struct sl_scripts *scripts, struct sl_channel_call *call,
     add_change(call, asked->other_on);
     add_change(call, asked->change);
     sl_call_number(call, marks_kept[log]);
+    sl_call_number(call, most_bytes[log]);
     return add_rows(call, asked) && end_call(call);
 }
 
@@ -163,9 +167,11 @@ bool sl_answer_look(const struct sl_reply *reply, struct sl_logs_seen *out)
 enum sl_told sl_answer(const struct sl_reply *reply, struct sl_told_more *out)
 {
     static const char *const words[] = {
-        [SL_TOLD_EPOCH] = "epoch",   [SL_TOLD_AFRESH] = "afresh",     [SL_TOLD_DAMAGED] = "damaged",
-        [SL_TOLD_ROWS] = "rows",     [SL_TOLD_CONFLICT] = "conflict", [SL_TOLD_DONE] = "done",
-        [SL_TOLD_TAKEN] = "taken",   [SL_TOLD_WAIT] = "wait",         [SL_TOLD_GRANTED] = "granted",
+        [SL_TOLD_EPOCH] = "epoch",       [SL_TOLD_AFRESH] = "afresh",
+        [SL_TOLD_DAMAGED] = "damaged",   [SL_TOLD_ROWS] = "rows",
+        [SL_TOLD_CONFLICT] = "conflict", [SL_TOLD_FULL] = "full",
+        [SL_TOLD_DONE] = "done",         [SL_TOLD_TAKEN] = "taken",
+        [SL_TOLD_WAIT] = "wait",         [SL_TOLD_GRANTED] = "granted",
         [SL_TOLD_OPENED] = "opened",
     };
     if (reply->value_count != 4 || reply->text_count < 1 ||

@@ -10,7 +10,15 @@
 /* How long an answer is waited for, whatever a decision waits. */
 #define SL_SPREAD_PATIENCE_US INT64_C(500000)
 
-enum { SL_PAGE_ROWS = 256, SL_PAGE_BYTES = 256 << 10 };
+/* What travels at once, or one row alone; a row that may be written; and what all of the rules log
+ * may have, which is fetched as one (S6): less than FETCHED_MAX_BYTES of spread_fetch.c, because a
+ * row that changes meanwhile comes twice. */
+enum {
+    SL_PAGE_ROWS = 256,
+    SL_PAGE_BYTES = 256 << 10,
+    SL_ROW_MAX_BYTES = 1 << 20,
+    SL_RULES_MAX_BYTES = 48 << 20
+};
 
 /* In words of Redis: an epoch that is being filled has a `~` in front. */
 struct sl_epoch {
@@ -47,6 +55,7 @@ enum sl_told {
     SL_TOLD_DAMAGED,
     SL_TOLD_ROWS,
     SL_TOLD_CONFLICT,
+    SL_TOLD_FULL,
     SL_TOLD_DONE,
     SL_TOLD_TAKEN,
     SL_TOLD_WAIT,

@@ -93,18 +93,19 @@ enum sl_spread_step sl_spread_take_bid(struct sl_spread *spread, const struct sl
     }
 }
 
-static size_t size_of(const char *text)
-{
-    return text ? strlen(text) : 0;
-}
-
-/* So many of the rows from `fill_at` on go into one call. */
+/* So many of the rows from `fill_at` on go into one call: one, and those that fit besides. */
 static size_t next_count(const struct sl_spread *spread)
 {
-    size_t count = 0, bytes = 0;
-    while (spread->fill_at + count < spread->row_count && count < SL_PAGE_ROWS &&
-           bytes < SL_PAGE_BYTES)
-        bytes += size_of(spread->rows[spread->fill_at + count++].json);
+    struct sl_buffer scratch = sl_buffer(SL_PAGE_BYTES + 1);
+    size_t most = spread->row_count - spread->fill_at, count = 0, bytes = 0;
+    most = most < SL_PAGE_ROWS ? most : SL_PAGE_ROWS;
+    while (count < most) {
+        bytes += sl_row_size_bytes(&spread->rows[spread->fill_at + count], &scratch);
+        if (count && bytes > SL_PAGE_BYTES)
+            break;
+        count++;
+    }
+    sl_buffer_release(&scratch);
     return count;
 }
 
@@ -158,13 +159,19 @@ bool sl_spread_ask_fill(struct sl_spread *spread, struct sl_channel_call *call)
     number_rows(&spread->rows[spread->fill_at], asked.count, asked.change);
     spread->fill_at += asked.count;
     filled->last = asked.change;
-    return sl_ask_write(&spread->scripts, call, &asked);
+    return sl_ask_write(&spread->scripts, call, &asked) ||
+           sl_error_say(&spread->error, "a row of this database is too large for Redis, or there "
+                                        "is no memory");
 }
 
 enum sl_spread_step sl_spread_take_fill(struct sl_spread *spread, const struct sl_reply *reply)
 {
     struct sl_told_more told;
-    if (sl_answer(reply, &told) != SL_TOLD_DONE)
+    enum sl_told answer = sl_answer(reply, &told);
+    if (answer == SL_TOLD_FULL)
+        return sl_spread_fail_saying(spread, "this database is larger than the registry in Redis "
+                                             "may be");
+    if (answer != SL_TOLD_DONE)
         return sl_spread_look_again(spread);
     spread->filled.logs[spread->log].version = told.version;
     return SL_SPREAD_MORE;

@@ -5,6 +5,8 @@
 #include "registry/people_fill.h"
 #include "server/admin_json.h"
 
+enum { REASON_MAX_BYTES = 1024 };
+
 /* ---- values in their one form ---- */
 
 static const char *print_network(struct sl_job *job, const struct sl_network *network)
@@ -230,6 +232,11 @@ static void add(struct sl_office *office, struct sl_job *job)
     json_decref(object);
     if (!good)
         return;
+    if (exemption.reason && strlen(exemption.reason) > REASON_MAX_BYTES) {
+        sl_job_refuse(job, 422, "`reason` has at most %d bytes: a sentence for people",
+                      REASON_MAX_BYTES);
+        return;
+    }
     if (has_until && exemption.until_us <= sl_walltime_us()) {
         sl_job_refuse(job, 422, "`until` is over already");
         return;

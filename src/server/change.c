@@ -194,16 +194,19 @@ struct sl_ruleset *sl_change_compose(struct sl_office *office, struct sl_job *jo
 /* Where rules spread, Redis has it first. False: the transaction is over. */
 static bool spread(struct sl_office *office, struct sl_job *job)
 {
+    static const uint32_t refusals[] = {
+        [SL_SPREAD_REFUSED] = 503, [SL_SPREAD_LARGE] = 413, [SL_SPREAD_FULL] = 409
+    };
     struct sluice_error error = { 0 };
     enum sl_spread_end end = office->spread ? sl_spread_write(office, &error) : SL_SPREAD_WON;
     if (end == SL_SPREAD_WON)
         return true;
     roll_back(office);
     job->is_overtaken = end == SL_SPREAD_CONFLICT;
-    if (end == SL_SPREAD_REFUSED)
-        sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
     if (end == SL_SPREAD_UNKNOWN)
         sl_job_refuse(job, 503, "%s", error.text);
+    else if (end != SL_SPREAD_CONFLICT)
+        sl_job_refuse(job, refusals[end], "nothing was changed: %s", error.text);
     return false;
 }
 

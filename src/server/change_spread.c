@@ -192,6 +192,21 @@ static bool move_on(struct sl_office *office, enum sl_log log, size_t count,
     return sl_error_say(error, SL_ELSEWHERE_ALONE ": %s", why.text);
 }
 
+/* What is written must be fetched again, by everybody. */
+static bool fit(const struct sl_row *rows, size_t count, struct sluice_error *error)
+{
+    struct sl_buffer scratch = sl_buffer(SL_ROW_MAX_BYTES + 1);
+    bool good = true;
+    for (size_t i = 0; i < count && good; i++)
+        good = sl_row_size_bytes(&rows[i], &scratch) <= SL_ROW_MAX_BYTES;
+    sl_buffer_release(&scratch);
+    return good || sl_error_say(error,
+                                "as Redis would keep it, it has more than %d MiB (a control "
+                                "character, such as a tab or the end of a line, takes six bytes "
+                                "there)",
+                                SL_ROW_MAX_BYTES >> 20);
+}
+
 static enum sl_spread_end write_rows(struct sl_office *office, const struct sl_row *rows,
                                      size_t count, struct sluice_error *error)
 {
@@ -211,6 +226,8 @@ static enum sl_spread_end write_rows(struct sl_office *office, const struct sl_r
         .rows = rows,
         .count = count,
     };
+    if (!fit(rows, count, error))
+        return SL_SPREAD_LARGE;
     if (!sl_ask_write(&spread->visitor.scripts, &spread->waited, &asked)) {
         sl_error_say(error, "it is too large, or there is no memory");
         return SL_SPREAD_REFUSED;
@@ -221,6 +238,13 @@ static enum sl_spread_end write_rows(struct sl_office *office, const struct sl_r
     if (spread->told == SL_TOLD_CONFLICT || spread->told == SL_TOLD_EPOCH) {
         atomic_fetch_add(&office->server->spread.conflicts, 1);
         return SL_SPREAD_CONFLICT;
+    }
+    if (spread->told == SL_TOLD_FULL) {
+        sl_error_say(error,
+                     "rules, tiers, exemptions, tenants and keys have %d MiB in Redis, and more "
+                     "are not taken; delete some first",
+                     SL_RULES_MAX_BYTES >> 20);
+        return SL_SPREAD_FULL;
     }
     if (spread->told == SL_TOLD_DAMAGED) {
         sl_error_say(error, "the registry in Redis is damaged: it has lost rows");

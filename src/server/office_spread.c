@@ -108,9 +108,7 @@ enum sl_spread_step sl_spread_visit(struct sl_office *office, int64_t fetch_us, 
         if (spread->step == SL_SPREAD_WAIT)
             usleep(PAUSE_US);
         spread->step = SL_SPREAD_FAILED;
-        if (!sl_spread_ask(talk, &spread->waited))
-            sl_error_say(&talk->error, "out of memory");
-        else
+        if (sl_spread_ask(talk, &spread->waited))
             sl_spread_call(office, on_answered);
     } while (sl_link_now_us() - start_us < (spread->step == SL_SPREAD_WAIT   ? wait_us
                                             : spread->step == SL_SPREAD_MORE ? fetch_us

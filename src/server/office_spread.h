@@ -70,7 +70,9 @@ bool sl_spread_start(struct sl_office *office, struct sluice_error *error);
 enum sl_spread_end {
     SL_SPREAD_WON,      /* Redis has taken it, or there was nothing to take: commit it */
     SL_SPREAD_CONFLICT, /* another was faster: do it again */
-    SL_SPREAD_REFUSED,  /* nothing has changed anywhere: error->text */
+    SL_SPREAD_REFUSED,  /* nothing has changed anywhere: error->text, */
+    SL_SPREAD_LARGE,    /* nor has it where a row is too large, */
+    SL_SPREAD_FULL,     /* or all of them are */
     SL_SPREAD_UNKNOWN   /* nobody can tell, or it is in force elsewhere alone: error->text */
 };
 

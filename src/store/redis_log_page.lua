@@ -29,11 +29,11 @@ for i = 1, #names, 2 do
   if not value then
     return { now, 0, 0, 0, 'damaged' }
   end
-  if room <= 0 then
-    out[4] = 1
+  room = room - #names[i] - #value
+  if room < 0 and i > 1 then
+    out[4] = 1 -- a large one travels alone
     break
   end
-  room = room - #value
   out[3] = tonumber(names[i + 1])
   out[#out + 1] = names[i]
   out[#out + 1] = value

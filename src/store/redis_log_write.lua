@@ -3,12 +3,14 @@
 --   ARGV 3  the epoch     4  the log's name     5  its last change, `*`: whichever
 --        6  the other log's name     7  its last change, `*`: whichever
 --        8  this change     9  how many marks are kept
+--        10 how many bytes the log may have, of names and values; 0: however many
 --        then of each row: its name, the change that it has now (`*`: whichever), its value
 --   KEYS    the state; rows, order, marks and gone rows of the log
 --
 -- A value is its change, 16 digits, a space and JSON; of a row that is deleted the digits alone.
+-- Where bytes are counted, a change that makes the log smaller is taken, however large it is.
 local log = ARGV[4]
-local state = call('HMGET', KEYS[1], 'epoch', log, log .. '_last', ARGV[6] .. '_last')
+local state = call('HMGET', KEYS[1], 'epoch', log, log .. '_last', ARGV[6] .. '_last', log .. '_bytes')
 if state[1] ~= ARGV[3] then
   return { now, 0, 0, 0, 'epoch' }
 end
@@ -20,16 +22,27 @@ local has = call('ZCARD', KEYS[3])
 if has ~= call('HLEN', KEYS[2]) or (has == 0 and tonumber(state[2] or 0) > 0) then
   return { now, 0, 0, 0, 'damaged' }
 end
-for i = 10, #ARGV, 3 do
-  if ARGV[i + 1] ~= '*' then
-    local value = call('HMGET', KEYS[2], ARGV[i])[1] or ''
-    if string.sub(value, 1, 16) ~= ARGV[i + 1] then
-      return { now, 0, 0, 0, 'conflict' }
-    end
+local most, bytes, more = tonumber(ARGV[10]), tonumber(state[5] or 0), 0
+if most > 0 and not state[5] then -- an older Sluice has written it
+  for _, name in ipairs(call('ZRANGE', KEYS[3], 0, -1)) do
+    bytes = bytes + #name + #(call('HMGET', KEYS[2], name)[1] or '')
   end
 end
+for i = 11, #ARGV, 3 do
+  if ARGV[i + 1] ~= '*' or most > 0 then
+    local value = call('HMGET', KEYS[2], ARGV[i])[1]
+    if ARGV[i + 1] ~= '*' and string.sub(value or '', 1, 16) ~= ARGV[i + 1] then
+      return { now, 0, 0, 0, 'conflict' }
+    end
+    more = more + #ARGV[i + 2] - (value and #value or -#ARGV[i])
+  end
+end
+if most > 0 and more > 0 and bytes + more > most then
+  return { now, 0, 0, 0, 'full' }
+end
+bytes = bytes + more
 local version = tonumber(state[2] or 0)
-for i = 10, #ARGV, 3 do
+for i = 11, #ARGV, 3 do
   version = version + 1
   call('HSET', KEYS[2], ARGV[i], ARGV[i + 2])
   call('ZADD', KEYS[3], version, ARGV[i])
@@ -51,9 +64,13 @@ if extra > 0 then
   local oldest = call('ZRANGE', KEYS[4], extra - 1, extra - 1, 'WITHSCORES')[2]
   call('ZREMRANGEBYRANK', KEYS[4], 0, extra - 1)
   for _, name in ipairs(call('ZRANGEBYSCORE', KEYS[5], '-inf', oldest, 'LIMIT', 0, 100)) do
+    bytes = bytes - #name - 16
     call('HDEL', KEYS[2], name)
     call('ZREM', KEYS[3], name)
     call('ZREM', KEYS[5], name)
   end
+end
+if most > 0 then
+  call('HSET', KEYS[1], log .. '_bytes', bytes)
 end
 return { now, version, 0, 0, 'done', before }

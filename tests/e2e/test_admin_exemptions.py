@@ -199,7 +199,7 @@ def test_an_end_can_be_moved(admin):
     {"kind": "user", "value": "acme/"}, {"kind": "user", "value": "/u1"},
     {"kind": "user", "value": 7}, {"kind": "user"}, {"value": "u1"}, [],
     {"kind": "tenant", "value": "x"}, {"kind": "user", "value": "u1", "because": "x"},
-    {"kind": "user", "value": "u1", "reason": 7},
+    {"kind": "user", "value": "u1", "reason": 7}, {"kind": "user", "value": "u1", "reason": "x" * 1025},
 ])
 def test_an_exemption_that_is_none_is_refused(steady, body):
     before = steady.get("/v1/exemptions").body

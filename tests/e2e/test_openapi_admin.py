@@ -16,11 +16,13 @@ from openapi_calls import (
     BUCKET, CASES, CHANGES, DRY, GETS, READER, RULE, RULES, TOKEN, WITH_BODIES, Call, ask, bearer, model,
     own_there, prepare, rule_there, start, tenant_there, tier_there, user_there)
 from program import SLUICE
+from redis_running import Redis
 
 EVERYWHERE = {401, 403, 422, 429}
 WITH_A_BODY = {400, 413, 415}
 NOTHING_WRITTEN = {"reload", "reset"}  # nothing of them is in the database: no 503 of it
-ELSEWHERE = {"put_rule": {409}, "put_own_rule": {409}}  # they take a test of their own
+ELSEWHERE = {name: {409} for name in (  # they take a test of their own
+    "put_rule", "put_own_rule", "put_tier", "put_tenant", "exempt", "delete_rule")}
 
 
 @pytest.fixture(name="server")
@@ -258,6 +260,21 @@ def test_a_tenant_has_no_more_rules_than_it_may_have(server):
     assert ask(server, "put_rule", Call(RULE, name="r100"), key).status == 409
     assert ask(server, "put_own_rule", Call(RULE, name="full", rule="r100")).status == 409
     assert ask(server, "put_rule", Call(BUCKET, name="r99"), key).status == 200
+
+
+def test_a_full_registry_is_answered_as_described(tmp_path):
+    with Redis() as redis, start(tmp_path, f"store: {redis.url()}\nstore_deadline: 2s\n{RULES}") \
+            as server, redis.client() as db:
+        prepare(server, Call(before=own_there("acme", "own")))
+        db.hset("rl:{~registry}:state", "rules_bytes", 1 << 30)
+        for name in ("put_rule", "put_tier", "put_tenant", "exempt"):
+            assert ask(server, name, model(name)).status == 409, name
+        assert ask(server, "put_own_rule", Call(RULE, name="acme", rule="new")).status == 409
+        assert ask(server, "make_key", Call({}, name="acme")).status == 409
+        assert ask(server, "delete_rule", Call(name="api")).status == 409  # it would be hidden
+        assert ask(server, "delete_tier", Call(name="spare")).status == 409
+        assert ask(server, "delete_own_rule", Call(name="acme", rule="own")).status == 200
+        assert ask(server, "delete_tenant", Call(name="acme")).status == 200
 
 
 # ---- what is in it ----------------------------------------------------------------------

@@ -425,6 +425,74 @@ static void filling_goes_on_call_by_call(void **unused)
     assert_int_equal(place_now().logs[SL_LOG_USERS].version, 257);
 }
 
+static void put_exemption(const char *value, size_t reason_bytes)
+{
+    bool is_new;
+    char *reason = test_malloc(reason_bytes + 1);
+    memset(reason, 'x', reason_bytes);
+    reason[reason_bytes] = '\0';
+    struct sl_exemption exemption = { SL_EXEMPT_USER, value, 0, reason };
+    begin(registry);
+    DONE(sl_registry_put_exemption(registry, &exemption, &is_new, &error));
+    commit(registry);
+    test_free(reason);
+}
+
+/* The names of the rows that the next call has, and that it was taken. */
+static const char *fills(void)
+{
+    static char names[64];
+    size_t len = 0;
+    asks("");
+    for (char name = 'a'; name <= 'e'; name++) {
+        char words[] = "exempt:user:?\r";
+        words[12] = name;
+        if (memmem(call.bytes.at, call.bytes.len, words, strlen(words)))
+            names[len++] = name;
+    }
+    names[len] = '\0';
+    assert_int_equal(HEARS("1", "0", "0", "done", ""), SL_SPREAD_MORE);
+    return names;
+}
+
+static void begin_to_fill(void)
+{
+    looks("", "0", "", "0", "");
+    asks("");
+    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_SPREAD_MORE);
+}
+
+/* All of a row counts, and one that is larger than a call goes alone. */
+static void what_fills_goes_in_calls_of_bounded_size(void **unused)
+{
+    (void)unused;
+    put_exemption("a", SL_PAGE_BYTES / 2);
+    put_exemption("b", SL_PAGE_BYTES / 2 - 1000);
+    put_exemption("c", 1000);
+    put_exemption("d", 2 * SL_PAGE_BYTES);
+    put_exemption("e", 1000);
+    begin_to_fill();
+    assert_string_equal(fills(), "ab");
+    assert_string_equal(fills(), "c");
+    assert_string_equal(fills(), "d");
+    assert_string_equal(fills(), "e");
+    assert_true(asks("$4\r\nopen\r\n"));
+}
+
+static void what_redis_does_not_take_is_said(void **unused)
+{
+    (void)unused;
+    put_rule(registry, "ours", "{}");
+    begin_to_fill();
+    asks("");
+    assert_int_equal(HEARS("0", "0", "0", "full"), SL_SPREAD_FAILED);
+    assert_non_null(strstr(spread.error.text, "larger"));
+    put_exemption("a", 5 << 20); /* more than a call may have */
+    begin_to_fill();
+    assert_string_equal(fills(), ""); /* the rule */
+    REFUSED(sl_spread_ask(&spread, &call) || (error = spread.error, false), "too large");
+}
+
 #define TALK(name) cmocka_unit_test_setup_teardown(name, begin_talk, end_talk)
 
 int main(void)
@@ -449,6 +517,8 @@ int main(void)
         TALK(a_copy_that_is_empty_by_now_is_a_copy),
         TALK(who_waits_for_an_answer_does_not_fill),
         TALK(filling_goes_on_call_by_call),
+        TALK(what_fills_goes_in_calls_of_bounded_size),
+        TALK(what_redis_does_not_take_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
