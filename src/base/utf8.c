@@ -45,3 +45,15 @@ size_t sl_utf8_put(char *out, uint32_t character)
         out[i] = (char)(0x80 | (character >> 6 * (more - i) & 0x3f));
     return more + 1;
 }
+
+bool sl_utf8_is_text(struct sluice_text text)
+{
+    while (text.len) {
+        size_t len = sl_utf8_len(text);
+        if (len == 0)
+            return false;
+        text.at += len;
+        text.len -= len;
+    }
+    return true;
+}

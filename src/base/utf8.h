@@ -12,4 +12,7 @@ size_t sl_utf8_len(struct sluice_text text);
 /* Writes a character that is no surrogate, and returns how many bytes it took. */
 size_t sl_utf8_put(char *out, uint32_t character);
 
+/* Characters from one end to the other. */
+bool sl_utf8_is_text(struct sluice_text text);
+
 #endif

@@ -128,14 +128,7 @@ bool sl_is_printable(struct sluice_text text)
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7f)
             return false;
-    while (text.len) {
-        size_t len = sl_utf8_len(text);
-        if (len == 0)
-            return false;
-        text.at += len;
-        text.len -= len;
-    }
-    return true;
+    return sl_utf8_is_text(text);
 }
 
 const char *sl_percent_read(struct sl_arena *arena, struct sluice_text text)

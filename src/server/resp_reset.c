@@ -10,25 +10,13 @@
 
 /* ---- asking ---- */
 
-/* In JSON a name could not be told from another one otherwise. */
-static bool is_text(struct sluice_text text)
-{
-    while (text.len) {
-        size_t len = sl_utf8_len(text);
-        if (len == 0)
-            return false;
-        text.at += len;
-        text.len -= len;
-    }
-    return true;
-}
-
-/* Attributes as a JSON object, in the round's scratch; false: one is no text. */
+/* Attributes as a JSON object, in the round's scratch; false: one is no text, and could not be told
+ * from another one there. */
 static bool print_body(const struct sl_resp_ask *ask, struct sl_buffer *body)
 {
     sl_buffer_clear(body);
     for (size_t i = 1; i < ask->count; i++) {
-        if (!is_text(ask->args[i]))
+        if (!sl_utf8_is_text(ask->args[i]))
             return false;
         sl_buffer_add(body, i == 1 ? SL_TEXT("{") : i % 2 ? SL_TEXT(", ") : SL_TEXT(": "));
         sl_json_print_string(body, ask->args[i]);

@@ -77,12 +77,20 @@ static void every_character_is_put_as_it_is_read(void **unused)
     assert_memory_equal(euro, "\xe2\x82\xac", 3);
 }
 
+static void a_text_is_characters_from_one_end_to_the_other(void **unused)
+{
+    (void)unused;
+    assert_true(sl_utf8_is_text(SL_TEXT("")) && sl_utf8_is_text(SL_TEXT("a\xe2\x82\xac b")));
+    assert_false(sl_utf8_is_text(SL_TEXT("\xff")) || sl_utf8_is_text(SL_TEXT("ab\xe2\x82")));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM(characters_of_every_length_are_told_by_their_first_byte),
         CLAIM(what_is_no_character_has_no_length),
         CLAIM(every_character_is_put_as_it_is_read),
+        CLAIM(a_text_is_characters_from_one_end_to_the_other),
     };
     return RUN(tests);
 }
