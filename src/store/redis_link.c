@@ -111,7 +111,8 @@ void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end 
 static bool has_room(const struct sl_link *link)
 {
     size_t each = link->host.redirected ? 2 : 1; /* ASKING, and the call */
-    return link->row_len + 1 + each * (1 + link->waiting_count) < SL_ROW_MAX &&
+    size_t loads = SL_LOADING_MAX - link->loads; /* that NOSCRIPT may ask for */
+    return link->row_len + 1 + loads + each * (1 + link->waiting_count) < SL_ROW_MAX &&
            link->out.len - link->sent < SL_LINK_OUT_MAX_BYTES / 2;
 }
 
@@ -164,18 +165,6 @@ void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now
         fill_deadline(link, out->at + out->len - query->len + query->deadline_at, query->due_us);
     sl_link_push(link, SL_EXPECT_CALL, query);
     sl_link_wake_by(link, query->due_us);
-}
-
-void sl_link_send_script(struct sl_link *link, const struct sl_script *script)
-{
-    if (link->loading == script)
-        return; /* it is on its way */
-    sl_link_add_count(&link->out, 3);
-    sl_buffer_add(&link->out, SL_TEXT("$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"));
-    sl_link_add_bulk(&link->out, script->text);
-    sl_link_push(link, SL_EXPECT_LOAD, NULL);
-    link->loading = script;
-    link->loads++;
 }
 
 static void wait_for_connection(struct sl_link *link, struct sl_query *query)
@@ -254,6 +243,25 @@ static const char *why_cut(const struct sl_link *link)
                : "the connection was cut";
 }
 
+/* What was sent makes room, also where there is always more to send. */
+static void forget_sent(struct sl_link *link)
+{
+    size_t rest = link->out.len - link->sent;
+    if (rest > 0 && link->sent >= rest) {
+        memmove(link->out.at, link->out.at + link->sent, rest);
+        link->out.len = rest;
+        link->sent = 0;
+    }
+    if (rest > 0)
+        return;
+    sl_buffer_clear(&link->out);
+    link->sent = 0;
+    if (link->out.room > OUT_KEPT_BYTES) {
+        sl_buffer_release(&link->out);
+        link->out = sl_buffer(SL_LINK_OUT_MAX_BYTES);
+    }
+}
+
 void sl_link_flush(struct sl_link *link)
 {
     bool can_send = link->phase >= SL_LINK_GREETED && !link->socket.is_connecting;
@@ -272,14 +280,7 @@ void sl_link_flush(struct sl_link *link)
             break;
         link->sent += (size_t)count;
     }
-    if (link->sent == link->out.len) {
-        sl_buffer_clear(&link->out);
-        link->sent = 0;
-        if (link->out.room > OUT_KEPT_BYTES) {
-            sl_buffer_release(&link->out);
-            link->out = sl_buffer(SL_LINK_OUT_MAX_BYTES);
-        }
-    }
+    forget_sent(link);
     watch(link);
 }
 

@@ -2,8 +2,13 @@
  * connection. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/number.h"
 #include "store/redis_link_own.h"
+
+/* What a call takes that is asked again, besides its own words: ASKING, its name, the script's
+ * frame; and in the row the script, ASKING and the call. */
+enum { AGAIN_BYTES = 256, AGAIN_PLACES = 3 };
 
 static void learn_time(struct sl_link *link, int64_t redis_us, int64_t sent_us, int64_t now_us)
 {
@@ -140,9 +145,23 @@ static bool may_come_midway(const struct sl_redis_meaning *meaning)
     return meaning->cure == SL_CURE_NONE || meaning->error == SL_REDIS_NOPERM;
 }
 
-static bool may_ask_again(const struct sl_query *query, int64_t now_us)
+/* ---- asking again ---- */
+
+static bool is_loading(const struct sl_link *link, const struct sl_script *script)
 {
-    return !query->is_again && now_us < query->due_us;
+    for (size_t i = 0; i < link->loads; i++)
+        if (link->loading[i] == script)
+            return true;
+    return false;
+}
+
+/* Once, in its time, and where there is room for it: a burst of calls may all be refused. */
+static bool may_ask_again(const struct sl_link *link, const struct sl_query *query,
+                          size_t more_bytes, int64_t now_us)
+{
+    return !query->is_again && now_us < query->due_us &&
+           link->row_len + AGAIN_PLACES <= SL_ROW_MAX &&
+           link->out.len + query->len + more_bytes + AGAIN_BYTES < SL_LINK_OUT_MAX_BYTES;
 }
 
 static void ask_again(struct sl_link *link, struct sl_query *query, int64_t now_us)
@@ -150,6 +169,38 @@ static void ask_again(struct sl_link *link, struct sl_query *query, int64_t now_
     query->is_again = true;
     sl_link_send_call(link, query, now_us);
 }
+
+static void send_script(struct sl_link *link, const struct sl_script *script)
+{
+    sl_link_add_count(&link->out, 3);
+    sl_buffer_add(&link->out, SL_TEXT("$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"));
+    sl_link_add_bulk(&link->out, script->text);
+    sl_link_push(link, SL_EXPECT_LOAD, NULL);
+    link->loading[link->loads++] = script;
+}
+
+/* Redis does not know its script: it is loaded, unless it is on its way, and asked again. False:
+ * it is not, for it has none, or there is no room. */
+static bool load_and_ask_again(struct sl_link *link, struct sl_query *query, int64_t now_us)
+{
+    const struct sl_script *script = query->script;
+    bool is_on_its_way = is_loading(link, script);
+    if (!script || !may_ask_again(link, query, is_on_its_way ? 0 : script->text.len, now_us) ||
+        (!is_on_its_way && link->loads == SL_LOADING_MAX))
+        return false;
+    if (!is_on_its_way)
+        send_script(link, script);
+    ask_again(link, query, now_us);
+    return true;
+}
+
+static void have_loaded(struct sl_link *link)
+{
+    SL_CHECK(link->loads > 0);
+    memmove(link->loading, link->loading + 1, --link->loads * sizeof *link->loading);
+}
+
+/* ---- calls ---- */
 
 /* False: the connection is gone. */
 static bool take_error(struct sl_link *link, struct sl_query *query, const struct sl_reply *reply,
@@ -161,11 +212,8 @@ static bool take_error(struct sl_link *link, struct sl_query *query, const struc
     link->late_row = 0;
     if (query)
         query->may_have_run = may_come_midway(trouble.meaning) && !is_elsewhere;
-    if (trouble.meaning->cure == SL_CURE_LOAD && query && may_ask_again(query, now_us)) {
-        sl_link_send_script(link, query->script);
-        ask_again(link, query, now_us);
+    if (trouble.meaning->cure == SL_CURE_LOAD && query && load_and_ask_again(link, query, now_us))
         return true;
-    }
     if (query && is_elsewhere &&
         link->host.redirected(link->host.about, query, trouble.meaning->error,
                               sl_reply_text(reply, 0)))
@@ -191,7 +239,7 @@ static bool take_answer(struct sl_link *link, struct sl_query *query, struct sl_
     if (reply->value_count > 0)
         learn_time(link, reply->values[0], query->sent_us, now_us);
     bool was_late = reply->value_count == 2 && reply->values[1] == -1;
-    if (was_late && may_ask_again(query, now_us)) {
+    if (was_late && may_ask_again(link, query, 0, now_us)) {
         ask_again(link, query, now_us);
         return true;
     }
@@ -222,8 +270,7 @@ static bool take_reply(struct sl_link *link, struct sl_reply *reply, int64_t now
     case SL_EXPECT_PROBE:
         return take_probe(link, reply, now_us);
     case SL_EXPECT_LOAD:
-        if (--link->loads == 0)
-            link->loading = NULL;
+        have_loaded(link);
         return true;
     case SL_EXPECT_ASKING:
         return true;

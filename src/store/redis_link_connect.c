@@ -161,7 +161,6 @@ void sl_link_shut(struct sl_link *link)
     link->sent = 0;
     link->phase = SL_LINK_DOWN;
     link->is_probing = link->write_for_read = false;
-    link->loading = NULL;
     link->loads = 0;
     link->late_row = 0;
     link->knows_time = false;

@@ -9,6 +9,7 @@
 enum {
     SL_ROW_MAX = 8192, /* questions that wait, ghosts included */
     SL_LINK_OUT_MAX_BYTES = 4 << 20,
+    SL_LOADING_MAX = 64, /* scripts at a time */
 };
 
 /* What is expected next. */
@@ -45,7 +46,7 @@ struct sl_link {
     size_t row_at, row_len;
     struct sl_query *waiting, **waiting_end; /* for the connection */
     size_t waiting_count;
-    const struct sl_script *loading; /* sent, not yet answered */
+    const struct sl_script *loading[SL_LOADING_MAX]; /* sent, not yet answered, in their order */
     size_t loads;
 
     bool knows_time;
@@ -106,7 +107,6 @@ void sl_link_wake_by(struct sl_link *link, int64_t at_us);
 void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end how, int status,
                  const struct sl_reply *reply);
 void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now_us);
-void sl_link_send_script(struct sl_link *link, const struct sl_script *script);
 void sl_link_send_waiting(struct sl_link *link);
 
 /* ---- redis_link_answer.c ---- */

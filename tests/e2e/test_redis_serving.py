@@ -110,6 +110,18 @@ def test_an_array_is_answered_in_order(server):
         assert decision["remaining"] == LIMIT - 1 - i // 5
 
 
+def test_a_burst_whose_scripts_redis_has_forgotten(world, server):
+    """A thousand at once, of five kinds by turns: each script is loaded once or twice, and nobody
+    is lost by it."""
+    assert is_well(server)
+    for turn in range(3):
+        world.tell("SCRIPT", "FLUSH")
+        requests = [{"resource": f"/{ALGORITHMS[i % 5]}", "user": f"forgot{turn}"}
+                    for i in range(1000)]
+        answer = server.ask("POST", "/v1/check", requests)
+        assert {decision["reason"] for decision in answer.json} <= {"ok", "shadow"}
+
+
 def test_waiting_explaining_peeking_and_shadows(server):
     rows = server.check(fixed("shadow", explain=True)).json["rules"]
     assert [(row["rule"], row["remaining"]) for row in rows] == [("fixed_window", LIMIT - 1),

@@ -127,6 +127,140 @@ static void two_scripts_that_are_not_there_are_both_loaded(void **unused)
     expect_ends("both", 0, 2, SLUICE_OK);
 }
 
+/* As many as the row holds, by turns of two scripts, and Redis knows neither. */
+static void a_row_full_of_two_scripts_loads_each_once(void **unused)
+{
+    (void)unused;
+    char text[4096];
+    size_t asked = 0, len = 0, calls = 0, loads = 0;
+    greet();
+    for (; asked == 0 || questions[asked - 1].ends == 0; asked++)
+        ask_of(asked, asked % 2 ? &script : &other);
+    asked--; /* there was no room for the last */
+    sl_link_flush(link_);
+    assert_true(asked > SL_ROW_MAX / 2);
+    heard();
+    for (size_t i = 0; i < asked; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "-NOSCRIPT No.\r\n");
+        if (len < sizeof text - 64 && i + 1 < asked)
+            continue;
+        say("%s", text);
+        len = 0;
+    }
+    expect_waiting("loading", 0, asked);
+    for (const char *at = heard(); (at = strpbrk(at, "LC")); at += 4) {
+        loads += strncmp(at, "LOAD", 4) == 0;
+        calls += strncmp(at, "CALL", 4) == 0;
+    }
+    assert_int_equal(loads, 2);
+    assert_int_equal(calls, asked);
+    say("$1\r\na\r\n:1\r\n$1\r\nb\r\n");
+    for (size_t i = 1; i < asked; i++)
+        say(":1\r\n");
+    expect_ends("answered", 0, asked, SLUICE_OK);
+    assert_true(sl_link_is_up(link_));
+    assert_int_equal(shared.connects, 1);
+}
+
+/* More scripts than can be loaded at a time: those fail that have no room, and nobody else. */
+static void more_scripts_than_are_loaded_at_a_time_fail_alone(void **unused)
+{
+    (void)unused;
+    static struct sl_script many[SL_LOADING_MAX + 2];
+    greet();
+    for (size_t i = 0; i < COUNT(many); i++) {
+        memset(many[i].sha1_hex, 'c', 40);
+        many[i].text = SL_TEXT("many");
+        ask_of(i, &many[i]);
+    }
+    sl_link_flush(link_);
+    heard();
+    for (size_t i = 0; i < COUNT(many); i++)
+        say("-NOSCRIPT No.\r\n");
+    expect_waiting("loading", 0, SL_LOADING_MAX);
+    expect_ends("no room", SL_LOADING_MAX, 2, SLUICE_STORE_DOWN);
+    heard();
+    for (size_t i = 0; i < SL_LOADING_MAX; i++)
+        say("$1\r\na\r\n:1\r\n");
+    expect_ends("loaded", 0, SL_LOADING_MAX, SLUICE_OK);
+    assert_false(questions[SL_LOADING_MAX].query.may_have_run);
+}
+
+/* A word of so many bytes, in a place for 32 more. */
+static struct sl_buffer write_long(char *at, size_t bytes)
+{
+    int head = snprintf(at, 32, "$%zu\r\n", bytes);
+    memset(at + head, 'x', bytes);
+    memcpy(at + head + bytes, "\r\n", 2);
+    return (struct sl_buffer){ .at = at, .len = (size_t)head + bytes + 2 };
+}
+
+static void ask_long(size_t number, const struct sl_buffer *bytes)
+{
+    struct question *question = prepare(number, &script);
+    question->query.bytes = bytes;
+    question->query.start = 0;
+    question->query.len = bytes->len;
+    sl_link_ask(link_, &question->query);
+    sl_link_flush(link_);
+}
+
+static void a_link_that_never_has_sent_everything_goes_on(void **unused)
+{
+    (void)unused;
+    enum { LONG = 1 << 16, BEHIND = 10, CALLS = 4 * SL_LINK_OUT_MAX_BYTES / LONG };
+    static char long_word[LONG + 32], drain[LONG + 1024];
+    struct sl_buffer bytes = write_long(long_word, LONG);
+    greet();
+    for (size_t i = 0; i < CALLS; i++) {
+        ask_long(i, &bytes);
+        if (i < BEHIND)
+            continue;
+        assert_true(read(peer, drain, sizeof drain) > 0);
+        turn();
+        assert_true(link_->out.len > link_->sent);
+    }
+    assert_true(sl_link_is_up(link_));
+    expect_waiting("all", 0, CALLS);
+}
+
+/* What is asked again has room only up to a point: behind it calls fail, and the link stays. */
+static void what_has_no_room_to_be_asked_again_fails_alone(void **unused)
+{
+    (void)unused;
+    enum { LONG = 1 << 20, CALLS = 6 };
+    static char long_word[LONG + 32];
+    size_t failed = 0;
+    struct sl_buffer bytes = write_long(long_word, LONG);
+    greet();
+    for (size_t i = 0; i < CALLS; i++) {
+        ask_long(i, &bytes);
+        for (char drain[1 << 16]; link_->out.len > link_->sent; turn())
+            while (read(peer, drain, sizeof drain) > 0)
+                ;
+    }
+    expect_waiting("sent", 0, CALLS); /* more than is ever kept to be sent, one by one */
+    say("-NOSCRIPT No.\r\n-NOSCRIPT No.\r\n-NOSCRIPT No.\r\n"
+        "-NOSCRIPT No.\r\n-NOSCRIPT No.\r\n-NOSCRIPT No.\r\n");
+    for (size_t i = 0; i < CALLS; i++)
+        failed += questions[i].ends == 1 && questions[i].status == SLUICE_STORE_DOWN;
+    assert_true(failed > 0 && failed < CALLS);
+    assert_true(sl_link_is_up(link_));
+    assert_int_equal(shared.ends[SL_CALL_LOST], 0);
+}
+
+static void a_command_that_is_answered_as_if_it_were_a_script_fails(void **unused)
+{
+    (void)unused;
+    greet();
+    ask_of(0, NULL);
+    sl_link_flush(link_);
+    assert_string_equal(heard(), "q0000");
+    say("-NOSCRIPT No matching script.\r\n");
+    expect_ends("no script", 0, 1, SLUICE_STORE_DOWN);
+    assert_true(sl_link_is_up(link_));
+}
+
 static void an_error_ends_its_question_and_does_what_it_means(void **unused)
 {
     (void)unused;
@@ -326,6 +460,11 @@ int main(void)
         ON_A_LINK(a_script_that_is_not_there_is_loaded_once_and_asked_again),
         ON_A_LINK(a_script_that_is_gone_again_is_not_asked_for_ever),
         ON_A_LINK(two_scripts_that_are_not_there_are_both_loaded),
+        ON_A_LINK(a_row_full_of_two_scripts_loads_each_once),
+        ON_A_LINK(more_scripts_than_are_loaded_at_a_time_fail_alone),
+        ON_A_LINK(a_link_that_never_has_sent_everything_goes_on),
+        ON_A_LINK(what_has_no_room_to_be_asked_again_fails_alone),
+        ON_A_LINK(a_command_that_is_answered_as_if_it_were_a_script_fails),
         ON_A_LINK(an_error_ends_its_question_and_does_what_it_means),
         ON_A_LINK(a_greeting_that_is_refused_ends_the_connection),
         ON_A_LINK(what_is_not_an_answer_fails_everybody_once),
