@@ -148,12 +148,14 @@ static void on_map(struct sl_query *query, int status, const struct sl_reply *re
         sl_route_wake_by(route, route->map_us);
 }
 
-/* Whoever is connected; else whoever could be. */
+/* Whoever is connected; else whoever could be. Until there is a map nobody is preferred: one who
+ * is connected may be of no cluster, and the others are never heard then. */
 static struct sl_node *find_informant(struct sl_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     uint32_t size = sl_cluster_size(cluster), from = route->informant_number + 1;
-    for (uint32_t i = 0; i < size; i++) {
+    bool has_map = sl_cluster_lessons(cluster) > 0;
+    for (uint32_t i = 0; has_map && i < size; i++) {
         struct sl_node *node = route->nodes[(from + i) % size];
         if (node && sl_link_is_up(node->link))
             return node;

@@ -156,6 +156,29 @@ static void a_redis_that_is_no_cluster_is_told_so(void **unused)
     assert_non_null(strstr(shared.why, "redis://"));
 }
 
+/* It is connected and answers, and does not know: the others are asked, whoever it is. */
+static void a_seed_that_knows_no_map_is_followed_by_the_next(void **unused)
+{
+    (void)unused;
+    static const char *const answers[] = { "*0\r\n", "-ERR unknown command\r\n",
+                                           "-ERR This instance has cluster support disabled\r\n",
+                                           "-CLUSTERDOWN Hash slot not served\r\n" };
+    for (size_t i = 0; i < COUNT(answers); i++) {
+        tear_down_cluster(NULL);
+        set_up_nothing(NULL);
+        sl_route_open(route);
+        heard_at(1);
+        say_at(1, CLOCK_FMT, redis_us());
+        SAME_TEXT(answers[i], sl_text(heard_at(1)), "CLUSTER SLOTS");
+        say_at(1, "%s", answers[i]);
+        SAME_TEXT(answers[i], sl_text(heard_at(0)), "PROBE");
+        say_at(0, CLOCK_FMT, redis_us());
+        SAME_TEXT(answers[i], sl_text(heard_at(0)), "CLUSTER SLOTS");
+        say_map_at(0, NULL);
+        SAME(answers[i], sl_cluster_masters(shared.cluster), NODES);
+    }
+}
+
 static void a_slot_that_nobody_has_is_refused_at_once(void **unused)
 {
     (void)unused;
@@ -394,6 +417,7 @@ int main(void)
         ON_NOTHING(a_seed_that_is_not_there_is_followed_by_the_next_at_once),
         ON_NOTHING(without_a_map_and_without_anybody_questions_are_refused_at_once),
         ON_NOTHING(a_redis_that_is_no_cluster_is_told_so),
+        ON_NOTHING(a_seed_that_knows_no_map_is_followed_by_the_next),
         ON_NOTHING(a_slot_that_nobody_has_is_refused_at_once),
         ON_A_CLUSTER(what_has_moved_is_asked_there_and_from_then_on),
         ON_A_CLUSTER(the_map_is_asked_for_a_few_times_a_second_at_the_most),
