@@ -5,10 +5,12 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "rules/host.h"
 
 enum {
     ASK_EVERY_US = 250000,
     REMEMBERED_US = 60000000, /* an address without slots, since it was last named */
+    HOST_MAX = 256,
     ADDRESS_MAX = 300,
     TAGS_TRIED = 4096,
 };
@@ -156,20 +158,23 @@ int32_t sl_cluster_tag(const struct sl_cluster *cluster, uint32_t number)
 /* ---- members ---- */
 
 /* "host:port" as Redis says it, where an IPv6 address has no brackets and a host may be left out,
- * as ours. False: it is none. */
+ * as ours. False: it is none, by what a URL may have for a host: what it says is what somebody
+ * has configured there (`cluster-announce-ip`), or is "?". */
 static bool print_address(char out[ADDRESS_MAX], struct sluice_text host, int64_t port,
                           const struct sl_target *from)
 {
     const char *own = sl_target_host(from);
     if (host.len == 0)
         host = own ? sl_text(own) : host;
-    bool is_good =
-        host.len > 0 && host.len < 256 && port > 0 && port < 65536 && !sl_text_is(host, "?");
-    bool is_v6 = is_good && memchr(host.at, ':', host.len);
-    if (is_good)
-        snprintf(out, ADDRESS_MAX, is_v6 ? "[%.*s]:%d" : "%.*s:%d", (int)host.len, host.at,
-                 (int)port);
-    return is_good;
+    if (host.len == 0 || host.len >= HOST_MAX || memchr(host.at, 0, host.len) || port <= 0 ||
+        port >= 65536)
+        return false;
+    bool is_v6 = memchr(host.at, ':', host.len);
+    int len = snprintf(out, ADDRESS_MAX, is_v6 ? "[%.*s]" : "%.*s", (int)host.len, host.at);
+    if (!sl_host_is_good((struct sluice_text){ out, (size_t)len }))
+        return false;
+    snprintf(out + len, (size_t)(ADDRESS_MAX - len), ":%d", (int)port);
+    return true;
 }
 
 /* A free number, or one of an address that nobody has named for a while. */

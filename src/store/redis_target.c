@@ -330,12 +330,14 @@ static bool use_socket(struct sl_target *target, const char *path, struct sluice
     return true;
 }
 
-/* "host:port" or "[v6]:port", as the URL's reader leaves it; of a cluster's the first. False: no
- * memory. */
+/* "host:port" or "[v6]:port", as the URL's reader leaves it; of a cluster's the first. False: it
+ * is none, or no memory. */
 static bool cut_host(struct sl_target *target, const char *hosts)
 {
     const char *end = strchrnul(hosts, ','), *colon = memrchr(hosts, ':', (size_t)(end - hosts));
     bool in_brackets = hosts[0] == '[';
+    if (!colon || (in_brackets && (colon - hosts < 2 || colon[-1] != ']')))
+        return false;
     size_t len = (size_t)(colon - hosts) - (in_brackets ? 2 : 0);
     target->host = strndup(hosts + in_brackets, len);
     target->port = strndup(colon + 1, (size_t)(end - colon - 1));

@@ -17,7 +17,7 @@ struct sl_target *sl_target_open(const struct sl_store_url *url, const struct sl
 void sl_target_close(struct sl_target *target); /* with Sentinels the last waits for its thread */
 
 /* Another Redis ("host:port", "[v6]:port") that is talked to in the same way; waits for nothing.
- * NULL: no memory. */
+ * NULL: it is no such address, or no memory. */
 struct sl_target *sl_target_like(const struct sl_target *target, const char *address);
 
 /* One more who closes it. */

@@ -95,6 +95,13 @@ static void what_is_no_map_changes_nothing(void **unused)
         ONE_RANGE "*3\r\n$1\r\na\r\n:0\r\n$1\r\ni\r\n",
         ONE_RANGE "*3\r\n$1\r\na\r\n:65536\r\n$1\r\ni\r\n",
         ONE_RANGE "*3\r\n$1\r\n?\r\n:7000\r\n$1\r\ni\r\n",
+        ONE_RANGE "*3\r\n$3\r\na,b\r\n:7000\r\n$1\r\ni\r\n",
+        ONE_RANGE "*3\r\n$3\r\n,,,\r\n:7000\r\n$1\r\ni\r\n",
+        ONE_RANGE "*3\r\n$3\r\na b\r\n:7000\r\n$1\r\ni\r\n",
+        ONE_RANGE "*3\r\n$3\r\na\nb\r\n:7000\r\n$1\r\ni\r\n",
+        ONE_RANGE "*3\r\n$3\r\na:b\r\n:7000\r\n$1\r\ni\r\n",
+        ONE_RANGE "*3\r\n$5\r\n[::1]\r\n:7000\r\n$1\r\ni\r\n",
+        ONE_RANGE "*3\r\n$1\r\n[\r\n:7000\r\n$1\r\ni\r\n",
     };
     assert_true(learn(ONE_RANGE "*3\r\n$1\r\na\r\n:1\r\n$1\r\ni\r\n"));
     uint64_t version = sl_cluster_version(cluster);
@@ -103,6 +110,25 @@ static void what_is_no_map_changes_nothing(void **unused)
         SAME(rows[i], sl_cluster_version(cluster), version);
         SAME_TEXT(rows[i], sl_text(owner_name(3)), "a:1");
     }
+}
+
+/* MOVED and ASK name nodes too. */
+static void what_is_no_address_has_no_number(void **unused)
+{
+    (void)unused;
+    static const char *const rows[] = { "",        ":",      "a",           "a:",  "a:0",
+                                        "a:65536", "a,b:1",  "x y:1",       "[:1", "]:1",
+                                        "[::1]:1", "a\tb:1", "1.2.3.4.5:1", "?:1", "::1",
+                                        "a:b:1",   ",:1" };
+    uint32_t size = sl_cluster_size(cluster);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        SAME(rows[i], sl_cluster_number(cluster, sl_text(rows[i]), target), SL_NO_MEMBER);
+    assert_int_equal(sl_cluster_size(cluster), size);
+    assert_int_equal(sl_cluster_number(cluster, SL_TEXT("::1:7001"), target), 1);
+    assert_int_equal(sl_cluster_number(cluster, SL_TEXT(":7000"), target), 0);
+    assert_null(sl_target_like(target, "a,b:1"));
+    assert_null(sl_target_like(target, ""));
+    assert_null(sl_target_like(target, "[:1"));
 }
 
 static void the_same_map_is_no_news(void **unused)
@@ -179,6 +205,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         ON_A_CLUSTER(nodes_are_called_in_many_ways),
         ON_A_CLUSTER(what_is_no_map_changes_nothing),
+        ON_A_CLUSTER(what_is_no_address_has_no_number),
         ON_A_CLUSTER(the_same_map_is_no_news),
         ON_A_CLUSTER(a_slot_that_moves_takes_its_count_along),
         ON_A_CLUSTER(addresses_are_bounded),
