@@ -33,9 +33,13 @@ static void wake_at(void *about, int64_t at_us)
     sl_route_wake_by(node->route, at_us);
 }
 
+/* Its probes' key may be none of its own any more, or on its way: it is named again with the map.
+ */
 static void failed(void *about)
 {
-    sl_route_want_map(((struct sl_node *)about)->route);
+    struct sl_node *node = about;
+    node->probe_slot = SL_SLOT_COUNT;
+    sl_route_want_map(node->route);
 }
 
 /* ---- asking ---- */

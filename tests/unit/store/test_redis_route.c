@@ -1,4 +1,5 @@
 /* Who is asked in a cluster, and what becomes of what a node does not answer. */
+#include "store/redis_route_own.h"
 #include "unit/store/fake_cluster.h"
 
 static struct sl_route *route;
@@ -390,6 +391,31 @@ static void a_probe_that_is_sent_on_is_asked_without_a_key(void **unused)
     assert_true(strstr(heard_at(1), "CALL q0000") != NULL);
 }
 
+/* Its slot was on its way, and stays: as soon as the map is there probes have a key again, so that
+ * they find out whether the node may write. */
+static void a_probe_that_was_sent_on_has_a_key_again(void **unused)
+{
+    (void)unused;
+    const char *key = route->nodes[1]->link->probe_key;
+    assert_true(*key);
+    hang_up_at(1);
+    heard_at(1);
+    for (int i = 0; i < 100 && strcmp(heard_at(1), "PROBE") != 0; i++)
+        pass_all_us(10 * MS);
+    say_at(1, "-ASK 9999 127.0.0.1:%d\r\n", fakes[0].port);
+    assert_string_equal(key, "");
+    say_at(1, CLOCK_FMT, redis_us());
+    bool has_learned = false;
+    for (int i = 0; i < 200 && !has_learned; i++) {
+        pass_all_us(10 * MS);
+        for (size_t n = 0; n < NODES && !has_learned; n++)
+            if ((has_learned = strstr(heard_at(n), "CLUSTER SLOTS")))
+                say_map_at(n, NULL);
+    }
+    assert_true(has_learned);
+    assert_true(*key);
+}
+
 static void what_is_still_asked_fails_when_the_route_ends(void **unused)
 {
     (void)unused;
@@ -429,6 +455,7 @@ int main(void)
         ON_A_CLUSTER(a_node_that_is_down_is_replaced_as_soon_as_the_map_says_so),
         ON_A_CLUSTER(a_cluster_that_is_down_trips_the_node_that_says_so),
         ON_A_CLUSTER(a_probe_that_is_sent_on_is_asked_without_a_key),
+        ON_A_CLUSTER(a_probe_that_was_sent_on_has_a_key_again),
         ON_A_CLUSTER(what_is_still_asked_fails_when_the_route_ends),
     };
     return RUN(tests);
