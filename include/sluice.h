@@ -185,7 +185,8 @@ struct sluice_store;
  *       sync=off|close|1s      when it is written to disk (off: when the kernel does)
  *   redis://[user:password@]host[:6379][/database]     shared by all who name it; rediss://
  *                              with TLS, redis+unix://PATH
- *   redis-sentinel://a,b,c/NAME   the master that the Sentinels there call NAME
+ *   redis-sentinel://a,b,c/NAME   the master that the Sentinels there call NAME; rediss-sentinel://
+ *   redis-cluster://a,b,c      a cluster, of whose nodes these are some; rediss-cluster://
  *
  * On Redis a decision waits for at most the rules' store_deadline (20 ms without rules), one
  * connection per call at a time; opening waits for the first of them for up to a second, and

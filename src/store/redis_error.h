@@ -37,8 +37,8 @@ enum sl_redis_cure {
       "this Redis is a node of a cluster; write `redis-cluster://` in the store's URL")            \
     X("ASK", ASK, SLUICE_STORE_DOWN, SL_CURE_WAIT,                                                 \
       "this Redis is a node of a cluster; write `redis-cluster://` in the store's URL")            \
-    X("TRYAGAIN", TRYAGAIN, SLUICE_STORE_DOWN, SL_CURE_NONE,                                       \
-      "the keys of a request are on their way to another node of the Redis cluster")               \
+    X("TRYAGAIN", TRYAGAIN, SLUICE_STORE_DOWN, SL_CURE_WAIT,                                       \
+      "this Redis is a node of a cluster; write `redis-cluster://` in the store's URL")            \
     X("CLUSTERDOWN", CLUSTERDOWN, SLUICE_STORE_DOWN, SL_CURE_WAIT, "the Redis cluster is down")    \
     X("ERR", OTHER, SLUICE_STORE_DOWN, SL_CURE_NONE, NULL)
 

@@ -129,7 +129,7 @@ static void each_error_has_its_cure(void **unused)
         [SL_REDIS_READONLY] = SL_CURE_LEAVE,   [SL_REDIS_NOAUTH] = SL_CURE_LEAVE,
         [SL_REDIS_WRONGPASS] = SL_CURE_LEAVE,  [SL_REDIS_MOVED] = SL_CURE_WAIT,
         [SL_REDIS_CLUSTERDOWN] = SL_CURE_WAIT, [SL_REDIS_OTHER] = SL_CURE_NONE,
-        [SL_REDIS_ASK] = SL_CURE_WAIT,         [SL_REDIS_TRYAGAIN] = SL_CURE_NONE,
+        [SL_REDIS_ASK] = SL_CURE_WAIT,         [SL_REDIS_TRYAGAIN] = SL_CURE_WAIT,
     };
     for (int i = 0; i < SL_REDIS_ERROR_COUNT; i++)
         SAME(sl_redis_meanings[i].code, sl_redis_meanings[i].cure, cures[i]);

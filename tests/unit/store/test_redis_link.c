@@ -275,6 +275,7 @@ static void an_error_ends_its_question_and_does_what_it_means(void **unused)
         { "LOADING Redis is loading", SLUICE_STORE_DOWN, SL_BREAKER_OPEN, false },
         { "BUSY Redis is busy", SLUICE_STORE_DOWN, SL_BREAKER_OPEN, false },
         { "MISCONF cannot save", SLUICE_STORE_DOWN, SL_BREAKER_OPEN, false },
+        { "TRYAGAIN Multiple keys", SLUICE_STORE_DOWN, SL_BREAKER_OPEN, false },
         { "NOPERM you may not", SLUICE_STORE_DOWN, SL_BREAKER_OPEN, false },
         { "READONLY You can't write", SLUICE_STORE_DOWN, SL_BREAKER_OPEN, true },
         { "NOAUTH Authentication required.", SLUICE_STORE_DOWN, SL_BREAKER_OPEN, true },
