@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { TEND_EVERY_MS = 100 };
+enum { TEND_EVERY_MS = 100, END_US = 1000000 };
 
 /* A socket that is watched: one, or one for each node of a cluster. */
 struct sl_line_poll {
@@ -111,6 +111,19 @@ bool sl_line_open(struct sl_line *line, uv_loop_t *loop, struct sl_store *store,
     if (ways & SL_LINE_TENDS)
         uv_timer_start(&line->tend, on_tend, TEND_EVERY_MS, TEND_EVERY_MS);
     return true;
+}
+
+/* The timer of leases goes on, so that the loop turns. */
+bool sl_line_is_quiet(struct sl_line *line)
+{
+    if (!line->channel)
+        return true;
+    int64_t now_us = sl_link_now_us();
+    if (line->until_us == 0) {
+        line->until_us = now_us + END_US;
+        uv_timer_stop(&line->tend);
+    }
+    return now_us >= line->until_us || !sl_channel_settles(line->channel, true);
 }
 
 void sl_line_close(struct sl_line *line)

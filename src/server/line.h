@@ -12,7 +12,8 @@ struct sl_line {
     struct sl_line_poll *polls; /* of the sockets there are */
     uv_timer_t timer;
     uv_timer_t tend;
-    uv_timer_t lend; /* looks after leases */
+    uv_timer_t lend;  /* looks after leases */
+    int64_t until_us; /* it waits with its end; 0: nobody has asked for that */
 };
 
 enum {
@@ -22,6 +23,10 @@ enum {
 
 /* Nothing is opened for a store that answers at once. `ways`: of the above. False: no memory. */
 bool sl_line_open(struct sl_line *line, uv_loop_t *loop, struct sl_store *store, unsigned ways);
+
+/* May it be closed? It begins nothing by itself any more, and what was taken away of reservations
+ * has a moment to be given back. To be asked again with every turn of the loop. */
+bool sl_line_is_quiet(struct sl_line *line);
 
 /* What is still asked is answered as failed. Its handles are closed with the loop's next turn. */
 void sl_line_close(struct sl_line *line);

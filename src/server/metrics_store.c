@@ -37,7 +37,7 @@ static const struct sl_single of_health[] = {
 #undef AT
 };
 
-/* What only a cluster does. */
+/* What a cluster does more often than one Redis, or alone. */
 static void print_cluster(struct sl_page *page, const struct sl_store_health *store)
 {
     sl_page_family(page, "sluice_store_redirections_total", "counter",
@@ -47,8 +47,9 @@ static void print_cluster(struct sl_page *page, const struct sl_store_health *st
         sl_page_number(page, store->redirections[i]);
     }
     sl_page_family(page, "sluice_store_undos_total", "counter",
-                   "Charges of one slot taken back because another denied or failed, by how that "
-                   "ended; all but done are lost until they drain.");
+                   "Charges taken back because another slot denied or failed, or changed when "
+                   "a reservation was settled, by how that ended; all but done are lost until "
+                   "they drain.");
     for (size_t i = 0; i < SL_UNDO_COUNT; i++) {
         sl_page_label(page, "result", sl_text(undos[i]));
         sl_page_number(page, store->undos[i]);

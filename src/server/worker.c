@@ -221,7 +221,7 @@ static void on_wake(uv_async_t *wake)
 static void leave_if_empty(struct sl_worker *worker)
 {
     if (!worker->is_draining || worker->all || worker->ready ||
-        uv_is_closing((uv_handle_t *)&worker->wake))
+        uv_is_closing((uv_handle_t *)&worker->wake) || !sl_line_is_quiet(&worker->line))
         return;
     sl_line_close(&worker->line);
     uv_close((uv_handle_t *)&worker->wake, NULL);

@@ -11,6 +11,7 @@
 #include "store/lend.h"
 #include "store/near.h"
 #include "store/redis_link.h"
+#include "store/redis_undo.h"
 #include "store/store.h"
 
 /* Bundles that are asked together, but for those that have their answer (is_near). They, their
@@ -42,7 +43,8 @@ struct sl_settlement {
     struct sl_channel *channel;
     struct sl_query query;
     struct sl_buffer bytes;
-    struct sl_settlement_change *changes; /* by slots */
+    struct sl_undo_told told;
+    struct sl_undo **changes; /* until they are sent */
     size_t waiting;
 };
 
@@ -65,7 +67,14 @@ void sl_channel_ask(struct sl_channel *channel, struct sl_query *query);
 void sl_channel_wake_by(struct sl_channel *channel, int64_t at_us);
 void sl_channel_call(struct sl_channel *channel, struct sl_channel_call *call);
 void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel);
+
+/* Where a charge cannot be changed now, the settlement fails, and it is tried again for a while by
+ * itself; the reservation is gone then. */
 void sl_channel_settle(struct sl_channel *channel, struct sl_settlement *settlement);
+
+/* Is anything of a reservation under way, or given back? Who leaves then leaves it half done.
+ * `also_again`: that which failed, too, and is tried again later. */
+bool sl_channel_settles(const struct sl_channel *channel, bool also_again);
 
 /* About ten times a second: reports what guards have not counted; once a second, gives back what
  * reservations have left whose time has come. */

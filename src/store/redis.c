@@ -167,11 +167,13 @@ static struct caller *begin(struct redis *redis)
     return caller;
 }
 
-/* Every question ends by its deadline, so this does. */
+/* Put away, it hears no answers: of leases, and of reservations, that have been taken away and are
+ * not given back yet. Every question ends by its deadline, so this does. */
 static void finish(struct redis *redis, struct caller *caller, const bool *is_done)
 {
     sl_channel_flush(caller->channel);
-    while (!*is_done || sl_channel_lends(caller->channel)) /* put away, it hears no answers */
+    while (!*is_done || sl_channel_lends(caller->channel) ||
+           sl_channel_settles(caller->channel, false))
         turn(caller, INT64_MAX);
     put_caller(redis, caller);
 }
@@ -188,6 +190,15 @@ static void on_decided(struct sl_parcel *parcel)
     ((struct decision *)parcel)->is_done = true;
 }
 
+/* A peek writes nothing: what is due can wait for who does. */
+static bool are_peeks(const struct sl_bundle *bundles, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!bundles[i].peek)
+            return false;
+    return true;
+}
+
 static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t count)
 {
     struct redis *redis = (struct redis *)store;
@@ -200,7 +211,8 @@ static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t cou
             bundles[i].status = SLUICE_NO_MEMORY;
     if (!caller)
         return;
-    sl_channel_tend(caller->channel);
+    if (!are_peeks(bundles, count))
+        sl_channel_tend(caller->channel);
     sl_channel_decide(caller->channel, &decision.parcel);
     finish(redis, caller, &decision.is_done);
 }
@@ -349,12 +361,22 @@ static void give_back_leases(struct redis *redis)
     drop_caller(caller);
 }
 
+/* What could not be given back has one deadline more to be. */
+static void give_back_rest(struct caller *caller, int64_t until_us)
+{
+    while (caller && caller->pid == getpid() && sl_channel_settles(caller->channel, true) &&
+           sl_link_now_us() < until_us)
+        turn(caller, until_us);
+    drop_caller(caller);
+}
+
 static void close_redis(struct sl_store *store)
 {
     struct redis *redis = (struct redis *)store;
     give_back_leases(redis);
+    int64_t until_us = sl_link_now_us() + redis->shared.deadline_us;
     for (size_t i = 0; i < PLACES; i++)
-        drop_caller(atomic_exchange(&redis->places[i], NULL));
+        give_back_rest(atomic_exchange(&redis->places[i], NULL), until_us);
     sl_scripts_release(&redis->shared.scripts);
     sl_cluster_free(redis->shared.cluster);
     sl_target_close(redis->shared.target);

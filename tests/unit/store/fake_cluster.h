@@ -4,6 +4,7 @@
 #define TEST_STORE_FAKE_CLUSTER_H
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 
 #include "store/redis_cluster.h"
 #include "store/redis_route.h"
@@ -51,6 +52,8 @@ static inline void accept_all(void)
         int fd;
         while (fakes[i].listener >= 0 &&
                (fd = accept4(fakes[i].listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
+            int on = 1; /* what it says comes at once, also where nothing is said to it */
+            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
             hang_up_at(i);
             fakes[i].peer = fd;
         }

@@ -298,7 +298,9 @@ static void what_is_due_is_given_back_about_once_a_second(void **unused)
     sl_channel_tend(channel);
     sl_channel_flush(channel);
     assert_int_equal(count_of(heard(), "CALL 1 rl:~reservations"), 1);
+    assert_false(sl_channel_settles(channel, true)); /* nothing was taken away yet */
     say_fields((const char *[]){ "000000000000002a", "ffffffffffffffff" }, 2);
+    assert_true(sl_channel_settles(channel, false));
     const char *text = heard();
     assert_true(has(text, "{000000000000002a}") && has(text, "000000000000002a due"));
     assert_true(has(text, "{ffffffffffffffff}") && has(text, "ffffffffffffffff due"));
@@ -306,7 +308,9 @@ static void what_is_due_is_given_back_about_once_a_second(void **unused)
     say("*0\r\n"); /* somebody else has it */
     text = heard();
     assert_int_equal(count_of(text, "refund 3 "), 2); /* all of it, once */
+    assert_true(sl_channel_settles(channel, false));
     say(":1\r\n");
+    assert_false(sl_channel_settles(channel, true));
     pass_us(S);
     sl_channel_tend(channel);
     sl_channel_flush(channel);

@@ -442,6 +442,34 @@ static void who_waits_for_a_lease_of_the_old_master_fails_once(void **unused)
     assert_int_equal(parcels_done, 2); /* each when all of it was answered */
 }
 
+/* What is due is asked for by who finds that out, and what is asked of then is gone with the old
+ * connection. */
+static void what_is_due_when_the_master_changes_is_asked_of_the_new_one(void **unused)
+{
+    (void)unused;
+    sl_channel_open(channel);
+    assert_string_equal(words_heard(), "ROLE | PROBE");
+    say(MASTER CLOCK_FMT, redis_us());
+    for (int i = 0; i < LOOKS && !sl_channel_is_up(channel); i++, turn())
+        sl_sleep_us(LOOK_US / 5);
+    pass_us(2 * S); /* so long that it is made again at once */
+    sl_channel_tend(channel);
+    sl_channel_flush(channel);
+    assert_non_null(strstr(words_heard(), "rl:~reservations"));
+    name_the_second();
+    say("*3\r\n$16\r\n000000000000002a\r\n$16\r\n000000000000002b\r\n"
+        "$16\r\n000000000000002c\r\n");
+    for (int i = 0; i < LOOKS && !sl_channel_settles(channel, false); i++, turn())
+        sl_sleep_us(LOOK_US / 5);
+    listener = second_listener;
+    assert_string_equal(words_heard(), "ROLE | PROBE");
+    say(MASTER CLOCK_FMT, redis_us());
+    const char *text = words_heard();
+    assert_non_null(strstr(text, "000000000000002a due"));
+    assert_non_null(strstr(text, "000000000000002b due"));
+    assert_non_null(strstr(text, "000000000000002c due"));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -462,6 +490,7 @@ int main(void)
         ON_MASTER(another_master_is_gone_to_though_the_old_one_answers),
         ON_MASTER(one_that_cannot_is_left_too),
         ON_MASTER(who_waits_to_try_again_hears_of_another),
+        ON_CHANNEL(what_is_due_when_the_master_changes_is_asked_of_the_new_one),
         ON_CHANNEL(who_waits_for_a_lease_of_the_old_master_fails_once),
     };
     return RUN(tests);

@@ -337,65 +337,6 @@ static void what_may_be_held_is_not_given_back(void **unused)
         assert_false(has(heard_at(n), "refund"));
 }
 
-static int settlements_done;
-
-static void on_settled(struct sl_settlement *settlement)
-{
-    (void)settlement;
-    settlements_done++;
-}
-
-static void say_fields_at(size_t node, const char *const *fields, size_t count)
-{
-    char text[2048];
-    size_t len = (size_t)snprintf(text, sizeof text, "*%zu\r\n", count);
-    for (size_t i = 0; i < count; i++)
-        len += (size_t)snprintf(text + len, sizeof text - len, "$%zu\r\n%s\r\n", strlen(fields[i]),
-                                fields[i]);
-    say_at(node, "%s", text);
-}
-
-static void a_reservation_is_settled_slot_by_slot(void **unused)
-{
-    (void)unused;
-    char first[64], second[64];
-    name_keys();
-    snprintf(first, sizeof first, "fixed_window 5 60000000 0 %s", keys[0]);
-    snprintf(second, sizeof second, "fixed_window 5 60000000 0 %s", keys[2]);
-    const char *fields[] = { "cost",   "3",    "expires",  "1700000000000000",
-                             "claim1", first,  "charged1", "1690000000000000",
-                             "claim2", second, "charged2", "1690000000000001" };
-    struct sl_settlement settlement = { .id = 42, .cost = 1, .done = on_settled };
-    size_t keeper = keeper_of(42);
-    settlements_done = 0;
-    sl_channel_settle(channel, &settlement);
-    sl_channel_flush(channel);
-    assert_true(has(heard_at(keeper), "CALL 2 rl:~reservation:{10}:000000000000002a "
-                                      "rl:~reservations:{10} "));
-    say_fields_at(keeper, fields, COUNT(fields));
-    const char *text = heard_at(0);
-    assert_true(has(text, keys[0]) && has(text, "refund 2 1690000000000000"));
-    text = heard_at(2);
-    assert_true(has(text, keys[2]) && has(text, "refund 2 1690000000000001"));
-    say_at(0, CLOCK_FMT, redis_us());
-    assert_int_equal(settlements_done, 0);
-    say_at(2, CLOCK_FMT, redis_us());
-    assert_int_equal(settlements_done, 1);
-    assert_int_equal(settlement.status, SLUICE_OK);
-}
-
-static void every_shard_is_swept(void **unused)
-{
-    (void)unused;
-    size_t found = 0;
-    sl_channel_tend(channel);
-    sl_channel_flush(channel);
-    for (size_t n = 0; n < NODES; n++)
-        for (const char *at = heard_at(n); (at = strstr(at, "CALL 1 rl:~reservations:{")); at++)
-            found++;
-    assert_int_equal(found, SL_HELD_SHARDS);
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -415,8 +356,6 @@ int main(void)
         ON_A_CHANNEL(what_was_charged_is_held_afterwards),
         ON_A_CHANNEL(what_cannot_be_held_is_given_back),
         ON_A_CHANNEL(what_may_be_held_is_not_given_back),
-        ON_A_CHANNEL(a_reservation_is_settled_slot_by_slot),
-        ON_A_CHANNEL(every_shard_is_swept),
     };
     return RUN(tests);
 }

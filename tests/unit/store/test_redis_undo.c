@@ -100,9 +100,9 @@ static void on_given_up(struct sl_query *query, int status, const struct sl_repl
     given_up++;
 }
 
-static void on_tried(struct sl_undo_told *told)
+static void on_tried(struct sl_undo_told *told, int status)
 {
-    (void)told;
+    (void)told, (void)status;
     tried++;
 }
 
