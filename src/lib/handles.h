@@ -66,6 +66,8 @@ static inline void sl_limit_claim(const struct sluice_limit *limit, struct sl_ha
     claim->limit = limit->numbers;
     claim->ring_len = limit->ring_len;
     claim->shadow = claim->no_key = claim->charged = claim->is_unseen = false;
+    claim->is_here = claim->is_optional = claim->peek = false;
+    claim->lease = 0;
     claim->key = key;
     claim->guard = NULL;
     claim->name = NULL;

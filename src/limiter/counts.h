@@ -86,7 +86,7 @@ static inline void sl_counts_trust(struct sl_counts *counts, int32_t thousandths
 static inline enum sl_outcome sl_outcome_of(const struct sl_bundle *bundle,
                                             const struct sl_claim *claim)
 {
-    if (bundle->status != SLUICE_OK)
+    if (bundle->status != SLUICE_OK || (bundle->is_degraded && claim->is_lost))
         return SL_OUTCOME_STORE_FAILED;
     if (claim->allowed)
         return SL_OUTCOME_ALLOWED;

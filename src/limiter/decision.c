@@ -42,13 +42,28 @@ static bool outranks(const struct sl_claim *a, const struct sl_claim *b, bool al
     return longer_wait(a->answer.retry_after_us, b->answer.retry_after_us);
 }
 
+/* The store could not be asked about it. */
+static bool is_left_out(const struct sl_bundle *bundle, const struct sl_claim *claim)
+{
+    return bundle->is_degraded && claim->is_lost;
+}
+
+/* Of an enforced rule, which does not count meanwhile. */
+static bool lacks_a_rule(const struct sl_bundle *bundle)
+{
+    for (size_t i = 0; bundle->is_degraded && i < bundle->claim_count; i++)
+        if (!bundle->claims[i].shadow && is_left_out(bundle, &bundle->claims[i]))
+            return true;
+    return false;
+}
+
 /* The claim that the decision shows, or claim_count: there is none. */
 static size_t spokesman(const struct sl_bundle *bundle)
 {
     size_t best = bundle->claim_count;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
-        if (claim->shadow || claim->allowed != bundle->allowed)
+        if (claim->shadow || claim->allowed != bundle->allowed || is_left_out(bundle, claim))
             continue;
         if (best == bundle->claim_count || outranks(claim, &bundle->claims[best], bundle->allowed))
             best = i;
@@ -124,6 +139,8 @@ void sl_decision_summarise(const struct sl_bundle *bundle, const struct sl_rule 
         if (bundle->allowed)
             out->delay_us = sl_longest_delay_us(bundle);
     }
+    if (bundle->allowed && lacks_a_rule(bundle))
+        out->reason = SLUICE_REASON_STORE; /* by its policy; what the others deny they deny */
     out->charged = charged_bits(bundle);
     out->charged_at_us = out->charged ? charged_at_us(bundle) : SLUICE_NONE;
 }
@@ -158,4 +175,6 @@ void sl_decision_explain(const struct sl_bundle *bundle, const struct sl_claim *
         .reset_at_us = sl_reset_at_us(bundle, claim),
         .retry_after_us = claim->answer.retry_after_us,
     };
+    if (is_left_out(bundle, claim))
+        out->remaining = out->reset_at_us = SLUICE_NONE;
 }

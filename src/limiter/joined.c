@@ -363,6 +363,7 @@ static void copy_answer(const struct sl_bundle *bundle, struct sl_claim *claim)
     claim->limit = said->limit;
     claim->allowed = said->allowed;
     claim->charged = said->charged;
+    claim->is_lost = said->is_lost;
     claim->guard_answer = said->guard_answer;
     claim->answer = said->answer;
     claim->figures = said->figures;

@@ -101,8 +101,10 @@ bool sl_limiter_make_claim(struct sl_limiter *limiter, const struct sl_rule *rul
         claim->guard = &rule->guard;
     if (!sl_asker_keys(&limiter->asker, rule, seeds, &claim->key, &claim->guard_key))
         return false;
-    if (limiter->store->wants_names)
+    if (limiter->store->wants_names) { /* one that can be asked in vain */
         claim->name = sl_name_claim(&limiter->namer, &limiter->asker, rule);
+        claim->is_optional = rule->on_store_failure == SL_FAIL_ALLOW;
+    }
     return true;
 }
 

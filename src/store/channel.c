@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "store/channel_own.h"
 #include "store/claim.h"
+#include "store/left_out.h"
 #include "store/redis.h"
 #include "store/redis_ask.h"
 #include "store/redis_parts.h"
@@ -179,8 +180,9 @@ static void on_decided(struct sl_query *query, int status, const struct sl_reply
         own->bundle->status = sl_lender_decide(lender, own->lease, own->bundle, query, heard);
     else if (heard)
         own->bundle->status = sl_answer_decide(own->bundle, reply);
-    if (!heard)
+    if (!heard && !sl_bundle_decide_without(own->bundle))
         own->bundle->status = status;
+    own->teaches &= heard != NULL;
     finish(own);
     sl_lender_wake(lender, waiting, status);
 }

@@ -1,97 +1,20 @@
-#include "store/redis_parts.h"
-
-#include <stdlib.h>
-
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/number.h"
 #include "store/claim.h"
-#include "store/near.h"
+#include "store/left_out.h"
 #include "store/redis_ask.h"
+#include "store/redis_parts_own.h"
 
-enum { WORDS_MAX_BYTES = 1 << 22 };
-
-/* The claims of one slot. */
-struct part {
-    struct sl_query query; /* first */
-    struct sl_parts *parts;
-    struct sl_bundle bundle; /* of copies of those claims */
-    struct sl_buffer bytes;
-    bool is_shadow; /* all of them are: it cannot deny */
-    bool is_known;  /* it was answered */
-    bool is_taken;  /* and has charged */
-};
-
-struct place {
-    uint32_t slot;
-    uint32_t claim; /* in the whole bundle */
-};
-
-struct sl_parts {
-    struct sl_undo_told undone; /* first */
-    struct sl_undos *undos;
-    struct sl_bundle *whole;
-    struct sl_parts_told *told;
-    int64_t now_us, due_us;
-    struct sl_since since;
-    bool teaches; /* who was denied: sl_near_learn */
-    uint64_t nonce;
-    int status;
-    bool takes; /* something, if it is allowed: one part after another */
-    bool is_denied;
-    size_t waiting; /* for so many answers */
-    void (*next)(struct sl_parts *parts);
-
-    struct sl_query keep; /* makes it a reservation */
-    struct sl_buffer keep_bytes;
-    uint64_t id;
-
-    size_t count, claim_count; /* of parts; of claims with a key */
-    struct place *places;      /* by slot; claims[i] is the whole's claims[places[i].claim] */
-    struct sl_claim *claims;
-    struct sl_claim_name *names;
-    struct part *part;
-};
-
-bool sl_bundle_is_scattered(const struct sl_bundle *bundle, const struct sl_cluster *cluster)
-{
-    uint32_t slot = SL_SLOT_COUNT;
-    size_t keyed = 0;
-    for (size_t i = 0; i < bundle->claim_count; i++) {
-        const struct sl_claim *claim = &bundle->claims[i];
-        if (!sl_claim_is_asked(claim))
-            continue;
-        uint32_t own = sl_slot_of(claim->name->key);
-        if (keyed++ && own != slot)
-            return true;
-        slot = own;
-    }
-    return keyed > 1 && sl_cluster_is_moving(cluster, slot, sl_link_now_us());
-}
+enum { WORDS_MAX_BYTES = 1 << 22 }; /* of a reservation */
 
 /* ---- the end ---- */
 
-static void release(struct sl_parts *parts)
+static void leave_out(struct sl_slot_part *part, int64_t now_us)
 {
-    for (size_t i = 0; i < parts->count; i++)
-        sl_buffer_release(&parts->part[i].bytes);
-    sl_buffer_release(&parts->keep_bytes);
-    free(parts);
-}
-
-/* Of claims that nobody answered for, which the decision does not need: as if nothing was
- * counted. */
-static void suppose(struct sl_bundle *bundle, int64_t now_us)
-{
-    struct sl_state nothing = { 0 };
-    bundle->now_us = now_us;
-    for (size_t i = 0; i < bundle->claim_count; i++) {
-        struct sl_claim *claim = &bundle->claims[i];
-        claim->guard_answer = (struct sl_guard_answer){ 0 };
-        sl_claim_decide(claim, bundle, &nothing);
-        claim->charged = false;
-        claim->allowed = true;
-        sl_claim_measure(claim, bundle, &nothing);
-    }
+    part->bundle.now_us = now_us;
+    for (size_t i = 0; i < part->bundle.claim_count; i++)
+        sl_claim_leave_out(&part->bundle.claims[i], &part->bundle);
 }
 
 static void take_back_claims(struct sl_parts *parts)
@@ -105,21 +28,31 @@ static void take_back_claims(struct sl_parts *parts)
     }
 }
 
-/* What all parts say, in the whole. Each was decided by its own node's clock. */
-static void put_together(struct sl_parts *parts)
+/* Each part was decided by its own node's clock; where none was, what is here has one. */
+static int64_t time_of(const struct sl_parts *parts)
 {
-    struct sl_bundle *whole = parts->whole;
-    int64_t now_us = 0;
+    int64_t now_us = -1;
     for (size_t i = 0; i < parts->count; i++)
         if (parts->part[i].is_known)
             now_us = sl_max_i64(now_us, parts->part[i].bundle.now_us);
+    if (now_us < 0)
+        now_us = parts->now_us;
+    return now_us < 0 ? sl_bundle_time_here_us(parts->whole) : now_us;
+}
+
+/* What all parts say, in the whole. */
+static void put_together(struct sl_parts *parts)
+{
+    struct sl_bundle *whole = parts->whole;
+    int64_t now_us = time_of(parts);
     for (size_t i = 0; i < parts->count; i++) {
-        struct part *part = &parts->part[i];
+        struct sl_slot_part *part = &parts->part[i];
         part->bundle.allowed = !parts->is_denied;
         if (part->is_known)
             sl_answer_finish(&part->bundle);
         else
-            suppose(&part->bundle, now_us);
+            leave_out(part, now_us);
+        whole->is_degraded |= !part->is_known;
         if (part->is_known && parts->teaches)
             sl_near_learn(parts->undos->shared->near, &part->bundle, parts->since);
     }
@@ -136,7 +69,7 @@ static void finish(struct sl_parts *parts)
         put_together(parts);
     parts->whole->status = parts->status;
     parts->whole->held = parts->id;
-    release(parts);
+    sl_parts_free(parts);
     told->done(told);
 }
 
@@ -155,7 +88,7 @@ static void on_undone(struct sl_undo_told *told, int status)
     one_less((struct sl_parts *)told);
 }
 
-static void ask_part(struct part *part,
+static void ask_part(struct sl_slot_part *part,
                      void (*done)(struct sl_query *query, int status, const struct sl_reply *reply))
 {
     struct sl_parts *parts = part->parts;
@@ -168,7 +101,7 @@ static void ask_part(struct part *part,
         done(&part->query, SLUICE_NO_MEMORY, NULL);
 }
 
-static int take_answer(struct part *part, int status, const struct sl_reply *reply)
+static int take_answer(struct sl_slot_part *part, int status, const struct sl_reply *reply)
 {
     if (status == SLUICE_OK)
         status = sl_answer_read(&part->bundle, reply);
@@ -176,23 +109,61 @@ static int take_answer(struct part *part, int status, const struct sl_reply *rep
     return status;
 }
 
+static bool has_time(const struct sl_parts *parts)
+{
+    return sl_link_now_us() < parts->due_us;
+}
+
+/* ---- parts that fail ---- */
+
+/* It is left out; or without it there is no decision. */
+static void lose_part(struct sl_slot_part *part, int status)
+{
+    part->is_lost = true;
+    if (!part->is_optional)
+        part->parts->status = status;
+    else if (!part->is_shadow)
+        part->parts->lost_status = status;
+}
+
+/* Is any enforced claim answered for? Else it is not some node that has failed but the store. */
+static bool has_a_say(const struct sl_parts *parts)
+{
+    const struct sl_bundle *whole = parts->whole;
+    for (size_t i = 0; i < whole->claim_count; i++)
+        if (!whole->claims[i].shadow && !sl_claim_is_asked(&whole->claims[i]))
+            return true;
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->part[i].is_known && !parts->part[i].is_shadow)
+            return true;
+    return false;
+}
+
+/* How it went without those that are left out. */
+static int status_of(const struct sl_parts *parts)
+{
+    if (parts->status != SLUICE_OK || parts->lost_status == SLUICE_OK || has_a_say(parts))
+        return parts->status;
+    return parts->lost_status;
+}
+
 /* ---- looking: all that is left at once ---- */
 
-/* One that fails is of no account where the decision stands without it. */
+/* One that fails is of no account where it is denied already. */
 static void on_looked(struct sl_query *query, int status, const struct sl_reply *reply)
 {
-    struct part *part = (struct part *)query;
+    struct sl_slot_part *part = (struct sl_slot_part *)query;
     struct sl_parts *parts = part->parts;
     status = take_answer(part, status, reply);
-    if (status != SLUICE_OK && !parts->takes && !part->is_shadow)
-        parts->status = status;
+    if (status != SLUICE_OK && !parts->takes)
+        lose_part(part, status);
     one_less(parts);
 }
 
 static void give_back(struct sl_parts *parts)
 {
     for (size_t i = 0; i < parts->count; i++) {
-        struct part *part = &parts->part[i];
+        struct sl_slot_part *part = &parts->part[i];
         if (!part->is_taken)
             continue;
         parts->waiting++;
@@ -206,8 +177,8 @@ static void deny(struct sl_parts *parts)
     parts->is_denied = true;
     parts->next = finish;
     parts->waiting = 1;
-    for (size_t i = 0; i < parts->count; i++) {
-        if (parts->part[i].is_known)
+    for (size_t i = 0; i < parts->count && has_time(parts); i++) {
+        if (parts->part[i].is_known || parts->part[i].is_lost)
             continue;
         parts->part[i].bundle.is_denied = true;
         parts->waiting++;
@@ -217,10 +188,16 @@ static void deny(struct sl_parts *parts)
     one_less(parts);
 }
 
+static void have_looked(struct sl_parts *parts)
+{
+    parts->status = status_of(parts);
+    finish(parts);
+}
+
 /* Nothing is taken: a peek, a cost of 0, or somebody whose identity is missing. */
 static void look(struct sl_parts *parts)
 {
-    parts->next = finish;
+    parts->next = have_looked;
     parts->waiting = 1 + parts->count;
     for (size_t i = 0; i < parts->count; i++) {
         parts->part[i].bundle.is_denied = parts->is_denied;
@@ -275,7 +252,7 @@ static void keep(struct sl_parts *parts)
 
 /* ---- taking: one after another ---- */
 
-static void mark_taken(struct part *part)
+static void mark_taken(struct sl_slot_part *part)
 {
     part->is_taken = true;
     for (size_t i = 0; i < part->bundle.claim_count; i++) {
@@ -284,7 +261,7 @@ static void mark_taken(struct part *part)
     }
 }
 
-static bool has_charged(const struct part *part)
+static bool has_charged(const struct sl_slot_part *part)
 {
     for (size_t i = 0; i < part->bundle.claim_count; i++)
         if (part->bundle.claims[i].charged)
@@ -306,7 +283,7 @@ static void have_all(struct sl_parts *parts)
 /* A shadow rule never denies, nor does what becomes of it. */
 static void on_shadow(struct sl_query *query, int status, const struct sl_reply *reply)
 {
-    struct part *part = (struct part *)query;
+    struct sl_slot_part *part = (struct sl_slot_part *)query;
     if (take_answer(part, status, reply) == SLUICE_OK)
         mark_taken(part);
     part->is_taken &= has_charged(part);
@@ -317,7 +294,7 @@ static void take_shadows(struct sl_parts *parts)
 {
     parts->next = have_all;
     parts->waiting = 1;
-    for (size_t i = 0; i < parts->count; i++) {
+    for (size_t i = 0; i < parts->count && has_time(parts); i++) {
         if (!parts->part[i].is_shadow)
             continue;
         parts->waiting++;
@@ -328,24 +305,35 @@ static void take_shadows(struct sl_parts *parts)
 
 static void on_taken(struct sl_query *query, int status, const struct sl_reply *reply);
 
+/* One that failed may have used up the time of those behind it: they are not asked then, for what
+ * is late before it is sent only looks as if its node were slow. */
 static void take_next(struct sl_parts *parts)
 {
-    size_t i = 0;
-    while (i < parts->count && (parts->part[i].is_known || parts->part[i].is_shadow))
-        i++;
-    if (i < parts->count)
-        ask_part(&parts->part[i], on_taken);
-    else
+    for (size_t i = 0; i < parts->count && parts->status == SLUICE_OK; i++) {
+        struct sl_slot_part *part = &parts->part[i];
+        if (part->is_known || part->is_shadow || part->is_lost)
+            continue;
+        if (has_time(parts)) {
+            ask_part(part, on_taken);
+            return;
+        }
+        lose_part(part, SLUICE_STORE_DOWN);
+    }
+    int status = status_of(parts);
+    if (status == SLUICE_OK)
         take_shadows(parts);
+    else
+        fail(parts, status);
 }
 
 static void on_taken(struct sl_query *query, int status, const struct sl_reply *reply)
 {
-    struct part *part = (struct part *)query;
+    struct sl_slot_part *part = (struct sl_slot_part *)query;
     struct sl_parts *parts = part->parts;
     status = take_answer(part, status, reply);
     if (status != SLUICE_OK) {
-        fail(parts, status);
+        lose_part(part, status);
+        take_next(parts);
     } else if (!part->bundle.allowed) {
         deny(parts);
     } else {
@@ -356,103 +344,6 @@ static void on_taken(struct sl_query *query, int status, const struct sl_reply *
 }
 
 /* ---- the beginning ---- */
-
-static int by_slot(const void *a, const void *b)
-{
-    const struct place *one = a, *two = b;
-    if (one->slot != two->slot)
-        return one->slot < two->slot ? -1 : 1;
-    return one->claim < two->claim ? -1 : one->claim > two->claim;
-}
-
-/* Where the next of an allocation's pieces begins; `at` NULL: how long it is. */
-static void *piece(char *at, size_t *len, size_t bytes)
-{
-    char *start = at ? at + *len : NULL;
-    *len += (bytes + 15) / 16 * 16;
-    return start;
-}
-
-static void keep_text(char **at, struct sluice_text *text)
-{
-    if (text->len)
-        memcpy(*at, text->at, text->len);
-    text->at = *at;
-    *at += text->len;
-}
-
-/* Claims by slot, copied with their names. */
-static void copy_claims(struct sl_parts *parts, char *texts)
-{
-    const struct sl_bundle *whole = parts->whole;
-    for (size_t i = 0; i < whole->claim_count; i++)
-        if (sl_claim_is_asked(&whole->claims[i]))
-            parts->places[parts->claim_count++] =
-                (struct place){ sl_slot_of(whole->claims[i].name->key), (uint32_t)i };
-    qsort(parts->places, parts->claim_count, sizeof *parts->places, by_slot);
-    for (size_t i = 0; i < parts->claim_count; i++) {
-        parts->claims[i] = whole->claims[parts->places[i].claim];
-        parts->names[i] = *parts->claims[i].name;
-        parts->claims[i].name = &parts->names[i];
-        parts->claims[i].charged = false;
-        keep_text(&texts, &parts->names[i].key);
-        keep_text(&texts, &parts->names[i].guard);
-    }
-}
-
-static void cut(struct sl_parts *parts, const struct sl_cluster *cluster)
-{
-    const struct sl_bundle *whole = parts->whole;
-    int64_t now_us = sl_link_now_us();
-    for (size_t i = 0; i < parts->claim_count; i++) {
-        struct part *part = &parts->part[parts->count];
-        uint32_t slot = parts->places[i].slot;
-        if (i == 0 || slot != parts->places[i - 1].slot ||
-            sl_cluster_is_moving(cluster, slot, now_us)) {
-            parts->count++;
-            *part = (struct part){ .parts = parts, .bundle = *whole, .is_shadow = true };
-            part->bundle.hold_us = 0;
-            part->bundle.claims = &parts->claims[i];
-            part->bundle.claim_count = 0;
-            part->bytes = sl_buffer(WORDS_MAX_BYTES);
-        } else {
-            part--;
-        }
-        part->bundle.claim_count++;
-        part->is_shadow &= parts->claims[i].shadow;
-    }
-}
-
-static struct sl_parts *new_parts(struct sl_bundle *whole, const struct sl_cluster *cluster)
-{
-    size_t claims = 0, text_bytes = 0, len = 0;
-    for (size_t i = 0; i < whole->claim_count; i++) {
-        if (!sl_claim_is_asked(&whole->claims[i]))
-            continue;
-        claims++;
-        text_bytes += whole->claims[i].name->key.len + whole->claims[i].name->guard.len;
-    }
-    char *at = NULL, *texts = NULL;
-    struct sl_parts *parts = NULL;
-    for (int pass = 0; pass < 2; pass++) { /* measured, then laid out */
-        len = 0;
-        parts = piece(at, &len, sizeof *parts);
-        struct place *places = piece(at, &len, claims * sizeof *places);
-        struct sl_claim *copies = piece(at, &len, claims * sizeof *copies);
-        struct sl_claim_name *names = piece(at, &len, claims * sizeof *names);
-        struct part *part = piece(at, &len, claims * sizeof *part);
-        texts = piece(at, &len, text_bytes);
-        if (parts)
-            *parts = (struct sl_parts){ .whole = whole, .places = places, .claims = copies };
-        if (parts)
-            parts->names = names, parts->part = part;
-        else if (!(at = calloc(1, len)))
-            return NULL;
-    }
-    copy_claims(parts, texts);
-    cut(parts, cluster);
-    return parts;
-}
 
 /* Does it take anything, if it is allowed; and can it be? */
 static void judge_whole(struct sl_parts *parts)
@@ -469,7 +360,7 @@ static void judge_whole(struct sl_parts *parts)
 void sl_parts_decide(struct sl_undos *undos, struct sl_bundle *bundle, uint64_t nonce,
                      struct sl_parts_told *told)
 {
-    struct sl_parts *parts = new_parts(bundle, undos->shared->cluster);
+    struct sl_parts *parts = sl_parts_new(bundle, undos->shared->cluster);
     bundle->held = 0;
     if (!parts) {
         bundle->status = SLUICE_NO_MEMORY;

@@ -24,10 +24,11 @@ struct sl_claim {
     const struct sl_algo *algo;
     struct sl_limit limit;
     uint32_t ring_len;
-    bool shadow;  /* decided and counted, never denies */
-    bool no_key;  /* its identity is missing and that denies: there is no state */
-    bool is_here; /* taken from a lease: the store is asked for the others only */
-    bool peek;    /* of a bundle that is mixed: what the bundle has for all else, */
+    bool shadow;      /* decided and counted, never denies */
+    bool no_key;      /* its identity is missing and that denies: there is no state */
+    bool is_here;     /* taken from a lease: the store is asked for the others only */
+    bool is_optional; /* where the store cannot be asked about it, the others decide (left_out.h) */
+    bool peek;        /* of a bundle that is mixed: what the bundle has for all else, */
     uint32_t cost;
     int64_t lease; /* docs/leases.md: units at the most, SL_LEASE_BY_DEMAND; 0: never */
     uint32_t rule; /* whose it is, for who counts leases */
@@ -41,6 +42,7 @@ struct sl_claim {
     bool charged;
     bool is_unseen; /* another claim's denial was known: this one was not asked about, and has no
                        answer; `allowed` is true */
+    bool is_lost; /* that was so, if the bundle is degraded: it has no answer; `allowed` is true */
     struct sl_guard_answer guard_answer;
     struct sl_answer answer;
     struct sl_figures figures; /* after the charge, if there was one */
@@ -65,6 +67,7 @@ struct sl_bundle {
     int status;            /* 0, or negative: then the answers are void */
     bool allowed;          /* by every claim that is not shadow */
     bool is_near;          /* it was not asked at all: near.h */
+    bool is_degraded;      /* some claims were left out */
     int64_t wall_shift_us; /* wall time − now_us, for what people read */
     uint64_t held;         /* the reservation, of a store that made it while it decided */
 };

@@ -313,6 +313,22 @@ static void a_failing_store_leaves_the_answer_alone_and_marks_a_batch(void **unu
     }
 }
 
+/* Whatever was on the stack: a store that answers later looks at more of a claim than the table. */
+static void what_a_limit_asks_is_written_whole(void **unused)
+{
+    (void)unused;
+    struct sluice_limit_config config = ten_a_minute(&sl_fixed_window);
+    struct sl_limit_call call;
+    use(&config);
+    memset(&call, 0xff, sizeof call);
+    assert_int_equal(sl_limit_begin(limit, u, &call), SLUICE_OK);
+    const struct sl_claim *claim = &call.claim;
+    assert_false(claim->shadow || claim->no_key || claim->is_here || claim->is_optional);
+    assert_false(claim->peek || claim->charged || claim->is_unseen || call.bundle.is_degraded);
+    assert_int_equal(claim->lease, 0);
+    sl_limit_end(&call);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -323,6 +339,7 @@ int main(void)
         CLAIM(a_peek_takes_nothing),
         CLAIM(a_refund_gives_back_what_was_charged),
         CLAIM(a_reset_forgets_one_key),
+        CLAIM(what_a_limit_asks_is_written_whole),
         CLAIM(an_empty_key_is_a_key_like_any_other),
         CLAIM(limits_share_by_name_algorithm_and_window),
         CLAIM(a_batch_is_decided_as_one_by_one),

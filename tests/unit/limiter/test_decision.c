@@ -1,5 +1,6 @@
 #include "limiter/decision.h"
 
+#include "limiter/counts.h"
 #include "unit/limiter/decisions.h"
 
 #define S INT64_C(1000000)
@@ -53,6 +54,47 @@ static void a_stores_no_stands(void **unused)
     assert_int_equal(decision.charged, 0);
 }
 
+/* Of two enforced rules the store could not be asked about the second, which has most to say. */
+static void what_was_left_out_says_nothing(void **unused)
+{
+    (void)unused;
+    static const struct sl_rule others[] = { { .name = "live" }, { .name = "lost" } };
+    static const struct sl_rule *const both[] = { &others[0], &others[1] };
+    for (int i = 0; i < 8; i++) {
+        bool allowed = i & 1, is_shadow = i & 2, is_degraded = i & 4;
+        struct sl_claim claims[2] = {
+            { .algo = &sl_fixed_window, .limit = { .capacity = 9 }, .allowed = allowed },
+            { .algo = &sl_fixed_window, .limit = { .capacity = 9 }, .allowed = true },
+        };
+        claims[0].figures.remaining = 5;
+        claims[1].figures.remaining = 2;
+        claims[1].shadow = is_shadow;
+        claims[1].is_lost = true; /* which says nothing of a bundle that is whole */
+        struct sl_bundle bundle = { .now_us = 60 * S,
+                                    .cost = 1,
+                                    .claims = claims,
+                                    .claim_count = 2,
+                                    .allowed = allowed,
+                                    .is_degraded = is_degraded };
+        struct sluice_decision decision;
+        struct sluice_explained row;
+        sl_decision_summarise(&bundle, both, SLUICE_REASON_NO_RULE, &decision);
+        bool is_by_policy = allowed && is_degraded && !is_shadow;
+        bool is_others = allowed && !is_degraded && !is_shadow;
+        assert_int_equal(decision.allowed, allowed);
+        assert_string_equal(decision.rule, is_others ? "lost" : "live");
+        assert_int_equal(decision.remaining, is_others ? 2 : 5);
+        assert_int_equal(decision.reason, is_by_policy ? SLUICE_REASON_STORE
+                                          : allowed    ? SLUICE_REASON_OK
+                                                       : SLUICE_REASON_LIMITED);
+        sl_decision_explain(&bundle, &claims[1], both[1], &row);
+        assert_int_equal(row.remaining, is_degraded ? SLUICE_NONE : 2);
+        assert_true(row.allowed);
+        assert_int_equal(sl_outcome_of(&bundle, &claims[1]),
+                         is_degraded ? SL_OUTCOME_STORE_FAILED : SL_OUTCOME_ALLOWED);
+    }
+}
+
 static void who_was_charged_is_told_by_a_bit(void **unused)
 {
     (void)unused;
@@ -84,6 +126,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CLAIM(a_bundle_of_one_is_summarised_as_its_claim_shows),
         CLAIM(a_stores_no_stands),
+        CLAIM(what_was_left_out_says_nothing),
         CLAIM(who_was_charged_is_told_by_a_bit),
     };
     return RUN(tests);
