@@ -117,8 +117,9 @@ struct sluice_decision {
     int64_t window_us; /* the rule's, or how long its bucket takes to fill; SLUICE_NONE: no rule */
 
     /* For a refund; nothing to read here. */
-    int64_t charged_at_us; /* by the store's own clock; SLUICE_NONE: nothing was charged */
-    uint64_t charged;      /* which of the rules that matched were */
+    int64_t charged_at_us;       /* by the store's own clock; SLUICE_NONE: nothing was charged */
+    uint64_t charged;            /* which of the rules that matched were */
+    int32_t charged_after_us[8]; /* and of the first of them, how much later than that */
 };
 
 /* One rule's part in a decision, for `explain`: after the charge if there was one. */

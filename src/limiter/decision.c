@@ -13,6 +13,8 @@
  * follow. */
 enum { BITS_OWN = 63 };
 
+enum { TIMES_OWN = sizeof((struct sluice_decision *)0)->charged_after_us / sizeof(int32_t) };
+
 void sl_decision_nobody(enum sluice_reason reason, struct sluice_decision *out)
 {
     *out = (struct sluice_decision){
@@ -102,15 +104,31 @@ static uint64_t charged_bits(const struct sl_bundle *bundle)
     return bits;
 }
 
-/* There is one time for all. In a race they may differ by a little; the earliest
- * then, with which a refund gives back less rather than more. */
-static int64_t charged_at_us(const struct sl_bundle *bundle)
+/* Mostly there is one time for all. In a race they differ by a little, and in a cluster by what it
+ * takes from slot to slot: then the first claims have their own. The others have the earliest, with
+ * which a refund gives back less rather than more. */
+static void tell_times(const struct sl_bundle *bundle, struct sluice_decision *out)
 {
-    int64_t at_us = INT64_MAX;
-    for (size_t i = 0; i < bundle->claim_count; i++)
-        if (bundle->claims[i].charged)
-            at_us = sl_min_i64(at_us, bundle->claims[i].answer.as_of_us);
-    return at_us;
+    int64_t first_us = INT64_MAX, last_us = 0;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        int64_t at_us = bundle->claims[i].answer.as_of_us;
+        if (!bundle->claims[i].charged)
+            continue;
+        first_us = sl_min_i64(first_us, at_us);
+        last_us = sl_max_i64(last_us, at_us);
+    }
+    out->charged_at_us = first_us;
+    for (size_t i = 0; last_us > first_us && i < bundle->claim_count && i < TIMES_OWN; i++) {
+        int64_t after_us = bundle->claims[i].answer.as_of_us - first_us;
+        if (bundle->claims[i].charged && after_us <= INT32_MAX)
+            out->charged_after_us[i] = (int32_t)after_us;
+    }
+}
+
+int64_t sl_decision_charged_at_us(const struct sluice_decision *decision, size_t number)
+{
+    int64_t after_us = number < TIMES_OWN ? decision->charged_after_us[number] : 0;
+    return sl_min_i64(decision->charged_at_us + sl_max_i64(after_us, 0), SL_TIME_MAX_US);
 }
 
 /* Behind the last bit of one claim: the enforced ones were charged all or none,
@@ -142,7 +160,9 @@ void sl_decision_summarise(const struct sl_bundle *bundle, const struct sl_rule 
     if (bundle->allowed && lacks_a_rule(bundle))
         out->reason = SLUICE_REASON_STORE; /* by its policy; what the others deny they deny */
     out->charged = charged_bits(bundle);
-    out->charged_at_us = out->charged ? charged_at_us(bundle) : SLUICE_NONE;
+    out->charged_at_us = SLUICE_NONE;
+    if (out->charged)
+        tell_times(bundle, out);
 }
 
 /* A rule that says deny outweighs those that allow. */

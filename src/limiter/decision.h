@@ -67,6 +67,7 @@ static inline void sl_decision_once(const struct sl_once *once, const char *rule
     out->window_us = once->limit->told_us;
     out->charged_at_us = answer->allowed ? answer->as_of_us : SLUICE_NONE;
     out->charged = answer->allowed;
+    memset(out->charged_after_us, 0, sizeof out->charged_after_us);
 }
 
 /* Allowed, and no rule had a say. */
@@ -90,5 +91,8 @@ void sl_decision_explain(const struct sl_bundle *bundle, const struct sl_claim *
  * `claim` is that claim, made again. */
 bool sl_decision_charged(const struct sluice_decision *decision, const struct sl_claim *claim,
                          size_t number);
+
+/* And when, by its store's clock. */
+int64_t sl_decision_charged_at_us(const struct sluice_decision *decision, size_t number);
 
 #endif

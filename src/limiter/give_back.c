@@ -19,9 +19,8 @@ int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *r
                       const struct sluice_decision *decision)
 {
     const struct sl_store_ops *ops = limiter->store->ops;
-    struct sl_charge charge = { request->cost, decision->charged_at_us };
     int first_bad = SLUICE_OK;
-    if (!decision->charged || charge.cost == 0)
+    if (!decision->charged || request->cost == 0)
         return SLUICE_OK;
     if (!ops->refund)
         return SLUICE_UNSUPPORTED;
@@ -32,6 +31,7 @@ int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *r
         return SLUICE_NO_MEMORY;
     claim_again(limiter, request);
     for (size_t i = 0; i < limiter->claim_count; i++) {
+        struct sl_charge charge = { request->cost, sl_decision_charged_at_us(decision, i) };
         if (!sl_decision_charged(decision, &limiter->claims[i], i))
             continue;
         int status = ops->refund(limiter->store, &limiter->claims[i], charge);

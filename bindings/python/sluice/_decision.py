@@ -86,7 +86,7 @@ class Decision(NamedTuple):
     cost            what was asked for
     status          0, or the (negative) failure behind store_unavailable
     rules           Explained for each rule that matched, from Limiter.explain; else None
-    charged_at_us, charged    for a refund
+    charged_at_us, charged, charged_after    for a refund
 
     Times are microseconds, since 1970 for those that end in `_at_us`. `reset_at`
     and `decided_at` are the same as aware datetimes, `retry_after`, `delay` and
@@ -109,6 +109,7 @@ class Decision(NamedTuple):
     rules: Optional[Tuple[Explained, ...]]
     charged_at_us: Optional[int]
     charged: int
+    charged_after: bytes
 
     def __bool__(self) -> bool:
         return self.allowed
@@ -200,7 +201,7 @@ def decision_of(raw: tuple, names: Names, cost: int, status: int = _native.OK,
     """A decision out of what DECISION.unpack gave. The hottest function here: the
     tests for NONE (-1) are written out."""
     (allowed, reason, rule, algorithm, limit, remaining, reset_at_us, retry_after_us, delay_us,
-     decided_at_us, window_us, charged_at_us, charged) = raw
+     decided_at_us, window_us, charged_at_us, charged, charged_after) = raw
     return _make(Decision, (
         allowed, names[rule], names[algorithm], _reasons[reason],
         None if limit == -1 else limit,
@@ -212,7 +213,7 @@ def decision_of(raw: tuple, names: Names, cost: int, status: int = _native.OK,
         None if window_us == -1 else window_us,
         cost, status, rules,
         None if charged_at_us == -1 else charged_at_us,
-        charged))
+        charged, charged_after))
 
 
 def refund_bytes(decision: Decision) -> ctypes.Array:
@@ -224,7 +225,7 @@ def refund_bytes(decision: Decision) -> ctypes.Array:
         decision.allowed, 0, 0, 0, _number(decision.limit), _number(decision.remaining),
         _number(decision.reset_at_us), _number(decision.retry_after_us), decision.delay_us,
         _number(decision.decided_at_us), _number(decision.window_us),
-        _number(decision.charged_at_us), decision.charged)
+        _number(decision.charged_at_us), decision.charged, decision.charged_after)
     return _native.DecisionBytes.from_buffer_copy(packed)
 
 

@@ -78,11 +78,12 @@ class Decision(ctypes.Structure):
         ("window_us", c_int64),
         ("charged_at_us", c_int64),
         ("charged", c_uint64),
+        ("charged_after_us", c_int32 * 8),
     ]
 
 
 # The same, read in one go: reading field by field costs as much as the whole call.
-DECISION = struct.Struct("@?iPPqqqqqqqqQ")
+DECISION = struct.Struct("@?iPPqqqqqqqqQ32s")
 DecisionBytes = c_char * DECISION.size
 
 

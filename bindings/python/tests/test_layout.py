@@ -65,11 +65,12 @@ def test_a_struct_is_laid_out_as_in_c(facts, name):
 
 def test_a_decision_is_unpacked_field_by_field_where_it_lies():
     assert _native.DECISION.size == ctypes.sizeof(_native.Decision)
-    codes = _native.DECISION.format.lstrip("@")
+    codes = re.findall(r"\d*[?a-zA-Z]", _native.DECISION.format)
     for number, (name, _) in enumerate(_native.Decision._fields_):
-        field = getattr(_native.Decision, name)
-        assert struct.calcsize("@" + codes[:number] + "0" + codes[number]) == field.offset
-        assert struct.calcsize("@" + codes[number]) == field.size
+        field, code = getattr(_native.Decision, name), codes[number]
+        before = "@" + "".join(codes[:number])
+        assert struct.calcsize(before + "0" + code.lstrip("0123456789")) == field.offset
+        assert struct.calcsize("@" + code) == field.size
 
 
 def test_constants_are_those_of_the_header(facts):

@@ -15,12 +15,6 @@ from redis_cluster import Cluster  # noqa: E402
 
 TAGS = pytest.mark.parametrize("tag", ["tenant", "identifier"])
 
-# A decision has one time for all its claims, the earliest. These two want to know exactly when they
-# were charged, and give back nothing that was charged in another slot: docs/redis.md.
-EXACT = ("sliding_window_log", "fixed_window")
-CASES = [(name, tag) for name in ALGORITHMS for tag in ("tenant", "identifier")
-         if tag == "tenant" or name not in EXACT]
-
 
 @pytest.fixture(name="cluster", scope="module")
 def running_cluster():
@@ -34,7 +28,8 @@ def url_of_an_empty_one(cluster):
     return cluster.url()
 
 
-@pytest.mark.parametrize("algorithm, tag", CASES)
+@TAGS
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_refunds_reservations_and_resets_leave_the_same_as_in_memory(url, algorithm, tag):
     print(f"SLUICE_SEED={SEED}")
     steps = 0

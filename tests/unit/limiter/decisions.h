@@ -20,6 +20,7 @@ static inline void assert_same_decision(const char *row, const struct sluice_dec
     SAME(row, a->window_us, b->window_us);
     SAME(row, a->charged_at_us, b->charged_at_us);
     SAME(row, a->charged, b->charged);
+    SAME(row, memcmp(a->charged_after_us, b->charged_after_us, sizeof a->charged_after_us), 0);
 }
 
 #endif

@@ -121,6 +121,33 @@ static void who_was_charged_is_told_by_a_bit(void **unused)
     }
 }
 
+/* In several slots of a cluster, or in a race: each has its own time, as far as there is room. */
+static void claims_that_were_charged_at_different_times_keep_theirs(void **unused)
+{
+    (void)unused;
+    enum { MANY = 10 };
+    static const int64_t times_us[MANY] = { 70 * S, 60 * S, 60 * S + 3, 9000 * S, 5,
+                                            60 * S, 60 * S, 60 * S + 7, 80 * S,   61 * S };
+    static const int64_t told_us[MANY] = { 70 * S, 60 * S, 60 * S + 3, 60 * S, 60 * S,
+                                           60 * S, 60 * S, 60 * S + 7, 60 * S, 60 * S };
+    struct sl_claim claims[MANY];
+    const struct sl_rule *many[MANY];
+    struct sluice_decision decision;
+    for (size_t i = 0; i < MANY; i++) {
+        claims[i] = (struct sl_claim){ .algo = &sl_fixed_window, .allowed = true };
+        claims[i].charged = i != 4;
+        claims[i].answer.as_of_us = times_us[i];
+        many[i] = &rule;
+    }
+    struct sl_bundle bundle = { .claims = claims, .claim_count = MANY, .allowed = true };
+    sl_decision_summarise(&bundle, many, SLUICE_REASON_NO_RULE, &decision);
+    assert_int_equal(decision.charged_at_us, 60 * S);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(sl_decision_charged_at_us(&decision, i), told_us[i]);
+    decision.charged_after_us[0] = -5; /* whoever wrote that */
+    assert_int_equal(sl_decision_charged_at_us(&decision, 0), 60 * S);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -128,6 +155,7 @@ int main(void)
         CLAIM(a_stores_no_stands),
         CLAIM(what_was_left_out_says_nothing),
         CLAIM(who_was_charged_is_told_by_a_bit),
+        CLAIM(claims_that_were_charged_at_different_times_keep_theirs),
     };
     return RUN(tests);
 }
