@@ -95,29 +95,23 @@ static uint64_t charged_bit(size_t number)
     return UINT64_C(1) << (number < BITS_OWN ? number : BITS_OWN);
 }
 
-static uint64_t charged_bits(const struct sl_bundle *bundle)
-{
-    uint64_t bits = 0;
-    for (size_t i = 0; i < bundle->claim_count; i++)
-        if (bundle->claims[i].charged)
-            bits |= charged_bit(i);
-    return bits;
-}
-
 /* Mostly there is one time for all. In a race they differ by a little, and in a cluster by what it
  * takes from slot to slot: then the first claims have their own. The others have the earliest, with
  * which a refund gives back less rather than more. */
-static void tell_times(const struct sl_bundle *bundle, struct sluice_decision *out)
+static void tell_charges(const struct sl_bundle *bundle, struct sluice_decision *out)
 {
     int64_t first_us = INT64_MAX, last_us = 0;
+    uint64_t bits = 0;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         int64_t at_us = bundle->claims[i].answer.as_of_us;
         if (!bundle->claims[i].charged)
             continue;
+        bits |= charged_bit(i);
         first_us = sl_min_i64(first_us, at_us);
         last_us = sl_max_i64(last_us, at_us);
     }
-    out->charged_at_us = first_us;
+    out->charged = bits;
+    out->charged_at_us = bits ? first_us : SLUICE_NONE;
     for (size_t i = 0; last_us > first_us && i < bundle->claim_count && i < TIMES_OWN; i++) {
         int64_t after_us = bundle->claims[i].answer.as_of_us - first_us;
         if (bundle->claims[i].charged && after_us <= INT32_MAX)
@@ -159,10 +153,7 @@ void sl_decision_summarise(const struct sl_bundle *bundle, const struct sl_rule 
     }
     if (bundle->allowed && lacks_a_rule(bundle))
         out->reason = SLUICE_REASON_STORE; /* by its policy; what the others deny they deny */
-    out->charged = charged_bits(bundle);
-    out->charged_at_us = SLUICE_NONE;
-    if (out->charged)
-        tell_times(bundle, out);
+    tell_charges(bundle, out);
 }
 
 /* A rule that says deny outweighs those that allow. */
