@@ -24,14 +24,14 @@ struct sl_claim {
     const struct sl_algo *algo;
     struct sl_limit limit;
     uint32_t ring_len;
-    bool shadow;      /* decided and counted, never denies */
-    bool no_key;      /* its identity is missing and that denies: there is no state */
-    bool is_here;     /* taken from a lease: the store is asked for the others only */
-    bool is_optional; /* where the store cannot be asked about it, the others decide (left_out.h) */
-    bool peek;        /* of a bundle that is mixed: what the bundle has for all else, */
+    bool shadow;  /* decided and counted, never denies */
+    bool no_key;  /* its identity is missing and that denies: there is no state */
+    bool is_here; /* taken from a lease: the store is asked for the others only */
+    bool peek;    /* of a bundle that is mixed: what the bundle has for all else, */
     uint32_t cost;
-    int64_t lease; /* docs/leases.md: units at the most, SL_LEASE_BY_DEMAND; 0: never */
-    uint32_t rule; /* whose it is, for who counts leases */
+    int64_t lease;    /* docs/leases.md: units at the most, SL_LEASE_BY_DEMAND; 0: never */
+    uint32_t rule;    /* whose it is, for who counts leases */
+    bool is_optional; /* where the store cannot be asked about it, the others decide (left_out.h) */
     struct sl_hash128 key;
     struct sl_hash128 guard_key;
     const struct sl_guard *guard;     /* NULL: none */
