@@ -182,16 +182,21 @@ bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct
     return true;
 }
 
+/* What is owed already stays, in tokens of the size that it was written under: the limit of what is
+ * charged need not be the one in force, which alone may cut a debt to its own. */
 void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
 {
-    bool repair;
-    int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
-    int64_t cost = sl_min_i64(ask.cost, limit->capacity);
-    debt_ns = sl_min_i64(debt_ns + cost * limit->token_ns, span_ns(limit));
-    int64_t full_at_ns = ask.now_us * 1000 + debt_ns;
-    if (form_of(state) == limit->token_form) /* no less than before, if our clock is late */
-        full_at_ns = sl_max_i64(full_at_ns, full_at_of(state));
-    put(limit, state, full_at_ns);
+    int64_t owed_ns = sl_max_i64(full_at_of(state) - ask.now_us * 1000, 0);
+    uint32_t form = form_of(state);
+    int64_t token_ns = sl_token_value(form);
+    if (owed_ns == 0 || token_ns == 0 || form == limit->token_form) {
+        form = limit->token_form;
+        token_ns = limit->token_ns;
+    }
+    int64_t most = sl_min_i64(limit->capacity, SL_SPAN_MAX_NS / token_ns);
+    int64_t debt_ns = owed_ns + sl_min_i64(ask.cost, most) * token_ns;
+    debt_ns = sl_max_i64(owed_ns, sl_min_i64(debt_ns, most * token_ns));
+    sl_state_put(state, (sl_u128)(uint64_t)(ask.now_us * 1000 + debt_ns) << TOKEN_BITS | form);
 }
 
 /* told: debt in ns, as of when in µs, token time */

@@ -9,15 +9,16 @@
 -- A span is at most 90 days, so that every debt stays below 2^53 ns.
 --
 -- While units of it are leased (docs/leases.md) there are `lease_end`, `leased` and `leased_before`
--- too. What is out is decided with like debt, but time does not pay it (L8); debt and terms as
--- they are now stand in `out[key]`, for who writes.
+-- too. What is out is decided with like debt, but time does not pay it (L8). For who writes there is
+-- `out[key]`, as of now: the terms, the debt of this limit's size; and as it is stored, which no limit
+-- but one that decides may cut to its own: the token time, the debt; and whether terms were repaired.
 --
 --   a, b, c   as stored: debt, as of, token time     y   the debt now, and what is out     z   that
 
 ---- converted ----
 -- A debt of `owed` ns as of `ahead` µs from now, in tokens of this limit's size; whether a denial is
--- to save that; and whether the two token times are one to bucket.c, which remembers them in 22
--- bits. Made where a rate has changed.
+-- to save that; whether the two token times are one to bucket.c, which remembers them in 22 bits; and
+-- what it remembers of the one that was written. Made where a rate has changed.
 local function converted(owed, ahead, written, token)
   -- A token time in 22 bits: its value, and whether it is exact.
   local function short(time)
@@ -66,7 +67,7 @@ local function converted(owed, ahead, written, token)
   local from, exact = short(written)
   local to, as_exact = short(token)
   if from == to and exact == as_exact then
-    return owed + ahead * 1000, false, true
+    return owed + ahead * 1000, false, true, from
   end
   if ahead < 0 then
     owed, ahead = owed + ahead * 1000, 0
@@ -83,7 +84,7 @@ local function converted(owed, ahead, written, token)
     quotient = quotient * 1000 + thousand + more + (rest >= from - also and 1 or 0)
     left = rest >= from - also and rest - (from - also) or rest + also
   end
-  return left > 0 and quotient + 1 or quotient, exact, false
+  return left > 0 and quotient + 1 or quotient, exact, false, from
 end
 
 ---- read ----
@@ -110,6 +111,7 @@ elseif stored.err or stored[1] then
   --@foreign
 end
 y = a - (now - b) * 1000
+local owed = math.max(y, 0)
 if y <= 0 then
   y = 0
 else
@@ -123,7 +125,7 @@ else
 end
 if terms then
   repair = repair or ahead or y == 0 and c ~= span -- another rate, for what is out too
-  terms[4], terms[5] = y, c
+  terms[4], terms[5], terms[6], terms[7] = y, c, owed, ahead
   y = math.min(y + z * span, capacity * span)
   a, b, c = y, now, span
   out = out or {}
@@ -163,24 +165,30 @@ local _, _, same = converted(0, 0, terms and terms[5] or c, span)
 local paid = math.max(now - charged_at, 0) * 1000
 local back = math.min(math.min(amount, capacity) * span - paid, terms and terms[4] or y)
 if same and back > 0 and terms then
-  call('HSET', key, 'debt_ns', terms[4] - back, 'last_refill', now, 'token_ns', span, 'lease_end',
+  call('HSET', key, 'debt_ns', terms[6] - back, 'last_refill', now, 'lease_end',
        z > 0 and terms[1] or 0, 'leased', terms[2], 'leased_before', terms[3])
 elseif same and back > 0 then
   call('HSET', key, 'debt_ns', a - back)
 end
 
 ---- overcharge ----
+-- Past the limit, up to a span of debt; and what is owed already stays, in tokens of the size that it
+-- was written under: the limit of what is charged need not be the one in force.
 --@converted
 local terms = out and out[key]
 if terms then -- of the debt alone
-  y, a, b = terms[4], terms[4], now
+  a, b, c = terms[6], now, terms[5]
 end
-local _, _, same = converted(0, 0, c, span)
-amount = math.min(amount, capacity)
-y = math.min(y + amount * span, capacity * span) - amount * span
-if same then
-  y = math.max(y, a - (now - b) * 1000 - amount * span) -- no less than before
+local owed = math.max(a - (now - b) * 1000, 0)
+local _, _, same, size = converted(0, 0, c, span)
+if same or owed == 0 or size == 0 then
+  size = span
+else
+  span = c
 end
+local most = math.min(capacity, math.floor(7776000000000000 / size)) -- 90 days
+y = math.max(owed, math.min(owed + math.min(amount, most) * size, most * size))
+amount = 0
 if terms then
   terms[4], y = y, math.min(y + z * span, capacity * span)
 end

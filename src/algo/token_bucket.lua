@@ -8,16 +8,28 @@ shown, units = 'tokens', (room - room % span) / span
 z, known = z - spent - back, true
 
 ---- room ----
-local debt = out and out[key][4] or y
+-- `debt` is what a request of this limit finds; `owed`, in tokens of `token` ns, what is saved. A call
+-- that needs nothing decides nothing: it saves what is stored, which may be another limit's.
+local terms = out and out[key]
+local debt = terms and terms[4] or y
+local owed, token = debt, span
+if need == 0 and how == 'add' then
+  owed, token, repair = math.max(a - (now - b) * 1000, 0), c, false
+  if terms then
+    owed, token, repair = terms[6], terms[5], terms[7]
+  end
+end
 if settled then
   debt = debt + spent * span
+  owed = owed + spent * token
 end
+owed = math.min(owed, 7776000000000000) -- the longest span there is
 y = math.min(debt + z * span, capacity * span)
 room = (capacity * span - y - (capacity * span - y) % span) / span
 a, b, c = y, now, span
 
 ---- lend ----
 local left = room - granted
-call('HSET', key, 'algorithm', kind, 'debt_ns', debt, 'last_refill', now, 'token_ns', span,
+call('HSET', key, 'algorithm', kind, 'debt_ns', owed, 'last_refill', now, 'token_ns', token,
      'tokens', left, 'lease_end', stored_end, 'leased', recent, 'leased_before', older)
-fresh = math.max(now, ends) + (debt + (recent + older) * span) / 1000
+fresh = math.max(now, ends) + (owed + (recent + older) * math.max(span, token)) / 1000

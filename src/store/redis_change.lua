@@ -15,16 +15,14 @@ for k = 1, #KEYS do
   local a, b, c, x, y, z = 0, 0, 0, 0, 0, 0
   local repair, how = false, 'set'
   --@read
+  if how == 'anew' then
+    what = '' -- another window or algorithm counts there now: what was charged does not any more
+  end
   if what == 'refund' then
-    if how ~= 'anew' then
-      --@refund
-    end
-  else
+    --@refund
+  elseif what == 'overcharge' then
     --@overcharge
     if amount then
-      if how == 'anew' then
-        call('DEL', key)
-      end
       --@charge
     end
   end

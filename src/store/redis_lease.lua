@@ -38,6 +38,9 @@ if settled then
   recent = known and recent + kept or recent
 end
 till = math.min(till, ends)
+if how == 'anew' and need == 0 then
+  want = 0 -- what another window or algorithm counts is for a request to replace
+end
 --@room
 local granted = math.max(math.min(want, (room - room % 8) / 8), need <= room and need or 0)
 recent = recent + granted

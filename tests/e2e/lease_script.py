@@ -20,6 +20,7 @@ from program import ROOT
 SECOND = 1_000_000
 LEASING = ("fixed_window", "sliding_window_counter", "token_bucket")
 LATEST = 9999999999999999
+LONGEST_NS = 90 * 86400 * 10 ** 9  # a span
 
 
 # ---- scripts ----------------------------------------------------------------
@@ -213,35 +214,47 @@ class Window:
 
 
 class Bucket:
-    """A debt in nanoseconds, which time pays, and what is out, which it does not."""
+    """A debt in nanoseconds, in tokens of the size that it was written under, which time pays; and
+    what is out, which it does not. `capacity` and `span` are of the limit that asks."""
 
     def __init__(self, capacity, span):
         self.capacity, self.span = capacity, span
         self.debt = self.as_of = 0
+        self.token = span
         self.terms, self.settled = Terms(), False
 
     def pay(self, until):
         self.debt = max(self.debt - max(until - self.as_of, 0) * 1000, 0)
         self.as_of = max(self.as_of, until)
 
-    def at(self, now, _=True):
+    def at(self, now, _=True, decides=True):
+        """Only who decides sees it by its own numbers from now on."""
+        had_terms, is_new = self.terms.total() > 0, self.as_of == 0
         lapsed, repair = self.terms.move(now)
         for term, units in lapsed:
             if units:
                 self.pay(term)
-                self.debt += units * self.span
+                self.debt += units * self.token
         # A clock that stepped back: the debt is as of a time that is yet to come.
         self.debt = max(self.debt - (now - self.as_of) * 1000, 0)
         self.as_of = now
-        return self.clamp() or repair
+        if is_new:
+            self.token = self.span
+        if not decides:
+            self.debt = min(self.debt, LONGEST_NS)
+            return repair
+        found, is_other = self.found(), self.token != self.span and (had_terms or self.debt > 0)
+        repair |= is_other or self.debt > found
+        self.debt, self.token = found, self.span
+        return repair
 
-    def clamp(self):
-        is_above = self.debt > self.capacity * self.span
-        self.debt = min(self.debt, self.capacity * self.span)
-        return is_above
+    def found(self):
+        """The debt that a request of this limit finds."""
+        converted = -(-self.debt * self.span // self.token)
+        return min(converted, self.capacity * self.span)
 
     def sum(self):
-        return min(self.debt + self.terms.total() * self.span, self.capacity * self.span)
+        return min(self.found() + self.terms.total() * self.span, self.capacity * self.span)
 
     def room(self, _):
         return (self.capacity * self.span - self.sum()) // self.span
@@ -250,7 +263,7 @@ class Bucket:
         self.settled = self.terms.take(lease.term, lease.spent + lease.kept + lease.back)
         if not self.settled:
             return False
-        self.debt += lease.spent * self.span
+        self.debt = min(self.debt + lease.spent * self.token, LONGEST_NS)
         self.terms.add(lease.kept)
         return True
 
@@ -272,13 +285,22 @@ class Bucket:
         if not self.terms.total():
             self.as_of = 0
 
-    def change(self, now, capacity, span):
-        """Other numbers: what was counted stays the same in tokens."""
-        self.capacity = 10 ** 12
-        self.at(now)
-        self.debt = -(-self.debt * span // self.span)
-        self.capacity, self.span = capacity, span
-        self.clamp()
+    def refund(self, now, cost, charged_at):
+        """How much, in nanoseconds: nothing where the size of a token is another."""
+        self.at(now, decides=False)
+        paid = max(now - charged_at, 0) * 1000
+        back = min(min(cost, self.capacity) * self.span - paid, self.found())
+        back = max(back, 0) if self.token == self.span else 0
+        self.debt -= back
+        return back
+
+    def overcharge(self, now, cost):
+        """Past the limit, up to one span of debt, and never to less than there was."""
+        self.at(now, decides=False)
+        if not self.debt:
+            self.token = self.span
+        most = min(self.capacity, LONGEST_NS // self.token)
+        self.debt = max(self.debt, min(self.debt + min(cost, most) * self.token, most * self.token))
 
 
 def model_of(algorithm, capacity, span):
@@ -296,6 +318,15 @@ class Key:
     def __init__(self, scripts, algorithm, capacity, span):
         self.scripts, self.algorithm = scripts, algorithm
         self.model = model_of(algorithm, capacity, span)
+
+    @property
+    def limit(self):
+        """Of whoever asks next."""
+        return self.model.capacity, self.model.span
+
+    @limit.setter
+    def limit(self, numbers):
+        self.model.capacity, self.model.span = numbers
 
     def numbers(self):
         kind = self.algorithm
@@ -326,7 +357,9 @@ class Key:
                                   lease.term, lease.window, lease.spent, lease.kept, lease.back,
                                   want, need)
         model, before = self.model, copy_of(self.model)
-        repair, model.settled = model.at(now, True), False
+        repair = model.at(now, True) if self.algorithm != "token_bucket" else \
+            model.at(now, decides=need > 0)
+        model.settled = False
         known = not lease.term or model.settle(lease)
         room, told = model.room(now), model.told(now)
         granted = max(min(want, room // 8), need if need <= room else 0)
@@ -342,20 +375,25 @@ class Key:
         self.scripts.call("forget", self.algorithm, self.name, now, LATEST, self.model.capacity)
         self.model.reset(now)
 
-    def refund(self, now, cost, charged_at):
-        """Only for buckets: how much came back, in tokens."""
-        model = self.model
+    # Only for buckets:
+
+    def change(self, now, what, cost, charged_at):
         kind, capacity, span, _ = self.numbers()
         self.scripts.call("change", self.algorithm, self.name, now, LATEST, "", self.algorithm, kind,
-                          capacity, span, 0, "refund", cost, charged_at)
-        before = copy_of(model)
-        model.at(now)
-        paid = max(now - charged_at, 0) * 1000
-        back = max(min(min(cost, capacity) * span - paid, model.debt), 0)
-        model.debt -= back
+                          capacity, span, 0, what, cost, charged_at)
+
+    def refund(self, now, cost, charged_at):
+        """How much came back, in tokens."""
+        self.change(now, "refund", cost, charged_at)
+        before = copy_of(self.model)
+        back = self.model.refund(now, cost, charged_at)
         if not back:
             self.model = before  # nothing was written
-        return Fraction(back, span)
+        return Fraction(back, self.model.span)
+
+    def overcharge(self, now, cost):
+        self.change(now, "overcharge", cost, now)
+        self.model.overcharge(now, cost)
 
 
 def copy_of(model):

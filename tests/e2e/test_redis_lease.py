@@ -98,11 +98,11 @@ def ask_many(server, count, request=None):
     return sum(answer["allowed"] for answer in answers)
 
 
-def keep_busy(server):
+def keep_busy(server, each=100):
     """Asks until it holds something: how many have passed."""
     passed = held = 0
     for _ in range(100):
-        passed += ask_many(server, 100)
+        passed += ask_many(server, each)
         for _ in range(100):  # until no call is under way
             before, held = held, metric(server, "sluice_lease_held_units", rule="world")
             if before == held:

@@ -73,32 +73,37 @@ class Truth:
 
 
 class Holder:
-    """Spends until its end, by its own clock; says what it does in calls."""
+    """Spends until its end, by its own clock; says what it does in calls. What it leased under
+    another limit than the one in force it does not spend (L1): it gives that back, or has not heard
+    yet and renews it."""
 
     def __init__(self):
         self.left = self.spent = self.term = self.window = self.end = 0
-        self.label = None
+        self.label = self.limit = None
 
     def drop(self):
         self.__init__()
 
     def spend(self, real, units, truth):
-        if real >= self.end or units > self.left:
+        if real >= self.end or units > self.left or self.limit != truth.key.limit:
             return
         self.left -= units
         self.spent += units
         truth.admit(real, units, self.label)
 
     def call(self, now, real, truth, want, gives_back):
-        key = truth.key
+        key, in_force = truth.key, truth.key.limit
         lease = Lease(self.term, self.window, self.spent)
         lease.back, lease.kept = (self.left, 0) if gives_back else (0, self.left)
+        key.limit = limit = self.limit or in_force
         answer = key.lease(now, lease, 0 if gives_back else want)
+        key.limit = in_force
         left = lease.kept if answer.known and lease.term else 0
         self.drop()
         self.left = left + answer.granted
         if not self.left:
             return answer
+        self.limit = limit
         self.term, self.label = answer.term, truth.window()
         self.window = answer.told[0] if key.algorithm != "token_bucket" else 0
         to_go = answer.end - now
@@ -149,7 +154,7 @@ class Run:
             cost = rng.choice((1, 1, 2, rng.randint(1, capacity + 1), capacity * 7 // 8))
             if key.decide(self.now, cost):
                 self.seen["passed"] += 1
-                self.charges.append((self.now, cost))
+                self.charges.append((self.now, cost, key.limit))
                 self.truth.admit(self.real, cost, self.truth.window())
         elif kind < 0.93:
             key.decide(self.now, rng.randint(0, 3), peek=True)
@@ -166,10 +171,13 @@ class Run:
             self.change()
 
     def refund(self):
-        if self.charges and self.key.model.as_of <= self.now:
-            at, cost = self.charges.pop()
+        """Of a charge that another capacity may have let pass."""
+        key, in_force = self.key, self.key.limit
+        if self.charges and key.model.as_of <= self.now:
+            at, cost, key.limit = self.charges.pop()
             self.truth.at(self.real)
-            self.truth.debt = max(self.truth.debt - self.key.refund(self.now, cost, at), 0)
+            self.truth.debt = max(self.truth.debt - key.refund(self.now, cost, at), 0)
+            key.limit = in_force
 
     def call(self, holder):
         rng, before = self.rng, Lease(holder.term, holder.window)
@@ -182,15 +190,21 @@ class Run:
         self.seen["lapsed"] += total > answer.out
 
     def change(self):
-        """Other numbers, for whoever asks next; leases of the old ones are not spent (L1)."""
+        """Other numbers, or only another capacity, for whoever asks next."""
         capacity, span = self.numbers()
-        for holder in self.holders:
-            holder.drop()
+        if self.rng.random() < 0.5:
+            span = self.key.model.span
+        if span != self.key.model.span:
+            self.charges = []  # nobody knows how much of them is paid
         self.seen["changed"] += 1
-        self.key.model.change(self.now, capacity, span)
+        self.key.limit = capacity, span
         self.truth.at(self.real)
         self.truth.token, self.truth.debt = span, min(self.truth.debt, capacity)
         self.key.lease(self.now, Lease(), 0, need=1)  # so that Redis knows them too
+        if self.rng.random() < 0.5:
+            for holder in self.holders:
+                self.seen["told by another limit"] += holder.spent > 0
+                holder.call(self.now, self.real, self.truth, 8, self.rng.random() < 0.5)
 
 
 def play(client, steps, seed, change=lambda text: text):
@@ -214,16 +228,18 @@ def test_random_calls_are_as_the_document_says_and_nothing_passes_beyond_the_lim
     seen = play(client, STEPS, SEED)
     print(dict(seen), file=sys.stderr)
     for what in ("passed", "granted", "known", "unknown", "lapsed", "lost", "changed",
-                 "stepped back"):
+                 "stepped back", "told by another limit"):
         assert seen[what], what
 
 
 BROKEN = {
     "what is out is not counted": [("y = math.min(y + z * span, capacity * span)", "y = y + 0")],
-    "time pays what is out": [("'debt_ns', debt,", "'debt_ns', debt + granted * span,"),
+    "time pays what is out": [("'debt_ns', owed,", "'debt_ns', owed + granted * span,"),
                               ("'lease_end', stored_end", "'lease_end', 0")],
     "what lapses was not spent": [("lapsed * c", "0")],
-    "what was spent is not charged": [("debt = debt + spent * span", "debt = debt + 0")],
+    "what was spent is not charged": [("owed = owed + spent * token", "owed = owed + 0")],
+    "a lease cuts the debt to its own limit": [("if need == 0 and how == 'add' then",
+                                                "if need < 0 then")],
     "a term that is over is settled": [("term == ends - 1000000 and units <= older",
                                         "term < ends and known ~= 1")],
 }

@@ -104,7 +104,8 @@ static inline void check_debt(const struct shortcut *shortcut, const struct sl_l
 {
     const struct sl_algo *algo = shortcut->algo;
     struct apart after;
-    if (ask(algo, limit, state, now.now_us, 0).repair)
+    bool left_out = shortcut->leaves && shortcut->leaves(limit, state);
+    if (left_out || ask(algo, limit, state, now.now_us, 0).repair)
         return; /* which is the next decision's */
     copy_state(&after, state);
     for (int i = 0; i < 5; i++)

@@ -271,6 +271,32 @@ static void a_refund_across_a_change_of_rate_gives_nothing(void **unused)
 
 /* ---- extremes --------------------------------------------------------------- */
 
+/* A reservation's: the rule has other numbers since, and others have asked under these. */
+static void an_overcharge_by_another_limit_leaves_what_is_owed(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name;
+        int64_t capacity, token_ms, in_force_ms, left;
+    } rows[] = {
+        { "a lower capacity", 400, 1000, 1000, 500 },
+        { "and dearer tokens", 400, 3000, 1000, 500 },
+        { "and cheaper tokens", 400, 1, 1000, 500 },
+        { "a lower rate", 4000, 3000, 1000, 490 },
+        { "a higher rate", 4000, 1, 1000, 490 },
+        { "a rate that is not round", 4000, 1, 1009, 490 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sl_limit limit = limit_of(4000, rows[i].in_force_ms * NS_PER_MS);
+        struct sl_limit other = limit_of(rows[i].capacity, rows[i].token_ms * NS_PER_MS);
+        struct sl_state state = { 0 };
+        decide_and_charge(bucket, &limit, &state, 0, 3500);
+        bucket->overcharge(&other, &state, (struct sl_ask){ 0, 10 });
+        SAME(rows[i].name, left(bucket, &limit, &state, 0), rows[i].left);
+        SAME(rows[i].name, ask(bucket, &limit, &state, 0, 0).repair, false);
+    }
+}
+
 static void the_largest_and_smallest_tokens_fit(void **unused)
 {
     (void)unused;
@@ -376,6 +402,7 @@ int main(void)
         CLAIM(a_refund_gives_back_what_time_has_not_paid_yet),
         CLAIM(a_late_refund_never_admits_more_than_the_bound),
         CLAIM(a_refund_across_a_change_of_rate_gives_nothing),
+        CLAIM(an_overcharge_by_another_limit_leaves_what_is_owed),
         CLAIM(the_largest_and_smallest_tokens_fit),
         CLAIM(a_state_nobody_wrote_is_an_empty_bucket),
         CLAIM(short_token_times_are_exact),
