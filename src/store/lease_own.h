@@ -1,5 +1,5 @@
-/* Leases from the inside: for lease.c, which spends them, and lease_call.c, which calls for them.
- */
+/* Leases from the inside: for lease.c, which spends them, lease_call.c, which calls for them, and
+ * lease_answer.c, which hears what came of that. */
 #ifndef SL_STORE_LEASE_OWN_H
 #define SL_STORE_LEASE_OWN_H
 
@@ -28,6 +28,26 @@ static inline int64_t sl_lease_span(const struct sl_claim *claim)
 {
     return claim->algo->is_bucket ? claim->limit.token_ns : claim->limit.window_us;
 }
+
+/* The call for it has ended. */
+static inline void sl_lease_disown(struct sl_lease *lease)
+{
+    atomic_store_explicit(&lease->is_called, false, memory_order_release);
+}
+
+/* Swaps it for so much left until then, in a new generation. What was left. */
+static inline uint32_t sl_lease_replace(struct sl_lease *lease, uint32_t left, int64_t end_us)
+{
+    struct sl_word word = sl_word_load(&lease->word);
+    while (!sl_word_swap(&lease->word, &word,
+                         sl_word_lease(left, sl_word_generation(word) + 1, end_us)))
+        ;
+    return sl_word_left(word);
+}
+
+/* What became of so many units of it. */
+void sl_lease_count(struct sl_leases *leases, const struct sl_lease *lease, enum sl_lease_end end,
+                    uint64_t units);
 
 /* NULL: there is none. */
 struct sl_lease *sl_leases_find(const struct sl_leases *leases, const struct sl_claim *claim);
