@@ -155,7 +155,7 @@ bool sl_leases_deny(struct sl_leases *leases, struct sl_claim *claim, struct sl_
     atomic_fetch_add_explicit(&lease->missed, ask.cost, memory_order_relaxed);
     tell(lease, claim, 0, ask.now_us + *ahead_us);
     claim->allowed = claim->charged = claim->answer.allowed = false;
-    claim->answer.retry_after_us = until_us - ask.now_us;
+    claim->answer.retry_after_us = sl_max_i64(until_us, sl_load(&lease->passes_us)) - ask.now_us;
     claim->figures.remaining = 0;
     return is_of(lease, claim);
 }

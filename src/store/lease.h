@@ -80,6 +80,7 @@ struct sl_lease {
     /* What people are told: */
     _Alignas(64) _Atomic int64_t store_left; /* at the last call, without what was granted */
     _Atomic int64_t reset_at_us, ahead_us;   /* the store's; its clock less ours */
+    _Atomic int64_t passes_us;               /* one more would, by what the store said */
     _Atomic int64_t denied_until_us;         /* nothing was left for who asked, or next to it; */
     _Atomic uint32_t denied_pardons;         /* good while there were so many (sl_leases_pardon) */
     _Atomic int64_t renew_us; /* when somebody is to look after it; 0: there is none */
@@ -158,7 +159,8 @@ bool sl_leases_take(struct sl_leases *leases, struct sl_claim *claim, struct sl_
 /* The request is denied after all: back into the lease, if it is still that one (L10). */
 void sl_lease_put_back(struct sl_lease_ticket ticket, uint32_t cost);
 
-/* Is it known that there is nothing to be had yet? Then the claim is filled in so. */
+/* Is it known that there is nothing to be had yet? Then the claim is filled in so: it is to wait
+ * until the store is asked again, and for one unit by what that said last. */
 bool sl_leases_deny(struct sl_leases *leases, struct sl_claim *claim, struct sl_ask ask,
                     int64_t *ahead_us);
 

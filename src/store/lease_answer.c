@@ -5,6 +5,7 @@
  *   keep     it was never sent, and all is as before
  *
  * And how soon it is to ask again, and denies until then. */
+#include "algo/state.h"
 #include "base/number.h"
 #include "store/lease_own.h"
 
@@ -15,7 +16,8 @@ enum {
     RENEW_RANGE_US = 500000,
     DRIFT = 512, /* the clocks differ by less than such a part (A2) */
     SLACK_US = 1000,
-    LOW = 4, /* such a part is left: ask again; is granted: ask later */
+    PAUSES = 64, /* such a part of a window is a pause at the most */
+    LOW = 4,     /* such a part is left: ask again; is granted: ask later */
 };
 
 void sl_lease_count(struct sl_leases *leases, const struct sl_lease *lease, enum sl_lease_end end,
@@ -67,6 +69,9 @@ static void learn(struct sl_lease *lease, const struct sl_lease_reply *reply, in
     sl_keep(&lease->store_left, figures.remaining);
     sl_keep(&lease->reset_at_us, figures.reset_at_us);
     sl_keep(&lease->ahead_us, reply->now_us - now_us);
+    struct sl_answer one =
+        lease->algo->decide(&lease->limit, &state, (struct sl_ask){ reply->now_us, 1 });
+    sl_keep(&lease->passes_us, one.allowed ? 0 : now_us + one.retry_after_us);
 }
 
 /* L4, less a little because our clock may be slower. */
@@ -88,14 +93,38 @@ static int64_t renewal_of(const struct sl_lease *lease, const struct sl_lease_re
     return end_us - sl_min_i64(before_us, (end_us - lease->asked_us) / 2);
 }
 
+/* How many more would have to be left, that a lease of it were worth a call. A small limit's leases
+ * are small: half of the largest will do. */
+static int64_t missing_of(const struct sl_lease *lease)
+{
+    int64_t batch = (int64_t)lease->ask.kept + lease->ask.want;
+    int64_t least = sl_min_i64(sl_max_i64(batch / LOW, SL_LEASE_LEAST),
+                               lease->limit.capacity / SL_LEASE_SHARE / 2);
+    if (lease->ask.want == 0 || lease->granted >= least)
+        return 0;
+    return sl_max_i64(least * SL_LEASE_SHARE - sl_load(&lease->store_left), 0);
+}
+
+/* Not longer than so many take to come back, nor than a small part of a window, nor over its end.
+ */
+static int64_t pause_of(const struct sl_lease *lease, const struct sl_lease_reply *reply,
+                        int64_t missing)
+{
+    const struct sl_limit *limit = &lease->limit;
+    if (lease->algo->is_bucket)
+        return sl_min_i64(PAUSE_US, missing * (limit->token_ns / 1000 + 1));
+    int64_t end_us = sl_cut(reply->told[0], SL_TIME_MAX_US) + limit->window_us;
+    int64_t rest_us = sl_max_i64(end_us - reply->now_us, 0);
+    return sl_min_i64(PAUSE_US, sl_min_i64(limit->window_us / PAUSES, rest_us));
+}
+
 /* When to ask again, and whether to deny until then. */
 static void pace(struct sl_lease *lease, const struct sl_lease_reply *reply)
 {
-    uint32_t batch = lease->ask.kept + lease->ask.want;
-    uint32_t least = batch / LOW > SL_LEASE_LEAST ? batch / LOW : SL_LEASE_LEAST;
-    bool is_poor = lease->ask.want > 0 && lease->granted < least;
+    int64_t missing = missing_of(lease);
+    bool is_poor = missing > 0;
     bool denies = is_poor && (reply->granted > 0 || lease->ask.need > 0);
-    int64_t again_us = is_poor ? lease->asked_us + PAUSE_US : 0;
+    int64_t again_us = is_poor ? lease->asked_us + pause_of(lease, reply, missing) : 0;
     sl_keep(&lease->again_us, again_us);
     sl_keep(&lease->denied_until_us, denies ? again_us : 0);
     sl_keep(&lease->denied_pardons, lease->pardons);

@@ -152,6 +152,7 @@ static void settle_in(struct sl_lease *lease, const struct sl_claim *claim, int6
     sl_keep(&lease->missed, 0);
     sl_keep(&lease->again_us, 0);
     sl_keep(&lease->denied_until_us, 0);
+    sl_keep(&lease->passes_us, 0);
     sl_keep(&lease->renew_us, 0);
     lease->algo = claim->algo;
     lease->limit = claim->limit;

@@ -20,6 +20,7 @@ void sl_lender_init(struct sl_lender *lender, struct sl_channel *channel,
     static _Atomic uint32_t last;
     *lender = (struct sl_lender){ .channel = channel,
                                   .scripts = &shared->scripts,
+                                  .near = shared->near,
                                   .leases = sl_near_leases(shared->near),
                                   .takes = takes,
                                   .spare_us = shared->deadline_us / 2,
@@ -266,14 +267,18 @@ bool sl_lender_wait(struct sl_lender *lender, struct sl_lease_wait *wait)
     return true;
 }
 
-/* From the lease, or known to be denied. */
+/* From the lease, or known to be denied: by what the store said of another, or for want of a lease.
+ */
 static bool answer(struct sl_lender *lender, struct sl_bundle *bundle, struct sl_ask ask)
 {
     struct sl_claim *claim = &bundle->claims[0];
     int64_t ahead_us;
-    if (!sl_leases_take(lender->leases, claim, ask, &ahead_us, sl_lease_ticket_of(claim)) &&
-        !sl_leases_deny(lender->leases, claim, ask, &ahead_us))
-        return false;
+    if (!sl_leases_take(lender->leases, claim, ask, &ahead_us, sl_lease_ticket_of(claim))) {
+        if (sl_near_recall(lender->near, bundle))
+            return true;
+        if (!sl_leases_deny(lender->leases, claim, ask, &ahead_us))
+            return false;
+    }
     bundle->now_us = ask.now_us + ahead_us;
     sl_near_decide(bundle);
     return true;

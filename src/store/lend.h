@@ -24,7 +24,8 @@ struct sl_lease_wait {
 struct sl_lender {
     struct sl_channel *channel;
     struct sl_scripts *scripts;
-    struct sl_leases *leases; /* NULL: nothing is leased */
+    struct sl_near *near;
+    struct sl_leases *leases; /* of that; NULL: nothing is leased */
     bool takes;               /* and not only gives back: somebody looks after them */
     uint32_t number;          /* no other has it */
     uint32_t *tended;         /* leases that it looks after, by their number */

@@ -276,6 +276,20 @@ bool sl_near_answer(struct sl_near *near, struct sl_bundle *bundle)
     return true;
 }
 
+bool sl_near_recall(struct sl_near *near, struct sl_bundle *bundle)
+{
+    struct sl_claim *claim = &bundle->claims[0];
+    struct moment moment;
+    if (bundle->claim_count != 1 || claim->guard || !recall(near, bundle, claim, &moment)) {
+        bundle->now_us = -1;
+        return false;
+    }
+    claim->is_unseen = false;
+    bundle->now_us = moment.low_us;
+    sl_near_decide(bundle);
+    return true;
+}
+
 size_t sl_near_answer_all(struct sl_near *near, struct sl_bundle *bundles, size_t count)
 {
     size_t answered = 0;

@@ -24,6 +24,9 @@ void sl_near_free(struct sl_near *near);
  * is to be asked. All of these take NULL: nothing is known then. */
 bool sl_near_answer(struct sl_near *near, struct sl_bundle *bundle);
 
+/* The same for a bundle of one claim, and only of denials that are remembered. */
+bool sl_near_recall(struct sl_near *near, struct sl_bundle *bundle);
+
 /* Each of them. How many were answered. */
 size_t sl_near_answer_all(struct sl_near *near, struct sl_bundle *bundles, size_t count);
 

@@ -77,14 +77,38 @@ static inline struct sl_lease_reply reply_at(int64_t ran_us, uint32_t granted)
                                     .told = { now_us / S * S, 0, 0 } };
 }
 
-/* The claim is busy, and has been lent so much in a call at now_us. */
-static inline struct sl_lease *lend(struct sl_claim *claim, int64_t now_us, uint32_t granted)
+/* The claim is busy: a call for it. */
+static inline struct sl_lease *call_for(struct sl_claim *claim, int64_t now_us)
 {
     struct sl_lease *lease = NULL;
     for (int i = 0; i < 200 && !lease; i++)
-        lease = wants(claim, now_us, 10);
+        lease = wants(claim, now_us, 8);
     assert_non_null(lease);
+    return lease;
+}
+
+/* It has been lent so much in a call at now_us. */
+static inline struct sl_lease *lend(struct sl_claim *claim, int64_t now_us, uint32_t granted)
+{
+    struct sl_lease *lease = call_for(claim, now_us);
     struct sl_lease_reply reply = reply_at(now_us, granted);
+    sl_lease_answer(leases, lease, &reply, now_us);
+    return lease;
+}
+
+/* The same, of so much that was left: of a window that began that second, or of a bucket. */
+static inline struct sl_lease *lend_of(struct sl_claim *claim, int64_t now_us, uint32_t granted,
+                                       int64_t left)
+{
+    struct sl_lease *lease = call_for(claim, now_us);
+    struct sl_lease_reply reply = reply_at(now_us, granted);
+    int64_t used = claim->limit.capacity - left;
+    if (claim->algo->is_bucket)
+        memcpy(reply.told,
+               (int64_t[]){ used * claim->limit.token_ns, reply.now_us, claim->limit.token_ns },
+               sizeof reply.told);
+    else
+        reply.told[1] = used;
     sl_lease_answer(leases, lease, &reply, now_us);
     return lease;
 }

@@ -1,0 +1,114 @@
+/* How soon a holder asks again that was given little, and what it says until then; on a clock of
+ * our own. */
+#include "unit/store/leases.h"
+
+static struct sl_claim window_of(uint64_t key, int64_t capacity, int64_t window_us)
+{
+    struct sl_claim claim = fixed_claim(key, capacity);
+    claim.limit.window_us = window_us;
+    return claim;
+}
+
+static struct sl_claim bucket_of(uint64_t key, int64_t capacity, int64_t token_ns)
+{
+    struct sl_claim claim = bucket_claim(key, capacity);
+    claim.limit.token_ns = token_ns;
+    claim.limit.token_form = sl_token_short(token_ns);
+    return claim;
+}
+
+static bool denies(struct sl_claim *claim, int64_t now_us, uint32_t cost)
+{
+    int64_t ahead_us;
+    return sl_leases_deny(leases, claim, (struct sl_ask){ now_us, cost }, &ahead_us);
+}
+
+static void who_was_given_little_denies_for_a_while_and_asks_again(void **unused)
+{
+    (void)unused;
+    struct sl_claim claim = fixed_claim(1, 1000);
+    lend_of(&claim, 10 * S, 3, 24);
+    int64_t now_us = 10 * S + 40 * MS;
+    assert_true(takes(&claim, now_us, 3));
+    assert_false(sl_leases_any_due(leases));
+    assert_true(denies(&claim, now_us, 1));
+    assert_false(claim.allowed || claim.charged);
+    assert_int_equal(claim.answer.retry_after_us, 60 * MS);
+    assert_int_equal(claim.figures.remaining, 0);
+    assert_null(wants(&claim, now_us, 1));
+    assert_false(denies(&claim, now_us, 126)); /* too much for a lease: the store decides it */
+    now_us = 10 * S + 100 * MS;
+    assert_false(denies(&claim, now_us, 1));
+    struct sl_lease *lease = wants(&claim, now_us, 1);
+    assert_non_null(lease);
+    sl_lease_keep(lease, now_us);
+}
+
+static void a_pause_is_no_longer_than_it_is_worth(void **unused)
+{
+    (void)unused;
+    enum { STARTS = 10 }; /* s */
+    const struct {
+        const char *name;
+        struct sl_claim claim;
+        int64_t asked_us, left, pause_us;
+    } rows[] = {
+        { "a large limit, little left", fixed_claim(1, 100000), 10 * S, 24, 100 * MS },
+        { "a short window", window_of(2, 1000, S), 10 * S, 24, S / 64 },
+        { "a very short window", window_of(3, 1000, 10 * MS), 10 * S, 24, 10 * MS / 64 },
+        { "a window that ends", window_of(4, 1000, 10 * S), 20 * S - 30 * MS, 24, 30 * MS },
+        { "a fast bucket: 64 less 21", bucket_of(5, 1000, 50000), 10 * S, 24, 43 * 51 },
+        { "a slow bucket", bucket_of(6, 1000, 1000000000), 10 * S, 24, 100 * MS },
+        { "a small bucket: 32 less 21", bucket_of(7, 64, 50000), 10 * S, 24, 11 * 51 },
+        { "a small limit, half of it left", fixed_claim(8, 64), 10 * S, 35, 0 },
+        { "a small limit, less than half", fixed_claim(9, 64), 10 * S, 34, 100 * MS },
+        { "much is left: no window was open", fixed_claim(10, 2000), 10 * S, 2000, 0 },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct sl_claim claim = rows[i].claim;
+        struct sl_lease *lease = call_for(&claim, rows[i].asked_us);
+        struct sl_lease_reply reply = reply_at(rows[i].asked_us, 3);
+        int64_t used = claim.limit.capacity - rows[i].left, token_ns = claim.limit.token_ns;
+        reply.told[0] = STARTS * S + AHEAD_US;
+        reply.told[1] = used;
+        if (claim.algo->is_bucket)
+            memcpy(reply.told, (int64_t[]){ used * token_ns, reply.now_us, token_ns },
+                   sizeof reply.told);
+        sl_lease_answer(leases, lease, &reply, rows[i].asked_us);
+        assert_true(takes(&claim, rows[i].asked_us, 3));
+        int64_t over_us = rows[i].asked_us + rows[i].pause_us;
+        SAME(rows[i].name, denies(&claim, over_us - 1, 1), rows[i].pause_us > 0);
+        SAME(rows[i].name, denies(&claim, over_us, 1), false);
+    }
+}
+
+static void the_wait_is_until_one_would_pass_by_what_the_store_said(void **unused)
+{
+    (void)unused;
+    struct sl_claim window = window_of(1, 1000, 60 * S), bucket = bucket_of(2, 1000, 3 * S * 1000),
+                    some = window_of(3, 1000, 60 * S);
+    lend_of(&window, 10 * S, 3, 3); /* as if it were spent there is nothing until 70 s */
+    assert_true(takes(&window, 10 * S, 3));
+    assert_true(denies(&window, 10 * S + MS, 1));
+    assert_int_equal(window.answer.retry_after_us, 60 * S - MS);
+    lend_of(&bucket, 10 * S, 3, 3);
+    assert_true(takes(&bucket, 10 * S, 3));
+    assert_true(denies(&bucket, 10 * S + MS, 1));
+    assert_int_equal(bucket.answer.retry_after_us, 3 * S - MS);
+    lend_of(&some, 10 * S, 3, 24); /* there is some: as soon as it asks */
+    assert_true(takes(&some, 10 * S, 3));
+    assert_true(denies(&some, 10 * S + MS, 1));
+    assert_int_equal(some.answer.retry_after_us, 99 * MS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_leases, close_leases)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(who_was_given_little_denies_for_a_while_and_asks_again),
+        TEST(a_pause_is_no_longer_than_it_is_worth),
+        TEST(the_wait_is_until_one_would_pass_by_what_the_store_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
