@@ -76,7 +76,7 @@ end
 if window == x and how == 'add' then
   y, known = math.max(y - back, 0), true
 elseif window == x - span then -- over: what was kept may have been spent before its end
-  z = math.max(z - back, 0)
+  z, late = math.max(z - back, 0), true
 end
 
 ---- room ----

@@ -203,9 +203,9 @@ void sl_leases_held(const struct sl_leases *leases, struct sl_lease_held *out, i
         const struct sl_lease *lease = &leases->slots[i];
         struct sl_word word = sl_word_load(&lease->word);
         uint32_t rule = sl_load(&lease->rule);
-        if (now_us >= (int64_t)word.hi || rule >= SL_LEASE_RULES)
+        if (rule >= SL_LEASE_RULES)
             continue;
-        out[rule].units += sl_word_left(word);
+        out[rule].units += now_us < (int64_t)word.hi ? sl_word_left(word) : 0;
         out[rule].most += sl_load(&lease->most);
     }
 }

@@ -62,6 +62,7 @@ struct sl_lease_wait;
 struct sl_lease_reply {
     int64_t now_us; /* the store's, as are */
     bool is_known;
+    bool is_late; /* of the window before: what was given back is; what was kept is gone */
     uint32_t granted;
     int64_t term_us, end_us;
     uint32_t out;
@@ -85,7 +86,7 @@ struct sl_lease {
     _Atomic uint32_t denied_pardons;         /* good while there were so many (sl_leases_pardon) */
     _Atomic int64_t renew_us; /* when somebody is to look after it; 0: there is none */
     _Atomic uint32_t owner;   /* who does: a channel's number; 0: nobody */
-    _Atomic uint32_t most;    /* units when it was last called for */
+    _Atomic uint32_t most;    /* what it began with: not yet counted as anything else */
     _Atomic uint32_t rule;
     _Atomic uint32_t page;   /* sl_leases_turn_page */
     _Atomic bool is_called;  /* whoever sets it owns what follows, until it is cleared */
@@ -106,7 +107,8 @@ struct sl_lease {
     int64_t term_us, window_us;
     int64_t asked_us; /* before the call was sent */
     struct sl_lease_ask ask;
-    uint32_t pardons;            /* before that */
+    uint32_t pardons, asked_page; /* before that */
+    bool ends_with_window;
     uint64_t demand;             /* units in a second or so, in 1/256, as of */
     int64_t demand_us, since_us; /* and since when it is known */
     int64_t ahead_most_us,
@@ -230,6 +232,7 @@ void sl_leases_turn_page(struct sl_leases *leases);
 /* Is any held? */
 bool sl_leases_any(const struct sl_leases *leases, int64_t now_us);
 
+/* What is granted is `most`, until it is counted as spent, returned or dropped. */
 struct sl_lease_held {
     uint64_t units, most;
 };

@@ -82,10 +82,9 @@ static int64_t end_of(const struct sl_lease *lease, const struct sl_lease_reply 
 }
 
 /* At random, because terms end for everybody at once; of a window that ends with it, not at all. */
-static int64_t renewal_of(const struct sl_lease *lease, const struct sl_lease_reply *reply,
-                          int64_t end_us)
+static int64_t renewal_of(const struct sl_lease *lease, int64_t end_us)
 {
-    if (reply->end_us < sl_min_i64(reply->term_us, reply->now_us + 2 * SECOND_US))
+    if (lease->ends_with_window)
         return end_us;
     uint64_t chance[] = { (uint64_t)end_us, sl_load(&lease->key_low) };
     uint64_t hash = sl_hash64((struct sluice_text){ (const char *)chance, sizeof chance }, 0);
@@ -129,7 +128,6 @@ static void pace(struct sl_lease *lease, const struct sl_lease_reply *reply)
     sl_keep(&lease->denied_until_us, denies ? again_us : 0);
     sl_keep(&lease->denied_pardons, lease->pardons);
     sl_keep(&lease->low, is_poor ? 0 : lease->granted / LOW);
-    sl_keep(&lease->most, lease->granted);
 }
 
 /* Kept units and new ones, or only these. */
@@ -155,7 +153,7 @@ static void count_answer(struct sl_leases *leases, const struct sl_lease *lease,
                          const struct sl_lease_reply *reply)
 {
     const struct sl_lease_ask *ask = &lease->ask;
-    bool is_known = reply->is_known || ask->term_us == 0;
+    bool is_known = reply->is_known || reply->is_late || ask->term_us == 0;
     sl_lease_count(leases, lease, SL_LEASE_SPENT, ask->spent);
     sl_lease_count(leases, lease, is_known ? SL_LEASE_RETURNED : SL_LEASE_DROPPED, ask->back);
     sl_lease_count(leases, lease, SL_LEASE_GRANTED, reply->granted);
@@ -182,13 +180,17 @@ bool sl_lease_answer(struct sl_leases *leases, struct sl_lease *lease,
     lease->granted = ask.kept + reply->granted;
     lease->term_us = reply->term_us;
     lease->window_us = lease->algo->is_bucket ? 0 : reply->told[0];
+    lease->ends_with_window =
+        reply->end_us < sl_min_i64(reply->term_us, reply->now_us + 2 * SECOND_US);
     learn(lease, reply, now_us);
     pace(lease, reply);
     count_answer(leases, lease, reply);
     install(leases, lease, reply->granted - (allowed ? ask.need : 0), reply->is_known, end_us);
     if (lease->granted == 0)
         lease->term_us = lease->window_us = 0;
-    sl_keep(&lease->renew_us, lease->granted ? renewal_of(lease, reply, end_us) : 0);
+    sl_keep(&lease->most, lease->granted);
+    sl_keep(&lease->page, lease->asked_page);
+    sl_keep(&lease->renew_us, lease->granted ? renewal_of(lease, end_us) : 0);
     sl_lease_disown(lease);
     return allowed;
 }
@@ -201,6 +203,8 @@ void sl_lease_lose(struct sl_leases *leases, struct sl_lease *lease, int64_t now
     count_call(leases, lease, SL_LEASE_CALL_FAILED);
     lease->granted = lease->reckoned = 0;
     lease->term_us = lease->window_us = 0;
+    sl_keep(&lease->most, 0);
+    sl_keep(&lease->page, lease->asked_page);
     sl_keep(&lease->again_us, now_us + PAUSE_US);
     sl_keep(&lease->denied_until_us, 0);
     sl_keep(&lease->renew_us, 0);
@@ -211,14 +215,12 @@ void sl_lease_keep(struct sl_lease *lease, int64_t now_us)
 {
     const struct sl_lease_ask *ask = &lease->ask;
     struct sl_word word = sl_word_load(&lease->word);
-    lease->granted = ask->kept + ask->spent;
+    lease->granted = ask->kept + ask->spent + ask->back;
     lease->reckoned = ask->spent;
     while (ask->back && sl_word_generation(word) == lease->generation) {
         struct sl_word to = { word.lo + ask->back, word.hi };
-        if (!sl_word_swap(&lease->word, &word, to))
-            continue;
-        lease->granted += ask->back;
-        break;
+        if (sl_word_swap(&lease->word, &word, to))
+            break;
     }
     sl_keep(&lease->again_us, now_us + PAUSE_US);
     sl_keep(&lease->denied_until_us, 0);

@@ -38,6 +38,16 @@ static void reckon(struct sl_lease *lease, uint64_t units, int64_t now_us)
     lease->demand_us = now_us;
 }
 
+/* What was asked for since it was last reckoned. What is spent. */
+static uint32_t reckon_spent(struct sl_lease *lease, int64_t now_us)
+{
+    uint32_t spent = lease->granted - sl_word_left(sl_word_load(&lease->word));
+    uint64_t more = spent > lease->reckoned ? spent - lease->reckoned : 0; /* some may be back */
+    reckon(lease, more + atomic_exchange(&lease->missed, 0), now_us);
+    lease->reckoned = spent;
+    return spent;
+}
+
 /* Units in a second. What comes evenly adds up to twice that; in the first second it is what has
  * come. */
 static uint64_t demand_of(const struct sl_lease *lease)
@@ -63,13 +73,25 @@ static uint32_t batch_of(const struct sl_lease *lease)
 
 enum why { RUNS_LOW, RENEWED, GIVEN_BACK };
 
-/* A bucket's that has ended has lapsed, or is about to: nothing is told of it. If the store's clock
- * steps back its term may come again, and would be settled out of what others hold. */
+/* It has ended, and there is nothing to tell of it any more. A bucket's has lapsed, or is about to:
+ * if the store's clock steps back its term may come again, and would be settled out of what others
+ * hold. Of a fixed window that is over nothing comes back; of a counter's, for as long as its term
+ * may be known. */
+static bool is_gone(const struct sl_lease *lease, int64_t now_us)
+{
+    int64_t end_us = (int64_t)sl_word_load(&lease->word).hi;
+    if (lease->term_us == 0 || now_us < end_us)
+        return false;
+    return lease->algo->is_bucket || now_us >= end_us + 2 * SECOND_US ||
+           (lease->ends_with_window && lease->algo == &sl_fixed_window);
+}
+
 static void leave_to_lapse(struct sl_leases *leases, struct sl_lease *lease)
 {
     uint32_t left = sl_lease_replace(lease, 0, 0);
     sl_lease_count(leases, lease, SL_LEASE_SPENT, lease->granted - left);
     sl_lease_count(leases, lease, SL_LEASE_DROPPED, left);
+    sl_keep(&lease->most, 0);
     lease->granted = lease->reckoned = 0;
     lease->term_us = lease->window_us = 0;
 }
@@ -80,15 +102,10 @@ static bool begin(struct sl_leases *leases, struct sl_lease *lease, enum why why
 {
     int64_t now_us = ask.now_us;
     uint32_t need = ask.cost;
-    struct sl_word word = sl_word_load(&lease->word);
-    uint32_t spent = lease->granted - sl_word_left(word);
-    uint64_t more = spent > lease->reckoned ? spent - lease->reckoned : 0; /* some may be back */
-    reckon(lease, more + atomic_exchange(&lease->missed, 0), now_us);
-    lease->reckoned = spent;
-    if (lease->algo->is_bucket && lease->term_us && now_us >= (int64_t)word.hi) {
+    uint32_t spent = reckon_spent(lease, now_us);
+    if (is_gone(lease, now_us))
         leave_to_lapse(leases, lease);
-        word = sl_word_load(&lease->word);
-    }
+    struct sl_word word = sl_word_load(&lease->word);
     uint32_t batch = why == GIVEN_BACK || (why == RENEWED && spent == 0) ? 0 : batch_of(lease);
     bool keeps = batch > 0 && need == 0 && now_us < (int64_t)word.hi;
     if (batch == 0 ? lease->term_us == 0 || why == RUNS_LOW
@@ -112,7 +129,7 @@ static bool begin(struct sl_leases *leases, struct sl_lease *lease, enum why why
     lease->reckoned = 0;
     lease->asked_us = now_us;
     lease->pardons = atomic_load(&leases->pardons);
-    sl_keep(&lease->page, sl_load(&leases->page));
+    lease->asked_page = sl_load(&leases->page);
     return true;
 }
 
@@ -141,9 +158,10 @@ static bool is_idle(struct sl_lease *lease, int64_t now_us)
     return lease->demand < FINE && sl_load(&lease->missed) == 0;
 }
 
-static void settle_in(struct sl_lease *lease, const struct sl_claim *claim, int64_t now_us)
+static void settle_in(struct sl_leases *leases, struct sl_lease *lease,
+                      const struct sl_claim *claim, int64_t now_us)
 {
-    sl_lease_replace(lease, 0, 0); /* first: who has read the word of the claim before fails */
+    leave_to_lapse(leases, lease); /* first: who has read the word of the claim before fails */
     sl_keep(&lease->key_low, claim->key.low);
     sl_keep(&lease->key_high, claim->key.high);
     sl_keep(&lease->capacity, claim->limit.capacity);
@@ -157,8 +175,6 @@ static void settle_in(struct sl_lease *lease, const struct sl_claim *claim, int6
     lease->algo = claim->algo;
     lease->limit = claim->limit;
     lease->name_len = 0;
-    lease->granted = lease->reckoned = 0;
-    lease->term_us = lease->window_us = 0;
     lease->demand = 0;
     lease->demand_us = lease->since_us = now_us;
     lease->ahead_at_us = 0;
@@ -173,7 +189,7 @@ static struct sl_lease *adopt(struct sl_leases *leases, const struct sl_claim *c
         if (!own(lease))
             continue;
         if (is_idle(lease, now_us)) {
-            settle_in(lease, claim, now_us);
+            settle_in(leases, lease, claim, now_us);
             return lease;
         }
         sl_lease_disown(lease);
@@ -254,10 +270,14 @@ enum sl_lease_turn sl_lease_look(struct sl_leases *leases, struct sl_lease *leas
         return SL_LEASE_OVER;
     if ((now_us < renew_us && !turned) || !own(lease))
         return SL_LEASE_REST;
-    /* Over: what it leaves is told by the next call, if there is one. */
-    bool is_over = lease->term_us == 0 || now_us >= (int64_t)sl_word_load(&lease->word).hi;
+    struct sl_word word = sl_word_load(&lease->word);
+    bool is_over = now_us >= (int64_t)word.hi;
     struct sl_ask ask = { now_us, 0 };
-    if (!is_over && begin(leases, lease, turned ? GIVEN_BACK : RENEWED, ask))
+    if (is_over && sl_word_left(word) == 0) {
+        reckon_spent(lease, now_us);
+        leave_to_lapse(leases, lease);
+    }
+    if (lease->term_us && begin(leases, lease, turned || is_over ? GIVEN_BACK : RENEWED, ask))
         return SL_LEASE_CALL;
     sl_keep(&lease->renew_us, 0);
     sl_lease_disown(lease);

@@ -565,6 +565,7 @@ bool sl_answer_lease(const struct sl_reply *reply, struct sl_lease_reply *out)
         return false;
     *out = (struct sl_lease_reply){ .now_us = values[0],
                                     .is_known = values[1] == 1,
+                                    .is_late = values[1] == 2,
                                     .granted = (uint32_t)values[2],
                                     .term_us = values[3],
                                     .end_us = values[4],

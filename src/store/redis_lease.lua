@@ -4,7 +4,7 @@
 --        7  of the lease that is settled: its term, and the start of its window (a bucket: 0); 0: none
 --        9  so many units of it were spent, so many are kept, so many given back
 --       12  how many more it would like, and how many of these it needs, all or none
---   reply   packed: now, known, granted, the term, the end, what is out in all, and the state after
+--   reply   packed: now, known (2: only what was given back, of a window that is over), granted, the term, the end, what is out in all, and the state after
 --           settling and before granting: a, b, c
 local key, kind, capacity, span, extra =
   KEYS[1], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
@@ -28,6 +28,7 @@ end
 
 -- L6: a lease is settled whole or not at all, and only while its term holds that many.
 local units, known, settled, room, till = spent + kept + back, term == 0, false, 0, now + 2000000
+local late = false
 if term > 0 and term == ends and units <= recent then
   recent, settled = recent - units, true
 elseif term > 0 and term == ends - 1000000 and units <= older then
@@ -52,4 +53,4 @@ if settled or granted > 0 or repair then
   --@lend
   --@expire
 end
-return struct.pack('<lllllllll', now, known and 1 or 0, granted, ends, till, recent + older, a, b, c)
+return struct.pack('<lllllllll', now, known and 1 or late and 2 or 0, granted, ends, till, recent + older, a, b, c)

@@ -101,7 +101,7 @@ class Lease:
 class Answer:
     """What the script says; `told` is the state."""
 
-    known: bool
+    known: int  # 2: what was given back, of a window that is over
     granted: int
     term: int
     end: int
@@ -110,7 +110,7 @@ class Answer:
 
     @classmethod
     def of(cls, reply):
-        return cls(bool(reply[1]), *reply[2:6], tuple(reply[6:9]))
+        return cls(*reply[1:6], tuple(reply[6:9]))
 
 
 def weight_of(previous, rest, span):
@@ -189,7 +189,8 @@ class Window:
             return True
         if lease.window == self.start - self.span:
             self.previous = max(self.previous - lease.back, 0)
-        return False
+            return 2 if self.slides else 0
+        return 0
 
     def charge(self, cost):
         self.count += cost
@@ -360,7 +361,7 @@ class Key:
         repair = model.at(now, True) if self.algorithm != "token_bucket" else \
             model.at(now, decides=need > 0)
         model.settled = False
-        known = not lease.term or model.settle(lease)
+        known = int(not lease.term or model.settle(lease))
         room, told = model.room(now), model.told(now)
         granted = max(min(want, room // 8), need if need <= room else 0)
         model.lend(granted)

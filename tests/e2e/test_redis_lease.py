@@ -127,6 +127,22 @@ def test_a_lease_that_is_not_used_any_more_is_given_back(redis, db):
         assert metric(server, "sluice_lease_held_units", rule="world") == 0
 
 
+@pytest.mark.parametrize("algorithm", LEASING)
+def test_whatever_was_granted_is_spent_returned_or_dropped_when_windows_are_over(redis, algorithm):
+    rules = on(redis, f"  - {{ name: world, per: global, algorithm: {algorithm}, limit: 5000/500ms }}\n")
+    with Server(rules) as server:
+        for _ in range(150):
+            ask_many(server, 10)
+            time.sleep(0.01)
+        wait_until(lambda: metric(server, "sluice_lease_most_units", rule="world") == 0,
+                   "nothing is held any more")
+        ends = {end: metric(server, "sluice_lease_units_total", rule="world", end=end)
+                for end in ("granted", "spent", "returned", "dropped")}
+        assert ends["granted"] == ends["spent"] + ends["returned"] + ends["dropped"]
+        assert ends["granted"] > 0
+        assert metric(server, "sluice_lease_held_units", rule="world") == 0
+
+
 def test_other_rules_have_leases_given_back_and_count_on(redis, db):
     rules = on(redis, f"  - {{ name: world, per: global, {HOUR} }}\n")
     with Server(rules) as server:

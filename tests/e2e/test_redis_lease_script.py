@@ -98,7 +98,7 @@ class Holder:
         key.limit = limit = self.limit or in_force
         answer = key.lease(now, lease, 0 if gives_back else want)
         key.limit = in_force
-        left = lease.kept if answer.known and lease.term else 0
+        left = lease.kept if answer.known == 1 and lease.term else 0
         self.drop()
         self.left = left + answer.granted
         if not self.left:
@@ -187,6 +187,7 @@ class Run:
         self.seen["granted"] += answer.granted > 0
         self.seen["known"] += bool(before.term) and answer.known
         self.seen["unknown"] += not answer.known
+        self.seen["late"] += answer.known == 2
         self.seen["lapsed"] += total > answer.out
 
     def change(self):
@@ -228,7 +229,7 @@ def test_random_calls_are_as_the_document_says_and_nothing_passes_beyond_the_lim
     seen = play(client, STEPS, SEED)
     print(dict(seen), file=sys.stderr)
     for what in ("passed", "granted", "known", "unknown", "lapsed", "lost", "changed",
-                 "stepped back", "told by another limit"):
+                 "stepped back", "told by another limit", "late"):
         assert seen[what], what
 
 

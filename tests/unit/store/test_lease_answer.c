@@ -101,6 +101,90 @@ static void the_wait_is_until_one_would_pass_by_what_the_store_said(void **unuse
     assert_int_equal(some.answer.retry_after_us, 99 * MS);
 }
 
+/* ---- figures ---------------------------------------------------------------- */
+
+/* Whatever was granted is somewhere, unless a call for it is under way. */
+static void add_up(const char *what)
+{
+    const struct sl_lease_counts *counts = sl_leases_counts(leases, 7);
+    static struct sl_lease_held held[SL_LEASE_RULES];
+    sl_leases_held(leases, held, 10 * S);
+    SAME(what, counts->units[SL_LEASE_GRANTED],
+         counts->units[SL_LEASE_SPENT] + counts->units[SL_LEASE_RETURNED] +
+             counts->units[SL_LEASE_DROPPED] + held[7].most);
+}
+
+/* What comes of a call, any of it. */
+static void end_call(struct sl_lease *lease, int64_t now_us, uint64_t *seed)
+{
+    struct sl_lease_reply reply = reply_at(now_us, (uint32_t)unit_up_to(seed, lease->ask.want));
+    int64_t way = unit_up_to(seed, 5);
+    reply.is_known = way != 2;
+    reply.is_late = way == 2 && unit_up_to(seed, 1);
+    reply.end_us -= unit_up_to(seed, 1) ? 700 * MS : 0;
+    reply.now_us += way == 3 ? 10 * S : 0; /* a clock that leapt */
+    if (way == 0)
+        sl_lease_keep(lease, now_us);
+    else if (way == 1)
+        sl_lease_lose(leases, lease, now_us);
+    else
+        sl_lease_answer(leases, lease, &reply, now_us);
+}
+
+static void step(struct sl_claim *claim, int64_t now_us, uint64_t *seed)
+{
+    size_t place = sl_leases_place(&claim->key);
+    struct sl_lease *lease = NULL;
+    switch (unit_up_to(seed, 4)) {
+    case 0:
+        lease = wants(claim, now_us, 8);
+        break;
+    case 1:
+        takes(claim, now_us, 1 + (uint32_t)unit_up_to(seed, 9));
+        lease = sl_leases_due(leases);
+        lease = lease && sl_lease_begin(leases, lease, now_us) ? lease : NULL;
+        break;
+    case 2:
+        lease = sl_leases_recall(leases, place, &claim->key, now_us);
+        break;
+    case 3:
+        if (unit_up_to(seed, 9) == 0)
+            sl_leases_turn_page(leases);
+        break;
+    default:
+        lease = &leases->slots[place];
+        atomic_store(&lease->owner, 3);
+        if (sl_lease_look(leases, lease, 3, now_us) != SL_LEASE_CALL)
+            lease = NULL;
+    }
+    if (lease && unit_up_to(seed, 1)) /* spent while it is called for */
+        takes(claim, now_us, 1 + (uint32_t)unit_up_to(seed, 3));
+    if (lease)
+        end_call(lease, now_us, seed);
+}
+
+static void what_is_granted_is_spent_returned_dropped_or_held(void **unused)
+{
+    (void)unused;
+    static const struct sl_algo *const algos[] = { &sl_fixed_window, &sl_sliding_window_counter,
+                                                   &sl_token_bucket };
+    uint64_t seed = 1;
+    int64_t now_us = 10 * S;
+    for (int i = 0; i < 4000; i++) {
+        /* Six have four places, by turns. */
+        uint64_t key = (uint64_t)unit_up_to(&seed, 5);
+        struct sl_claim claim = bucket_claim(key / 3 * SL_LEASES_MAX, 1000);
+        claim.key.high = key;
+        claim.algo = algos[key % 3];
+        claim.limit.window_us = 3600 * S;
+        step(&claim, now_us, &seed);
+        add_up(claim.algo->name);
+        now_us += unit_up_to(&seed, 20) ? unit_up_to(&seed, 50 * MS) : unit_up_to(&seed, 20 * S);
+    }
+    assert_true(sl_leases_counts(leases, 7)->units[SL_LEASE_RETURNED] > 0);
+    assert_true(sl_leases_counts(leases, 7)->units[SL_LEASE_DROPPED] > 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_leases, close_leases)
 
 int main(void)
@@ -109,6 +193,7 @@ int main(void)
         TEST(who_was_given_little_denies_for_a_while_and_asks_again),
         TEST(a_pause_is_no_longer_than_it_is_worth),
         TEST(the_wait_is_until_one_would_pass_by_what_the_store_said),
+        TEST(what_is_granted_is_spent_returned_dropped_or_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,26 +198,95 @@ static void a_lease_is_renewed_if_it_was_used_and_given_back_if_not(void **unuse
     }
 }
 
-static void a_lease_that_ends_with_its_window_is_left_to_the_next_call(void **unused)
+/* Lent 50 until its window ends, and 20 are spent. */
+static struct sl_lease *lend_to_the_end(struct sl_claim *claim, int64_t *end_us)
+{
+    struct sl_lease *lease = ask_for_a_second(claim, 10 * S, 100);
+    assert_non_null(lease);
+    struct sl_lease_reply reply = reply_at(10 * S, 50);
+    reply.end_us -= 700 * MS;
+    sl_lease_answer(leases, lease, &reply, lease->asked_us);
+    atomic_store(&lease->owner, 3);
+    *end_us = (int64_t)lease->word.hi;
+    assert_true(takes(claim, *end_us - 1, 20));
+    assert_int_equal(sl_lease_look(leases, lease, 3, *end_us - 1), SL_LEASE_REST);
+    return lease;
+}
+
+static void nothing_is_told_of_a_fixed_window_that_is_over(void **unused)
+{
+    (void)unused;
+    const struct sl_lease_counts *counts = sl_leases_counts(leases, 7);
+    for (uint64_t key = 1; key <= 2; key++) {
+        struct sl_claim claim = fixed_claim(key, 100000);
+        int64_t end_us;
+        struct sl_lease *lease = lend_to_the_end(&claim, &end_us);
+        if (key == 1) /* whoever comes first */
+            assert_int_equal(sl_lease_look(leases, lease, 3, end_us), SL_LEASE_OVER);
+        else
+            assert_ptr_equal(ask_for_a_second(&claim, end_us, 100), lease);
+        assert_int_equal(counts->units[SL_LEASE_SPENT], 20 * key);
+        assert_int_equal(counts->units[SL_LEASE_DROPPED], 30 * key);
+        if (key == 1)
+            continue;
+        assert_int_equal(lease->ask.term_us, 0);
+        assert_int_equal(lease->ask.spent + lease->ask.kept + lease->ask.back, 0);
+        sl_lease_keep(lease, 12 * S);
+    }
+}
+
+static void what_a_counter_s_window_has_left_is_given_back_after_its_end(void **unused)
+{
+    (void)unused;
+    const struct sl_lease_counts *counts = sl_leases_counts(leases, 7);
+    struct sl_claim claim = fixed_claim(1, 100000);
+    claim.algo = &sl_sliding_window_counter;
+    int64_t end_us;
+    struct sl_lease *lease = lend_to_the_end(&claim, &end_us);
+    int64_t term_us = lease->term_us, window_us = lease->window_us;
+    for (int i = 0; i < 2; i++) { /* if it could not be sent, again */
+        assert_int_equal(sl_lease_look(leases, lease, 3, end_us + i * 100 * MS), SL_LEASE_CALL);
+        assert_int_equal(lease->ask.back, 30);
+        assert_int_equal(lease->ask.spent, 20);
+        assert_int_equal(lease->ask.want, 0);
+        assert_int_equal(lease->ask.term_us, term_us);
+        assert_int_equal(lease->ask.window_us, window_us);
+        if (i == 0)
+            sl_lease_keep(lease, end_us);
+    }
+    struct sl_lease_reply reply = reply_at(end_us + 100 * MS, 0);
+    reply.is_known = false;
+    reply.is_late = true;
+    sl_lease_answer(leases, lease, &reply, end_us + 100 * MS);
+    assert_int_equal(counts->units[SL_LEASE_RETURNED], 30);
+    assert_int_equal(counts->calls[SL_LEASE_CALL_RETURN], 1);
+    assert_int_equal(counts->calls[SL_LEASE_CALL_UNKNOWN], 0);
+    assert_int_equal(sl_lease_look(leases, lease, 3, end_us + 200 * MS), SL_LEASE_OVER);
+    end_us = 0;
+    claim.key.low++; /* one of which nobody hears for too long is left */
+    lease = lend_to_the_end(&claim, &end_us);
+    assert_int_equal(sl_lease_look(leases, lease, 3, end_us + 2 * S), SL_LEASE_OVER);
+    assert_int_equal(counts->units[SL_LEASE_DROPPED], 30);
+}
+
+/* Unless it was given back the old limit would be renewed. */
+static void what_could_not_be_given_back_for_other_rules_is_tried_again(void **unused)
 {
     (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000);
-    struct sl_lease *lease = ask_for_a_second(&claim, 10 * S, 100);
-    struct sl_lease_reply reply = reply_at(10 * S, 50);
-    assert_non_null(lease);
-    reply.end_us -= 700 * MS;
-    int64_t asked_us = lease->asked_us;
-    sl_lease_answer(leases, lease, &reply, asked_us);
+    struct sl_lease *lease = lend(&claim, 10 * S, 100);
     atomic_store(&lease->owner, 3);
-    int64_t end_us = (int64_t)lease->word.hi;
-    assert_int_equal(sl_lease_look(leases, lease, 3, end_us - 1), SL_LEASE_REST);
-    assert_int_equal(sl_lease_look(leases, lease, 3, end_us), SL_LEASE_OVER);
-    lease = ask_for_a_second(&claim, 12 * S, 100);
-    assert_non_null(lease);
-    assert_int_equal(lease->ask.back, 50);
-    assert_int_equal(lease->ask.term_us, reply.term_us);
-    assert_int_equal(lease->ask.window_us, reply.told[0]);
-    sl_lease_keep(lease, 12 * S);
+    assert_true(takes(&claim, 10 * S, 2));
+    sl_leases_turn_page(leases);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(sl_lease_look(leases, lease, 3, 10 * S + i * 100 * MS), SL_LEASE_CALL);
+        assert_int_equal(lease->ask.back, 98);
+        sl_lease_keep(lease, 10 * S + i * 100 * MS);
+    }
+    assert_int_equal(sl_lease_look(leases, lease, 3, 10 * S + 300 * MS), SL_LEASE_CALL);
+    struct sl_lease_reply reply = reply_at(10 * S + 300 * MS, 0);
+    sl_lease_answer(leases, lease, &reply, 10 * S + 300 * MS);
+    assert_int_equal(sl_lease_look(leases, lease, 3, 10 * S + 400 * MS), SL_LEASE_OVER);
 }
 
 static void other_rules_have_it_given_back_at_once(void **unused)
@@ -350,7 +419,9 @@ int main(void)
         TEST(a_call_that_was_never_sent_leaves_all_as_it_was),
         TEST(a_call_that_a_request_needs_decides_it),
         TEST(a_lease_is_renewed_if_it_was_used_and_given_back_if_not),
-        TEST(a_lease_that_ends_with_its_window_is_left_to_the_next_call),
+        TEST(nothing_is_told_of_a_fixed_window_that_is_over),
+        TEST(what_a_counter_s_window_has_left_is_given_back_after_its_end),
+        TEST(what_could_not_be_given_back_for_other_rules_is_tried_again),
         TEST(other_rules_have_it_given_back_at_once),
         TEST(a_store_whose_clock_has_leapt_ends_all_leases),
         TEST(what_was_put_back_is_no_demand),

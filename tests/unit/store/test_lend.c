@@ -277,7 +277,13 @@ static void a_channel_that_ends_fails_who_waits_for_another_thread_s_call(void *
     struct sl_claim low = claim_on(&other_name, SL_LEASE_BY_DEMAND);
     struct sl_ask nine = { sl_boottime_us(), 9 };
     int64_t now_us = redis_us(), term_us = now_us / S * S + 2 * S, ahead_us;
-    struct sl_lease_reply reply = { now_us, true, 40, term_us, term_us, 40, { window_us() } };
+    struct sl_lease_reply reply = { .now_us = now_us,
+                                    .is_known = true,
+                                    .granted = 40,
+                                    .term_us = term_us,
+                                    .end_us = term_us,
+                                    .out = 40,
+                                    .told = { window_us() } };
     struct sl_lease *lease = sl_leases_want(leases, &low, nine, 9);
     assert_true(sl_lease_answer(leases, lease, &reply, nine.now_us));
     assert_non_null(lease = sl_leases_want(leases, &called, nine, 9));
