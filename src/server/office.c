@@ -144,6 +144,15 @@ static void keep_hiding(struct sl_settings *settings, const struct sl_settings *
         settings->identity.user_id_sha256_email_ip = old->identity.user_id_sha256_email_ip;
 }
 
+/* A number that was another rule's has nothing of that one's counts. */
+static void name_leases(const struct sl_server *server, const struct sl_edition *edition)
+{
+    struct sl_leases *leases = sl_near_leases(server->store->near);
+    for (size_t i = 0; leases && i < edition->rules->rule_count; i++)
+        sl_leases_name(leases, edition->numbers ? edition->numbers[i] : (uint32_t)i,
+                       sl_text(edition->rules->rules[i].name));
+}
+
 /* Workers go over when they next come round. */
 void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
 {
@@ -154,6 +163,7 @@ void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
     server->edition = edition;
     if (server->record)
         sl_record_settle(server->record, edition->rules, edition->numbers);
+    name_leases(server, edition);
     office->rules_revision = office->composed_revision;
     atomic_store(&server->spread.is_refused, false);
     for (size_t i = 0; server->workers && i < server->worker_count; i++) {

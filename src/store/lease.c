@@ -196,6 +196,24 @@ struct sl_lease_counts *sl_leases_counts(struct sl_leases *leases, uint32_t rule
     return rule < SL_LEASE_RULES ? &leases->counts[rule] : NULL;
 }
 
+static void forget(_Atomic uint64_t *counts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        atomic_store_explicit(&counts[i], 0, memory_order_relaxed);
+}
+
+void sl_leases_name(struct sl_leases *leases, uint32_t rule, struct sluice_text name)
+{
+    struct sl_lease_counts *counts = sl_leases_counts(leases, rule);
+    uint64_t hash = sl_hash64(name, 0) | 1;
+    if (!counts || counts->name == hash)
+        return;
+    counts->name = hash;
+    forget(counts->units, SL_LEASE_END_COUNT);
+    forget(counts->calls, SL_LEASE_RESULT_COUNT);
+    forget(&counts->short_of, 1);
+}
+
 void sl_leases_held(const struct sl_leases *leases, struct sl_lease_held *out, int64_t now_us)
 {
     memset(out, 0, SL_LEASE_RULES * sizeof *out);

@@ -45,6 +45,7 @@ enum sl_lease_result { SL_LEASE_RESULTS(SL_ROW) SL_LEASE_RESULT_COUNT };
 
 /* Of one rule. */
 struct sl_lease_counts {
+    uint64_t name; /* of which: a hash; 0: of none yet */
     _Atomic uint64_t units[SL_LEASE_END_COUNT];
     _Atomic uint64_t calls[SL_LEASE_RESULT_COUNT];
     _Atomic uint64_t short_of; /* denied by a call, and would have passed if nothing had been out */
@@ -238,6 +239,10 @@ struct sl_lease_held {
 };
 
 struct sl_lease_counts *sl_leases_counts(struct sl_leases *leases, uint32_t rule);
+
+/* The rule of that number has that name from now on: what was counted of another is forgotten. One
+ * thread at a time. */
+void sl_leases_name(struct sl_leases *leases, uint32_t rule, struct sluice_text name);
 
 /* Of the rules up to SL_LEASE_RULES. */
 void sl_leases_held(const struct sl_leases *leases, struct sl_lease_held *out, int64_t now_us);

@@ -109,6 +109,22 @@ static void what_is_held_is_counted_by_rule(void **unused)
     assert_false(sl_leases_any(leases, 13 * S));
 }
 
+static void a_number_that_another_rule_is_given_counts_from_nothing(void **unused)
+{
+    (void)unused;
+    struct sl_claim claim = fixed_claim(1, 1000);
+    const struct sl_lease_counts *counts = sl_leases_counts(leases, claim.rule);
+    sl_leases_name(leases, claim.rule, SL_TEXT("world"));
+    lend(&claim, 10 * S, 20);
+    sl_leases_name(leases, claim.rule, SL_TEXT("world"));
+    sl_leases_name(leases, SL_LEASE_RULES, SL_TEXT("tenant"));
+    assert_int_equal(counts->units[SL_LEASE_GRANTED], 20);
+    assert_int_equal(counts->calls[SL_LEASE_CALL_OK], 1);
+    sl_leases_name(leases, claim.rule, SL_TEXT("tenant"));
+    assert_int_equal(counts->units[SL_LEASE_GRANTED], 0);
+    assert_int_equal(counts->calls[SL_LEASE_CALL_OK], 0);
+}
+
 /* ---- many at once ---- */
 
 enum { THREADS = 4, TURNS = 20000, KEYS = 3 };
@@ -194,6 +210,7 @@ int main(void)
         TEST(what_is_put_back_is_there_again_unless_a_call_has_told_of_it),
         TEST(it_is_called_for_once_when_a_quarter_is_left),
         TEST(what_is_held_is_counted_by_rule),
+        TEST(a_number_that_another_rule_is_given_counts_from_nothing),
         TEST(threads_spend_what_was_lent_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
