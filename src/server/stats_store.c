@@ -1,9 +1,11 @@
 /* How the store is doing, as a member of /v1/stats. */
+#include "base/clock.h"
 #include "rules/store_url.h"
 #include "server/admin_json.h"
 #include "server/stats_json.h"
 #include "server/store_watch.h"
 #include "store/channel.h"
+#include "store/lease.h"
 
 static void print_why(struct sl_buffer *out, const struct sl_server *server)
 {
@@ -27,6 +29,50 @@ static void print_calls(struct sl_buffer *out, const struct sl_store_health *hea
     sl_print_i64(out, "closed", (int64_t)health->breakers[SL_BREAKER_CLOSED]);
     sl_print_i64(out, "open", (int64_t)health->breakers[SL_BREAKER_OPEN]);
     sl_print_i64(out, "half_open", (int64_t)health->breakers[SL_BREAKER_HALF_OPEN]);
+    sl_buffer_add(out, SL_TEXT("}"));
+}
+
+/* Over all rules. */
+struct leased {
+    uint64_t held, most, units[SL_LEASE_END_COUNT], calls[SL_LEASE_RESULT_COUNT], short_of;
+};
+
+static void add_up(struct sl_leases *leases, struct leased *sum)
+{
+    struct sl_lease_held held[SL_LEASE_RULES];
+    sl_leases_held(leases, held, sl_boottime_us());
+    *sum = (struct leased){ 0 };
+    for (uint32_t i = 0; i < SL_LEASE_RULES; i++) {
+        const struct sl_lease_counts *counts = sl_leases_counts(leases, i);
+        sum->held += held[i].units;
+        sum->most += held[i].most;
+        for (size_t k = 0; k < SL_LEASE_END_COUNT; k++)
+            sum->units[k] += atomic_load(&counts->units[k]);
+        for (size_t k = 0; k < SL_LEASE_RESULT_COUNT; k++)
+            sum->calls[k] += atomic_load(&counts->calls[k]);
+        sum->short_of += atomic_load(&counts->short_of);
+    }
+}
+
+/* What is missing from limits because of them, at the most, and what has become of it. Each rule by
+ * itself is in the metrics, under these names. */
+static void print_leases(struct sl_buffer *out, struct sl_leases *leases)
+{
+    struct leased sum;
+    add_up(leases, &sum);
+    sl_buffer_add(out, SL_TEXT(", \"leases\": {"));
+    sl_print_i64(out, "held_units", (int64_t)sum.held);
+    sl_print_i64(out, "most_units", (int64_t)sum.most);
+    sl_buffer_add(out, SL_TEXT(", \"units\": {"));
+#define PRINT(constant, name) sl_print_i64(out, name, (int64_t)sum.units[constant]);
+    SL_LEASE_ENDS(PRINT)
+#undef PRINT
+    sl_buffer_add(out, SL_TEXT("}, \"calls\": {"));
+#define PRINT(constant, name) sl_print_i64(out, name, (int64_t)sum.calls[constant]);
+    SL_LEASE_RESULTS(PRINT)
+#undef PRINT
+    sl_buffer_add(out, SL_TEXT("}"));
+    sl_print_i64(out, "short", (int64_t)sum.short_of);
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
@@ -60,6 +106,8 @@ void sl_print_store_stats(struct sl_buffer *out, const struct sl_server *server)
     if (has_health) {
         server->store->ops->health(server->store, &health);
         print_calls(out, &health);
+        if (sl_near_leases(server->store->near))
+            print_leases(out, sl_near_leases(server->store->near));
     }
     print_table(out, server);
     sl_buffer_add(out, SL_TEXT("}"));

@@ -16,6 +16,7 @@ from collections import Counter
 
 import pytest
 
+from description import check_answer_of, operation_of
 from lease_script import LEASING, Composer, sha1
 from leasing import CLIENTS, INSTANCES, Fleet
 from redis_asking import on
@@ -92,6 +93,13 @@ def metric(server, name, **labels):
     return int(found[1])
 
 
+def leases_of(server):
+    """What /v1/stats says of them."""
+    answer = server.ask("GET", "/v1/stats")
+    check_answer_of(operation_of("stats")[2], answer)
+    return answer.json["store"]["leases"]
+
+
 def ask_many(server, count, request=None):
     """How many of them pass."""
     answers = server.check([request or {"user": "u"}] * count).json
@@ -124,6 +132,7 @@ def test_a_lease_that_is_not_used_any_more_is_given_back(redis, db):
                 for end in ("granted", "spent", "returned", "dropped")}
         assert ends["granted"] == ends["spent"] + ends["returned"] + ends["dropped"]
         assert ends["dropped"] == 0 and ends["returned"] > 0
+        assert leases_of(server)["units"] == ends
         assert metric(server, "sluice_lease_held_units", rule="world") == 0
 
 
@@ -193,6 +202,10 @@ def test_who_only_looks_is_told_what_is_left_here_too_and_reservations_see_it_co
     with Server(rules) as server:
         passed = keep_busy(server)
         held = metric(server, "sluice_lease_held_units", rule="world")
+        told = leases_of(server)
+        assert (told["held_units"], told["short"]) == (held, 0)
+        assert held <= told["most_units"] <= 100_000 // 8
+        assert told["calls"]["granted"] > 0
         looked = server.check({"user": "u", "peek": True}).json
         assert looked["remaining"] == 100_000 - passed
         assert held > 0
