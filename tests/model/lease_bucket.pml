@@ -3,7 +3,9 @@
  * A tick pays one token and ends a term: what was taken in a term lapses at the second
  * tick after it. Redis knows a debt and what is out by term; `truth` is the debt of a
  * bucket that is charged with every admission at its very instant. That truth is never
- * above the limit is the bound over every interval: at most LIMIT and one for each tick. */
+ * above the limit is the bound over every interval: at most LIMIT and one for each tick.
+ *
+ * A call may go by a lower limit than is in force: it was made under the rules before. */
 #ifndef LIMIT
 #define LIMIT 3
 #endif
@@ -21,6 +23,7 @@
 #define KEPT_STAYS      8
 #define OUT_IGNORED     9
 #define RESET_FORGETS   10
+#define CUTS            11
 
 #include "lease_holder.pml"
 
@@ -51,9 +54,11 @@ inline settle(k) {
     fi
 }
 
-inline run_call(k, want) {
+/* L1: what others owe is not for it to cut. */
+inline run_call(k, want, limit) {
+    if :: broken(CUTS) && debt > limit -> debt = limit :: else fi;
     settle(k);
-    units = LIMIT - counted;
+    units = (counted < limit -> limit - counted : 0);
     if :: units > want -> units = want :: else fi;
     if
     :: broken(DRAINS) -> debt = debt + units
@@ -67,9 +72,10 @@ proctype Instance(byte k) {
     :: d_step { may_spend(k) -> take_one(k); admit(); tidy() }
     :: d_step { who[k].call == NONE -> ask(k, me.left, 0); tidy() }
     :: d_step { who[k].call == NONE && who[k].left > 0 -> ask(k, 0, me.left); tidy() }
-    :: d_step { who[k].call == ASKED -> run_call(k, 0); tidy() }
-    :: d_step { who[k].call == ASKED -> run_call(k, 1); tidy() }
-    :: d_step { who[k].call == ASKED -> run_call(k, LIMIT); tidy() }
+    :: d_step { who[k].call == ASKED -> run_call(k, 0, LIMIT); tidy() }
+    :: d_step { who[k].call == ASKED -> run_call(k, 1, LIMIT); tidy() }
+    :: d_step { who[k].call == ASKED -> run_call(k, LIMIT, LIMIT); tidy() }
+    :: d_step { who[k].call == ASKED -> run_call(k, LIMIT, LIMIT - 1); tidy() }
     :: d_step { who[k].call == ASKED -> lose(k); tidy() }
     :: d_step { who[k].call == ASKED && !who[k].nobody -> unsend(k); tidy() }
     :: d_step { who[k].call == ANSWERED -> hear(k); tidy() }

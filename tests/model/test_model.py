@@ -101,6 +101,7 @@ BREAKS = {
     "a copy written into a block that is not his back-dates": (RING, "UNOWNED"),
     "a copy written over entries that were not marked back-dates": (RING, "UNMARKED"),
     "one who is late and settles over a mark back-dates": (SLEEPERS, "TRUSTS_MARK"),
+    "L1: a call by a lower limit that cuts the debt to that has it run up twice": (BUCKET, "CUTS"),
     "L2: units that are leased and not counted are there twice": (COUNTER, "NOT_COUNTED"),
     "L3: a unit that outlives its window is one too many in the next":
         (COUNTER, "OUTLIVES_WINDOW"),
