@@ -190,6 +190,7 @@ static void it_ends_with_the_server(void **unused)
 {
     (void)unused;
     struct h2_heard *heard = h2_ask(&(struct h2_call){ V1, SL_TEXT("\x3a\0"), .says_more = true });
+    stage.workers[0].is_draining = true;
     h2.visitor.conn->front->drain(h2.visitor.conn);
     h2_turn();
     SAME("status", heard->status, SL_GRPC_UNAVAILABLE);

@@ -121,7 +121,7 @@ static void who_is_asking_goes_into_the_request(void **unused)
         { "AUTH sk_acme", "SLUICE.CHECK user u\r\n",
           "tenant=acme tier=pro user=u api_key=sha256(sk_acme)" },
         { "AUTH sk_acme", "CL.THROTTLE k 1 1 1\r\n",
-          "tenant=acme tier=pro key=k api_key=sha256(sk_acme)" },
+          "tenant=acme tier=pro @key=k api_key=sha256(sk_acme)" },
         { "AUTH sk_acme", "SLUICE.CHECK user u tenant acme\r\n",
           "tenant=acme tier=pro user=u api_key=sha256(sk_acme)" },
         { "AUTH " ADMIN_TOKEN, "SLUICE.CHECK user u tenant bolt\r\n", "tenant=bolt user=u" },
