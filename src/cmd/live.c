@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/thread.h"
 #include "cmd/screen.h"
 
 /* ---- who looks ---- */
@@ -58,17 +59,12 @@ static void tell(struct looker *looker, enum state state)
     pthread_mutex_unlock(&looker->lock);
 }
 
-/* Signals are for the thread that waits for them. */
 static bool start(struct looker *looker, struct sl_live *live, struct sluice_error *error)
 {
-    sigset_t all, before;
     *looker = (struct looker){ .live = live };
     pthread_mutex_init(&looker->lock, NULL);
     pthread_cond_init(&looker->asked, NULL);
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int wrong = pthread_create(&looker->thread, NULL, look_when_asked, looker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int wrong = sl_thread_start(&looker->thread, look_when_asked, looker);
     return wrong == 0 || sl_error_say(error, "no thread can be started: %s", strerror(wrong));
 }
 

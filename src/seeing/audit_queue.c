@@ -2,12 +2,12 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 
 #define FLUSH_US INT64_C(2000000) /* for what is queued, at the end, */
 #define STUCK_US INT64_C(500000)  /* and so long for the thread to see that it is over */
@@ -95,17 +95,6 @@ static void *run(void *about)
     return NULL;
 }
 
-/* Signals are the main thread's. */
-static bool start(struct sl_audit_queue *queue)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool good = pthread_create(&queue->thread, NULL, run, queue) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return good;
-}
-
 /* ---- opening and closing ---- */
 
 static void release(struct sl_audit_queue *queue)
@@ -135,7 +124,7 @@ struct sl_audit_queue *sl_audit_queue_open(const struct sl_audit_sink *sink,
     pthread_mutex_init(&queue->lock, NULL);
     sl_wait_init(&queue->wake);
     sl_wait_init(&queue->over);
-    if (start(queue))
+    if (sl_thread_start(&queue->thread, run, queue) == 0)
         return queue;
     sl_error_say(error, "cannot start a thread for the audit log");
     release(queue);

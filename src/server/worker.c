@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "server/door.h"
 #include "server/flight.h"
 #include "server/front.h"
@@ -298,7 +299,7 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
 bool sl_worker_start(struct sl_worker *worker)
 {
     atomic_fetch_add(&worker->server->running, 1);
-    errno = pthread_create(&worker->thread, NULL, run, worker);
+    errno = sl_thread_start(&worker->thread, run, worker);
     worker->is_started = errno == 0;
     return worker->is_started;
 }

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "store/redis_sentinel.h"
 
 enum {
@@ -155,7 +156,7 @@ static void *look_up_once(void *about)
 static bool start(struct sl_target *target, void *(*run)(void *), pthread_t *out)
 {
     atomic_fetch_add(&target->holders, 1);
-    bool is_started = pthread_create(out, NULL, run, target) == 0;
+    bool is_started = sl_thread_start(out, run, target) == 0;
     if (!is_started)
         atomic_fetch_sub(&target->holders, 1);
     return is_started;

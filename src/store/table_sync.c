@@ -3,10 +3,10 @@
 #include "store/table_sync.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "store/table_file.h"
 
 struct sl_syncer {
@@ -32,17 +32,6 @@ static void *run(void *about)
     return NULL;
 }
 
-/* The thread takes no signals: they are the program's. */
-static int start_quietly(struct sl_syncer *syncer)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int wrong = pthread_create(&syncer->thread, NULL, run, syncer);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return wrong;
-}
-
 struct sl_syncer *sl_syncer_start(struct sl_table *table, int64_t every_us)
 {
     struct sl_syncer *syncer = calloc(1, sizeof *syncer);
@@ -53,7 +42,7 @@ struct sl_syncer *sl_syncer_start(struct sl_table *table, int64_t every_us)
     syncer->owner = getpid();
     pthread_mutex_init(&syncer->lock, NULL);
     sl_wait_init(&syncer->wake);
-    if (start_quietly(syncer) != 0) {
+    if (sl_thread_start(&syncer->thread, run, syncer) != 0) {
         free(syncer);
         return NULL;
     }

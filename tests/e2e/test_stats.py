@@ -82,10 +82,12 @@ def test_the_same_counts_are_at_metrics(used):
 
 
 def test_callers_latencies_and_use_are_told(used):
-    told = told_of(used, lambda told: rule_of(told, "tried")["minute"]["callers_limited"] == 2
+    told = told_of(used, lambda told: rule_of(told, "tried")["minute"]["callers_limited"]
                    and rule_of(told, "api")["in_use"], "callers and use")
-    api = rule_of(told, "api")
-    assert (api["minute"]["callers"], api["minute"]["callers_limited"]) == (2, 1)
+    api, tried = rule_of(told, "api"), rule_of(told, "tried")
+    # Of 256 registers two callers may have one and the same, by a secret of every start.
+    assert api["minute"]["callers"] == tried["minute"]["callers_limited"] in (1, 2)
+    assert api["minute"]["callers_limited"] == 1
     assert rule_of(told, "all")["minute"]["callers"] == 1  # the whole world is one
     latency = api["minute"]["latency_us"]
     assert 0 < latency["p50"] <= latency["p95"] <= latency["p99"] <= latency["p999"] < 1e6
