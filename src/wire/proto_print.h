@@ -29,6 +29,15 @@ static inline char *sl_proto_put_head(char *at, uint32_t number, size_t len)
     return sl_proto_put_varint(sl_proto_put_varint(at, (uint64_t)number << 3 | 2), len);
 }
 
+/* How many bytes sl_proto_put_text takes of a field whose number is below 16. */
+static inline size_t sl_proto_text_size(size_t len)
+{
+    size_t size = len ? 2 + len : 0;
+    for (; len >= 0x80; len >>= 7)
+        size++;
+    return size;
+}
+
 static inline char *sl_proto_put_text(char *at, uint32_t number, struct sluice_text text)
 {
     if (text.len == 0)

@@ -16,8 +16,7 @@ enum { OK = 1, OVER_LIMIT = 2 };
 enum {
     RULE_NAME_MAX_BYTES = 2 * SL_RULE_NAME_MAX + 1, /* a tenant's own is TENANT/RULE */
     PART_MAX_BYTES = RULE_NAME_MAX_BYTES + 3 * 2 * SL_PROTO_VARINT_MAX_BYTES,
-    STATUS_MAX_BYTES = 2 * PART_MAX_BYTES + 4 * 2 * SL_PROTO_VARINT_MAX_BYTES,
-    HEADER_MAX_BYTES = RULE_NAME_MAX_BYTES + 128 /* name and value: a rule's, and some numbers */
+    STATUS_MAX_BYTES = 2 * PART_MAX_BYTES + 4 * 2 * SL_PROTO_VARINT_MAX_BYTES
 };
 
 static struct sluice_text between(const char *start, const char *end)
@@ -82,18 +81,16 @@ static void print_status(struct sl_buffer *out, const struct sluice_decision *de
 
 /* ---- headers ---- */
 
-/* In one piece, since there are half a dozen of them. */
+/* In place, since there are half a dozen of them. */
 static void print_header(struct sl_buffer *out, struct sluice_text name, struct sluice_text value)
 {
-    char part[HEADER_MAX_BYTES + 2 * 2 * SL_PROTO_VARINT_MAX_BYTES];
-    char whole[sizeof part + 2 * SL_PROTO_VARINT_MAX_BYTES];
-    SL_CHECK(name.len + value.len <= HEADER_MAX_BYTES);
-    char *end = sl_proto_put_text(part, HEADER_KEY, name);
-    end = sl_proto_put_text(end, HEADER_VALUE, value);
-    size_t len = (size_t)(end - part);
-    end = sl_proto_put_head(whole, CALL_HEADERS, len);
-    memcpy(end, part, len);
-    sl_buffer_add(out, between(whole, end + len));
+    size_t len = sl_proto_text_size(name.len) + sl_proto_text_size(value.len);
+    char *at = sl_buffer_begin(out, len + 2 * SL_PROTO_VARINT_MAX_BYTES);
+    if (!at)
+        return;
+    at = sl_proto_put_head(at, CALL_HEADERS, len);
+    at = sl_proto_put_text(at, HEADER_KEY, name);
+    sl_buffer_end(out, sl_proto_put_text(at, HEADER_VALUE, value));
 }
 
 static void print_lines(struct sl_buffer *out, struct sluice_text lines)
