@@ -4,6 +4,7 @@ it is gone."""
 import multiprocessing
 import os
 import random
+import socket
 import subprocess
 import time
 from datetime import timedelta
@@ -16,19 +17,24 @@ ALGORITHMS = ["token_bucket", "leaky_bucket", "fixed_window", "sliding_window_lo
 SEED = int(os.environ.get("SLUICE_SEED") or time.time_ns())
 
 
+def is_listening(path):
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == 0
+
+
 @pytest.fixture
 def redis(tmp_path):
     """The path of a Redis' socket; the server goes with the test."""
-    socket = f"{tmp_path}/redis.sock"
+    path = f"{tmp_path}/redis.sock"
     with open(os.devnull, "wb") as nothing:
         server = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir",
+            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir",
              str(tmp_path)], stdout=nothing)
-    deadline = time.monotonic() + 10
-    while not os.path.exists(socket):
+    deadline = time.monotonic() + 30
+    while not is_listening(path):  # a little later than the path is there
         assert time.monotonic() < deadline and server.poll() is None
         time.sleep(0.01)
-    yield socket
+    yield path
     server.kill()
     server.wait()
 
