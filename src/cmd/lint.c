@@ -55,7 +55,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
     if (parsed != SL_PARSED)
         return parsed == SL_PARSED_HELP ? 0 : 2;
     if (lint.keys) {
-        sl_keys_print(stdout);
+        sl_ruleset_print_keys(stdout);
         return 0;
     }
     if (!lint.file)

@@ -17,6 +17,9 @@ static inline bool sl_condition_holds(const struct sl_condition *when, struct sl
     return is_one && (!when->is_more || sl_condition_more_holds(when, value));
 }
 
+/* The order of values that must not be: sorted, so that they are found by halving. For qsort(). */
+int sl_condition_order(const void *a, const void *b);
+
 /* Does it hold only where the request has the attribute? */
 static inline bool sl_condition_needs_value(const struct sl_condition *when)
 {

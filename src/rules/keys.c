@@ -7,7 +7,6 @@
 #include "rules/keys.h"
 
 #include "base/check.h"
-#include "rules/parts.h"
 
 static size_t count_keys(const struct sl_table *table)
 {
@@ -69,10 +68,8 @@ static bool stand_in(const struct sl_node *map, const struct sl_key *key, struct
         out->kind = SL_NODE_SCALAR;
         out->plain = true;
         out->text = sl_text(key->standard);
-    } else if (key->read == sl_read_keys || key->read == sl_read_tiers) {
-        out->kind = SL_NODE_MAP;
-    } else if (key->read == sl_read_rules) {
-        out->kind = SL_NODE_LIST;
+    } else {
+        out->kind = key->read == sl_read_keys ? SL_NODE_MAP : key->empty;
     }
     return out->kind != SL_NODE_BROKEN;
 }
@@ -129,8 +126,8 @@ static void print_table(FILE *out, const struct sl_table *table, const char *pre
     }
 }
 
-void sl_keys_print(FILE *out)
+void sl_keys_print(FILE *out, const struct sl_table *table)
 {
     fprintf(out, "%-34s  %-24s  %s\n", "KEY", "DEFAULT", "WHAT IT IS");
-    print_table(out, &sl_file_table, "");
+    print_table(out, table, "");
 }

@@ -20,6 +20,8 @@ struct sl_key {
     const char *standard;
     const char *missing;
     bool required;
+    enum sl_node_kind empty; /* what is read where the key is not written; 0: nothing is */
+    bool is_numeric;         /* a number, where it is no word */
     const char *help;
 };
 
@@ -34,7 +36,7 @@ struct sl_table {
  * an empty map: its standards apply. */
 sl_reading sl_read_keys;
 
-/* Every key with its default and what it does, as a plain table. */
-void sl_keys_print(FILE *out);
+/* Every key of the table, and those below it, with its default and what it does. */
+void sl_keys_print(FILE *out, const struct sl_table *table);
 
 #endif

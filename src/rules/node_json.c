@@ -10,7 +10,6 @@
 
 #include "base/buffer.h"
 #include "base/check.h"
-#include "rules/parts.h"
 #include "rules/tree_json.h"
 
 /* A file has 16 MiB, and each byte of it makes six here at the most: `~,` is `null, `. */
@@ -73,9 +72,8 @@ static const struct sl_key *row_of(struct reading around, const struct sl_node *
 static bool is_read_as_number(struct reading around, const struct sl_node *node)
 {
     const struct sl_key *key = row_of(around, node);
-    return key &&
-           (key->read == sl_read_u32 || key->read == sl_read_u64 || key->read == sl_read_decimal ||
-            key->read == sl_read_billionths || key->read == sl_read_lease);
+    return key && (key->is_numeric || key->read == sl_read_u32 || key->read == sl_read_u64 ||
+                   key->read == sl_read_decimal || key->read == sl_read_billionths);
 }
 
 /* `007` → `7`, `00.5` → `0.5`, where that is a number. */

@@ -214,7 +214,8 @@ static const struct sl_key rule_keys[] = {
       .help = "a request lacks what `per` names: `skip` the rule, or `deny`" },
     { "on_store_failure", sl_read_failure_policy, AT(rule.on_store_failure),
       .missing = "the file's", .help = "`allow`, `deny` or `local`" },
-    { "lease", sl_read_lease, AT(rule.lease), .missing = "off; auto: global on Redis",
+    { "lease", sl_read_lease, AT(rule.lease), .is_numeric = true,
+      .missing = "off; auto: global on Redis",
       .help = "units taken from the store at once: `off`, `auto` or a number" },
     { 0 },
 };

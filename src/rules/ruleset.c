@@ -183,3 +183,8 @@ bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules)
             return true;
     return false;
 }
+
+void sl_ruleset_print_keys(FILE *out)
+{
+    sl_keys_print(out, &sl_file_table);
+}

@@ -288,6 +288,9 @@ struct sl_ruleset {
     struct sl_whitelist *whitelist;
 };
 
+/* Prints every key of a rules file, with its default and what it does. */
+void sl_ruleset_print_keys(FILE *out);
+
 /* Reads a rules file's text. `name` is what problems are reported under.
  * Returns NULL, with every problem in *report, unless the whole file is right;
  * with no error in the report otherwise (warnings are sl_ruleset_lint's). */

@@ -188,12 +188,12 @@ static const struct sl_key file_keys[] = {
       .help = "`file:PATH`, `stdout`, `syslog` or `off`" },
     { "statistics", sl_read_bool, AT(statistics), .standard = "true",
       .help = "latencies, callers and who is limited, beside plain counts" },
-    { "tiers", sl_read_tiers, .below = &sl_tier_table, .below_by = ".TIER.", .missing = "none",
-      .help = "tiers of users by name" },
+    { "tiers", sl_read_tiers, .empty = SL_NODE_MAP, .below = &sl_tier_table, .below_by = ".TIER.",
+      .missing = "none", .help = "tiers of users by name" },
     { "exempt", sl_read_keys, offsetof(struct sl_ruleset, exempt), .below = &sl_exempt_table,
       .help = "who is never counted" },
-    { "rules", sl_read_rules, .below = &sl_rule_table, .below_by = "[].", .missing = "none",
-      .help = "the limits; every rule that matches must allow" },
+    { "rules", sl_read_rules, .empty = SL_NODE_LIST, .below = &sl_rule_table, .below_by = "[].",
+      .missing = "none", .help = "the limits; every rule that matches must allow" },
     { 0 },
 };
 

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "server/office.h"
+#include "server/route.h"
 #include "wire/json_decision.h"
 
 /* The job's body as an object with no other members than these (ended by NULL). NULL:

@@ -2,7 +2,7 @@
 #ifndef SL_SERVER_ATTEMPTS_H
 #define SL_SERVER_ATTEMPTS_H
 
-#include "server/route.h"
+#include "server/message.h"
 
 /* What was wrong: an admin token, or an API key on the admin API; a JSON Web Token, or an API
  * key, on a decision. Apart, so that whose requests merely pass through a service bar nobody

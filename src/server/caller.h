@@ -10,7 +10,7 @@
 #define SL_SERVER_CALLER_H
 
 #include "server/access.h"
-#include "server/route.h"
+#include "server/message.h"
 #include "token/verifier.h"
 
 struct sl_caller {

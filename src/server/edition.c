@@ -61,3 +61,9 @@ void sl_edition_drop(struct sl_edition *edition)
     sl_ruleset_free(edition->rules);
     free(edition);
 }
+
+/* The audit log needs to know whom. */
+bool sl_is_watched(const struct sl_settings *settings)
+{
+    return settings->statistics || strcmp(settings->audit, "off") != 0;
+}

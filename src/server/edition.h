@@ -42,4 +42,7 @@ struct sl_edition *sl_edition_new(const struct sl_edition_parts *parts);
 struct sl_edition *sl_edition_keep(struct sl_edition *edition);
 void sl_edition_drop(struct sl_edition *edition);
 
+/* Do limiters by these settings note whom and how long, or only count? */
+bool sl_is_watched(const struct sl_settings *settings);
+
 #endif

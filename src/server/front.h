@@ -52,6 +52,8 @@ struct sl_front {
 
     /* Gives back what its state holds. */
     void (*close)(struct sl_conn *conn);
+    /* The worker ends: gives back what it kept for this protocol's next connections. */
+    void (*release)(struct sl_worker *worker);
 };
 
 /* May there be whole messages that nobody has asked yet? */

@@ -172,6 +172,7 @@ static void close_session(struct sl_conn *conn)
 }
 
 const struct sl_front sl_front_grpc = {
+    .release = sl_h2_spares_free,
     .schemes = { "grpc", "grpcs" },
     .protocol = SL_TLS_HTTP2,
     .state_bytes = sizeof(struct sl_h2_own),

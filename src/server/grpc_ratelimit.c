@@ -4,6 +4,7 @@
 #include "server/caller.h"
 #include "server/conn.h"
 #include "server/grpc_call.h"
+#include "wire/json_decision.h"
 #include "wire/limit_fields.h"
 #include "wire/rls_answer.h"
 #include "wire/rls_request.h"

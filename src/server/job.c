@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "server/reply.h"
+#include "wire/http_status.h"
 
 /* ---- queues ---- */
 

@@ -15,13 +15,22 @@
 
 #include "base/arena.h"
 #include "server/access.h"
-#include "server/note.h"
 #include "server/round.h"
 
 enum { SL_JOB_PARTS_MAX = 2, SL_JOBS_MAX = 1024, SL_JOBS_TENANTS_MAX = 64, SL_JOBS_TENANT_MAX = 8 };
 
+struct sl_exemption;
 struct sl_office;
 struct sl_route;
+
+/* What a job changed, for the audit log: note.h. */
+struct sl_note {
+    const char *subject;               /* "rule", "tier", "tenant", "key", "user"; NULL: nothing */
+    const char *name;                  /* its own; a rule's as the ruleset has it */
+    const char *tenant;                /* whose it is; NULL: nobody's */
+    const char *before, *after;        /* JSON objects; NULL: there was, is none */
+    const struct sl_exemption *exempt; /* instead of all of these: the whitelist's */
+};
 
 struct sl_job {
     struct sl_job *next;

@@ -2,7 +2,7 @@
 #ifndef SL_SERVER_LOCAL_H
 #define SL_SERVER_LOCAL_H
 
-#include "server/route.h"
+#include "server/message.h"
 
 /* NULL: it is. Else why not, and what to do about it. */
 const char *sl_message_not_local(const struct sl_message *message);

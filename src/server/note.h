@@ -5,20 +5,10 @@
 #ifndef SL_SERVER_NOTE_H
 #define SL_SERVER_NOTE_H
 
-#include "base/text.h"
+#include "server/job.h"
 
-struct sl_exemption;
-struct sl_job;
 struct sl_office;
 struct sl_ruleset;
-
-struct sl_note {
-    const char *subject;               /* "rule", "tier", "tenant", "key", "user"; NULL: nothing */
-    const char *name;                  /* its own; a rule's as the ruleset has it */
-    const char *tenant;                /* whose it is; NULL: nobody's */
-    const char *before, *after;        /* JSON objects; NULL: there was, is none */
-    const struct sl_exemption *exempt; /* instead of all of these: the whitelist's */
-};
 
 /* "admin", "local", "tenant:NAME"; in the job's memory. */
 const char *sl_job_actor(struct sl_job *job);

@@ -103,12 +103,6 @@ static struct sl_keyring *load_keyring(struct sl_office *office)
     return ring;
 }
 
-/* The audit log needs to know whom. */
-bool sl_is_watched(const struct sl_settings *settings)
-{
-    return settings->statistics || strcmp(settings->audit, "off") != 0;
-}
-
 struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset *rules,
                                      struct sl_files *files)
 {

@@ -11,6 +11,7 @@
 #include "registry/people.h"
 #include "registry/registry.h"
 #include "server/job.h"
+#include "server/note.h"
 #include "server/office_spread.h"
 #include "server/server.h"
 #include "server/worker.h"
@@ -44,9 +45,6 @@ struct sl_office {
 /* Opens registry and people as these settings say. False: it has said why. */
 bool sl_office_open(struct sl_office *office, const struct sl_settings *settings);
 void sl_office_close(struct sl_office *office);
-
-/* Do limiters by these settings note whom and how long, or only count? */
-bool sl_is_watched(const struct sl_settings *settings);
 
 /* A ruleset of this text and what the registry holds now, within a transaction or
  * outside. NULL: *report says why. */
@@ -117,19 +115,5 @@ enum { SL_TENANT_RULES_MAX = 100, SL_TENANT_KEYS_MAX = 100 };
 
 /* People as the registry has them, after a change of users or exemptions. */
 bool sl_office_refresh_people(struct sl_office *office, struct sluice_error *error);
-
-/* ---- routes' own files ---- */
-
-typedef void sl_run(struct sl_office *office, struct sl_job *job);
-sl_run sl_run_rules, sl_run_rule, sl_run_tenant_rules, sl_run_tenant_rule;   /* admin_rules.c */
-sl_run sl_run_tiers, sl_run_tier;                                            /* admin_tiers.c */
-sl_run sl_run_exemptions;                                                    /* admin_exempt.c */
-sl_run sl_run_user;                                                          /* admin_users.c */
-sl_run sl_run_outcomes;                                                      /* admin_outcomes.c */
-sl_run sl_run_tenants, sl_run_tenant, sl_run_tenant_keys, sl_run_tenant_key; /* admin_tenants.c */
-sl_run sl_run_stats;                                                         /* admin_stats.c */
-sl_run sl_run_look;                                                          /* admin_look.c */
-sl_run sl_run_audit;                                                         /* admin_audit.c */
-sl_run sl_run_reload, sl_run_reset;                                          /* admin_reset.c */
 
 #endif

@@ -26,10 +26,4 @@ sl_reply sl_reply_problem;
 /* Appends the line that asks for the body. */
 sl_reply sl_reply_continue;
 
-/* "Not Found" */
-const char *sl_status_phrase(uint32_t status);
-
-/* The problem's JSON. */
-void sl_problem_print(struct sl_buffer *out, uint32_t status, const char *detail);
-
 #endif

@@ -2,7 +2,7 @@
 
 #include "server/conn.h"
 #include "server/front.h"
-#include "server/office.h"
+#include "server/job.h"
 #include "server/worker.h"
 
 #define JSON_IS "application/json"
@@ -89,14 +89,6 @@ const struct sl_route *sl_route_find(struct sluice_text path)
     return NULL;
 }
 
-static bool make_problem(struct sl_message *message, uint32_t status, const char *detail)
-{
-    message->call->status = (uint16_t)status;
-    message->call->detail = detail;
-    message->call->reply = message->conn->front->problem;
-    return false;
-}
-
 /* None given is fine: there is only one it can be. */
 static bool is_json(struct sluice_text type)
 {
@@ -128,23 +120,14 @@ bool sl_route_accepts(const struct sl_route *route, struct sl_message *message)
 {
     const struct sl_http_head *head = message->head;
     if (!route)
-        return make_problem(message, 404,
-                            "There is nothing at this path; /openapi.json lists what there is.");
+        return sl_message_problem(
+            message, 404, "There is nothing at this path; /openapi.json lists what there is.");
     if (route->allow && !sl_methods_have(route->allow, head->method)) {
         message->call->allow = route->allow;
-        return make_problem(message, 405, "This path has no such method; see `Allow` for its own.");
+        return sl_message_problem(message, 405,
+                                  "This path has no such method; see `Allow` for its own.");
     }
     if (route->takes_json && !is_json(head->known[SL_HTTP_CONTENT_TYPE]))
-        return make_problem(message, 415, "Send JSON, with `Content-Type: " JSON_IS "`.");
+        return sl_message_problem(message, 415, "Send JSON, with `Content-Type: " JSON_IS "`.");
     return true;
-}
-
-void sl_message_refuse(struct sl_message *message, uint32_t status, const char *detail)
-{
-    enum sl_refused_caller caller = sl_refused_caller(status);
-    if (caller != SL_REFUSED_COUNT)
-        sl_count_add(&message->conn->worker->traffic.refused[caller], 1);
-    sl_round_drop(message->round, message->call);
-    make_problem(message, status, detail);
-    sl_round_add(message->round, message->call);
 }

@@ -3,25 +3,14 @@
 #ifndef SL_SERVER_ROUTE_H
 #define SL_SERVER_ROUTE_H
 
+#include "server/message.h"
 #include "server/reply.h"
-#include "wire/http_head.h"
-
-/* A whole message, on its way to becoming a call. */
-struct sl_message {
-    struct sl_round *round;
-    struct sl_conn *conn;
-    struct sl_call *call;
-    const struct sl_http_head *head;
-    char *body; /* may be used up */
-    size_t body_len;
-    const struct sl_route *route;
-    struct sluice_text told_ip; /* the address in the body, where there is one */
-    bool is_authorize;          /* attributes come from headers, and no token is the admin's */
-    bool is_familiar;           /* its secret was good on this connection: it is no guess */
-};
 
 struct sl_job;
 struct sl_office;
+
+/* A call of the admin API, on the main thread. */
+typedef void sl_run(struct sl_office *office, struct sl_job *job);
 
 struct sl_route {
     struct sluice_text path; /* a star is a segment that is not empty */
@@ -34,7 +23,7 @@ struct sl_route {
     void (*call)(struct sl_message *message);
 
     /* Calls of the admin API (`call` is sl_call_admin): what the main thread does then. */
-    void (*run)(struct sl_office *office, struct sl_job *job);
+    sl_run *run;
     bool looks;          /* though it is no GET: for readers too */
     const char *tenants; /* methods that tenants may use; NULL: none */
     const char *bodies;  /* those that take a body; NULL: none */
@@ -49,10 +38,6 @@ const struct sl_route *sl_route_find(struct sluice_text path);
 /* Is the message one for this route? Else its call is made a problem; it is not
  * added yet. The body may still be on its way. */
 bool sl_route_accepts(const struct sl_route *route, struct sl_message *message);
-
-/* Makes the call a problem and adds it; its requests are taken back. `detail` is
- * static or in the round's memory. */
-void sl_message_refuse(struct sl_message *message, uint32_t status, const char *detail);
 
 /* ---- the routes' own files ---- */
 
@@ -70,6 +55,19 @@ void sl_call_openapi(struct sl_message *message);
 void sl_call_page(struct sl_message *message);  /* route_page.c */
 void sl_call_admin(struct sl_message *message); /* route_admin.c */
 
+/* ---- what the main thread does for the admin API ---- */
+
+sl_run sl_run_rules, sl_run_rule, sl_run_tenant_rules, sl_run_tenant_rule;   /* admin_rules.c */
+sl_run sl_run_tiers, sl_run_tier;                                            /* admin_tiers.c */
+sl_run sl_run_exemptions;                                                    /* admin_exempt.c */
+sl_run sl_run_user;                                                          /* admin_users.c */
+sl_run sl_run_outcomes;                                                      /* admin_outcomes.c */
+sl_run sl_run_tenants, sl_run_tenant, sl_run_tenant_keys, sl_run_tenant_key; /* admin_tenants.c */
+sl_run sl_run_stats;                                                         /* admin_stats.c */
+sl_run sl_run_look;                                                          /* admin_look.c */
+sl_run sl_run_audit;                                                         /* admin_audit.c */
+sl_run sl_run_reload, sl_run_reset;                                          /* admin_reset.c */
+
 /* Is the path one of the pattern's? parts[i] is then the i-th star's segment. */
 bool sl_path_matches(struct sluice_text pattern, struct sluice_text path,
                      struct sluice_text *parts);
@@ -81,16 +79,5 @@ bool sl_methods_have(const char *methods, struct sluice_text method);
 
 /* One request off the body; false: refused already. */
 bool sl_message_read_request(struct sl_message *message, struct sluice_request *out);
-
-struct sl_explained_rows {
-    const struct sluice_explained *at; /* NULL: it is not explained */
-    size_t count;
-};
-
-/* A decision's status, and its JSON with `error` where it is a denial. `before` are
- * members that come first, as in `{"a": 1,`; or nothing. */
-uint32_t sl_decision_status(const struct sluice_decision *decision);
-void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
-                     const struct sluice_decision *decision, struct sl_explained_rows rows);
 
 #endif

@@ -10,6 +10,7 @@
 #include "server/peer.h"
 #include "server/route.h"
 #include "server/worker.h"
+#include "wire/json_decision.h"
 
 static const char contradiction[] =
     "Two headers contradict each other on the method, the URI or who calls; let the proxy remove "

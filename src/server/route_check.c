@@ -22,63 +22,6 @@ enum {
 
 _Static_assert((int)SL_ARRAY_MAX <= (int)SL_ROUND_REQUESTS, "an array fits an empty round");
 
-/* ---- decisions as JSON ---- */
-
-/* Denied because the store does not answer; not by the table that stands in for it, which
- * has a limit to show. */
-static bool is_failure(const struct sluice_decision *decision)
-{
-    return decision->reason == SLUICE_REASON_STORE && decision->limit == SLUICE_NONE;
-}
-
-uint32_t sl_decision_status(const struct sluice_decision *decision)
-{
-    if (decision->allowed)
-        return 200;
-    return is_failure(decision) ? 503 : 429;
-}
-
-static void add_description(struct sl_buffer *out, const struct sluice_decision *decision)
-{
-    if (is_failure(decision)) {
-        sl_buffer_add(out, SL_TEXT("The store of the counts does not answer, and the rules deny "
-                                   "then."));
-    } else if (decision->reason == SLUICE_REASON_MISSING) {
-        sl_buffer_add(out, SL_TEXT("This request lacks an attribute that the rule counts by."));
-    } else if (decision->retry_after_us == SLUICE_NEVER) {
-        sl_buffer_add(out, SL_TEXT("This request can never pass: its cost exceeds the limit."));
-    } else {
-        sl_buffer_add(out, SL_TEXT("Too many requests. Please retry after "));
-        sl_buffer_add_i64(out, sl_whole_seconds(decision->retry_after_us));
-        sl_buffer_add(out, SL_TEXT(" seconds."));
-    }
-}
-
-/* A stand-in's denial is like any other, but for its reason. */
-static const char *error_of(const struct sluice_decision *decision)
-{
-    bool is_stand_in = decision->reason == SLUICE_REASON_STORE && !is_failure(decision);
-    return sl_reason_name(is_stand_in ? SLUICE_REASON_LIMITED : decision->reason);
-}
-
-/* Members stand before those of the decision, whose brace is then not the first. */
-void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
-                     const struct sluice_decision *decision, struct sl_explained_rows rows)
-{
-    sl_buffer_add(out, before);
-    if (!decision->allowed) {
-        sl_buffer_add(out, before.len ? SL_TEXT(" \"error\": \"") : SL_TEXT("{\"error\": \""));
-        sl_buffer_add(out, sl_text(error_of(decision)));
-        sl_buffer_add(out, SL_TEXT("\", \"error_description\": \""));
-        add_description(out, decision);
-        sl_buffer_add(out, SL_TEXT("\","));
-    }
-    size_t start = out->len;
-    sl_json_print_decision(out, decision, rows.at, rows.count);
-    if ((before.len || !decision->allowed) && !out->failed)
-        out->at[start] = ' ';
-}
-
 /* ---- reading ---- */
 
 static const char at_us_detail[] =

@@ -1,7 +1,6 @@
 /* What can be looked at: health, readiness, figures, the description. */
 #include "server/assets.h"
 #include "server/metrics.h"
-#include "server/office.h"
 #include "server/route.h"
 #include "server/worker.h"
 

@@ -7,6 +7,7 @@
 #include "server/conn.h"
 #include "server/route.h"
 #include "server/worker.h"
+#include "wire/json_decision.h"
 #include "wire/json_scan.h"
 
 #define EXPIRES_US     INT64_C(60000000)

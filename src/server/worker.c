@@ -8,19 +8,20 @@
  * same time-out wait in the order in which they began, and one timer goes off for
  * the earliest of the few first ones. */
 #include "server/worker.h"
-#include "seeing/record.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "seeing/record.h"
 #include "server/door.h"
 #include "server/flight.h"
 #include "server/front.h"
-#include "server/h2.h"
 
 enum { DATE_EVERY_MS = 50, LINGER_MS = 2000, FLUSH_MS = 5000 };
+
+static const struct sl_front *const fronts[] = { &sl_front_http, &sl_front_grpc, &sl_front_resp };
 
 static const int64_t REST_MS = INT64_C(1) << 40; /* some decades */
 
@@ -337,7 +338,9 @@ void sl_worker_release(struct sl_worker *worker)
     sl_flight_free(worker->spare_flight);
     sl_round_release(&worker->round);
     sl_blocks_release(&worker->blocks);
-    sl_h2_spares_free(worker);
+    for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
+        if (fronts[i]->release)
+            fronts[i]->release(worker);
     sl_h2_memory_release(&worker->h2_memory);
     sl_edition_drop(atomic_exchange(&worker->next, NULL));
     sl_edition_drop(worker->edition);

@@ -3,6 +3,7 @@
 #ifndef SL_STORE_CHANGE_H
 #define SL_STORE_CHANGE_H
 
+#include "store/claim.h"
 #include "store/store.h"
 #include "store/table_log.h"
 

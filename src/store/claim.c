@@ -80,3 +80,11 @@ void sl_claim_measure(struct sl_claim *claim, const struct sl_bundle *bundle,
         claim->figures.reset_at_us = sl_max_i64(claim->figures.reset_at_us, blocked_us);
     }
 }
+
+enum { ROUND_BELOW = 64 };
+
+uint32_t sl_ring_class(uint32_t ring_len)
+{
+    /* Short rings of similar length share extents, long ones waste nothing. */
+    return ring_len < ROUND_BELOW ? (ring_len + 7) & ~7u : ring_len;
+}

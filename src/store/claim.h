@@ -24,4 +24,7 @@ enum sl_write sl_claim_write(const struct sl_claim *claim, const struct sl_bundl
 void sl_claim_measure(struct sl_claim *claim, const struct sl_bundle *bundle,
                       const struct sl_state *state);
 
+/* Returns the length of the rings in which one of at least `ring_len` is kept. */
+uint32_t sl_ring_class(uint32_t ring_len);
+
 #endif

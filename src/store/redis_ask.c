@@ -9,7 +9,6 @@
 #include "base/number.h"
 #include "store/claim.h"
 #include "store/redis_slot.h"
-#include "store/table_log.h"
 
 enum { HELD_MAX = 65536 }; /* reservations in one Redis */
 

@@ -15,16 +15,10 @@
 
 #include "store/table_file.h"
 
-enum { UNIT_BYTES = 64, UNIT_BITS = 39, FIRST_SHARE = 64, FIRST_LINES = 8, ROUND_BELOW = 64 };
+enum { UNIT_BYTES = 64, UNIT_BITS = 39, FIRST_SHARE = 64, FIRST_LINES = 8 };
 enum { YIELDS_MAX = 100 };
 
 #define MARK (UINT64_C(1) << 62) /* above every stamp */
-
-uint32_t sl_ring_class(uint32_t ring_len)
-{
-    /* Short rings of similar length share extents, long ones waste nothing. */
-    return ring_len < ROUND_BELOW ? (ring_len + 7) & ~7u : ring_len;
-}
 
 /* A line of slots and its four rings. */
 static uint64_t group_bytes(uint64_t ring_len)

@@ -22,9 +22,6 @@ bool sl_extents_next(struct sl_extents *extents, struct sl_region *region);
 /* Claims another extent for rings of this length. False: there is no room. */
 bool sl_extents_claim(struct sl_table *table, uint32_t ring_len);
 
-/* The length of the rings in which one of at least `ring_len` is kept. */
-uint32_t sl_ring_class(uint32_t ring_len);
-
 enum sl_moved {
     SL_MOVED,
     SL_MOVED_LOST, /* somebody was faster: look again */

@@ -18,4 +18,15 @@ const char *sl_reason_name(enum sluice_reason reason);
 /* Whole seconds, rounded up; -1 stays -1. */
 int64_t sl_whole_seconds(int64_t us);
 
+struct sl_explained_rows {
+    const struct sluice_explained *at; /* NULL: it is not explained */
+    size_t count;
+};
+
+/* A decision's status, and its JSON with `error` where it is a denial. `before` are
+ * members that come first, as in `{"a": 1,`; or nothing. */
+uint32_t sl_decision_status(const struct sluice_decision *decision);
+void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
+                     const struct sluice_decision *decision, struct sl_explained_rows rows);
+
 #endif

@@ -275,7 +275,7 @@ static void every_key_has_a_line_in_the_list(void **state)
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     assert_non_null(out);
-    sl_keys_print(out);
+    sl_ruleset_print_keys(out);
     fclose(out);
     assert_non_null(strstr(text, "\nlisten.http "));
     assert_non_null(strstr(text, "\ntiers.TIER.algorithms               all "));

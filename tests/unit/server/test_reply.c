@@ -1,5 +1,6 @@
 /* Answers, byte for byte and as a strict client reads them. */
 #include "server/reply.h"
+#include "wire/http_status.h"
 
 #include <jansson.h>
 

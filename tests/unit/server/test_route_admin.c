@@ -1,5 +1,6 @@
 /* A call of the admin API on its way to the main thread: what the job carries, and what
  * is refused before there is one. */
+#include "server/route.h"
 #include "unit/server/known_callers.h"
 
 static const char yaml[] = SOME_RULES;

@@ -2,6 +2,7 @@
 #ifndef TEST_STORE_LOGS_H
 #define TEST_STORE_LOGS_H
 
+#include "store/claim.h"
 #include "unit/store/on_table.h"
 
 #define NOW_US (1000 * S)
