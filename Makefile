@@ -25,14 +25,14 @@ TESTLIBS := -lcmocka
 
 CHART    := /usr/share/javascript/chart.js/chart.min.js # as Debian's libjs-chart.js has it
 
-SOURCES  := $(sort $(wildcard src/*/*.c))
+SOURCES  := $(sort $(shell find src -name '*.c'))
 PROTOS   := $(sort $(shell find proto -name '*.proto'))
 SPOKEN   := $(filter-out grpc/reflection/v1alpha/%,$(PROTOS:proto/%=%)) # that one reads as v1 does
 COMMON   := $(addprefix google/protobuf/,duration.proto struct.proto timestamp.proto wrappers.proto)
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) \
             $(patsubst %.proto,$(BUILD)/obj/proto/%.o,$(SPOKEN) $(COMMON))
 CORE     := $(filter-out $(BUILD)/obj/cmd/%,$(OBJECTS))
-UNITS    := $(sort $(wildcard tests/unit/*/test_*.c))
+UNITS    := $(sort $(shell find tests/unit -name 'test_*.c'))
 UNITBINS := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 PROPS    := $(BUILD)/props
 STRESS   := $(BUILD)/stress
@@ -55,8 +55,8 @@ $(BUILD)/obj/%.o: src/%.c $(BUILD)/.flags | $(BUILD)/.deps
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
 # They include them.
-$(BUILD)/obj/server/assets.o: src/server/openapi.json examples/default.yaml $(wildcard web/*) $(CHART)
-$(BUILD)/obj/store/redis_scripts.o $(BUILD)/pic/store/redis_scripts.o: $(wildcard src/*/*.lua)
+$(BUILD)/obj/server/http/assets.o: src/server/http/openapi.json examples/default.yaml $(wildcard web/*) $(CHART)
+$(BUILD)/obj/store/redis/lua/scripts.o $(BUILD)/pic/store/redis/lua/scripts.o: $(wildcard src/algo/*.lua src/store/redis/lua/*.lua)
 
 # Messages of gRPC. In C their strings are bytes with a length, which look the same on the wire: a NUL
 # does not cut them. Reflection tells of the files as they are.
@@ -73,7 +73,7 @@ $(BUILD)/obj/proto/%.o: $(BUILD)/proto/services.pb $(BUILD)/.flags
 	$(Q)$(CC) $(CFLAGS) -w -c -o $@ $(BUILD)/proto/$*.pb-c.c
 
 $(filter $(BUILD)/obj/server/%,$(OBJECTS)): | $(BUILD)/proto/services.pb
-$(BUILD)/obj/server/assets.o: $(BUILD)/proto/services.pb
+$(BUILD)/obj/server/http/assets.o: $(BUILD)/proto/services.pb
 
 $(CHART): | $(BUILD)/.deps
 	@test -f $@ || { echo "$@ is missing, for the dashboard: install libjs-chart.js" >&2; false; }
@@ -92,7 +92,7 @@ $(BUILD)/.flags: FORCE
 VERSION := $(shell sed -n 's/^\#define SLUICE_VERSION "\(.*\)"/\1/p' include/sluice.h)
 SONAME  := libsluice.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(BUILD)/libsluice.so.$(VERSION)
-APART   := import token registry seeing server proto
+APART   := import auth registry telemetry server proto
 PIC     := $(patsubst $(BUILD)/obj/%,$(BUILD)/pic/%,$(filter-out $(APART:%=$(BUILD)/obj/%/%),$(CORE)))
 OBJCOPY ?= objcopy
 PC       = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
@@ -153,7 +153,7 @@ demo: $(BUILD)/sluice         ## play the example rules against a small trace
 # Every object, by name: what links with it takes what it needs, and there are hundreds that link.
 $(BUILD)/core.a: $(CORE)
 	@rm -f $@
-	$(Q)$(AR) rcsT $@ $(CORE)
+	$(Q)$(AR) qcsT $@ $(CORE)
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/core.a | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
@@ -201,9 +201,9 @@ test:                         ## install, build and run everything; ends with N 
 	@$(MAKE) --no-print-directory $(JOBS) all test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(ASAN) test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice \
-	    $(BUILD)/tsan/unit/registry/test_people_threads $(BUILD)/tsan/unit/limiter/test_sight \
-	    $(BUILD)/tsan/unit/store/test_lease \
-	    $(BUILD)/tsan/unit/store/test_denied $(BUILD)/tsan/unit/store/test_uncounted
+	    $(BUILD)/tsan/unit/registry/users/test_users_threads $(BUILD)/tsan/unit/limiter/observe/test_observer \
+	    $(BUILD)/tsan/unit/store/lease/test_lease \
+	    $(BUILD)/tsan/unit/store/cache/test_denial_cache $(BUILD)/tsan/unit/store/cache/test_guard_backlog
 	@BUILD=$(BUILD) $(PYTHON) tests/run
 
 asan:                         ## only the sanitized build and its tests
@@ -226,8 +226,7 @@ lint:                         ## layers, documents, layout
 
 format:                       ## let clang-format lay out the C
 	@tools/deps dev
-	@clang-format -i $(SOURCES) $(wildcard src/*/*.h include/*.h tests/*.[ch] tests/*/*.[ch] \
-	    tests/*/*/*.[ch] examples/c/*.c)
+	@find src include tests examples -name '*.[ch]' | xargs clang-format -i
 
 bench: all                    ## what a decision costs, in process and over HTTP, as ratios
 	@tools/deps build test

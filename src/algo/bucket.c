@@ -28,7 +28,7 @@
 #include "algo/bucket.h"
 
 #include "algo/state.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { TOKEN_BITS = 22, DECIMAL_BITS = 17, BINARY_BITS = 16 };
 

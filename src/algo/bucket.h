@@ -3,7 +3,7 @@
 #define SL_ALGO_BUCKET_H
 
 #include "algo/algo.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* The debt at `now_us` under this limit, 0 to capacity · token_ns. *repair
  * says whether that is not what the state says by itself. */

@@ -17,7 +17,7 @@
 #include "algo/guard.h"
 
 #include "algo/state.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum phase { QUIET, WARNED, BLOCKED };
 

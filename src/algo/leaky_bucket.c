@@ -4,7 +4,7 @@
  * queued. An admitted request waits behind it, and who sends it on after that
  * delay sends evenly spaced. Who only polices ignores the delay. */
 #include "algo/bucket.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
                                struct sl_ask ask)

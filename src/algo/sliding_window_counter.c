@@ -29,7 +29,7 @@
  * Zero ends at the epoch: nothing is counted.
  */
 #include "algo/state.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 struct layout {
     int64_t window_min_us;

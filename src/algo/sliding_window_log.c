@@ -39,7 +39,7 @@
  */
 #include "algo/state.h"
 #include "base/check.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 #define RING_LEN_MAX (UINT32_C(1) << 30) /* twice that still counts in 32 bits */
 

@@ -11,7 +11,7 @@
 #define SL_ALGO_STATE_H
 
 #include "algo/algo.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 static inline sl_u128 sl_state_bits(const struct sl_state *state)
 {

@@ -10,7 +10,7 @@
  */
 #include "algo/trust.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* whole + rest / parts, rest below parts */
 struct share {

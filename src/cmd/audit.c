@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cmd/admin.h"
+#include "cmd/admin/admin.h"
 
 /* Members that have columns of their own, or are too much for one. */
 static bool is_told_elsewhere(const char *name, const json_t *value)

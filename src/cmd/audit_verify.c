@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "cmd/audit.h"
-#include "cmd/lines.h"
+#include "cmd/input/lines.h"
 #include "cmd/options.h"
-#include "cmd/screen.h"
-#include "seeing/audit_head.h"
-#include "seeing/audit_verify.h"
+#include "cmd/terminal/screen.h"
+#include "telemetry/audit/head.h"
+#include "telemetry/audit/verify.h"
 
 struct asked {
     const char *head;

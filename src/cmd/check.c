@@ -2,14 +2,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "cmd/kept.h"
-#include "cmd/load.h"
+#include "auth/user_id.h"
+#include "cmd/input/load.h"
+#include "cmd/input/offline_state.h"
 #include "cmd/options.h"
-#include "cmd/screen.h"
+#include "cmd/terminal/screen.h"
 #include "limiter/limiter.h"
-#include "rules/attribute.h"
-#include "token/user_id.h"
-#include "wire/json_decision.h"
+#include "rules/reading/attribute.h"
+#include "wire/json/decision.h"
 
 struct check {
     const char *rules;

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "cmd/options.h"
 #include "import/envoy.h"
-#include "rules/tree.h"
+#include "rules/tree/tree.h"
 
 struct asked {
     struct sl_operands files;

@@ -2,9 +2,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "cmd/load.h"
+#include "cmd/input/load.h"
 #include "cmd/options.h"
-#include "rules/keys.h"
+#include "rules/tree/keys.h"
 
 struct lint {
     const char *file;

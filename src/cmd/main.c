@@ -1,8 +1,8 @@
 #include <stdio.h>
 
-#include "cmd/admin.h"
+#include "cmd/admin/admin.h"
 #include "cmd/options.h"
-#include "rules/report.h"
+#include "rules/tree/report.h"
 
 static const struct sl_command *const commands[] = {
     &sl_command_serve,

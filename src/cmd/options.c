@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/number.h"
-#include "rules/report.h"
-#include "wire/json_request.h"
+#include "base/text/number.h"
+#include "rules/tree/report.h"
+#include "wire/json/request.h"
 
 int sl_command_wrong(const struct sl_command *command, const char *format, ...)
 {

@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "auth/user_id.h"
 #include "base/clock.h"
-#include "cmd/lines.h"
-#include "cmd/load.h"
+#include "cmd/input/lines.h"
+#include "cmd/input/load.h"
 #include "cmd/options.h"
-#include "cmd/screen.h"
+#include "cmd/terminal/screen.h"
 #include "limiter/limiter.h"
 #include "rules/store_url.h"
-#include "token/user_id.h"
-#include "wire/json_decision.h"
-#include "wire/json_request.h"
+#include "wire/json/decision.h"
+#include "wire/json/request.h"
 
 struct replay {
     const char *rules;

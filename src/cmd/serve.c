@@ -2,10 +2,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "cmd/load.h"
+#include "cmd/input/load.h"
 #include "cmd/options.h"
-#include "rules/listen.h"
-#include "server/assets.h"
+#include "rules/reading/listen.h"
+#include "server/http/assets.h"
 #include "server/server.h"
 
 struct serve {

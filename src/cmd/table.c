@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/input/table_look.h"
 #include "cmd/options.h"
-#include "cmd/screen.h"
-#include "cmd/table_look.h"
+#include "cmd/terminal/screen.h"
 
 struct table {
     const char *file;

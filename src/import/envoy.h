@@ -15,9 +15,9 @@
 #define SL_IMPORT_ENVOY_H
 
 #include "base/buffer.h"
-#include "base/textmap.h"
-#include "rules/report.h"
+#include "base/text/textmap.h"
 #include "rules/ruleset.h"
+#include "rules/tree/report.h"
 
 struct sl_envoy_file {
     const char *name;

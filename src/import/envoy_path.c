@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "import/yaml_print.h"
 #include "rules/address.h"
-#include "rules/attribute.h"
+#include "rules/reading/attribute.h"
 #include "rules/wildcard.h"
 
 /* ---- names ----------------------------------------------------------------- */

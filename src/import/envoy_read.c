@@ -3,12 +3,12 @@
  *
  * Stricter in two things. It knows one list of keys and takes each of them anywhere, without
  * effect in the wrong place; here a key stands where it means something. And YAML is what
- * rules/tree.h takes: no aliases, no tags, no key twice. */
+ * rules/tree/tree.h takes: no aliases, no tags, no key twice. */
 #include "import/envoy.h"
 
 #include <strings.h>
 
-#include "rules/keys.h"
+#include "rules/tree/keys.h"
 
 /* ---- values as Go's YAML reads them ---------------------------------------- */
 

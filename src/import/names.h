@@ -2,7 +2,7 @@
 #ifndef SL_IMPORT_NAMES_H
 #define SL_IMPORT_NAMES_H
 
-#include "base/textmap.h"
+#include "base/text/textmap.h"
 
 /* Zeroed, none is taken. */
 struct sl_names {

@@ -2,7 +2,7 @@
 
 #include <strings.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 enum { LINE_MAX_BYTES = 100 };
 

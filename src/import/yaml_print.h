@@ -1,4 +1,4 @@
-/* YAML that rules/tree.h reads, and people too. */
+/* YAML that rules/tree/tree.h reads, and people too. */
 #ifndef SL_IMPORT_YAML_PRINT_H
 #define SL_IMPORT_YAML_PRINT_H
 

@@ -10,7 +10,7 @@
 
 #include "lib/error.h"
 #include "limiter/identity.h"
-#include "rules/rule_config.h"
+#include "rules/reading/rule_config.h"
 
 enum { BATCH_MAX = 32 }; /* at a time, 14 KiB of stack */
 

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "lib/error.h"
-#include "rules/tree.h"
+#include "rules/tree/tree.h"
 
 /* What changes decisions and is the server's alone: the library has no SHA-256. */
 static void note_unused(const struct sl_ruleset *rules, struct sluice_error *error)

@@ -1,7 +1,7 @@
 /* What numbers are called: versions, statuses, reasons. */
 #include "lib/handles.h"
 
-#include "wire/json_decision.h"
+#include "wire/json/decision.h"
 
 const char *sluice_version(void)
 {

@@ -7,7 +7,7 @@
  * and `explain` alone. */
 #include "limiter/decision.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* A decision has a bit for each of this many claims, and one for all that
  * follow. */

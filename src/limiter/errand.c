@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "limiter/decision.h"
-#include "limiter/limiter_own.h"
+#include "limiter/limiter_internal.h"
 
 /* As many requests as the limiter's scratch has room for, copied, each with all it needs:
  *

@@ -9,7 +9,7 @@
 #define SL_LIMITER_ERRAND_H
 
 #include "limiter/limiter.h"
-#include "store/channel.h"
+#include "store/redis/channel.h"
 
 struct sl_errand {
     const struct sluice_request *requests; /* until sl_errand_send returns */

@@ -1,7 +1,7 @@
 /* What was charged is given back, or forgotten. Claims are made again for that, as for a decision:
  * nobody keeps them. */
 #include "limiter/decision.h"
-#include "limiter/limiter_own.h"
+#include "limiter/limiter_internal.h"
 #include "rules/index.h"
 
 /* The claims that the asker's decision was made of. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "limiter/limiter_own.h"
+#include "limiter/limiter_internal.h"
 #include "store/claim.h"
 
 _Static_assert((int)SL_JOINED_MAX <= (int)SL_BUNDLES_MAX, "they fit an empty scratch");

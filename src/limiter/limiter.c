@@ -9,7 +9,7 @@
  * One request is a batch of one. A batch is cut where SL_BUNDLES_MAX requests or
  * SL_CLAIMS_FREE claims are reached: behind those there is still room for a
  * request that matches every rule. */
-#include "limiter/limiter_own.h"
+#include "limiter/limiter_internal.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #ifndef SL_LIMITER_LIMITER_H
 #define SL_LIMITER_LIMITER_H
 
-#include "limiter/counts.h"
+#include "limiter/observe/counts.h"
 #include "rules/ruleset.h"
 #include "store/store.h"
 

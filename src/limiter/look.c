@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "limiter/decision.h"
-#include "limiter/limiter_own.h"
+#include "limiter/limiter_internal.h"
 #include "rules/index.h"
 
 enum { AT_ONCE = 64 };

@@ -45,7 +45,7 @@ struct sl_registry {
     int64_t next;  /* the revision of its changes */
     int64_t spent; /* given to changes that were rolled back: not to be given again */
 
-    /* Where it is a change that all instances are to have: see copy.h. */
+    /* Where it is a change that all instances are to have: see replica.h. */
     int64_t stamp;            /* of rows that are no user's: the change's number, else `next` */
     bool notes;               /* rows that change are noted, */
     struct sl_buffer changed; /* names, each ended by NUL */

@@ -15,7 +15,7 @@
 #define SL_REGISTRY_REGISTRY_H
 
 #include "base/sha256.h"
-#include "rules/overlay.h"
+#include "rules/reading/overlay.h"
 
 struct sl_registry;
 

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "wire/json_decision.h"
+#include "wire/json/decision.h"
 
 static const struct {
     const char *name;

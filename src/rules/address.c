@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 

@@ -5,7 +5,7 @@
  * after the last bracket. */
 #include "rules/host.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "rules/address.h"
 
 enum { NAME_MAX_BYTES = 253 };

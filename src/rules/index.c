@@ -22,7 +22,7 @@
 
 #include <stdlib.h>
 
-#include "base/textmap.h"
+#include "base/text/textmap.h"
 #include "rules/condition.h"
 #include "rules/popularity.h"
 

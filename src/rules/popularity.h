@@ -3,7 +3,7 @@
 #ifndef SL_RULES_POPULARITY_H
 #define SL_RULES_POPULARITY_H
 
-#include "base/textmap.h"
+#include "base/text/textmap.h"
 #include "rules/ruleset.h"
 
 struct sl_popularity {

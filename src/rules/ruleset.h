@@ -7,10 +7,10 @@
 #include "algo/guard.h"
 #include "algo/trust.h"
 #include "base/arena.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "rules/address.h"
 #include "rules/pattern.h"
-#include "rules/report.h"
+#include "rules/tree/report.h"
 
 /* An attribute of a request: one with a field of its own, or by name. */
 enum sl_attribute {

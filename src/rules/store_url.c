@@ -14,9 +14,9 @@
  * wrong and not the whole URL: it may hold a password, and messages are logged. */
 #include "rules/store_url.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "rules/host.h"
-#include "rules/read.h"
+#include "rules/tree/read.h"
 
 #define SIZE_MIN_BYTES (UINT64_C(1) << 20)
 #define SIZE_MAX_BYTES (UINT64_C(1) << 40)

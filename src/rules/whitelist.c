@@ -5,7 +5,7 @@
  * share the first place, and who finds it need look no further. */
 #include "rules/whitelist.h"
 
-#include "base/textmap.h"
+#include "base/text/textmap.h"
 
 enum kind { USER, CLIENT, KINDS };
 

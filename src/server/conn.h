@@ -9,9 +9,9 @@
 
 #include <uv.h>
 
-#include "base/tls.h"
+#include "base/tls/tls.h"
 #include "rules/address.h"
-#include "server/block.h"
+#include "server/pool/block.h"
 
 enum {
     /* A body, and the longest head before it. */

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "auth/client_address.h"
 #include "server/conn.h"
 #include "server/front.h"
-#include "server/peer.h"
 #include "server/worker.h"
-#include "wire/proxy_header.h"
+#include "wire/http/proxy_header.h"
 
 enum {
     LARGE_MAX_BYTES = 64 << 20, /* a worker's, in buffers longer than a block */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/utf8.h"
-#include "wire/http_status.h"
+#include "base/text/utf8.h"
+#include "wire/http/status.h"
 
 /* ---- queues ---- */
 

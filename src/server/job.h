@@ -13,8 +13,8 @@
 
 #include <pthread.h>
 
+#include "auth/access.h"
 #include "base/arena.h"
-#include "server/access.h"
 #include "server/round.h"
 
 enum { SL_JOB_PARTS_MAX = 2, SL_JOBS_MAX = 1024, SL_JOBS_TENANTS_MAX = 64, SL_JOBS_TENANT_MAX = 8 };
@@ -23,7 +23,7 @@ struct sl_exemption;
 struct sl_office;
 struct sl_route;
 
-/* What a job changed, for the audit log: note.h. */
+/* What a job changed, for the audit log: audit_note.h. */
 struct sl_note {
     const char *subject;               /* "rule", "tier", "tenant", "key", "user"; NULL: nothing */
     const char *name;                  /* its own; a rule's as the ruleset has it */

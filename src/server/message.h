@@ -4,7 +4,7 @@
 #define SL_SERVER_MESSAGE_H
 
 #include "server/round.h"
-#include "wire/http_head.h"
+#include "wire/http/head.h"
 
 struct sl_route;
 

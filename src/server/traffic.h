@@ -1,14 +1,14 @@
 /* What a worker has moved, answered and sent away, counted for who watches.
  *
- * As limiter/counts.h: one thread writes, any reads, no instruction is locked. Each is counted
- * in one place, named here. The first line is what every message touches; the second what
+ * As limiter/observe/counts.h: one thread writes, any reads, no instruction is locked. Each is
+ * counted in one place, named here. The first line is what every message touches; the second what
  * should be rare. Nobody else writes to either, so no other thread is held up by it. */
 #ifndef SL_SERVER_TRAFFIC_H
 #define SL_SERVER_TRAFFIC_H
 
-#include "limiter/counts.h"
+#include "limiter/observe/counts.h"
 #include "server/conn.h"
-#include "wire/grpc.h"
+#include "wire/grpc/grpc.h"
 
 /* Callers that were sent away for who they are: constant and the status they hear. */
 #define SL_REFUSED_CALLERS(X)                                                                      \

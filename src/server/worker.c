@@ -14,10 +14,10 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "seeing/record.h"
-#include "server/door.h"
+#include "server/acceptor.h"
 #include "server/flight.h"
 #include "server/front.h"
+#include "telemetry/rule_stats.h"
 
 enum { DATE_EVERY_MS = 50, LINGER_MS = 2000, FLUSH_MS = 5000 };
 

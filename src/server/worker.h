@@ -7,19 +7,19 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-#include "seeing/audit.h"
+#include "auth/token/verifier.h"
 #include "server/conn.h"
-#include "server/edition.h"
-#include "server/h2_memory.h"
+#include "server/edition/edition.h"
+#include "server/figures/process.h"
+#include "server/figures/replication_figures.h"
+#include "server/figures/table_watch.h"
 #include "server/job.h"
-#include "server/line.h"
 #include "server/listener.h"
-#include "server/process.h"
+#include "server/pool/h2_memory.h"
 #include "server/round.h"
-#include "server/spread_figures.h"
-#include "server/table_watch.h"
+#include "server/store_io.h"
 #include "server/traffic.h"
-#include "token/verifier.h"
+#include "telemetry/audit/audit.h"
 
 enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256, SL_REFUSING_MAX = 64 };
 

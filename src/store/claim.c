@@ -5,7 +5,7 @@
  * enforced claims leaves all the others uncharged. */
 #include "store/claim.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle, struct sl_state *guard)
 {

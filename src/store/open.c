@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "store/redis.h"
+#include "store/redis/redis.h"
 
 /* What the URL leaves out is left out there too. */
 _Static_assert(SL_STORE_SIZE_BYTES == SL_MEMORY_SIZE_BYTES, "one standard size");

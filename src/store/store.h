@@ -66,7 +66,7 @@ struct sl_bundle {
     /* Filled in by the store: */
     int status;            /* 0, or negative: then the answers are void */
     bool allowed;          /* by every claim that is not shadow */
-    bool is_near;          /* it was not asked at all: near.h */
+    bool is_near;          /* it was not asked at all: answer_cache.h */
     bool is_degraded;      /* some claims were left out */
     int64_t wall_shift_us; /* wall time − now_us, for what people read */
     uint64_t held;         /* the reservation, of a store that made it while it decided */
@@ -150,7 +150,7 @@ struct sl_store_ops {
     int (*sync)(struct sl_store *store);
     void (*measure)(struct sl_store *store, struct sluice_stats *out);
 
-    /* The same without a stop: `tally` counts keys bit by bit (store/tally.h), in one thread;
+    /* The same without a stop: `tally` counts keys bit by bit (store/table/tally.h), in one thread;
      * `glance` fills in what needs no counting, in any. */
     void (*tally)(struct sl_store *store, struct sl_tally *tally);
     void (*glance)(struct sl_store *store, struct sluice_stats *out);
@@ -174,7 +174,7 @@ struct sl_store {
     uint64_t naming;  /* seeds the names of reservations: the same for all who can settle them */
     bool wants_names; /* claims need theirs */
     struct sl_store *local; /* where `on_store_failure: local` decides; or NULL */
-    struct sl_near *near;   /* what is known without asking it (near.h); or NULL */
+    struct sl_near *near;   /* what is known without asking it (answer_cache.h); or NULL */
 };
 
 /* Counts on the heap of one thread, where time may go anywhere: for replays.

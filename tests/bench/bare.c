@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/hash.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { LINE_WORDS = 4, BATCH = 16 };
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "bench_table.h"
 #include "ours.h"
-#include "store/slot.h"
+#include "store/table/slot.h"
 
 enum { BLOCK = 4096, BATCH = 16, ASKED = 1000 * BLOCK };
 

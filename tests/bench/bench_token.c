@@ -11,7 +11,7 @@
  *   HS256 …        the same few tokens again and again       known → decide
  *   new-HS256 …    each token for the first time     known → check → decide
  *
- * What stands before `decide` is what the server does there (server/caller.c), and who asks is
+ * What stands before `decide` is what the server does there (server/auth/caller.c), and who asks is
  * the same in all: sides differ in nothing but in how the user's name is come by. Each has a
  * verifier of its own, or new tokens would drive out those that are to be known. When all tokens
  * of a file have been new once, the verifier is told to forget them. */
@@ -20,14 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/token/token_cache.h"
+#include "auth/token/verifier.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "limiter/limiter.h"
 #include "measure.h"
-#include "rules/jwt_algorithms.h"
+#include "rules/reading/jwt_algorithms.h"
 #include "store/open.h"
-#include "token/token_cache.h"
-#include "token/verifier.h"
 
 enum { FEW = 16, FILE_MAX_BYTES = 64 << 20 };
 

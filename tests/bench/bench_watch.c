@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "limiter/limiter.h"
-#include "seeing/record.h"
+#include "telemetry/rule_stats.h"
 
 enum { ROUNDS = 15, ROUND_NS = 250000000, KEYS = 100000, BATCH = 16, NAME_BYTES = 16 };
 

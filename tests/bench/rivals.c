@@ -12,7 +12,7 @@
 
 #include "bare.h"
 #include "base/hash.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 static const int64_t token_ns = INT64_C(51840000000); /* 100,000 in 60 days */
 static const int64_t span_ns = INT64_C(100000) * 51840000000;

@@ -1,4 +1,4 @@
-"""src/server/openapi.json: what it says, and whether an answer keeps to it.
+"""src/server/http/openapi.json: what it says, and whether an answer keeps to it.
 
 The description lets members be added, as a client should; held against our own
 answers it is closed, so that one that nobody has described fails.
@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from program import ROOT
 
-FILE = ROOT / "src" / "server" / "openapi.json"
+FILE = ROOT / "src" / "server" / "http" / "openapi.json"
 DOCUMENT = json.loads(FILE.read_text(encoding="utf-8"))
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 # What any HTTP answer may carry without a word in the description.

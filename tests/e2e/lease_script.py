@@ -5,7 +5,7 @@ them that was written from the document.
     key = Key(scripts, "token_bucket", capacity=100, span=10_000_000)
     answer = key.lease(now, Lease(...), want=20)      # raises if Redis and the model differ
 
-A script is put together here as src/store/redis_scripts.c does it; a test sees that Redis knows
+A script is put together here as src/store/redis/lua/scripts.c does it; a test sees that Redis knows
 the very same one after a server has leased.
 """
 
@@ -50,7 +50,7 @@ class Composer:
 
     def part(self, name):
         if name in ("foreign", "expire", "terms"):
-            return self.change(text_of(f"store/redis_{name}.lua"))
+            return self.change(text_of(f"store/redis/lua/{name}.lua"))
         if name in ("functions", "hold"):
             return ""
         if name == "converted":
@@ -60,7 +60,7 @@ class Composer:
         return self.filled(section(self.shared, name)) + self.filled(section(self.own, name))
 
     def script(self, name):
-        return text_of("store/redis_frame.lua") + self.filled(text_of(f"store/redis_{name}.lua"))
+        return text_of("store/redis/lua/frame.lua") + self.filled(text_of(f"store/redis/lua/{name}.lua"))
 
 
 def sha1(text):

@@ -414,11 +414,11 @@ def test_a_guard_is_not_told_of_a_window_that_is_over(running):
 
 def count_script():
     """What Redis is sent, put together by hand."""
-    store, algo = ROOT / "src" / "store", ROOT / "src" / "algo"
+    store, algo = ROOT / "src" / "store" / "redis" / "lua", ROOT / "src" / "algo"
     functions = (algo / "guard.lua").read_text().partition("---- function ----\n")[2]
-    functions = functions.replace("--@foreign\n", (store / "redis_foreign.lua").read_text())
-    return ((store / "redis_frame.lua").read_text() +
-            (store / "redis_count.lua").read_text().replace("--@functions\n", functions))
+    functions = functions.replace("--@foreign\n", (store / "foreign.lua").read_text())
+    return ((store / "frame.lua").read_text() +
+            (store / "count.lua").read_text().replace("--@functions\n", functions))
 
 
 def test_a_sum_and_a_request_leave_what_so_many_requests_leave(running, db, tmp_path):

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "seeing/audit_verify.h"
-#include "wire/json_decision.h"
+#include "telemetry/audit/verify.h"
+#include "wire/json/decision.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

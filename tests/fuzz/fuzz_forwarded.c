@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "wire/forwarded.h"
+#include "wire/http/forwarded.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -18,7 +18,7 @@
 
 #include "fuzz/front_stages.h"
 #include "unit/server/answers.h"
-#include "wire/http_chunked.h"
+#include "wire/http/chunked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

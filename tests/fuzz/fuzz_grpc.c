@@ -12,10 +12,10 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "server/grpc_call.h"
+#include "server/grpc/grpc_call.h"
 #include "unit/server/stage.h"
-#include "wire/proto_walk.h"
-#include "wire/rls_request.h"
+#include "wire/grpc/proto_walk.h"
+#include "wire/grpc/rls_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -16,8 +16,8 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "wire/http_bytes.h"
-#include "wire/http_chunked.h"
+#include "wire/http/bytes.h"
+#include "wire/http/chunked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

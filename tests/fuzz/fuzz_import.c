@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rules/tree.h"
+#include "rules/tree/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -7,11 +7,11 @@
  *   a token is checked by them without harm. */
 #include <openssl/err.h>
 
+#include "auth/token/keyset_internal.h"
+#include "auth/token/verifier.h"
 #include "base/check.h"
-#include "rules/jwt_algorithms.h"
-#include "token/keyset_internal.h"
-#include "token/verifier.h"
-#include "unit/token/examples.h"
+#include "rules/reading/jwt_algorithms.h"
+#include "unit/auth/token/examples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

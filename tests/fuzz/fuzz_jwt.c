@@ -16,13 +16,13 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "auth/token/base64url.h"
+#include "auth/token/keyset_internal.h"
+#include "auth/token/strict_json.h"
+#include "auth/token/token_cache.h"
+#include "auth/token/verifier.h"
 #include "base/check.h"
-#include "token/base64url.h"
-#include "token/keyset_internal.h"
-#include "token/strict_json.h"
-#include "token/token_cache.h"
-#include "token/verifier.h"
-#include "unit/token/examples.h"
+#include "unit/auth/token/examples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -18,9 +18,9 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "rules/node_json.h"
-#include "rules/parts.h"
-#include "rules/tree_json.h"
+#include "rules/reading/parts.h"
+#include "rules/tree/node_json.h"
+#include "rules/tree/tree_json.h"
 #include "unit/rules/same_rules.h"
 
 enum { SECTIONS_MAX = 32, END_US = 1000 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "wire/proxy_header.h"
+#include "wire/http/proxy_header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -9,7 +9,7 @@
 
 #include "algo/bucket.h"
 #include "base/check.h"
-#include "store/redis_ask.h"
+#include "store/redis/ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

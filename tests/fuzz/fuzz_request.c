@@ -14,8 +14,8 @@
 
 #include "base/check.h"
 #include "limiter/limiter.h"
-#include "wire/json_decision.h"
-#include "wire/json_request.h"
+#include "wire/json/decision.h"
+#include "wire/json/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

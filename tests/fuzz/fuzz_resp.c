@@ -13,7 +13,7 @@
 
 #include "fuzz/front_stages.h"
 #include "unit/server/answers.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -3,7 +3,7 @@
  *   it names a master whose host and port can be looked up, or it does not; what is wrong is said
  * in words; a talk that has named one or listens goes on from there, whatever comes. */
 #include "base/check.h"
-#include "store/sentinel_talk.h"
+#include "store/redis/link/sentinel_protocol.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

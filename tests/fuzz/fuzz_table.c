@@ -20,9 +20,9 @@
 
 #include "algo/bucket.h"
 #include "base/check.h"
-#include "store/reservation.h"
 #include "store/store.h"
-#include "store/table_log.h"
+#include "store/table/reservation.h"
+#include "store/table/table_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "props/scenario.h"
-#include "store/redis.h"
+#include "store/redis/redis.h"
 
 static pid_t server;
 static char folder[] = "/tmp/sluice-props-XXXXXX";

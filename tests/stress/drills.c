@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "algo/guard.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum { BATCH_MAX = 6 };
 

@@ -1,6 +1,6 @@
 #include "algo/trust.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "unit/base/unit.h"
 
 #define DAY_US INT64_C(86400000000)

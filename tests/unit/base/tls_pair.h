@@ -9,7 +9,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
-#include "base/tls.h"
+#include "base/tls/tls.h"
 #include "unit/server/certificates.h"
 
 enum { ROUNDS_MAX = 100 };

@@ -1,7 +1,7 @@
 /* Whatever is printed is read again as it was. */
 #include "import/yaml_print.h"
 
-#include "rules/tree.h"
+#include "rules/tree/tree.h"
 #include "unit/base/unit.h"
 
 static struct sl_buffer out;

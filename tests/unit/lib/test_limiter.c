@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rules/tree.h"
+#include "rules/tree/tree.h"
 #include "unit/lib/on_model.h"
 
 static struct model model;

@@ -2,7 +2,7 @@
 #ifndef TEST_LIMITER_FEW_PEOPLE_H
 #define TEST_LIMITER_FEW_PEOPLE_H
 
-#include "limiter/people.h"
+#include "limiter/users/users.h"
 #include "unit/base/unit.h"
 
 enum { FEW = 4, TOLD = 64 };

@@ -1,6 +1,6 @@
 #include "limiter/decision.h"
 
-#include "limiter/counts.h"
+#include "limiter/observe/counts.h"
 #include "unit/limiter/decisions.h"
 
 #define S INT64_C(1000000)

@@ -1,7 +1,7 @@
 /* Requests that a store answers later: each is answered once, whatever becomes of the store. */
 #include "limiter/errand.h"
 
-#include "store/redis.h"
+#include "store/redis/redis.h"
 #include "unit/limiter/rules.h"
 #include "unit/store/fake_redis.h"
 

@@ -1,7 +1,7 @@
 /* Who is exempt by a key, and for how long. Who else: test_identity.c. */
 #include "base/clock.h"
 #include "limiter/identity.h"
-#include "rules/overlay.h"
+#include "rules/reading/overlay.h"
 #include "unit/base/unit.h"
 
 #define REQUEST(...) ((struct sluice_request){ __VA_ARGS__ })

@@ -3,7 +3,7 @@
 #define TEST_LIMITER_WATCHED_H
 
 #include "limiter/limiter.h"
-#include "limiter/sight.h"
+#include "limiter/observe/observer.h"
 #include "unit/limiter/model_store.h"
 #include "unit/limiter/rules.h"
 

@@ -2,7 +2,7 @@
 #ifndef TEST_REGISTRY_CROWD_H
 #define TEST_REGISTRY_CROWD_H
 
-#include "registry/people.h"
+#include "registry/users/users.h"
 #include "unit/base/unit.h"
 
 #define S      INT64_C(1000000)

@@ -1,4 +1,4 @@
-#include "registry/copy.h"
+#include "registry/replication/replica.h"
 
 #include "unit/registry/in_memory.h"
 

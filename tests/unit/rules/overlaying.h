@@ -3,7 +3,7 @@
 #ifndef TESTS_OVERLAYING_H
 #define TESTS_OVERLAYING_H
 
-#include "rules/overlay.h"
+#include "rules/reading/overlay.h"
 #include "unit/base/unit.h"
 
 static struct sl_ruleset *rules;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "rules/index.h"
-#include "rules/overlay.h"
+#include "rules/reading/overlay.h"
 
 #define SL_DIFFER(a, b, field)                                                                     \
     if ((a)->field != (b)->field)                                                                  \

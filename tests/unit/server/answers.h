@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #include "base/check.h"
-#include "base/number.h"
 #include "base/text.h"
+#include "base/text/number.h"
 
 struct answer {
     uint32_t status;

@@ -6,7 +6,7 @@
 #ifndef TEST_SERVER_H2_VISITOR_H
 #define TEST_SERVER_H2_VISITOR_H
 
-#include "server/h2.h"
+#include "server/grpc/h2.h"
 #include "unit/limiter/model_store.h"
 #include "unit/server/stage.h"
 

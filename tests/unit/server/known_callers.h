@@ -5,8 +5,8 @@
 #ifndef TEST_SERVER_KNOWN_CALLERS_H
 #define TEST_SERVER_KNOWN_CALLERS_H
 
+#include "unit/auth/token/minting.h"
 #include "unit/server/at_office.h"
-#include "unit/token/minting.h"
 
 #define ADMIN_TOKEN  "the-token-of-the-admin"
 #define READER_TOKEN "the-token-of-the-reader"

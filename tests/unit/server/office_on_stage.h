@@ -5,7 +5,7 @@
 #ifndef TEST_SERVER_OFFICE_ON_STAGE_H
 #define TEST_SERVER_OFFICE_ON_STAGE_H
 
-#include "server/office.h"
+#include "server/control/control.h"
 #include "unit/server/stage.h"
 
 struct desk {

@@ -2,7 +2,7 @@
 #ifndef TEST_SERVER_ON_PAGE_H
 #define TEST_SERVER_ON_PAGE_H
 
-#include "server/metrics.h"
+#include "server/metrics/metrics.h"
 #include "unit/limiter/model_store.h"
 #include "unit/limiter/rules.h"
 

@@ -4,7 +4,7 @@
 #define TEST_SERVER_ON_RESP_H
 
 #include "unit/server/known_callers.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 static inline void speak_resp(const char *address)
 {

@@ -122,25 +122,25 @@ static inline int64_t number_in(struct sluice_text body, const char *name)
 }
 
 /* A message with a body of that length; the caller's to free. */
-static inline char *post(const char *path, const char *body)
+static inline char *post(const char *target, const char *body)
 {
     char *text;
     assert_true(asprintf(&text, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n%s",
-                         path, strlen(body), body) > 0);
+                         target, strlen(body), body) > 0);
     return text;
 }
 
-static inline size_t posts(const char *path, const char *body)
+static inline size_t posts(const char *target, const char *body)
 {
-    char *text = post(path, body);
+    char *text = post(target, body);
     size_t count = says(text);
     free(text);
     return count;
 }
 
-static inline struct answer *answer_to_post(const char *path, const char *body)
+static inline struct answer *answer_to_post(const char *target, const char *body)
 {
-    assert_int_equal(posts(path, body), 1);
+    assert_int_equal(posts(target, body), 1);
     return &answers[0];
 }
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "server/attempts.h"
-#include "server/files.h"
+#include "server/auth/auth_throttle.h"
+#include "server/edition/files.h"
 #include "server/front.h"
 #include "server/worker.h"
 

@@ -3,8 +3,8 @@
 #define TEST_STORE_CLAIMS_H
 
 #include "algo/bucket.h"
-#include "store/change.h"
-#include "store/turn.h"
+#include "store/table/adjust.h"
+#include "store/table/decide.h"
 #include "unit/store/logs.h"
 
 #define SPAN_US (10 * S)

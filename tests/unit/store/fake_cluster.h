@@ -6,8 +6,8 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 
-#include "store/redis_cluster.h"
-#include "store/redis_route.h"
+#include "store/redis/cluster/cluster.h"
+#include "store/redis/cluster/route.h"
 #include "unit/store/fake_redis.h"
 
 enum { NODES = 3, WATCHED_MAX = 16 };

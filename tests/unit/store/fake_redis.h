@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/redis_link_own.h"
+#include "store/redis/link/link_internal.h"
 #include "unit/store/folder.h"
 
 #define MS        INT64_C(1000)

@@ -3,7 +3,7 @@
 #define TEST_STORE_LEASES_H
 
 #include "algo/bucket.h"
-#include "store/lease.h"
+#include "store/lease/lease.h"
 #include "unit/base/unit.h"
 
 #define S  INT64_C(1000000)

@@ -3,8 +3,8 @@
 #ifndef TEST_STORE_ON_TABLE_H
 #define TEST_STORE_ON_TABLE_H
 
-#include "store/table_file.h"
-#include "store/table_log.h"
+#include "store/table/table_file.h"
+#include "store/table/table_log.h"
 #include "unit/base/unit.h"
 
 #define S INT64_C(1000000)

@@ -2,9 +2,9 @@
 #ifndef TEST_STORE_SCATTERED_H
 #define TEST_STORE_SCATTERED_H
 
-#include "store/channel.h"
-#include "store/redis.h"
-#include "store/redis_ask.h"
+#include "store/redis/ask.h"
+#include "store/redis/channel.h"
+#include "store/redis/redis.h"
 #include "unit/store/fake_cluster.h"
 
 static struct sl_channel *channel;

@@ -3,7 +3,7 @@
 #define TEST_WIRE_HEADS_H
 
 #include "unit/base/unit.h"
-#include "wire/http_head.h"
+#include "wire/http/head.h"
 
 /* A head that was read, in memory exactly as long: reading further is seen. */
 struct reading {

@@ -1,0 +1,173 @@
+/* The admin API as commands: a row for each call says what is asked, what goes with it
+ * and how the answer is shown; one function runs them all.
+ *
+ *   rules set NAME JSON  →  PUT /v1/rules/NAME, JSON  →  "rule `api` created"
+ *
+ * All rows share one struct of what was told on the command line; which of its fields a
+ * command fills is said by its options. */
+#ifndef SL_CMD_ADMIN_ADMIN_H
+#define SL_CMD_ADMIN_ADMIN_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "cmd/admin/client.h"
+#include "cmd/options.h"
+#include "cmd/terminal/columns.h"
+
+struct sl_admin {
+    struct sl_client client;
+    const char *name;   /* of the rule, tier, user or tenant; an exemption's kind */
+    const char *second; /* an exemption's value, a key's id */
+    const char *body;   /* JSON */
+    const char *file;   /* the same in a file */
+    const char *tenant, *tier, *label, *sha256, *until, *reason;
+    const char *rule, *resource, *user, *ip, *client_id, *method; /* of a reset */
+    const char *event, *severity, *identifier, *since, *limit;    /* of what happened */
+    struct sl_attrs attrs;
+    const char *if_match;
+    bool is_new, dry_run, undo, no_tier, json;
+};
+
+/* An answer that is JSON and no problem. */
+struct sl_reply {
+    const struct sl_admin *asked;
+    struct sluice_text text; /* as it came */
+    const json_t *json;
+    int status;
+    struct sl_arena *arena; /* for what is printed */
+};
+
+/* A parameter of the query, where it was told. */
+struct sl_asked_by {
+    const char *name;
+    size_t offset; /* of a const char * */
+};
+
+struct sl_call {
+    struct sl_command command; /* whose run is sl_admin_run */
+    const char *method;
+    /* {name}, {second} and {tenant} stand for what was told; the second path is
+     * taken where --tenant was given. */
+    const char *path, *tenant_path;
+    const struct sl_asked_by *query; /* ended by a row without a name; NULL: none */
+    /* Appends the body; NULL: there is none. False: error->text. */
+    bool (*body)(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error);
+    /* Prints it for people. False: this is no answer to what was asked. */
+    bool (*show)(const struct sl_reply *reply);
+};
+
+/* 0 done, 1 the server said no, 2 it could not be asked. */
+int sl_admin_run(const struct sl_command *command, int argc, char **argv);
+/* The same, where the command line has been read. */
+int sl_admin_ask(const struct sl_call *call, const struct sl_admin *asked);
+
+extern const struct sl_call sl_call_reset;
+extern const struct sl_call sl_call_reload;
+
+/* ---- bodies ---- */
+
+/* What stands behind the name or in --file, as it is. */
+bool sl_admin_given(const struct sl_admin *asked, struct sl_buffer *out,
+                    struct sluice_error *error);
+
+/* Adds a text, unless it is NULL. False: it is no UTF-8. */
+bool sl_admin_put(json_t *object, const char *member, const char *text);
+/* Appends and frees the object, if it is `good`: all was put into it. */
+bool sl_admin_print(json_t *object, bool good, struct sl_buffer *out, struct sluice_error *error);
+
+/* ---- answers ---- */
+
+/* What the server has against it, in a sentence of its own in the arena; NULL: it is no answer of
+ * Sluice's. */
+const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_answer *answer);
+
+/* Says on standard error what the server has against it. False: the answer is no problem. */
+bool sl_admin_say_no(const struct sl_call *call, const struct sl_admin *asked,
+                     const struct sl_answer *answer);
+
+/* A line on standard error behind the command's name, fit for a terminal. */
+__attribute__((format(printf, 2, 3))) void sl_admin_say(const struct sl_command *command,
+                                                        const char *format, ...);
+
+/* JSON, laid out. */
+bool sl_admin_show_json(const struct sl_reply *reply);
+
+/* "rule `api` created (etag "r12")", of what PUT has answered: `noun` is "rule", `verb`
+ * what happened to it if it was there before, "replaced". */
+bool sl_admin_show_put(const struct sl_reply *reply, const char *noun, const char *verb);
+
+/* "rule `api` deleted", and what is in force under that name now. */
+bool sl_admin_show_delete(const struct sl_reply *reply, const char *noun);
+
+/* Where a rule or a tier comes from: "file", "api", "api, replaces file". */
+const char *sl_admin_source(struct sl_arena *arena, const json_t *row);
+/* Which of the file the API has deleted, if any; `group` is the command that helps. */
+void sl_admin_tell_hidden(const struct sl_reply *reply, const char *group);
+
+/* "dry run: rule `api` would be deleted" and so on: what was asked with --dry-run would
+ * happen, else it has. */
+void sl_admin_tell(const struct sl_reply *reply, const char *noun, const char *name,
+                   const char *verb);
+
+/* ---- options ---- */
+
+#define SL_ASKED(field) offsetof(struct sl_admin, field)
+
+/* The end of every table of options. */
+#define SL_ADMIN_SERVER                                                                            \
+    { "--server", "URL", SL_OPTION_TEXT, SL_ASKED(client.server),                                  \
+      "the server: http://HOST:PORT, https://… or unix:PATH" },                                    \
+        { "--token-file", "FILE", SL_OPTION_TEXT, SL_ASKED(client.token_file),                     \
+          "file that holds the admin's token" },                                                   \
+        { "--ca-file", "FILE", SL_OPTION_TEXT, SL_ASKED(client.ca_file),                           \
+          "PEM file: who vouches for an https:// server" },                                        \
+        { "--plain", NULL, SL_OPTION_FLAG, SL_ASKED(client.plain),                                 \
+          "send a token unencrypted over a network" },                                             \
+        { "--timeout", "TIME", SL_OPTION_WAIT, SL_ASKED(client.timeout_us),                        \
+          "how long to wait for the answer (30s)" },                                               \
+        { "--json", NULL, SL_OPTION_FLAG, SL_ASKED(json), "print the answer as it came" },         \
+    {                                                                                              \
+        0                                                                                          \
+    }
+
+#define SL_ADMIN_TENANT(help)                                                                      \
+    {                                                                                              \
+        "--tenant", "T", SL_OPTION_TEXT, SL_ASKED(tenant), help                                    \
+    }
+#define SL_ADMIN_DRY_RUN                                                                           \
+    {                                                                                              \
+        "--dry-run", NULL, SL_OPTION_FLAG, SL_ASKED(dry_run),                                      \
+            "check it and say what would happen; change nothing"                                   \
+    }
+#define SL_ADMIN_IF_MATCH                                                                          \
+    {                                                                                              \
+        "--if-match", "ETAG", SL_OPTION_TEXT, SL_ASKED(if_match),                                  \
+            "only if it is still what had this etag; *: if it is there"                            \
+    }
+#define SL_ADMIN_NEW                                                                               \
+    {                                                                                              \
+        "--new", NULL, SL_OPTION_FLAG, SL_ASKED(is_new), "only if there is none of that name yet"  \
+    }
+#define SL_ADMIN_FILE                                                                              \
+    {                                                                                              \
+        "--file", "FILE", SL_OPTION_TEXT, SL_ASKED(file), "the JSON is in this file; - for input"  \
+    }
+
+/* A row's command; `example` stands below the help, and may be "". */
+#define SL_ADMIN_COMMAND(name_, usage_, summary_, options_, example)                               \
+    .command = {                                                                                   \
+        .name = name_,                                                                             \
+        .usage = usage_,                                                                           \
+        .summary = summary_,                                                                       \
+        .options = options_,                                                                       \
+        .more = SL_ADMIN_MORE example,                                                             \
+        .run = sl_admin_run,                                                                       \
+    }
+
+#define SL_ADMIN_MORE                                                                              \
+    "The server is that of --server, else of $SLUICE_SERVER, else http://127.0.0.1:8080. The\n"    \
+    "token is in --token-file or in $SLUICE_TOKEN; a tenant's key in $SLUICE_API_KEY.\n\n"         \
+    "Exit: 0 done, 1 the server said no, 2 it could not be asked.\n"
+
+#endif

@@ -1,0 +1,195 @@
+#include "cmd/terminal/live.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text/number.h"
+#include "base/thread.h"
+#include "cmd/terminal/screen.h"
+
+/* ---- who looks ---- */
+
+enum state { IDLE, ASKED, LOOKING, DONE, ENDED };
+
+struct looker {
+    struct sl_live *live;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t asked;
+    enum state state;
+};
+
+static void *look_when_asked(void *argument)
+{
+    struct looker *looker = argument;
+    pthread_mutex_lock(&looker->lock);
+    while (looker->state != ENDED) {
+        if (looker->state != ASKED) {
+            pthread_cond_wait(&looker->asked, &looker->lock);
+            continue;
+        }
+        looker->state = LOOKING;
+        pthread_mutex_unlock(&looker->lock);
+        looker->live->look(looker->live->about);
+        pthread_mutex_lock(&looker->lock);
+        looker->state = DONE;
+        sl_terminal_wake();
+    }
+    pthread_mutex_unlock(&looker->lock);
+    return NULL;
+}
+
+static enum state state_of(struct looker *looker)
+{
+    pthread_mutex_lock(&looker->lock);
+    enum state state = looker->state;
+    pthread_mutex_unlock(&looker->lock);
+    return state;
+}
+
+static void tell(struct looker *looker, enum state state)
+{
+    pthread_mutex_lock(&looker->lock);
+    looker->state = state;
+    pthread_cond_signal(&looker->asked);
+    pthread_mutex_unlock(&looker->lock);
+}
+
+static bool start(struct looker *looker, struct sl_live *live, struct sluice_error *error)
+{
+    *looker = (struct looker){ .live = live };
+    pthread_mutex_init(&looker->lock, NULL);
+    pthread_cond_init(&looker->asked, NULL);
+    int wrong = sl_thread_start(&looker->thread, look_when_asked, looker);
+    return wrong == 0 || sl_error_say(error, "no thread can be started: %s", strerror(wrong));
+}
+
+/* ---- who draws ---- */
+
+struct session {
+    struct looker looker;
+    struct sl_canvas canvas;
+    int64_t asked_us, due_us; /* when it was told to look, and when it is again */
+    bool at_once;             /* what it looks at is not what is wanted any more */
+};
+
+static const int64_t redraw_us = INT64_C(1000000); /* an age is shown */
+
+static int64_t now_us(void)
+{
+    return sl_monotonic_ns() / 1000;
+}
+
+static bool draw(struct session *session)
+{
+    struct sl_live *live = session->looker.live;
+    struct sl_canvas *canvas = &session->canvas;
+    struct sl_terminal_size size = sl_terminal_size();
+    canvas->columns = size.columns;
+    canvas->rows = size.rows;
+    sl_canvas_begin(canvas);
+    live->draw(live->about, canvas);
+    sl_canvas_end(canvas);
+    return sl_terminal_write((struct sluice_text){ canvas->out.at, canvas->out.len });
+}
+
+/* Takes over what was looked at, and looks again when it is time. */
+static void keep_up(struct session *session)
+{
+    struct sl_live *live = session->looker.live;
+    enum state state = state_of(&session->looker);
+    int64_t now = now_us();
+    if (state == DONE) {
+        live->show(live->about);
+        session->due_us =
+            sl_max_i64(session->asked_us + live->every_us, 2 * now - session->asked_us);
+        tell(&session->looker, state = IDLE);
+    }
+    if (state != IDLE || (!session->at_once && (live->paused || now < session->due_us)))
+        return;
+    session->at_once = false;
+    session->asked_us = now;
+    tell(&session->looker, ASKED);
+}
+
+static void press(struct session *session, int key)
+{
+    struct sl_live *live = session->looker.live;
+    if (key == ' ')
+        live->paused = !live->paused;
+    else if (live->press(live->about, key) == SL_PRESSED_LOOK)
+        session->at_once = true;
+}
+
+static bool is_end(enum sl_event event, int number)
+{
+    return event == SL_EVENT_END ||
+           (event == SL_EVENT_KEY && (number == 'q' || number == 'Q' || number == 3));
+}
+
+/* The signal that ended it, or 0. */
+static int watch(struct session *session)
+{
+    int number = 0;
+    for (;;) {
+        keep_up(session);
+        if (!draw(session))
+            return 0;
+        int64_t left_us = sl_max_i64(session->due_us - now_us(), 0);
+        bool waits = session->looker.live->paused || state_of(&session->looker) != IDLE;
+        enum sl_event event =
+            sl_terminal_wait(waits ? redraw_us : sl_min_i64(left_us, redraw_us), &number);
+        if (is_end(event, number))
+            return event == SL_EVENT_END ? number : 0;
+        if (event == SL_EVENT_KEY)
+            press(session, number);
+    }
+}
+
+static void end_now(int number)
+{
+    fflush(NULL);
+    if (number)
+        raise(number);
+    _exit(0);
+}
+
+int sl_live_run(struct sl_live *live, struct sluice_error *error)
+{
+    struct session session = {
+        .canvas = { .out = sl_buffer(SIZE_MAX), .live = true, .colour = sl_screen_colour(stdout) },
+    };
+    if (!sl_terminal_open(error))
+        return -1;
+    if (!start(&session.looker, live, error)) {
+        sl_terminal_close();
+        return -1;
+    }
+    session.at_once = true;
+    int number = watch(&session);
+    sl_terminal_close();
+    enum state state = state_of(&session.looker);
+    if (state == ASKED || state == LOOKING)
+        end_now(number);
+    tell(&session.looker, ENDED);
+    pthread_join(session.looker.thread, NULL);
+    sl_buffer_release(&session.canvas.out);
+    return number;
+}
+
+void sl_live_print(const struct sl_live *live)
+{
+    struct sl_canvas canvas = {
+        .out = sl_buffer(SIZE_MAX),
+        .columns = isatty(STDOUT_FILENO) ? sl_terminal_size().columns : 0,
+    };
+    sl_canvas_begin(&canvas);
+    live->draw(live->about, &canvas);
+    sl_canvas_end(&canvas);
+    fwrite(canvas.out.at, 1, canvas.out.len, stdout);
+    sl_buffer_release(&canvas.out);
+}

@@ -1,0 +1,308 @@
+/* What decisions leave for those who watch. Every claim is counted, and its caller's register
+ * set; whom it denied is noted, and of the others a sample: every one at first, then every second,
+ * every fourth and so on, until the notes are handed over. So a quiet server sees everybody, and a
+ * busy one spends next to nothing on it.
+ *
+ * Names are made only for who is not noted yet. */
+#include "base/clock.h"
+#include "limiter/limiter_internal.h"
+#include "limiter/observe/observer.h"
+
+enum { MET_MAX = SL_NOTED_MAX * 3 / 4 }; /* the rest is for who is denied */
+
+bool sl_limiter_set_sight(struct sl_limiter *limiter, struct sl_sight *sight,
+                          const uint32_t *numbers)
+{
+    if (sight && !limiter->namer.hasher &&
+        !sl_namer_init(&limiter->namer, &limiter->rules->settings))
+        return false;
+    limiter->sight = sight;
+    limiter->numbers = numbers;
+    return true;
+}
+
+/* Limits that requests bring along are counted, and nobody watches them. */
+static inline bool is_watched(const struct sl_limiter *limiter, const struct sl_rule *rule)
+{
+    return rule->index < limiter->rules->rule_count;
+}
+
+/* ---- whom ---- */
+
+/* A path may hold somebody's name: where that must not be told, the rule's pattern is. */
+static struct sluice_text told_resource(const struct sl_limiter *limiter,
+                                        const struct sl_rule *rule)
+{
+    if (!limiter->rules->settings.hash_identifiers)
+        return limiter->asker.request.resource;
+    return rule->any_resource ? (struct sluice_text){ 0 } : rule->resource.text;
+}
+
+static bool name_noted(const struct sl_asked *asked, const struct sl_asking *ask,
+                       const struct sl_rule *rule, struct sl_noted *noted)
+{
+    struct sl_limiter *limiter = asked->limiter;
+    struct sl_notes *notes = limiter->sight->notes;
+    struct sluice_text identifier = { 0 };
+    if (!sl_asker_init(&limiter->asker, limiter->rules, ask->request))
+        return false;
+    struct sluice_request *request = &limiter->asker.request;
+    if (sl_text_missing(request->tier) && ask->tier >= 0)
+        request->tier = limiter->rules->tiers[ask->tier].name;
+    bool has_tenant = !rule->spans_tenants && !sl_text_missing(request->tenant);
+    if (noted->has_identifier)
+        identifier = sl_name_identifier(&limiter->namer, &limiter->asker, rule);
+    bool good = (!noted->has_identifier || identifier.at) &&
+                sl_notes_keep(notes, identifier, &noted->identifier) &&
+                sl_notes_keep(notes, told_resource(limiter, rule), &noted->resource) &&
+                (!has_tenant || sl_notes_keep(notes, request->tenant, &noted->tenant));
+    if (!limiter->store->wants_names)
+        sl_scratch_reset(&limiter->namer.memory);
+    return good;
+}
+
+/* Who lacks an identity is nobody in particular: one for each rule. */
+static struct sl_hash128 key_of(const struct sl_claim *claim, uint32_t number)
+{
+    return claim->no_key ? (struct sl_hash128){ .low = number } : claim->key;
+}
+
+/* NULL: no room. */
+static struct sl_noted *find_noted(const struct sl_asked *asked, const struct sl_asking *ask,
+                                   const struct sl_claim *claim, const struct sl_rule *rule)
+{
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    uint32_t number = asked->limiter->numbers[rule->index];
+    struct sl_hash128 key = key_of(claim, number);
+    struct sl_noted *noted = sl_notes_find(notes, key);
+    if (noted)
+        return noted;
+    noted = sl_notes_add(notes, key);
+    if (!noted)
+        return NULL;
+    noted->rule = number;
+    noted->has_identifier = !claim->no_key;
+    noted->is_shadow = claim->shadow;
+    if (name_noted(asked, ask, rule, noted))
+        return noted;
+    sl_notes_drop_last(notes);
+    return NULL;
+}
+
+/* ---- denials ---- */
+
+static bool is_notable(const struct sl_claim *claim)
+{
+    return !claim->allowed || claim->guard_answer.event != SL_GUARD_QUIET;
+}
+
+static bool has_warned(const struct sl_claim *claim)
+{
+    return claim->guard_answer.event == SL_GUARD_WARNED;
+}
+
+static bool has_blocked(const struct sl_claim *claim)
+{
+    return claim->guard_answer.event == SL_GUARD_BLOCKED;
+}
+
+static void note_event(struct sl_noted *noted, const struct sl_claim *claim, int64_t at_us)
+{
+    noted->warned += has_warned(claim);
+    noted->blocked += has_blocked(claim);
+    noted->request_count = claim->guard_answer.request_count;
+    noted->guard_us = at_us;
+}
+
+static void note_first(struct sl_noted *noted, const struct sl_claim *claim, int64_t at_us)
+{
+    noted->first_us = at_us;
+    noted->retry_after_us = claim->answer.retry_after_us;
+    noted->capacity = claim->limit.capacity;
+    noted->remaining = claim->figures.remaining;
+}
+
+/* Mostly it is one who was denied before, or in a flood one for whom there is no room; else
+ * false. */
+static inline bool note_quickly(struct sl_notes *notes, const struct sl_claim *claim)
+{
+    struct sl_noted *noted = sl_notes_find(notes, claim->key);
+    if (claim->guard_answer.event != SL_GUARD_QUIET || claim->no_key)
+        return false;
+    if (!noted) {
+        bool is_full = notes->count == SL_NOTED_MAX;
+        notes->missed_denials += is_full;
+        return is_full;
+    }
+    noted->denied += noted->denied > 0;
+    return noted->denied > 1;
+}
+
+/* A claim that is notable, the k-th of the bundle of that number. */
+__attribute__((noinline)) static void note_denial(const struct sl_asked *asked, size_t number,
+                                                  size_t k)
+{
+    const struct sl_bundle *bundle = &asked->bundles[number];
+    const struct sl_asking *ask = &asked->asks[number];
+    const struct sl_claim *claim = &bundle->claims[k];
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    int64_t at_us = bundle->now_us + bundle->wall_shift_us;
+    if (claim->guard_answer.event != SL_GUARD_QUIET)
+        sl_notes_burst(notes, asked->limiter->numbers[ask->rules[k]->index], has_warned(claim),
+                       has_blocked(claim));
+    struct sl_noted *noted = find_noted(asked, ask, claim, ask->rules[k]);
+    if (!noted) {
+        notes->missed_denials += !claim->allowed;
+        return;
+    }
+    if (claim->guard_answer.event != SL_GUARD_QUIET)
+        note_event(noted, claim, at_us);
+    if (!claim->allowed && noted->denied++ == 0)
+        note_first(noted, claim, at_us);
+}
+
+/* ---- a sample of all ---- */
+
+/* When there is no more room for strangers, who is noted already is met still: who asks most. */
+static struct sl_noted *find_met(const struct sl_asked *asked, const struct sl_asking *ask,
+                                 const struct sl_claim *claim, const struct sl_rule *rule)
+{
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    if (notes->count < MET_MAX)
+        return find_noted(asked, ask, claim, rule);
+    return sl_notes_find(notes, key_of(claim, asked->limiter->numbers[rule->index]));
+}
+
+static void note_met(const struct sl_asked *asked, size_t number)
+{
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    const struct sl_bundle *bundle = &asked->bundles[number];
+    const struct sl_asking *ask = &asked->asks[number];
+    if (bundle->peek || bundle->status != SLUICE_OK)
+        return;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        if (claim->is_unseen || !is_watched(asked->limiter, ask->rules[i]))
+            continue;
+        struct sl_noted *noted = find_met(asked, ask, claim, ask->rules[i]);
+        if (noted)
+            noted->met += notes->stride;
+        else
+            notes->missed_met += notes->stride;
+    }
+}
+
+/* The one whose turn it is has come by; `until_met` says how long ago. */
+static void note_sample(const struct sl_asked *asked)
+{
+    struct sl_sight *sight = asked->limiter->sight;
+    struct sl_notes *notes = sight->notes;
+    while (sight->until_met <= 0) {
+        note_met(asked, (size_t)((int64_t)asked->count - 1 + sight->until_met));
+        if (++notes->in_step == SL_NOTED_SAMPLE) {
+            notes->in_step = 0;
+            notes->stride *= 2;
+        }
+        sight->until_met += notes->stride;
+    }
+}
+
+/* ---- time ---- */
+
+static uint32_t in_use(const struct sl_claim *claim)
+{
+    int64_t capacity = claim->limit.capacity, used = capacity - claim->figures.remaining;
+    if (capacity <= 0 || used >= capacity)
+        return 1000;
+    return used <= 0 ? 0 : (uint32_t)((sl_u128)used * 1000 / (sl_u128)capacity);
+}
+
+/* Of each decision, and of each rule that had a say in it. */
+static void note_time(const struct sl_asked *asked, uint64_t ns)
+{
+    struct sl_notes *notes = asked->limiter->sight->notes;
+    size_t from = notes->sample_count;
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct sl_bundle *bundle = &asked->bundles[i];
+        if (bundle->peek || bundle->status != SLUICE_OK)
+            continue;
+        sl_notes_sample(notes, from, &(struct sl_sample){ SL_ALL_RULES, .times = 1, .ns = ns });
+        for (size_t k = 0; k < bundle->claim_count; k++) {
+            if (bundle->claims[k].is_unseen || !is_watched(asked->limiter, asked->asks[i].rules[k]))
+                continue;
+            uint32_t used = in_use(&bundle->claims[k]);
+            sl_notes_sample(notes, from,
+                            &(struct sl_sample){
+                                .rule = asked->limiter->numbers[asked->asks[i].rules[k]->index],
+                                .times = 1,
+                                .ns = ns,
+                                .in_use_sum = used,
+                                .in_use_max = used,
+                            });
+        }
+    }
+}
+
+/* By the store's clock, which may also have been put back. */
+static inline bool is_due(const struct sl_sight *sight, int64_t now_us)
+{
+    return (uint64_t)(now_us - sight->timed_us) >= SL_SIGHT_EVERY_US;
+}
+
+/* ---- all of it ---- */
+
+__attribute__((noinline)) static void note_sample_and_time(const struct sl_asked *asked)
+{
+    struct sl_sight *sight = asked->limiter->sight;
+    if (asked->started_ns) {
+        int64_t now_us = asked->bundles[0].now_us;
+        note_time(asked, (uint64_t)(sl_monotonic_ns() - asked->started_ns));
+        /* Where it is quiet, the next one too: all of them. */
+        sight->times_next = is_due(sight, now_us);
+        sight->timed_us = now_us;
+    }
+    if (sight->until_met <= 0)
+        note_sample(asked);
+    atomic_store_explicit(&sight->has_notes, true, memory_order_relaxed);
+}
+
+/* Counts the claims of a bundle, and notes what is notable of them. */
+static inline void watch_bundle(const struct sl_asked *asked, size_t number)
+{
+    struct sl_limiter *limiter = asked->limiter;
+    const struct sl_bundle *bundle = &asked->bundles[number];
+    const struct sl_rule *const *rules = asked->asks[number].rules;
+    sl_counts_decision(limiter->counts, asked->asks[number].out);
+    sl_counts_near(limiter->counts, bundle);
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        uint32_t index = rules[i]->index;
+        if (__builtin_expect(claim->is_unseen, 0))
+            continue;
+        sl_count_add(&limiter->counts->by_rule[index][sl_outcome_of(bundle, claim)], 1);
+        if (bundle->status != SLUICE_OK || !is_watched(limiter, rules[i]))
+            continue; /* nobody was denied, or met */
+        uint32_t place = limiter->numbers[index];
+        if (place < SL_CALLERS_RULES && !claim->no_key) {
+            sl_distinct_see(limiter->sight->callers[place], claim->key.low);
+            if (!claim->allowed)
+                sl_distinct_see(limiter->sight->limited[place], claim->key.low);
+        }
+        if (is_notable(claim) && !note_quickly(limiter->sight->notes, claim))
+            note_denial(asked, number, i);
+    }
+}
+
+void sl_asked_watch(const struct sl_asked *asked)
+{
+    struct sl_sight *sight = asked->limiter->sight;
+    if (asked->count == 0)
+        return;
+    for (size_t i = 0; i < asked->count; i++)
+        if (!asked->bundles[i].peek)
+            watch_bundle(asked, i);
+    sight->until_met -= (int64_t)asked->count;
+    sight->times_next |= is_due(sight, asked->bundles[0].now_us);
+    if (asked->started_ns || sight->until_met <= 0)
+        note_sample_and_time(asked);
+}

@@ -1,0 +1,79 @@
+/* What is known of users: the seam between deciding and whoever keeps it.
+ *
+ * A limiter that has been given people asks for each request that names a user. It
+ * is asked in the path of every decision, by any number of threads: finding takes no
+ * lock and allocates nothing. */
+#ifndef SL_LIMITER_USERS_USERS_H
+#define SL_LIMITER_USERS_USERS_H
+
+#include <stdatomic.h>
+
+#include "algo/trust.h"
+#include "base/text.h"
+#include "base/text/number.h"
+#include "rules/ruleset.h"
+
+enum { SL_OWN_LIMITS_MAX = 16, SL_PERSON_TIER_MAX = 64 };
+
+#define SL_MINUTE_US INT64_C(60000000)
+
+/* A user's own numbers in a rule of that name. */
+struct sl_own_limit {
+    char rule[SL_RULE_NAME_MAX + 1];
+    uint64_t capacity;      /* 0: not given */
+    struct sl_decimal rate; /* digits 0: not given */
+};
+
+/* Copied out, so that nothing of it changes while a decision is made. */
+struct sl_person {
+    bool is_exempt;
+    char tier[SL_PERSON_TIER_MAX + 1]; /* "": none */
+
+    bool has_created_at;
+    int64_t created_at_us;
+    bool has_email_verified;
+    bool email_verified;
+    uint64_t calls, successes; /* in the 7 days up to now, */
+    uint64_t violations;       /* in the 30 */
+    int64_t violated_minute;   /* of the last violation, since 1970; -1: none */
+
+    uint64_t own_revision; /* changes whenever `own` does; never the same for two users, nor 0 */
+    size_t own_count;
+    struct sl_own_limit own[SL_OWN_LIMITS_MAX]; /* the first own_count are filled */
+};
+
+struct sl_people;
+
+struct sl_people_ops {
+    /* False: nobody of that name is known, and *out is void. `tenant` is missing where
+     * there is none. */
+    bool (*find)(struct sl_people *people, struct sluice_text tenant, struct sluice_text user,
+                 int64_t now_us, struct sl_person *out);
+
+    /* The user was denied by an enforced rule. Cheap where that is known of this minute
+     * already. */
+    void (*violated)(struct sl_people *people, struct sluice_text tenant, struct sluice_text user,
+                     int64_t now_us);
+};
+
+struct sl_people {
+    const struct sl_people_ops *ops;
+    _Atomic uint32_t count; /* of those known: where it is 0, `find` need not be called */
+};
+
+/* What a score is made of at that time: what the request says (its attributes
+ * `created_at` and `email_verified`) goes before the record. Both may be NULL. */
+struct sluice_request;
+struct sl_trust_facts sl_person_facts(const struct sluice_request *request,
+                                      const struct sl_person *person, int64_t now_us);
+
+/* The score of these facts. */
+int32_t sl_person_trust(const struct sl_trust_weights *weights,
+                        const struct sluice_request *request, const struct sl_person *person,
+                        int64_t now_us);
+
+/* Seconds since 1970 (decimals allowed) or RFC 3339, as µs since 1970, finer parts cut
+ * off. False: neither, or not of the years up to 9999. */
+bool sl_moment_parse(struct sluice_text text, int64_t *out_us);
+
+#endif

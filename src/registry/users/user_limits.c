@@ -1,0 +1,100 @@
+/* Own limits: a chain for each user that has some, which is one in a thousand, in slabs
+ * of their own. They are written before an entry names them and given back after none
+ * does, so that a reader whose entry is unchanged has read them whole (user_table.c). */
+#include <string.h>
+
+#include "registry/users/user_table.h"
+
+enum { WORDS = 12 };
+
+/* One limit, as words. */
+struct limit {
+    uint64_t revision;
+    uint64_t capacity;
+    uint64_t digits;
+    uint32_t places;
+    uint32_t name_len;
+    char name[SL_RULE_NAME_MAX];
+};
+
+struct item {
+    _Atomic uint32_t next;
+    _Atomic uint64_t words[WORDS];
+};
+
+_Static_assert(sizeof(struct limit) == WORDS * sizeof(uint64_t), "in whole words");
+
+bool sl_own_open(struct sl_book *book)
+{
+    return sl_slabs_open(&book->own, sizeof(struct item), book->most * SL_OWN_LIMITS_MAX);
+}
+
+static bool add(struct sl_book *book, const struct sl_own_limit *own, uint32_t *first)
+{
+    uint32_t number = sl_slabs_take(&book->own);
+    if (!number)
+        return false;
+    struct limit limit = { book->own_revision,
+                           own->capacity,
+                           own->rate.digits,
+                           own->rate.places,
+                           (uint32_t)strnlen(own->rule, SL_RULE_NAME_MAX),
+                           { 0 } };
+    memcpy(limit.name, own->rule, limit.name_len);
+    struct item *item = sl_slabs_at(&book->own, number);
+    sl_words_store(item->words, WORDS, &limit);
+    atomic_store_explicit(&item->next, *first, memory_order_release);
+    *first = number;
+    return true;
+}
+
+/* From the last to the first: the chain then has them in their order. */
+bool sl_own_save(struct sl_book *book, const struct sl_own_limit *own, size_t count,
+                 struct sl_facts *facts)
+{
+    uint32_t first = 0;
+    book->own_revision++;
+    for (size_t i = count; i > 0; i--)
+        if (!add(book, &own[i - 1], &first)) {
+            sl_own_drop(book, first);
+            return false;
+        }
+    facts->own = first;
+    facts->own_count = (uint8_t)count;
+    return true;
+}
+
+void sl_own_drop(struct sl_book *book, uint32_t first)
+{
+    while (first) {
+        struct item *item = sl_slabs_at(&book->own, first);
+        uint32_t next = atomic_load_explicit(&item->next, memory_order_relaxed);
+        sl_slabs_give(&book->own, first);
+        first = next;
+    }
+}
+
+static void read_limit(const struct item *item, struct sl_own_limit *out, uint64_t *revision)
+{
+    struct limit limit;
+    sl_words_load(item->words, WORDS, &limit);
+    size_t len = limit.name_len <= SL_RULE_NAME_MAX ? limit.name_len : 0; /* of two, torn */
+    memcpy(out->rule, limit.name, len);
+    out->rule[len] = '\0';
+    out->capacity = limit.capacity;
+    out->rate = (struct sl_decimal){ limit.digits, limit.places };
+    *revision = limit.revision;
+}
+
+/* Bounded, whatever the words have become meanwhile. */
+void sl_own_read(const struct sl_book *book, const struct sl_facts *facts, struct sl_person *out)
+{
+    uint32_t number = facts->own;
+    out->own_count = 0;
+    out->own_revision = 0;
+    while (number && out->own_count < facts->own_count && out->own_count < SL_OWN_LIMITS_MAX) {
+        const struct item *item = sl_slabs_at(&book->own, number);
+        read_limit(item, &out->own[out->own_count++], &out->own_revision);
+        number = atomic_load_explicit(&item->next, memory_order_acquire);
+    }
+}

@@ -1,0 +1,328 @@
+/* A hash table of chains that is read without a lock.
+ *
+ *   heads    | first, version | …          as many as users, when all room is taken
+ *                 |
+ *                 v
+ *   entries  [ next | version | list | facts ] -> [ … ] -> 0
+ *
+ * Facts are never changed where they are. The spare entry is filled with the new ones,
+ * then it takes the old entry's place in the chain by one store, and the old entry is the
+ * next spare. So a writer that is stopped anywhere leaves a chain that can be read, and
+ * no reader waits for it.
+ *
+ * What a reader must not believe are words of an entry that went to somebody else while
+ * it was reading. An entry's version is odd while it is in no chain, and is greater each
+ * time that it is in one. A reader copies between two looks at the version: even, and the
+ * same, means that all it copied (and the own limits, which are given back after their
+ * entry) was of one user at one time.
+ *
+ * Nor must a reader believe that somebody is not there because it was led into another
+ * chain. An entry leads elsewhere only after it has left its chain, and between the two
+ * the version of the chain's head is raised:
+ *
+ *   unlink: 1. the one before it leads past it   2. head version + 1
+ *           3. entry version odd                 4. the entry is used again, elsewhere
+ *
+ * Who loads the head after 2 does not come to the entry, for 1 was before. Who loaded it
+ * before and follows the entry after 4 has then read a word that was stored after 2, and
+ * so finds the head's version raised when it looks again at the end. It starts over. If
+ * the version is the same, the chain was whole all along: insertions are at its head, and
+ * change nothing behind it. Starting over takes a user of the same chain who leaves in
+ * that moment; with a seed that nobody knows, nobody can arrange for it.
+ *
+ * Loads acquire and stores release, which costs nothing on x86 and is all that the above
+ * asks for. Everything a reader touches is atomic. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "registry/users/user_entry.h"
+
+enum { LISTS = 3 };
+
+/* ---- lists ---- */
+
+static void list_init(struct sl_book *book, uint32_t list)
+{
+    struct sl_entry *end = sl_entry_at(book, list);
+    end->before = end->after = list;
+}
+
+static void list_remove(struct sl_book *book, uint32_t number)
+{
+    struct sl_entry *entry = sl_entry_at(book, number);
+    if (!entry->after)
+        return;
+    sl_entry_at(book, entry->before)->after = entry->after;
+    sl_entry_at(book, entry->after)->before = entry->before;
+    entry->before = entry->after = 0;
+}
+
+/* In front of `place`; in front of a list is at its end. */
+static void list_insert(struct sl_book *book, uint32_t place, uint32_t number)
+{
+    struct sl_entry *behind = sl_entry_at(book, place), *entry = sl_entry_at(book, number);
+    entry->before = behind->before;
+    entry->after = place;
+    sl_entry_at(book, behind->before)->after = number;
+    behind->before = number;
+}
+
+static bool is_stranger(const struct sl_facts *facts)
+{
+    return !(facts->flags & (SL_FACT_RECORD | SL_FACT_EXEMPT));
+}
+
+static bool is_nothing(const struct sl_facts *facts)
+{
+    return is_stranger(facts) && sl_days_newest(&facts->days) < 0;
+}
+
+/* A stranger who is heard of again is the newest; who is exempt, or leaving, stays so.
+ * Then the old one is in no list any more. */
+static void take_list(struct sl_book *book, uint32_t old, uint32_t number,
+                      const struct sl_facts *facts, bool was_exempt)
+{
+    uint32_t place = 0;
+    if (facts->flags & SL_FACT_EXEMPT)
+        place = was_exempt ? old : book->exempt;
+    else if (is_stranger(facts))
+        place = book->strangers;
+    if (place)
+        list_insert(book, place, number);
+    if (old)
+        list_remove(book, old);
+}
+
+/* ---- chains ---- */
+
+static uint64_t head_word(uint32_t version, uint32_t number)
+{
+    return (uint64_t)version << 32 | number;
+}
+
+/* The one thread that writes. */
+static uint32_t next_of(const struct sl_book *book, uint32_t number)
+{
+    return atomic_load_explicit(&sl_entry_at(book, number)->next, memory_order_relaxed);
+}
+
+/* `to` is in the chain where `old` was. */
+static void relink(struct sl_book *book, struct sl_hash128 key, uint32_t old, uint32_t to)
+{
+    _Atomic uint64_t *head = sl_head_of(book, key);
+    uint64_t word = atomic_load_explicit(head, memory_order_relaxed);
+    uint32_t first = (uint32_t)word, before = 0;
+    for (uint32_t number = first; number != old; number = next_of(book, number)) {
+        SL_CHECK(number);
+        before = number;
+    }
+    if (before)
+        atomic_store_explicit(&sl_entry_at(book, before)->next, to, memory_order_release);
+    else
+        first = to;
+    atomic_store_explicit(head, head_word((uint32_t)(word >> 32) + 1, first), memory_order_release);
+}
+
+static void insert(struct sl_book *book, struct sl_hash128 key, uint32_t number)
+{
+    _Atomic uint64_t *head = sl_head_of(book, key);
+    uint64_t word = atomic_load_explicit(head, memory_order_relaxed);
+    atomic_store_explicit(&sl_entry_at(book, number)->next, (uint32_t)word, memory_order_release);
+    atomic_store_explicit(head, head_word((uint32_t)(word >> 32), number), memory_order_release);
+}
+
+/* From odd to even before it is linked, to odd once it is not. */
+static void step_version(struct sl_book *book, uint32_t number)
+{
+    _Atomic uint32_t *version = &sl_entry_at(book, number)->version;
+    atomic_store_explicit(version, atomic_load_explicit(version, memory_order_relaxed) + 1,
+                          memory_order_release);
+}
+
+/* ---- writing ---- */
+
+static void add_known(struct sl_book *book, int more)
+{
+    uint32_t known = atomic_load_explicit(book->known, memory_order_relaxed);
+    atomic_store_explicit(book->known, known + (uint32_t)more, memory_order_relaxed);
+}
+
+/* An entry in no chain and no list; 0: no memory. */
+static uint32_t take_entry(struct sl_book *book)
+{
+    uint32_t number = sl_slabs_take(&book->entries);
+    if (number &&
+        atomic_load_explicit(&sl_entry_at(book, number)->version, memory_order_relaxed) == 0)
+        step_version(book, number);
+    return number;
+}
+
+static void erase(struct sl_book *book, uint32_t number, const struct sl_facts *facts)
+{
+    relink(book, facts->key, number, next_of(book, number));
+    step_version(book, number);
+    list_remove(book, number);
+    sl_slabs_give(&book->entries, number);
+    add_known(book, -1);
+}
+
+/* Who has not been heard of for longest. */
+static bool evict(struct sl_book *book)
+{
+    struct sl_facts facts;
+    uint32_t oldest = sl_entry_at(book, book->strangers)->after;
+    if (oldest == book->strangers)
+        return false;
+    sl_book_at(book, oldest, &facts);
+    erase(book, oldest, &facts);
+    return true;
+}
+
+static uint32_t write_spare(struct sl_book *book, const struct sl_facts *facts)
+{
+    struct sl_facts of_now = *facts;
+    of_now.generation = sl_generation_of(book);
+    sl_words_store(sl_entry_at(book, book->spare)->words, SL_FACT_WORDS, &of_now);
+    return book->spare;
+}
+
+static enum sl_saved add(struct sl_book *book, uint32_t *number, const struct sl_facts *facts)
+{
+    bool is_full = atomic_load_explicit(book->known, memory_order_relaxed) >= book->most;
+    if (is_full && !evict(book))
+        return SL_NOT_SAVED;
+    uint32_t spare = take_entry(book);
+    if (!spare)
+        return SL_NOT_SAVED;
+    *number = write_spare(book, facts);
+    book->spare = spare;
+    step_version(book, *number);
+    insert(book, facts->key, *number);
+    take_list(book, 0, *number, facts, false);
+    add_known(book, 1);
+    return is_full ? SL_SAVED_BY_EVICTING : SL_SAVED;
+}
+
+static void replace(struct sl_book *book, uint32_t *number, const struct sl_facts *facts,
+                    const struct sl_facts *was)
+{
+    uint32_t old = *number;
+    *number = write_spare(book, facts);
+    atomic_store_explicit(&sl_entry_at(book, *number)->next, next_of(book, old),
+                          memory_order_release);
+    step_version(book, *number);
+    relink(book, facts->key, old, *number);
+    step_version(book, old);
+    take_list(book, old, *number, facts, was->flags & SL_FACT_EXEMPT);
+    book->spare = old;
+}
+
+enum sl_saved sl_book_save(struct sl_book *book, uint32_t *number, const struct sl_facts *facts)
+{
+    struct sl_facts was;
+    if (!*number)
+        return is_nothing(facts) ? SL_SAVED : add(book, number, facts);
+    sl_words_load(sl_entry_at(book, *number)->words, SL_FACT_WORDS, &was);
+    if (is_nothing(facts)) {
+        erase(book, *number, facts);
+        *number = 0;
+    } else {
+        replace(book, number, facts, &was);
+    }
+    if (was.own != facts->own)
+        sl_own_drop(book, was.own);
+    return SL_SAVED;
+}
+
+/* ---- finding, for who writes ---- */
+
+bool sl_book_at(const struct sl_book *book, uint32_t number, struct sl_facts *out)
+{
+    const struct sl_entry *entry = sl_entry_at(book, number);
+    if (atomic_load_explicit(&entry->version, memory_order_relaxed) % 2)
+        return false;
+    sl_words_load(entry->words, SL_FACT_WORDS, out);
+    sl_forget_old(book, out);
+    return true;
+}
+
+uint32_t sl_book_find(const struct sl_book *book, struct sl_hash128 key, struct sl_facts *out)
+{
+    uint32_t number = (uint32_t)atomic_load_explicit(sl_head_of(book, key), memory_order_relaxed);
+    while (number && !sl_entry_has(sl_entry_at(book, number), key))
+        number = next_of(book, number);
+    *out = (struct sl_facts){ .key = key };
+    if (number)
+        sl_book_at(book, number, out);
+    return number;
+}
+
+void sl_book_forget_all(struct sl_book *book)
+{
+    atomic_store_explicit(&book->generation, (uint8_t)(sl_generation_of(book) + 1),
+                          memory_order_release);
+}
+
+/* ---- who is exempt ---- */
+
+/* The list changes its name. Who was leaving already goes first. */
+void sl_book_ask_exempt(struct sl_book *book)
+{
+    struct sl_entry *from = sl_entry_at(book, book->exempt), *to = sl_entry_at(book, book->leaving);
+    if (from->after == book->exempt)
+        return;
+    sl_entry_at(book, to->before)->after = from->after;
+    sl_entry_at(book, from->after)->before = to->before;
+    sl_entry_at(book, from->before)->after = book->leaving;
+    to->before = from->before;
+    list_init(book, book->exempt);
+}
+
+void sl_book_stays_exempt(struct sl_book *book, uint32_t number)
+{
+    list_remove(book, number);
+    list_insert(book, book->exempt, number);
+}
+
+uint32_t sl_book_leaving(const struct sl_book *book, struct sl_facts *out)
+{
+    uint32_t number = sl_entry_at(book, book->leaving)->after;
+    if (number == book->leaving)
+        return 0;
+    sl_book_at(book, number, out);
+    return number;
+}
+
+/* ---- opening ---- */
+
+/* A head for each user there can be: with a quarter of them, who is not known would be
+ * looked for in four entries, each a miss of the cache. They are memory that is touched
+ * only when it is used. */
+bool sl_book_open(struct sl_book *book, uint32_t most, _Atomic uint32_t *known)
+{
+    uint32_t bits = 1;
+    while (most >> bits > 1)
+        bits++;
+    *book = (struct sl_book){ .most = most, .known = known, .head_shift = 64 - bits };
+    book->heads = calloc((size_t)1 << bits, sizeof *book->heads);
+    if (!book->heads || !sl_own_open(book) ||
+        !sl_slabs_open(&book->entries, sizeof(struct sl_entry), most + LISTS + 1))
+        return false;
+    uint32_t *const taken[] = { &book->strangers, &book->exempt, &book->leaving, &book->spare };
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        *taken[i] = take_entry(book);
+    if (!book->spare)
+        return false;
+    list_init(book, book->strangers);
+    list_init(book, book->exempt);
+    list_init(book, book->leaving);
+    return true;
+}
+
+void sl_book_close(struct sl_book *book)
+{
+    free(book->heads);
+    sl_slabs_close(&book->entries);
+    sl_slabs_close(&book->own);
+}

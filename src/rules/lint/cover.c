@@ -1,0 +1,132 @@
+/* The same trie as the index's, walked by a pattern instead of a resource.
+ *
+ * What covers /api/{star}/logs ends with a star on the way down, or exactly
+ * where it ends; on the way, a star in the pattern is covered by stars alone:
+ *
+ *   root ── api ──┬─ logs
+ *                 └─ "*" ── logs       edges are texts; no segment is "*",
+ *                                      so that text is free for stars
+ *
+ * Why not the index itself? It answers for one request, whose attributes it
+ * compares with `when`; here a whole set of requests is asked about. */
+#include "rules/lint/cover.h"
+
+#include "base/text/textmap.h"
+
+enum { ANY = 1, PATHS = 2, DOTTED = 3, ROOTS = 4 };
+
+/* Chains of entries; 0 is the end. */
+struct node {
+    uint32_t exact; /* patterns that end here */
+    uint32_t below; /* patterns that end in `*` here */
+};
+
+struct entry {
+    const struct sl_rule *rule;
+    uint32_t next;
+};
+
+struct sl_cover {
+    struct sl_textmap edges; /* (node, segment) → node */
+    struct node *nodes;
+    uint32_t node_count;
+    struct entry *entries; /* 0 is nobody */
+    uint32_t entry_count;
+};
+
+static bool is_any(const struct sl_rule *rule)
+{
+    return rule->any_resource || rule->resource.everything;
+}
+
+static struct sluice_text edge_of(struct sluice_text segment)
+{
+    return segment.at ? segment : SL_TEXT("*");
+}
+
+static uint32_t root_of(const struct sl_rule *rule)
+{
+    return is_any(rule) ? ANY : rule->resource.dotted ? DOTTED : PATHS;
+}
+
+static void add(struct sl_arena *arena, struct sl_cover *cover, const struct sl_rule *rule)
+{
+    const struct sl_pattern *pattern = &rule->resource;
+    uint32_t node = root_of(rule);
+    for (size_t i = 0; i < pattern->segment_count; i++) {
+        struct sluice_text edge = edge_of(pattern->segments[i]);
+        uint32_t child = sl_textmap_get(&cover->edges, node, edge);
+        if (!child) {
+            child = cover->node_count++;
+            sl_textmap_add(arena, &cover->edges, node, edge, child);
+        }
+        node = child;
+    }
+    struct node *end = &cover->nodes[node];
+    uint32_t *chain = is_any(rule) || pattern->prefix ? &end->below : &end->exact;
+    uint32_t fresh = ++cover->entry_count;
+    cover->entries[fresh] = (struct entry){ rule, *chain };
+    *chain = fresh;
+}
+
+struct sl_cover *sl_cover_new(struct sl_arena *arena, const struct sl_rule *const *rules,
+                              size_t count)
+{
+    struct sl_cover *cover = sl_arena_take(arena, sizeof *cover);
+    size_t nodes = ROOTS;
+    for (size_t i = 0; i < count; i++)
+        nodes += rules[i]->resource.segment_count;
+    cover->nodes = sl_arena_take(arena, nodes * sizeof *cover->nodes);
+    cover->node_count = ROOTS;
+    cover->entries = sl_arena_take(arena, (count + 1) * sizeof *cover->entries);
+    for (size_t i = 0; i < count; i++)
+        add(arena, cover, rules[i]);
+    return cover;
+}
+
+/* One search under way. */
+struct search {
+    const struct sl_cover *cover;
+    const struct sl_pattern *narrow;
+    const struct sl_rule **out;
+    size_t room;
+    size_t count;
+};
+
+static void collect(struct search *search, uint32_t chain)
+{
+    for (; chain && search->count < search->room; chain = search->cover->entries[chain].next)
+        search->out[search->count++] = search->cover->entries[chain].rule;
+}
+
+/* Recursion as deep as the pattern has segments; each node at most once. */
+static void walk(struct search *search, uint32_t number, size_t depth)
+{
+    const struct sl_textmap *edges = &search->cover->edges;
+    const struct sl_pattern *narrow = search->narrow;
+    if (search->count == search->room)
+        return;
+    collect(search, search->cover->nodes[number].below);
+    if (depth == narrow->segment_count) {
+        if (!narrow->prefix)
+            collect(search, search->cover->nodes[number].exact);
+        return;
+    }
+    struct sluice_text segment = narrow->segments[depth];
+    uint32_t named = segment.at ? sl_textmap_get(edges, number, segment) : 0;
+    uint32_t star = sl_textmap_get(edges, number, SL_TEXT("*"));
+    if (named)
+        walk(search, named, depth + 1);
+    if (star)
+        walk(search, star, depth + 1);
+}
+
+size_t sl_cover_find(const struct sl_cover *cover, const struct sl_rule *narrow,
+                     const struct sl_rule **out, size_t room)
+{
+    struct search search = { cover, &narrow->resource, out, room, 0 };
+    collect(&search, cover->nodes[ANY].below);
+    if (!is_any(narrow))
+        walk(&search, root_of(narrow), 0);
+    return search.count;
+}

@@ -1,0 +1,23 @@
+/* Whom a call of the admin API is about, written like a request. admin_reset.c */
+#ifndef SL_SERVER_ADMIN_ADMIN_IDENTIFIER_H
+#define SL_SERVER_ADMIN_ADMIN_IDENTIFIER_H
+
+#include "auth/user_id.h"
+#include "server/control/admin_json.h"
+#include "wire/json/request.h"
+
+struct sl_identifier {
+    struct sluice_request request;
+    const char *rule; /* one that there is; NULL: any */
+    struct sl_json_room room;
+    char user_id[SL_DIGEST_HEX + 1];
+};
+
+/* Out of the job's body. False: refused. */
+bool sl_job_read_identifier(struct sl_office *office, struct sl_job *job,
+                            struct sl_identifier *out);
+
+/* The main thread's, by the rules in force. */
+struct sl_limiter *sl_office_limiter(const struct sl_office *office);
+
+#endif

@@ -1,0 +1,411 @@
+/* /v1/rules and /v1/tenants/T/rules: rules as they are in force, and changes to them.
+ *
+ * A change is written into a transaction, everything is composed out of what the
+ * database would hold, and only rules that stand together with all others are
+ * committed. So there is one meaning of "valid", the rules file's. */
+#include "limiter/identity.h"
+#include "rules/condition.h"
+#include "server/control/admin_json.h"
+
+static const char *const no_parameters[] = { NULL };
+
+/* ---- finding ---- */
+
+/* What the ruleset calls it. */
+static const char *full_name(struct sl_job *job, const char *tenant, const char *name)
+{
+    return tenant ? sl_arena_print(&job->arena, "%s/%s", tenant, name) : name;
+}
+
+/* A rule of everybody's that can only ever meet this tenant. */
+static bool is_about(const struct sl_rule *rule, const char *tenant)
+{
+    for (size_t i = 0; i < rule->when_count; i++)
+        if (rule->when[i].attribute.attribute == SL_ATTR_TENANT)
+            return rule->when[i].value_count == 1 && sl_text_is(rule->when[i].values[0], tenant);
+    return false;
+}
+
+/* To a tenant, what is not its own is not there. */
+static bool is_visible(const struct sl_job *job, const struct sl_rule *rule)
+{
+    if (!job->tenant)
+        return true;
+    return rule->tenant ? sl_rule_is_of(rule, job->tenant) : is_about(rule, job->tenant);
+}
+
+/* ---- printing ---- */
+
+static struct sl_origin origin_of(const struct sl_rule *rule)
+{
+    return (struct sl_origin){ rule->revision, rule->replaces_files, rule->json };
+}
+
+static const char *etag_of(struct sl_job *job, const struct sl_rule *rule)
+{
+    return sl_origin_etag(job, origin_of(rule));
+}
+
+static const char *short_name(const struct sl_rule *rule)
+{
+    return rule->tenant ? rule->name + strlen(rule->tenant) + 1 : rule->name;
+}
+
+/* Its members, the closing brace to come. */
+static void print_members(struct sl_job *job, const struct sl_rule *rule)
+{
+    struct sl_buffer *out = &job->out;
+    sl_buffer_add(out, SL_TEXT("{"));
+    sl_print_text(out, "name", short_name(rule));
+    sl_print_text(out, "tenant", rule->tenant);
+    sl_print_origin(job, origin_of(rule));
+    sl_print_raw(out, "rule", rule->json);
+}
+
+static void print_rule(struct sl_job *job, const struct sl_rule *rule)
+{
+    print_members(job, rule);
+    sl_buffer_add(&job->out, SL_TEXT("}"));
+}
+
+/* Of the last change; to a tenant, of what it sees: the rest is not its business. */
+static uint64_t revision_of(struct sl_office *office, const struct sl_job *job)
+{
+    const struct sl_ruleset *rules = sl_office_rules(office);
+    uint64_t last = 0;
+    if (!job->tenant)
+        return sl_office_revision(office);
+    for (size_t i = 0; i < rules->rule_count; i++)
+        if (is_visible(job, &rules->rules[i]) && rules->rules[i].revision > last)
+            last = rules->rules[i].revision;
+    return office->spread ? SL_CHANGE_VERSION(last) : last;
+}
+
+static void print_list(struct sl_office *office, struct sl_job *job, const char *tenant)
+{
+    const struct sl_ruleset *rules = sl_office_rules(office);
+    struct sl_buffer *out = &job->out;
+    bool is_first = true;
+    sl_buffer_add(out, SL_TEXT("{"));
+    sl_print_i64(out, "revision", (int64_t)revision_of(office, job));
+    sl_print_name(out, "rules");
+    sl_buffer_add(out, SL_TEXT("["));
+    for (size_t i = 0; i < rules->rule_count; i++) {
+        const struct sl_rule *rule = &rules->rules[i];
+        bool is_asked = !tenant || sl_rule_is_of(rule, tenant);
+        if (!is_asked || !is_visible(job, rule))
+            continue;
+        if (!is_first)
+            sl_buffer_add(out, SL_TEXT(", "));
+        is_first = false;
+        print_rule(job, rule);
+    }
+    sl_buffer_add(out, SL_TEXT("]"));
+    if (!job->tenant && !tenant)
+        sl_print_texts(out, "hidden", rules->hidden, rules->hidden_count);
+    sl_buffer_add(out, SL_TEXT("}"));
+}
+
+/* ---- warnings ---- */
+
+static bool said_before(const struct sl_report *report, const char *text)
+{
+    for (size_t i = 0; i < sl_report_kept(report); i++)
+        if (strcmp(report->problems[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+/* What the linter says about the rules that it did not say before. */
+static void print_warnings(struct sl_buffer *out, const struct sl_ruleset *old,
+                           const struct sl_ruleset *new)
+{
+    struct sl_report before = { .file = "" }, after = { .file = "" };
+    bool is_first = true;
+    sl_ruleset_lint(old, &before);
+    sl_ruleset_lint(new, &after);
+    sl_print_name(out, "warnings");
+    sl_buffer_add(out, SL_TEXT("["));
+    for (size_t i = 0; i < sl_report_kept(&after); i++) {
+        if (said_before(&before, after.problems[i].text))
+            continue;
+        sl_buffer_add(out, is_first ? SL_TEXT("") : SL_TEXT(", "));
+        is_first = false;
+        sl_json_print_string(out, sl_text(after.problems[i].text));
+    }
+    sl_buffer_add(out, SL_TEXT("]"));
+    sl_report_release(&before);
+    sl_report_release(&after);
+}
+
+static bool have_same_per(const struct sl_rule *a, const struct sl_rule *b)
+{
+    bool are_same = a->per_count == b->per_count;
+    for (size_t i = 0; are_same && i < a->per_count; i++)
+        are_same = sl_text_equal(a->per[i].name, b->per[i].name);
+    return are_same;
+}
+
+/* Does what was counted carry over? Where the keys stay what they were. */
+static const char *counts_of(const struct sl_rule *old, const struct sl_rule *new)
+{
+    if (!old)
+        return "new";
+    bool are_same = sl_rule_seeds(old, 0).limit == sl_rule_seeds(new, 0).limit;
+    return are_same && have_same_per(old, new) ? "kept" : "afresh";
+}
+
+/* ---- changing ---- */
+
+/* Tenants choose among the algorithms of their tier. */
+static bool check_algorithm(struct sl_office *office, struct sl_job *job,
+                            const struct sl_ruleset *rules, const struct sl_rule *rule)
+{
+    const struct sl_tenant *tenant = sl_office_tenant(office, job, rule->tenant);
+    ptrdiff_t tier = tenant && tenant->tier ? sl_ruleset_tier(rules, sl_text(tenant->tier)) : -1;
+    uint32_t allowed = tier >= 0 ? rules->tiers[tier].algorithms : 0, which = 0;
+    while (sl_algos[which] != rule->algo)
+        which++;
+    if (!allowed || allowed & 1u << which)
+        return true;
+    return sl_job_refuse(job, 422,
+                         "tenants of tier `%s` cannot choose `%s` for a rule of their own",
+                         tenant->tier, rule->algo->name);
+}
+
+enum { OWN_RULE_MAX_BYTES = 16384, OWN_RULE_LIST_MAX = 64 };
+
+/* What a tenant writes costs everybody's memory and time, so it is small; and tiers are the
+ * operator's, who must be able to take them away. */
+static bool check_own(struct sl_job *job, const json_t *json)
+{
+    if (job->body.len > OWN_RULE_MAX_BYTES)
+        return sl_job_refuse(job, 413, "a tenant's rule has at most %d bytes", OWN_RULE_MAX_BYTES);
+    if (json_object_get(json, "tiers"))
+        return sl_job_refuse(job, 422, "a tenant's rule has no `tiers`: it is of one alone");
+    return true;
+}
+
+static bool check_lists(struct sl_job *job, const struct sl_rule *rule)
+{
+    size_t values = rule->except_count + rule->replaces_count;
+    for (size_t i = 0; i < rule->when_count; i++)
+        values += sl_condition_size(&rule->when[i]);
+    return values - 1 <= OWN_RULE_LIST_MAX || /* but for the tenant, which is ours to add */
+           sl_job_refuse(
+               job, 422,
+               "a tenant's rule has at most %d entries in `except`, `when` and `replaces`",
+               OWN_RULE_LIST_MAX);
+}
+
+static bool check_tenant(struct sl_office *office, struct sl_job *job, const char *tenant,
+                         bool is_new)
+{
+    if (!sl_office_tenant(office, job, tenant))
+        return sl_job_refuse_tenant(job, tenant);
+    if (is_new && sl_ruleset_count_of(sl_office_rules(office), tenant) >= SL_TENANT_RULES_MAX)
+        return sl_job_refuse(job, 409, "a tenant has at most %d rules of its own",
+                             SL_TENANT_RULES_MAX);
+    return true;
+}
+
+/* The answer to a PUT that is about to be committed. */
+static void print_put(struct sl_office *office, struct sl_job *job, const struct sl_rule *old,
+                      const struct sl_ruleset *rules, const struct sl_rule *new)
+{
+    struct sl_buffer *out = &job->out;
+    job->status = old || job->dry_run ? 200 : 201;
+    job->would = old ? "replace" : "create";
+    job->etag = job->dry_run ? NULL : etag_of(job, new);
+    print_members(job, new);
+    sl_print_text(out, "counts", counts_of(old, new));
+    if (job->tenant) /* a warning names rules, and they may be anybody's */
+        sl_print_raw(out, "warnings", "[]");
+    else
+        print_warnings(out, sl_office_rules(office), rules);
+    sl_print_dry_run(job);
+    sl_buffer_add(out, SL_TEXT("}"));
+}
+
+/* For the audit log; each of them may be NULL. */
+static void note(struct sl_job *job, const char *full, const struct sl_rule *old,
+                 const struct sl_rule *new)
+{
+    const char *slash = strchr(full, '/');
+    struct sluice_text tenant = { full, slash ? (size_t)(slash - full) : 0 };
+    sl_job_note(job, &(struct sl_note){ .subject = "rule",
+                                        .name = full,
+                                        .tenant = slash ? sl_arena_copy(&job->arena, tenant) : NULL,
+                                        .before = old ? old->json : NULL,
+                                        .after = new ? new->json : NULL });
+}
+
+static bool try_put(struct sl_office *office, struct sl_job *job, const char *tenant,
+                    const char *name)
+{
+    struct sluice_error error = { 0 };
+    const char *full = full_name(job, tenant, name);
+    const struct sl_rule *old = sl_ruleset_rule(sl_office_rules(office), full);
+    if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL) ||
+        (tenant && !check_tenant(office, job, tenant, !old)))
+        return sl_change_drop(office);
+    if (!sl_registry_put_rule(office->registry, tenant, name, job->body.at, &error))
+        return sl_change_fail(office, job, &error);
+    struct sl_ruleset *rules = sl_change_compose(office, job, 422);
+    if (!rules)
+        return false;
+    const struct sl_rule *new = sl_ruleset_rule(rules, full);
+    if (tenant && (!check_lists(job, new) || !check_algorithm(office, job, rules, new))) {
+        sl_ruleset_free(rules);
+        return sl_change_drop(office);
+    }
+    print_put(office, job, old, rules, new);
+    note(job, full, old, new);
+    return sl_change_end(office, job, rules);
+}
+
+static void put_rule(struct sl_office *office, struct sl_job *job, const char *tenant,
+                     const char *name)
+{
+    if (!sl_job_check_query(job, no_parameters))
+        return;
+    if (!sl_rule_name_is_good(sl_text(name))) {
+        sl_job_refuse(job, 422, "a rule's name has 1 to 64 letters, digits, `.`, `_` or `-`");
+        return;
+    }
+    json_t *json = sl_job_json(job); /* whether it is JSON at all */
+    if (!json)
+        return;
+    bool good = !tenant || check_own(job, json);
+    json_decref(json);
+    if (good && sl_change_begin(office, job))
+        try_put(office, job, tenant, name);
+}
+
+/* How a rule goes: its row, or the file's rule is hidden by one. */
+static bool take_away(struct sl_office *office, struct sl_job *job, const struct sl_rule *old,
+                      const char *tenant, const char *name)
+{
+    struct sluice_error error = { 0 };
+    bool found = true;
+    bool hides = !job->undo && (!old->revision || old->replaces_files);
+    job->would = job->undo ? "undo" : hides ? "hide" : "delete";
+    bool good = hides ? sl_registry_put_rule(office->registry, tenant, name, NULL, &error)
+                      : sl_registry_drop_rule(office->registry, tenant, name, &found, &error);
+    if (!good)
+        return sl_change_fail(office, job, &error);
+    if (found)
+        return true;
+    sl_job_refuse(job, 404, "the API has changed nothing about a rule `%s`", name);
+    return sl_change_drop(office);
+}
+
+static bool try_delete(struct sl_office *office, struct sl_job *job, const char *tenant,
+                       const char *name)
+{
+    const char *full = full_name(job, tenant, name);
+    const struct sl_rule *old = sl_ruleset_rule(sl_office_rules(office), full);
+    if (tenant && !sl_office_tenant(office, job, tenant)) {
+        sl_job_refuse_tenant(job, tenant);
+        return sl_change_drop(office);
+    }
+    if (!old && !job->undo) {
+        sl_job_refuse(job, 404, "there is no rule `%s`", name);
+        return sl_change_drop(office);
+    }
+    if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL))
+        return sl_change_drop(office);
+    if (!take_away(office, job, old, tenant, name))
+        return false;
+    struct sl_ruleset *rules = sl_change_compose(office, job, 422);
+    if (!rules)
+        return false;
+    const struct sl_rule *now = sl_ruleset_rule(rules, full);
+    sl_buffer_add(&job->out, SL_TEXT("{"));
+    sl_print_text(&job->out, "name", name);
+    sl_print_bool(&job->out, "deleted", true);
+    sl_print_bool(&job->out, "hidden", strcmp(job->would, "hide") == 0);
+    sl_print_name(&job->out, "now");
+    if (now)
+        print_rule(job, now);
+    else
+        sl_buffer_add(&job->out, SL_TEXT("null"));
+    sl_print_dry_run(job);
+    sl_buffer_add(&job->out, SL_TEXT("}"));
+    note(job, full, old, now);
+    return sl_change_end(office, job, rules);
+}
+
+static void delete_rule(struct sl_office *office, struct sl_job *job, const char *tenant,
+                        const char *name)
+{
+    static const char *const parameters[] = { "undo", NULL };
+    if (sl_job_check_query(job, parameters) && sl_change_begin(office, job))
+        try_delete(office, job, tenant, name);
+}
+
+static void get_rule(struct sl_office *office, struct sl_job *job, const char *tenant,
+                     const char *name)
+{
+    const struct sl_rule *rule =
+        sl_ruleset_rule(sl_office_rules(office), full_name(job, tenant, name));
+    if (!sl_job_check_query(job, no_parameters))
+        return;
+    /* A tenant sees rules of everybody's that are about it, under their own names. */
+    if (!rule && job->tenant)
+        rule = sl_ruleset_rule(sl_office_rules(office), name);
+    if (!rule || !is_visible(job, rule)) {
+        sl_job_refuse(job, 404, "there is no rule `%s`", name);
+        return;
+    }
+    job->etag = etag_of(job, rule);
+    print_rule(job, rule);
+}
+
+static void run_one(struct sl_office *office, struct sl_job *job, const char *tenant,
+                    const char *name)
+{
+    if (sl_job_is(job, "PUT"))
+        put_rule(office, job, tenant, name);
+    else if (sl_job_is(job, "DELETE"))
+        delete_rule(office, job, tenant, name);
+    else
+        get_rule(office, job, tenant, name);
+}
+
+/* ---- routes ---- */
+
+void sl_run_rules(struct sl_office *office, struct sl_job *job)
+{
+    if (sl_job_check_query(job, no_parameters))
+        print_list(office, job, NULL);
+}
+
+void sl_run_rule(struct sl_office *office, struct sl_job *job)
+{
+    run_one(office, job, job->tenant, job->parts[0].at);
+}
+
+/* The tenant in the path; another's is not there. */
+static bool check_path(struct sl_office *office, struct sl_job *job)
+{
+    const char *tenant = job->parts[0].at;
+    bool is_own = !job->tenant || strcmp(job->tenant, tenant) == 0;
+    /* Another instance may have made it just now: then the transaction knows. */
+    bool is_early = office->spread && !sl_job_is(job, "GET");
+    if (is_own && (is_early || sl_office_tenant(office, job, tenant)))
+        return true;
+    return sl_job_refuse_tenant(job, tenant);
+}
+
+void sl_run_tenant_rules(struct sl_office *office, struct sl_job *job)
+{
+    if (sl_job_check_query(job, no_parameters) && check_path(office, job))
+        print_list(office, job, job->parts[0].at);
+}
+
+void sl_run_tenant_rule(struct sl_office *office, struct sl_job *job)
+{
+    if (check_path(office, job))
+        run_one(office, job, job->parts[0].at, job->parts[1].at);
+}

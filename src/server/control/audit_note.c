@@ -1,0 +1,315 @@
+#include "server/control/audit_note.h"
+
+#include "base/clock.h"
+#include "base/text/textmap.h"
+#include "limiter/identity.h"
+#include "server/control/admin_json.h"
+#include "telemetry/audit/line.h"
+
+/* Of a reload so much is told in one event; how many changes there were is told in any case. */
+enum { CHANGES_MAX_BYTES = 32 << 10 };
+
+#define TEXT(name_, text_)                                                                         \
+    (struct sl_audit_figure)                                                                       \
+    {                                                                                              \
+        .name = name_, .type = SL_FIGURE_TEXT, .text = text_                                       \
+    }
+#define JSON(name_, text_)                                                                         \
+    (struct sl_audit_figure)                                                                       \
+    {                                                                                              \
+        .name = name_, .type = SL_FIGURE_JSON, .text = text_                                       \
+    }
+
+static void write_event(struct sl_office *office, const struct sl_audit_event *event)
+{
+    sl_audit_write(office->server->audit, event, sl_walltime_us());
+}
+
+/* ---- by jobs ---- */
+
+static const char *kept(struct sl_job *job, const char *text)
+{
+    return text ? sl_arena_copy(&job->arena, sl_text(text)) : NULL;
+}
+
+void sl_job_note(struct sl_job *job, const struct sl_note *note)
+{
+    job->note = (struct sl_note){
+        .subject = note->subject,
+        .name = kept(job, note->name),
+        .tenant = kept(job, note->tenant),
+        .before = kept(job, note->before),
+        .after = kept(job, note->after),
+        .exempt = note->exempt,
+    };
+}
+
+const char *sl_job_actor(struct sl_job *job)
+{
+    if (job->tenant)
+        return sl_arena_print(&job->arena, "tenant:%s", job->tenant);
+    return job->is_local ? "local" : "admin";
+}
+
+static const char *digest_of(struct sl_office *office, struct sl_arena *arena,
+                             struct sluice_text text)
+{
+    struct sl_digest digest;
+    char hex[SL_DIGEST_HEX + 1];
+    sl_sha256_of(office->hasher, text, &digest);
+    sl_digest_print(&digest, hex);
+    return sl_arena_copy(arena, sl_text(hex));
+}
+
+static bool hides(const struct sl_office *office)
+{
+    return sl_office_rules(office)->settings.hash_identifiers;
+}
+
+/* ---- exemptions ---- */
+
+/* Users' names are digests already, where they have to be. */
+static const char *exempt_value(struct sl_office *office, struct sl_job *job,
+                                const struct sl_exemption *exempt)
+{
+    return exempt->kind == SL_EXEMPT_IP && hides(office)
+               ? digest_of(office, &job->arena, sl_text(exempt->value))
+               : exempt->value;
+}
+
+static struct sluice_text moment(struct sl_job *job, int64_t us)
+{
+    struct sl_buffer text = sl_buffer(64);
+    if (!us)
+        return (struct sluice_text){ 0 };
+    sl_audit_print_time(&text, us);
+    const char *copy = sl_arena_copy(&job->arena, (struct sluice_text){ text.at, text.len });
+    sl_buffer_release(&text);
+    return sl_text(copy);
+}
+
+/* Whom an exemption is of: the tenant before the slash, and the name behind it. */
+static void name_exempt(struct sl_audit_event *event, enum sl_exempt_kind kind, const char *value)
+{
+    const char *slash = strchr(value, '/');
+    if (kind == SL_EXEMPT_API_KEY)
+        return;
+    event->identifier = sl_text(value);
+    if (kind == SL_EXEMPT_IP || !slash)
+        return;
+    event->tenant = (struct sluice_text){ value, (size_t)(slash - value) };
+    event->identifier = sl_text(slash + 1);
+}
+
+static void note_exempt(struct sl_office *office, struct sl_job *job)
+{
+    const struct sl_exemption *exempt = job->note.exempt;
+    const char *value = exempt_value(office, job, exempt);
+    bool is_removed = strcmp(job->would, "delete") == 0;
+    struct sl_audit_figure figures[] = {
+        TEXT("actor", sl_text(sl_job_actor(job))),
+        TEXT("change", sl_text(job->would)),
+        TEXT("kind", sl_text(sl_exempt_kind_name(exempt->kind))),
+        TEXT("value", sl_text(value)),
+        TEXT("until", moment(job, exempt->until_us)),
+        TEXT("reason", sl_text(exempt->reason)),
+    };
+    struct sl_audit_event event = {
+        .kind = is_removed ? SL_AUDIT_WHITELIST_REMOVED : SL_AUDIT_WHITELIST_ADDED,
+        .figures = figures,
+        .figure_count = sizeof figures / sizeof *figures,
+    };
+    name_exempt(&event, exempt->kind, value);
+    write_event(office, &event);
+}
+
+/* ---- everything else ---- */
+
+void sl_note_change(struct sl_office *office, struct sl_job *job)
+{
+    const struct sl_note *note = &job->note;
+    if (note->exempt) {
+        note_exempt(office, job);
+        return;
+    }
+    if (!note->subject)
+        return;
+    bool is_rule = strcmp(note->subject, "rule") == 0;
+    bool is_user = strcmp(note->subject, "user") == 0;
+    struct sl_audit_figure figures[] = {
+        TEXT("actor", sl_text(sl_job_actor(job))), TEXT("change", sl_text(job->would)),
+        TEXT("subject", sl_text(note->subject)),   TEXT("name", sl_text(note->name)),
+        JSON("before", sl_text(note->before)),     JSON("after", sl_text(note->after)),
+    };
+    write_event(office, &(struct sl_audit_event){
+                            .kind = SL_AUDIT_CONFIG_UPDATED,
+                            .tenant = sl_text(note->tenant),
+                            .identifier = sl_text(is_user ? note->name : NULL),
+                            .rule = sl_text(is_rule ? note->name : NULL),
+                            .figures = figures,
+                            .figure_count = sizeof figures / sizeof *figures,
+                        });
+}
+
+/* ---- resets ---- */
+
+/* One of the request's names, as it is counted; a digest, where nothing else may be kept. */
+static struct sluice_text reset_value(struct sl_office *office, struct sl_job *job,
+                                      const struct sl_asker *asker, enum sl_attribute attribute)
+{
+    struct sluice_text value = sl_asker_value(asker, &(struct sl_part){ .attribute = attribute });
+    if (sl_text_missing(value))
+        return (struct sluice_text){ 0 };
+    if (!hides(office)) /* with a NUL in it, if there is one */
+        return (struct sluice_text){ sl_arena_copy(&job->arena, value), value.len };
+    if (attribute == SL_ATTR_USER)
+        return sl_text(sl_people_id(office->people, value, &job->arena));
+    return sl_text(digest_of(office, &job->arena, value));
+}
+
+void sl_note_reset(struct sl_office *office, struct sl_job *job,
+                   const struct sluice_request *request, struct sluice_text rules)
+{
+    struct sl_asker asker = { 0 };
+    if (!sl_asker_init(&asker, sl_office_rules(office), request))
+        return;
+    struct sluice_text user = reset_value(office, job, &asker, SL_ATTR_USER);
+    struct sluice_text client = reset_value(office, job, &asker, SL_ATTR_CLIENT);
+    struct sluice_text ip = reset_value(office, job, &asker, SL_ATTR_IP);
+    bool is_one = (user.at != NULL) + (client.at != NULL) + (ip.at != NULL) == 1;
+    struct sl_audit_figure figures[] = {
+        TEXT("actor", sl_text(sl_job_actor(job))),
+        JSON("rules", rules),
+        TEXT("user", user),
+        TEXT("client", client),
+        TEXT("ip", ip),
+    };
+    struct sluice_text all = asker.request.resource;
+    write_event(
+        office,
+        &(struct sl_audit_event){
+            .kind = SL_AUDIT_RESET,
+            .tenant =
+                sl_text_missing(request->tenant) ? (struct sluice_text){ 0 } : request->tenant,
+            .identifier = !is_one   ? (struct sluice_text){ 0 }
+                          : user.at ? user
+                          : ip.at   ? ip
+                                    : client,
+            .resource = sl_text_missing(all) || hides(office) ? (struct sluice_text){ 0 } : all,
+            .rule = sl_text(job->note.name),
+            .figures = figures,
+            .figure_count = sizeof figures / sizeof *figures,
+        });
+    sl_asker_release(&asker);
+}
+
+/* ---- reloads ---- */
+
+/* What is called the same on both sides, and what only on one. */
+struct diff {
+    struct sl_arena arena;
+    struct sl_buffer out; /* the array of changes, without its end */
+    size_t count;
+};
+
+/* Something that rules hold: a rule or a tier. */
+struct thing {
+    struct sluice_text name;
+    const char *json;
+};
+
+static void print_change(struct diff *diff, const char *subject, const struct thing *before,
+                         const struct thing *after)
+{
+    struct sl_buffer *out = &diff->out;
+    const char *change = !before ? "create" : !after ? "delete" : "replace";
+    size_t len = out->len;
+    diff->count++;
+    if (out->failed)
+        return;
+    sl_buffer_add(out, len > 1 ? SL_TEXT(", {\"subject\": \"") : SL_TEXT("{\"subject\": \""));
+    sl_buffer_add(out, sl_text(subject));
+    sl_buffer_add(out, SL_TEXT("\", \"name\": "));
+    sl_json_print_string(out, after ? after->name : before->name);
+    sl_print_text(out, "change", change);
+    sl_print_raw(out, "before", before ? before->json : "null");
+    sl_print_raw(out, "after", after ? after->json : "null");
+    sl_buffer_add(out, SL_TEXT("}"));
+    if (out->failed)
+        out->len = len; /* this one and those behind it are only counted */
+}
+
+static void compare(struct diff *diff, const char *subject, const struct thing *old,
+                    const struct thing *new)
+{
+    struct sl_textmap places = { 0 };
+    size_t old_count = 0;
+    for (; old[old_count].name.at; old_count++)
+        sl_textmap_add(&diff->arena, &places, 0, old[old_count].name, (uint32_t)old_count + 1);
+    bool *is_there = sl_arena_take(&diff->arena, (old_count + 1) * sizeof *is_there);
+    for (; new->name.at; new ++) {
+        uint32_t place = sl_textmap_get(&places, 0, new->name);
+        is_there[place] = true;
+        if (!place || strcmp(old[place - 1].json, new->json) != 0)
+            print_change(diff, subject, place ? &old[place - 1] : NULL, new);
+    }
+    for (size_t i = 0; i < old_count; i++)
+        if (!is_there[i + 1])
+            print_change(diff, subject, &old[i], NULL);
+}
+
+static const struct thing *rules_of(struct diff *diff, const struct sl_ruleset *rules)
+{
+    struct thing *all = sl_arena_take(&diff->arena, (rules->rule_count + 1) * sizeof *all);
+    for (size_t i = 0; i < rules->rule_count; i++)
+        all[i] = (struct thing){ sl_text(rules->rules[i].name), rules->rules[i].json };
+    return all;
+}
+
+static const struct thing *tiers_of(struct diff *diff, const struct sl_ruleset *rules)
+{
+    struct thing *all = sl_arena_take(&diff->arena, (rules->tier_count + 1) * sizeof *all);
+    for (size_t i = 0; i < rules->tier_count; i++)
+        all[i] = (struct thing){ rules->tiers[i].name, rules->tiers[i].json };
+    return all;
+}
+
+const char *sl_note_text(struct sl_office *office, struct sluice_text text, struct sl_arena *arena)
+{
+    return sl_arena_print(arena, "{\"sha256\": \"%s\"}", digest_of(office, arena, text));
+}
+
+static void write_reload(struct sl_office *office, const struct sl_note_rules *rules,
+                         const struct diff *diff)
+{
+    struct sl_audit_figure figures[] = {
+        TEXT("actor", sl_text(office->actor ? office->actor : "file")),
+        TEXT("change", SL_TEXT("reload")),
+        TEXT("subject", SL_TEXT("rules")),
+        TEXT("name", ((struct sluice_text){ 0 })),
+        JSON("before", sl_text(rules->before)),
+        JSON("after", sl_text(rules->after)),
+        JSON("changes", ((struct sluice_text){ diff->out.at, diff->out.len })),
+        { .name = "changes_total", .number = (int64_t)diff->count },
+    };
+    write_event(office, &(struct sl_audit_event){
+                            .kind = SL_AUDIT_CONFIG_UPDATED,
+                            .figures = figures,
+                            .figure_count = sizeof figures / sizeof *figures,
+                        });
+}
+
+void sl_note_reload(struct sl_office *office, const struct sl_note_rules *rules)
+{
+    struct diff diff = { .out = sl_buffer(CHANGES_MAX_BYTES) };
+    sl_buffer_add(&diff.out, SL_TEXT("["));
+    compare(&diff, "tier", tiers_of(&diff, rules->old), tiers_of(&diff, rules->new));
+    compare(&diff, "rule", rules_of(&diff, rules->old), rules_of(&diff, rules->new));
+    diff.out.failed = false;
+    diff.out.most = CHANGES_MAX_BYTES + 1;
+    sl_buffer_add(&diff.out, SL_TEXT("]"));
+    if (!diff.out.failed && (diff.count || rules->before || rules->is_certain))
+        write_reload(office, rules, &diff);
+    sl_buffer_release(&diff.out);
+    sl_arena_release(&diff.arena);
+}

@@ -1,0 +1,48 @@
+/* One reading of the rules, with everything that is made of it. Immutable but for
+ * the limiters, of which each worker has its own.
+ *
+ * A reload makes a new edition; workers go over to it between two rounds, so that no
+ * request meets half of each. Who holds one keeps it; the last to drop it frees
+ * it. What comes from files beside the rules (certificate, keys, tokens) is read when
+ * they are, and shared by the editions that the API makes until then. */
+#ifndef SL_SERVER_EDITION_EDITION_H
+#define SL_SERVER_EDITION_EDITION_H
+
+#include <stdatomic.h>
+
+#include "auth/access.h"
+#include "limiter/limiter.h"
+#include "limiter/users/users.h"
+#include "server/edition/files.h"
+
+struct sl_edition {
+    _Atomic uint32_t holders;
+    struct sl_ruleset *rules;
+    struct sl_files *files;
+    struct sl_keyring *keyring;
+    struct sl_limiter **limiters; /* by worker; the last is the main thread's */
+    size_t limiter_count;
+    uint32_t *numbers; /* of the rules, for the record; NULL: there is none */
+};
+
+struct sl_edition_parts {
+    struct sl_ruleset *rules;
+    struct sl_files *files;
+    struct sl_keyring *keyring;
+    struct sl_store *store;
+    struct sl_people *people; /* NULL: nothing is known of users */
+    size_t worker_count;
+    struct sl_sight **sights; /* by worker; NULL: nobody watches */
+    bool wants_numbers;       /* of the rules, for them and for who counts, */
+    uint32_t *numbers;        /* and these */
+};
+
+/* Takes over rules, files, keyring and numbers, also if it fails. Held once. NULL: no memory. */
+struct sl_edition *sl_edition_new(const struct sl_edition_parts *parts);
+struct sl_edition *sl_edition_keep(struct sl_edition *edition);
+void sl_edition_drop(struct sl_edition *edition);
+
+/* Do limiters by these settings note whom and how long, or only count? */
+bool sl_is_watched(const struct sl_settings *settings);
+
+#endif

@@ -1,0 +1,103 @@
+#include "server/http/reply.h"
+
+#include "server/conn.h"
+#include "server/worker.h"
+#include "wire/http/limit_fields.h"
+#include "wire/http/status.h"
+
+static void add_line(struct sl_buffer *out, struct sluice_text name, const char *value)
+{
+    sl_buffer_add(out, name);
+    sl_buffer_add(out, sl_text(value));
+    sl_buffer_add(out, SL_TEXT("\r\n"));
+}
+
+/* Shutting down, the last answer that a connection gets says so; those to whole
+ * messages before it, and one that more bytes wait behind, do not. */
+static bool is_farewell(const struct sl_round *round, const struct sl_call *call)
+{
+    if (!round->worker->is_draining)
+        return false;
+    const struct sl_call *next = call + 1, *end = round->calls + round->call_count;
+    const struct sl_conn *conn = call->conn;
+    /* A full buffer: more may lie in the kernel. None: it was given back while it was parked. */
+    return (next >= end || next->conn != conn) && conn->in_start == conn->in_end &&
+           (!conn->in || conn->in_end < conn->in_room);
+}
+
+/* The last line of the head. What is not modified has the length that the client knows: none is
+ * told, and a body never follows. */
+static void add_length(struct sl_buffer *out, const struct sl_answer_parts *parts)
+{
+    if (parts->status == 304) {
+        sl_buffer_add(out, SL_TEXT("\r\n"));
+    } else if (parts->body.len == 0) {
+        sl_buffer_add(out, SL_TEXT("Content-Length: 0\r\n\r\n"));
+    } else {
+        sl_buffer_add(out, SL_TEXT("Content-Length: "));
+        sl_buffer_add_i64(out, (int64_t)parts->body.len);
+        sl_buffer_add(out, SL_TEXT("\r\n\r\n"));
+    }
+}
+
+void sl_reply_print(struct sl_round *round, struct sl_call *call,
+                    const struct sl_answer_parts *parts)
+{
+    struct sl_buffer *out = sl_conn_out(call->conn);
+    if (parts->body.at && parts->body.at == round->scratch.at && round->scratch.failed) {
+        call->status = 500; /* cut short, it would be wrong */
+        call->detail = "There is no memory for so long an answer.";
+        sl_reply_problem(round, call);
+        return;
+    }
+    bool stays = call->keep_alive && !is_farewell(round, call);
+    sl_count_add(&round->worker->traffic.answers[parts->status / 100], 1);
+    sl_status_line_print(out, parts->status);
+    sl_buffer_add(out, sl_text(round->worker->date));
+    if (parts->decision)
+        sl_limit_fields_print(out, parts->decision, round->settings->headers);
+    if (parts->type)
+        add_line(out, SL_TEXT("Content-Type: "), parts->type);
+    if (parts->allow)
+        add_line(out, SL_TEXT("Allow: "), parts->allow);
+    if (parts->authenticate)
+        add_line(out, SL_TEXT("WWW-Authenticate: "), parts->authenticate);
+    if (parts->etag)
+        add_line(out, SL_TEXT("ETag: "), parts->etag);
+    if (parts->more)
+        sl_buffer_add(out, sl_text(parts->more));
+    if (parts->retry_after_s) {
+        sl_buffer_add(out, SL_TEXT("Retry-After: "));
+        sl_buffer_add_i64(out, parts->retry_after_s);
+        sl_buffer_add(out, SL_TEXT("\r\n"));
+    }
+    if (!stays)
+        sl_buffer_add(out, SL_TEXT("Connection: close\r\n"));
+    else if (call->is_1_0)
+        sl_buffer_add(out, SL_TEXT("Connection: keep-alive\r\n"));
+    add_length(out, parts);
+    if (!call->is_head)
+        sl_buffer_add(out, parts->body);
+    if (!stays)
+        sl_conn_finish(call->conn, call->keep_alive);
+}
+
+void sl_reply_problem(struct sl_round *round, struct sl_call *call)
+{
+    struct sl_buffer *body = &round->scratch;
+    sl_buffer_clear(body);
+    sl_problem_print(body, call->status, call->detail ? call->detail : "Out of memory; try again.");
+    sl_reply_print(round, call,
+                   &(struct sl_answer_parts){ .status = call->status,
+                                              .type = "application/problem+json",
+                                              .body = { body->at, body->len },
+                                              .allow = call->allow,
+                                              .authenticate = call->authenticate,
+                                              .retry_after_s = call->retry_after_s });
+}
+
+void sl_reply_continue(struct sl_round *round, struct sl_call *call)
+{
+    (void)round;
+    sl_buffer_add(sl_conn_out(call->conn), SL_TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
+}

@@ -1,0 +1,15 @@
+/* The record, brought up to date from the workers of a server. */
+#ifndef SL_SERVER_MAIN_COLLECT_H
+#define SL_SERVER_MAIN_COLLECT_H
+
+#include "telemetry/rule_stats.h"
+
+struct sl_server;
+
+/* Everything that is due by now; who has something to hand over is told to. Takes the lock. */
+void sl_record_look(struct sl_record *record, struct sl_server *server, struct sl_audit *audit);
+
+/* The last look, when the workers have ended. */
+void sl_record_end(struct sl_record *record, struct sl_server *server, struct sl_audit *audit);
+
+#endif

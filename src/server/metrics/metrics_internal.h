@@ -1,0 +1,19 @@
+/* The parts of the page, each in its file: for metrics.c. */
+#ifndef SL_SERVER_METRICS_METRICS_INTERNAL_H
+#define SL_SERVER_METRICS_METRICS_INTERNAL_H
+
+#include "server/metrics/metrics.h"
+#include "server/metrics/metrics_print.h"
+
+/* How many things a table of families has. */
+#define SL_COUNT_OF(table) (sizeof(table) / sizeof *(table))
+
+void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_traffic(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_store(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_leases(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_spread(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_record(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_process(struct sl_page *page, const struct sl_metrics *metrics);
+
+#endif

@@ -1,0 +1,205 @@
+/* The Redis protocol on a connection: where a command ends.
+ *
+ * Commands of one read go into the round one after the other. Their arguments lie in the
+ * connection's buffer until the round is finished; a command that is not whole stays there,
+ * and the reader knows how far it has been looked at.
+ *
+ * Between two commands there is no end to waiting: clients of Redis keep their connections
+ * for hours (the kernel asks now and then whether they are still there). Once a command has
+ * begun it has as long as a message of HTTP. */
+#include "server/front.h"
+#include "server/resp/resp.h"
+#include "server/worker.h"
+
+enum { COMMANDS_MAX = 256 }; /* before their answers are made */
+
+enum step { WAIT, NEXT, FULL };
+
+static struct sl_resp_session *session_of(struct sl_conn *conn)
+{
+    return (struct sl_resp_session *)(void *)conn->own;
+}
+
+/* Every command has its own time, also if the one before it ended within the same packet. */
+static void start_timer(struct sl_conn *conn, enum sl_timer timer)
+{
+    struct sl_resp_session *session = session_of(conn);
+    sl_conn_await(conn, timer, session->timing != timer);
+    session->timing = timer;
+}
+
+static void start_call(struct sl_resp_ask *ask)
+{
+    struct sl_message *message = &ask->message;
+    message->call = sl_round_call(message->round, message->conn);
+    message->call->form = (uint16_t)(ask->session->is_resp3 ? SL_RESP3 : SL_RESP2) |
+                          (ask->session->secret ? SL_RESP_FAMILIAR : 0);
+    message->told_ip = (struct sluice_text){ 0 };
+}
+
+/* ---- what makes no sense ---- */
+
+/* Where the next command begins is anybody's guess. */
+static enum step end_talk(struct sl_resp_ask *ask, const char *wrong)
+{
+    struct sl_conn *conn = ask->message.conn;
+    sl_count_add(&conn->worker->traffic.malformed_commands, 1);
+    if (*wrong) {
+        start_call(ask);
+        sl_resp_fail(ask, "ERR", "%s", wrong);
+    }
+    conn->in_start = conn->in_end;
+    sl_conn_finish(conn, true);
+    return WAIT;
+}
+
+/* ---- room ---- */
+
+/* Room is given as bytes come, not because somebody says that they will. */
+static size_t room_for(const struct sl_resp_reader *reader, size_t have)
+{
+    size_t longer = have + have / 2 + SL_BLOCK_BYTES / 2;
+    size_t wanted = reader->wanted && reader->wanted < longer ? reader->wanted : longer;
+    return wanted < SL_CONN_IN_MAX_BYTES ? wanted : SL_CONN_IN_MAX_BYTES;
+}
+
+/* It is not whole. Calls that were added before may point into the buffer, so they are finished
+ * before it moves. */
+static enum step wait_for_more(struct sl_resp_ask *ask)
+{
+    struct sl_conn *conn = ask->message.conn;
+    const struct sl_resp_reader *reader = &ask->session->reader;
+    start_timer(conn, reader->count ? SL_TIMER_BODY : SL_TIMER_HEAD);
+    if (conn->in_end < conn->in_room)
+        return WAIT;
+    if (ask->message.round->call_count > 0)
+        return FULL;
+    if (sl_conn_expect(conn, room_for(reader, conn->in_end - conn->in_start)))
+        return WAIT;
+    return end_talk(ask, "There is no memory left for a command of that size; try again.");
+}
+
+/* ---- reading ---- */
+
+/* Where the store answers later, what a connection has asked may be on its way, or about to be,
+ * and nothing of its own may overtake that: the round goes off now, and the connection waits. A
+ * line is split in place, so it is read only where nothing can send it back. */
+static bool must_wait(const struct sl_conn *conn, const struct sl_resp_command *command)
+{
+    if (!conn->has_asked || !conn->worker->line.channel)
+        return false;
+    return !command || sl_resp_word_is(command->args[0], SL_TEXT("sluice.reset"));
+}
+
+static enum step read_command(struct sl_resp_ask *ask, struct sl_resp_command *command)
+{
+    struct sl_conn *conn = ask->message.conn;
+    struct sl_resp_reader *reader = &ask->session->reader;
+    struct sluice_text bytes = sl_conn_bytes(conn);
+    if (sl_resp_is_inline(bytes) && must_wait(conn, NULL))
+        return FULL;
+    reader->by_strangers = sl_resp_is_stranger(ask);
+    enum sl_resp_end end = sl_resp_read(reader, conn->in + conn->in_start, bytes.len, command);
+    if (end == SL_RESP_MORE)
+        return wait_for_more(ask);
+    if (end == SL_RESP_WRONG)
+        return end_talk(ask, command->wrong);
+    if (command->count && must_wait(conn, command))
+        return FULL;
+    conn->in_start += command->len;
+    ask->session->timing = SL_TIMER_NONE;
+    if (command->count == 0)
+        return NEXT;
+    ask->count = command->count;
+    start_call(ask);
+    sl_resp_run(ask);
+    ask->session->has_last |= conn->worker->is_draining;
+    return NEXT;
+}
+
+static void begin(struct sl_resp_ask *ask, struct sl_conn *conn, struct sl_round *round)
+{
+    ask->message = (struct sl_message){ .round = round, .conn = conn, .head = &ask->head };
+    ask->session = session_of(conn);
+    ask->ready_bytes = 0;
+    sl_resp_know(ask);
+}
+
+/* Before more is read, it is to be seen whether the client reads: a few letters may ask for a long
+ * answer, and as many connections as there are may send them in one turn. */
+static bool is_enough(const struct sl_resp_ask *ask, int commands)
+{
+    return commands == COMMANDS_MAX || ask->ready_bytes >= SL_CONN_OUT_HIGH_BYTES;
+}
+
+/* The server ends, and the last command was answered: the next is not waited for, also if it has
+ * begun; or who always has begun the next one would be served for ever. */
+static void end_last(const struct sl_resp_ask *ask)
+{
+    struct sl_conn *conn = ask->message.conn;
+    if (!ask->session->has_last || !sl_conn_is_open(conn))
+        return;
+    conn->in_start = conn->in_end;
+    sl_conn_finish(conn, true);
+}
+
+static enum sl_front_end read_commands(struct sl_conn *conn, struct sl_round *round)
+{
+    struct sl_resp_command
+        command; /* neither is zeroed: they are long, and little of them is used */
+    struct sl_resp_ask ask;
+    begin(&ask, conn, round);
+    ask.args = command.args;
+    for (int i = 0; sl_conn_is_open(conn); i++) {
+        if (conn->in_start == conn->in_end) {
+            sl_conn_await(conn, SL_TIMER_REST, false);
+            if (ask.session->has_last)
+                sl_conn_finish(conn, true);
+            break;
+        }
+        if (is_enough(&ask, i) || !sl_round_has_room(round, 1))
+            return SL_FRONT_FULL;
+        enum step step = read_command(&ask, &command);
+        if (step == FULL)
+            return SL_FRONT_FULL;
+        if (step == WAIT) {
+            end_last(&ask);
+            break;
+        }
+        sl_count_add(&conn->worker->traffic.commands, 1);
+    }
+    return SL_FRONT_MORE;
+}
+
+/* ---- the rest of the seam ---- */
+
+static void say(struct sl_conn *conn, struct sluice_text text)
+{
+    sl_resp_print_error((struct sl_resp_out){ &conn->out, SL_RESP2 }, "ERR", text);
+}
+
+static void say_late(struct sl_conn *conn)
+{
+    say(conn, SL_TEXT("Protocol error: the command did not arrive in time"));
+}
+
+static void say_full(struct sl_conn *conn)
+{
+    say(conn, SL_TEXT("max number of clients reached"));
+}
+
+static void close_session(struct sl_conn *conn)
+{
+    sl_resp_forget(session_of(conn));
+}
+
+const struct sl_front sl_front_resp = {
+    .schemes = { "redis", "rediss" },
+    .state_bytes = sizeof(struct sl_resp_session),
+    .stays = true,
+    .read = read_commands,
+    .late = say_late,
+    .refuse = say_full,
+    .problem = sl_resp_problem,
+    .close = close_session,
+};

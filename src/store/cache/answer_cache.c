@@ -1,0 +1,390 @@
+/* A denial is not kept as an answer but as what it was made of: the state that the store had read.
+ * The algorithm decides on it again, as of now, so that what is told is what the store itself would
+ * tell if nobody else had asked meanwhile: the wait is shorter by the time gone by, and over when
+ * it is over.
+ *
+ *        asked     it ran    heard       now
+ *   -------|----------|--------|----------|------>  by our clock
+ *          |<----------- at most -------->|         gone by, on the store's clock
+ *                              |<-- at -->|
+ *                               least
+ *
+ * By now it is between `low` and `high` there. Who is denied at `high` is denied now (D1); the wait
+ * that is told counts from `low`, as that of an answer which has come all the way: who waits so
+ * long passes. */
+#include "store/cache/answer_cache.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/text/number.h"
+#include "store/cache/denial_cache.h"
+#include "store/cache/guard_backlog.h"
+#include "store/claim.h"
+#include "store/lease/lease.h"
+
+enum { BELIEVED_US = 1000000 }; /* what happens elsewhere is seen after so long */
+
+struct sl_near {
+    struct sl_denied *denied;
+    struct sl_leases *leases;
+    struct sl_uncounted *uncounted;
+};
+
+struct sl_near *sl_near_new(void)
+{
+    struct sl_near *near = calloc(1, sizeof *near);
+    if (!near)
+        return NULL;
+    near->denied = sl_denied_new();
+    near->leases = sl_leases_new();
+    near->uncounted = sl_uncounted_new();
+    if (near->denied && near->leases && near->uncounted)
+        return near;
+    sl_near_free(near);
+    return NULL;
+}
+
+void sl_near_free(struct sl_near *near)
+{
+    if (!near)
+        return;
+    sl_denied_free(near->denied);
+    sl_leases_free(near->leases);
+    sl_uncounted_free(near->uncounted);
+    free(near);
+}
+
+/* ---- answering ---- */
+
+/* What must be asked of the store itself: a replay, a peek, what may wait or is a reservation, and
+ * who wants to know what every rule says. */
+static bool may_answer(const struct sl_bundle *bundle)
+{
+    return bundle->now_us < 0 && !bundle->peek && bundle->max_delay_us < 0 && !bundle->hold_us &&
+           !bundle->wants_all && bundle->claim_count > 0;
+}
+
+/* What time it is at the store. */
+struct moment {
+    int64_t low_us, high_us;
+};
+
+static struct moment moment_of(const struct sl_denial *denial, int64_t now_us)
+{
+    int64_t low_us = denial->now_us + (now_us - denial->heard_us);
+    int64_t high_us = denial->now_us + (now_us - denial->asked_us);
+    return (struct moment){ sl_min_i64(low_us, SL_TIME_MAX_US),
+                            sl_min_i64(high_us, SL_TIME_MAX_US) };
+}
+
+/* What is stored at the store, as far as it is known. */
+struct stored {
+    struct sl_state state;
+    int64_t blocked_until_us;
+};
+
+static void take_stored(const struct sl_claim *claim, struct sl_denial *denial, struct stored *out)
+{
+    *out = (struct stored){ .state = { .lo = (uint64_t)denial->state[0],
+                                       .hi = (uint64_t)denial->state[1] },
+                            .blocked_until_us = denial->blocked_until_us };
+    if (claim->algo->keeps_ring)
+        claim->algo->load(&claim->limit, denial->state, &out->state);
+}
+
+/* As the store would at that time; is it denied? */
+static bool decide_at(struct sl_bundle *bundle, struct sl_claim *claim, const struct stored *stored,
+                      int64_t at_us)
+{
+    bundle->now_us = at_us;
+    claim->guard_answer = (struct sl_guard_answer){ 0 };
+    if (stored->blocked_until_us > at_us)
+        claim->guard_answer.blocked_until_us = stored->blocked_until_us;
+    sl_claim_decide(claim, bundle, &stored->state);
+    return !claim->allowed;
+}
+
+/* Decided again on what is remembered; false: nothing is, or it would pass by now. */
+static bool recall(const struct sl_near *near, struct sl_bundle *bundle, struct sl_claim *claim,
+                   struct moment *moment)
+{
+    struct sl_ask ask = { sl_boottime_us(), sl_claim_cost(bundle, claim) };
+    struct sl_denial denial;
+    struct stored stored;
+    if (!sl_claim_takes(bundle, claim) || !sl_denied_find(near->denied, claim, ask, &denial))
+        return false;
+    struct moment now = moment_of(&denial, ask.now_us);
+    take_stored(claim, &denial, &stored);
+    if (!decide_at(bundle, claim, &stored, now.high_us) ||
+        !decide_at(bundle, claim, &stored, now.low_us))
+        return false;
+    sl_claim_measure(claim, bundle, &stored.state);
+    claim->charged = false;
+    *moment = now;
+    return true;
+}
+
+/* Decided without the store: on what is remembered of it, or because it is not to be asked yet for
+ * another lease. Not where there are units to spend. */
+static bool denies(const struct sl_near *near, struct sl_bundle *bundle, struct sl_claim *claim,
+                   struct moment *moment)
+{
+    if (!claim->lease)
+        return recall(near, bundle, claim, moment);
+    struct sl_ask ask = { sl_boottime_us(), sl_claim_cost(bundle, claim) };
+    int64_t ahead_us;
+    if (!sl_claim_takes(bundle, claim) ||
+        sl_leases_left(near->leases, claim, ask.now_us) >= ask.cost)
+        return false;
+    if (recall(near, bundle, claim, moment))
+        return true;
+    if (!sl_leases_deny(near->leases, claim, ask, &ahead_us))
+        return false;
+    *moment = (struct moment){ ask.now_us + ahead_us, ask.now_us + ahead_us };
+    return true;
+}
+
+/* A guard counts whoever asks, but for those whom it has blocked. */
+static bool must_count(const struct sl_bundle *bundle, const struct sl_claim *claim)
+{
+    return claim->guard && sl_claim_takes(bundle, claim) &&
+           (claim->is_unseen || !claim->guard_answer.blocked_until_us);
+}
+
+/* Can all of them be told later? */
+static bool can_count(struct sl_near *near, const struct sl_bundle *bundle)
+{
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        if (must_count(bundle, &bundle->claims[i]) &&
+            !sl_uncounted_open(near->uncounted, &bundle->claims[i]))
+            return false;
+    return true;
+}
+
+/* Nothing is known of it, and nothing is said of it. */
+static void leave_unseen(struct sl_claim *claim)
+{
+    claim->allowed = claim->is_unseen = true;
+    claim->charged = false;
+    claim->answer = (struct sl_answer){ 0 };
+    claim->figures = (struct sl_figures){ 0 };
+    claim->guard_answer = (struct sl_guard_answer){ 0 };
+}
+
+/* ---- leases ---- */
+
+static bool may_take(const struct sl_bundle *bundle)
+{
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        if (!claim->lease || claim->no_key || !sl_claim_takes(bundle, claim))
+            return false;
+    }
+    return true;
+}
+
+/* From leases alone: all claims, or none. */
+static bool take_all(const struct sl_near *near, struct sl_bundle *bundle)
+{
+    int64_t ahead_us = 0;
+    size_t taken = 0;
+    if (!may_take(bundle))
+        return false;
+    int64_t now_us = sl_boottime_us();
+    for (; taken < bundle->claim_count; taken++) {
+        struct sl_claim *claim = &bundle->claims[taken];
+        struct sl_ask ask = { now_us, sl_claim_cost(bundle, claim) };
+        if (!sl_leases_take(near->leases, claim, ask, &ahead_us, sl_lease_ticket_of(claim)))
+            break;
+    }
+    bool all = taken == bundle->claim_count;
+    while (!all && taken-- > 0) {
+        struct sl_claim *claim = &bundle->claims[taken];
+        sl_lease_put_back(*sl_lease_ticket_of(claim), sl_claim_cost(bundle, claim));
+    }
+    if (all) {
+        bundle->now_us = now_us + ahead_us;
+        sl_near_decide(bundle);
+    }
+    return all;
+}
+
+void sl_near_decide(struct sl_bundle *bundle)
+{
+    for (size_t i = 0; bundle->now_us < 0 && i < bundle->claim_count; i++)
+        if (bundle->claims[i].is_here)
+            bundle->now_us = bundle->claims[i].answer.as_of_us;
+    bundle->status = SLUICE_OK;
+    bundle->wall_shift_us = 0;
+    bundle->held = 0;
+    bundle->is_near = true;
+    sl_bundle_judge(bundle);
+}
+
+/* ---- denials ---- */
+
+/* Every claim that is remembered is decided; is the bundle? A denial by one enforced claim is
+ * enough for that. Without one, all must be known, and only shadows deny. */
+static bool recall_all(const struct sl_near *near, struct sl_bundle *bundle, struct moment *moment)
+{
+    bool is_denied = false, is_whole = true, any = false;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        struct sl_claim *claim = &bundle->claims[i];
+        if (claim->no_key)
+            continue;
+        claim->is_unseen = !denies(near, bundle, claim, moment);
+        is_denied |= !claim->is_unseen && !claim->shadow;
+        is_whole &= !claim->is_unseen;
+        any |= !claim->is_unseen;
+    }
+    return any && (is_whole || (is_denied && !bundle->is_joined));
+}
+
+/* As it was. */
+static void leave_all(struct sl_bundle *bundle)
+{
+    bundle->now_us = -1;
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        bundle->claims[i].is_unseen = false;
+}
+
+bool sl_near_answer(struct sl_near *near, struct sl_bundle *bundle)
+{
+    struct moment moment = { 0 };
+    if (!near || !may_answer(bundle))
+        return false;
+    if (take_all(near, bundle))
+        return true;
+    if (!recall_all(near, bundle, &moment) || !can_count(near, bundle)) {
+        leave_all(bundle);
+        return false;
+    }
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        struct sl_claim *claim = &bundle->claims[i];
+        if (must_count(bundle, claim))
+            sl_uncounted_add(near->uncounted, claim, moment.high_us);
+        if (claim->is_unseen)
+            leave_unseen(claim);
+    }
+    bundle->status = SLUICE_OK;
+    bundle->now_us = moment.low_us;
+    bundle->wall_shift_us = 0;
+    bundle->held = 0;
+    bundle->is_near = true;
+    sl_bundle_judge(bundle);
+    return true;
+}
+
+bool sl_near_recall(struct sl_near *near, struct sl_bundle *bundle)
+{
+    struct sl_claim *claim = &bundle->claims[0];
+    struct moment moment;
+    if (bundle->claim_count != 1 || claim->guard || !recall(near, bundle, claim, &moment)) {
+        bundle->now_us = -1;
+        return false;
+    }
+    claim->is_unseen = false;
+    bundle->now_us = moment.low_us;
+    sl_near_decide(bundle);
+    return true;
+}
+
+size_t sl_near_answer_all(struct sl_near *near, struct sl_bundle *bundles, size_t count)
+{
+    size_t answered = 0;
+    for (size_t i = 0; i < count; i++)
+        answered += sl_near_answer(near, &bundles[i]);
+    return answered;
+}
+
+/* ---- learning ---- */
+
+struct sl_since sl_near_since(const struct sl_near *near)
+{
+    if (!near)
+        return (struct sl_since){ 0 };
+    /* In this order: what is forgotten after that is not learned. */
+    uint64_t generation = sl_denied_generation(near->denied);
+    return (struct sl_since){ sl_boottime_us(), generation };
+}
+
+/* Whom only a long queue keeps out is let in by who waits longer. */
+bool sl_near_may_learn(const struct sl_bundle *bundle)
+{
+    return bundle->now_us < 0 && bundle->max_delay_us < 0;
+}
+
+static void learn_claim(struct sl_near *near, const struct sl_bundle *bundle,
+                        const struct sl_claim *claim, struct sl_since since)
+{
+    const struct sl_state *state = (const struct sl_state *)(const void *)claim->own;
+    int64_t wait_us = claim->answer.retry_after_us;
+    if (wait_us == SL_NEVER || wait_us > BELIEVED_US)
+        wait_us = BELIEVED_US;
+    struct sl_denial denial = { .asked_us = since.asked_us,
+                                .heard_us = sl_boottime_us(),
+                                .now_us = bundle->now_us,
+                                .until_us = since.asked_us + wait_us,
+                                .generation = since.generation,
+                                .cost = sl_claim_cost(bundle, claim),
+                                .state = { (int64_t)state->lo, (int64_t)state->hi } };
+    if (claim->algo->keeps_ring)
+        memcpy(denial.state, state->told, sizeof denial.state);
+    if (!claim->shadow && claim->guard_answer.blocked_until_us) {
+        denial.blocked_until_us = claim->guard_answer.blocked_until_us;
+        denial.cost = 1; /* a block denies everything */
+    }
+    sl_denied_put(near->denied, claim, &denial);
+}
+
+void sl_near_learn(struct sl_near *near, const struct sl_bundle *bundle, struct sl_since since)
+{
+    if (!near)
+        return;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        const struct sl_claim *claim = &bundle->claims[i];
+        if (claim->no_key || sl_claim_cost(bundle, claim) == 0)
+            continue;
+        if (!claim->allowed)
+            learn_claim(near, bundle, claim, since);
+        else if (claim->charged)
+            sl_denied_drop(near->denied, claim); /* who waits for more waits longer now */
+    }
+}
+
+struct sl_leases *sl_near_leases(const struct sl_near *near)
+{
+    return near ? near->leases : NULL;
+}
+
+void sl_near_turn_page(struct sl_near *near)
+{
+    sl_near_forget(near);
+    if (near)
+        sl_leases_turn_page(near->leases);
+}
+
+void sl_near_forget(struct sl_near *near)
+{
+    if (!near)
+        return;
+    sl_denied_forget(near->denied);
+    sl_leases_pardon(near->leases);
+}
+
+struct sl_uncounted *sl_near_uncounted(struct sl_near *near)
+{
+    return near->uncounted;
+}
+
+bool sl_near_is_due(const struct sl_near *near)
+{
+    return near && sl_uncounted_held(near->uncounted) > 0 &&
+           sl_uncounted_is_due(near->uncounted, sl_boottime_us());
+}
+
+size_t sl_near_held(const struct sl_near *near)
+{
+    return near ? sl_denied_count(near->denied, sl_boottime_us()) : 0;
+}

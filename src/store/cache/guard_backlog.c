@@ -1,0 +1,290 @@
+/* An account is found in a set of four by the guard's key. What changes in it is one word of 16
+ * bytes, swapped at once:
+ *
+ *   lo   [ opening: 32 | count: 32 ]      odd: open, even: free; every opening is another number
+ *   hi   start of the guard's window
+ *
+ * Who adds has found the account open under its key and swaps the word that he saw then: if it was
+ * closed meanwhile, and maybe opened for somebody else, its opening is another, and nothing is
+ * added there. Name and numbers are written while it is free, by who has the turn.
+ *
+ * A turn is the process' id, so that one that was forked while somebody of its parent had it finds
+ * it free; and finds accounts that are its parent's, which it drops. */
+#include "store/cache/guard_backlog.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "algo/state.h"
+#include "base/atomic128.h"
+
+enum {
+    WAYS = 4,
+    IDLE_MAX = 20,           /* times that nothing was there to take: then it is closed */
+    WINDOW_MIN_US = 1000000, /* what is counted up to 100 ms late must not miss its window */
+    EVERY_US = 90000         /* a timer of 100 ms comes a little early sometimes */
+};
+
+struct account {
+    struct sl_word word;
+    _Atomic uint64_t key_low, key_high;
+    _Atomic bool is_awake; /* Redis is to be asked */
+    uint32_t idle;
+    struct sl_guard guard;
+    size_t name_len;
+    char name[SL_UNCOUNTED_NAME_MAX];
+};
+
+struct sl_uncounted {
+    _Atomic int turn; /* the id of the process that has it; 0: nobody */
+    int owner;        /* whose accounts these are */
+    uint32_t next;    /* to be looked at, */
+    uint32_t left;    /* and how many more */
+    _Atomic int open; /* how many */
+    _Atomic int64_t reported_us;
+    struct account accounts[SL_UNCOUNTED_MAX];
+};
+
+struct sl_uncounted *sl_uncounted_new(void)
+{
+    void *memory = sl_word_supported()
+                       ? mmap(NULL, sizeof(struct sl_uncounted), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                       : MAP_FAILED;
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void sl_uncounted_free(struct sl_uncounted *uncounted)
+{
+    if (uncounted)
+        munmap(uncounted, sizeof *uncounted);
+}
+
+size_t sl_uncounted_held(const struct sl_uncounted *uncounted)
+{
+    return (size_t)atomic_load_explicit(&uncounted->open, memory_order_relaxed);
+}
+
+/* ---- words ---- */
+
+static uint32_t opening_of(struct sl_word word)
+{
+    return (uint32_t)(word.lo >> 32);
+}
+
+static uint32_t count_of(struct sl_word word)
+{
+    return (uint32_t)word.lo;
+}
+
+static bool is_open(struct sl_word word)
+{
+    return opening_of(word) & 1;
+}
+
+static struct sl_word make_word(uint32_t opening, uint32_t count, int64_t start_us)
+{
+    return (struct sl_word){ .lo = (uint64_t)opening << 32 | count, .hi = (uint64_t)start_us };
+}
+
+/* ---- turns ---- */
+
+/* With all that is in it, or only if that is nothing. */
+static void close_account(struct sl_uncounted *uncounted, struct account *account, bool if_empty)
+{
+    struct sl_word word = sl_word_load(&account->word);
+    do {
+        if (if_empty && count_of(word) > 0)
+            return;
+    } while (!sl_word_swap(&account->word, &word, make_word(opening_of(word) + 1, 0, 0)));
+    atomic_fetch_sub_explicit(&uncounted->open, 1, memory_order_relaxed);
+}
+
+static void drop_all(struct sl_uncounted *uncounted)
+{
+    for (size_t i = 0; i < SL_UNCOUNTED_MAX; i++)
+        if (is_open(sl_word_load(&uncounted->accounts[i].word)))
+            close_account(uncounted, &uncounted->accounts[i], false);
+}
+
+static bool take_turn(struct sl_uncounted *uncounted)
+{
+    int self = getpid(), had = atomic_load(&uncounted->turn);
+    if (had == self || !atomic_compare_exchange_strong(&uncounted->turn, &had, self))
+        return false;
+    if (uncounted->owner && uncounted->owner != self)
+        drop_all(uncounted);
+    uncounted->owner = self;
+    return true;
+}
+
+static void end_turn(struct sl_uncounted *uncounted)
+{
+    atomic_store(&uncounted->turn, 0);
+}
+
+/* ---- finding ---- */
+
+/* The guard's key, and its numbers: others are another guard's. */
+static struct sl_hash128 key_of(const struct sl_claim *claim)
+{
+    const struct sl_guard *guard = claim->guard;
+    uint64_t numbers = (uint64_t)guard->window_us * UINT64_C(0x9e3779b97f4a7c15);
+    numbers = (numbers ^ (uint64_t)guard->penalty_us) * UINT64_C(0xbf58476d1ce4e5b9);
+    numbers = (numbers ^ guard->threshold) * UINT64_C(0x94d049bb133111eb);
+    return (struct sl_hash128){ claim->guard_key.low ^ numbers ^ numbers >> 29,
+                                claim->guard_key.high };
+}
+
+static struct account *set_of(struct sl_uncounted *uncounted, struct sl_hash128 key)
+{
+    return &uncounted->accounts[key.low % (SL_UNCOUNTED_MAX / WAYS) * WAYS];
+}
+
+/* With the word that it was found by; NULL: there is none. */
+static struct account *find(struct sl_uncounted *uncounted, struct sl_hash128 key,
+                            struct sl_word *word)
+{
+    struct account *set = set_of(uncounted, key);
+    for (size_t i = 0; i < WAYS; i++) {
+        *word = sl_word_load(&set[i].word);
+        if (is_open(*word) &&
+            atomic_load_explicit(&set[i].key_low, memory_order_acquire) == key.low &&
+            atomic_load_explicit(&set[i].key_high, memory_order_acquire) == key.high)
+            return &set[i];
+    }
+    return NULL;
+}
+
+/* Behind a free one's back nobody writes: we have the turn. */
+static bool open_account(struct sl_uncounted *uncounted, const struct sl_claim *claim)
+{
+    struct sl_hash128 key = key_of(claim);
+    struct account *account = NULL, *set = set_of(uncounted, key);
+    struct sl_word word;
+    if (find(uncounted, key, &word))
+        return true; /* another was faster */
+    for (size_t i = 0; !account && i < WAYS; i++)
+        if (!is_open(sl_word_load(&set[i].word)))
+            account = &set[i];
+    if (!account)
+        return false;
+    atomic_store_explicit(&account->key_low, key.low, memory_order_release);
+    atomic_store_explicit(&account->key_high, key.high, memory_order_release);
+    atomic_store(&account->is_awake, false);
+    account->idle = 0;
+    account->guard = *claim->guard;
+    account->name_len = claim->name->guard.len;
+    memcpy(account->name, claim->name->guard.at, account->name_len);
+    word = sl_word_load(&account->word);
+    while (!sl_word_swap(&account->word, &word, make_word(opening_of(word) + 1, 0, 0)))
+        ;
+    atomic_fetch_add_explicit(&uncounted->open, 1, memory_order_relaxed);
+    return true;
+}
+
+bool sl_uncounted_open(struct sl_uncounted *uncounted, const struct sl_claim *claim)
+{
+    struct sl_word word;
+    if (claim->guard->window_us < WINDOW_MIN_US || !claim->name ||
+        claim->name->guard.len > SL_UNCOUNTED_NAME_MAX)
+        return false;
+    struct account *account = find(uncounted, key_of(claim), &word);
+    if (account)
+        return !atomic_load_explicit(&account->is_awake, memory_order_relaxed) ||
+               !atomic_exchange(&account->is_awake, false);
+    if (!take_turn(uncounted))
+        return false;
+    bool opened = open_account(uncounted, claim);
+    end_turn(uncounted);
+    return opened;
+}
+
+/* ---- counting ---- */
+
+void sl_uncounted_add(struct sl_uncounted *uncounted, const struct sl_claim *claim, int64_t now_us)
+{
+    struct sl_word word;
+    struct account *account = find(uncounted, key_of(claim), &word);
+    int64_t start_us = sl_aligned_start_us(now_us, claim->guard->window_us);
+    uint32_t opening = opening_of(word);
+    while (account && opening_of(word) == opening) {
+        uint32_t count = word.hi == (uint64_t)start_us ? count_of(word) : 0;
+        if (sl_word_swap(&account->word, &word,
+                         make_word(opening, count + (count < UINT32_MAX), start_us)))
+            return;
+    }
+}
+
+/* What is in it, if it is open; nothing is then. */
+static bool empty(struct account *account, struct sl_uncounted_sum *out)
+{
+    struct sl_word word = sl_word_load(&account->word);
+    while (is_open(word) && count_of(word) > 0) {
+        struct sl_word to = make_word(opening_of(word), 0, (int64_t)word.hi);
+        if (!sl_word_swap(&account->word, &word, to))
+            continue;
+        out->opening = opening_of(word);
+        out->start_us = (int64_t)word.hi;
+        out->count = count_of(word);
+        return true;
+    }
+    return false;
+}
+
+static bool take_next(struct sl_uncounted *uncounted, struct sl_uncounted_sum *out)
+{
+    for (; uncounted->left > 0; uncounted->left--) {
+        uint32_t number = uncounted->next++ % SL_UNCOUNTED_MAX;
+        struct account *account = &uncounted->accounts[number];
+        if (!is_open(sl_word_load(&account->word)))
+            continue;
+        if (empty(account, out)) {
+            account->idle = 0;
+            uncounted->left--;
+            out->account = number;
+            out->guard = account->guard;
+            out->name_len = account->name_len;
+            memcpy(out->name, account->name, account->name_len);
+            return true;
+        }
+        if (++account->idle >= IDLE_MAX)
+            close_account(uncounted, account, true);
+    }
+    return false;
+}
+
+bool sl_uncounted_take(struct sl_uncounted *uncounted, struct sl_uncounted_sum *out)
+{
+    if (sl_uncounted_held(uncounted) == 0 || !take_turn(uncounted))
+        return false;
+    bool took = take_next(uncounted, out);
+    end_turn(uncounted);
+    return took;
+}
+
+void sl_uncounted_wake(struct sl_uncounted *uncounted, const struct sl_uncounted_sum *sum)
+{
+    struct account *account = &uncounted->accounts[sum->account];
+    if (opening_of(sl_word_load(&account->word)) == sum->opening)
+        atomic_store(&account->is_awake, true);
+}
+
+bool sl_uncounted_is_due(const struct sl_uncounted *uncounted, int64_t now_us)
+{
+    return sl_uncounted_held(uncounted) > 0 &&
+           now_us - atomic_load_explicit(&uncounted->reported_us, memory_order_relaxed) >= EVERY_US;
+}
+
+bool sl_uncounted_begin(struct sl_uncounted *uncounted, int64_t now_us)
+{
+    int64_t last_us = atomic_load_explicit(&uncounted->reported_us, memory_order_relaxed);
+    if (!sl_uncounted_is_due(uncounted, now_us) ||
+        !atomic_compare_exchange_strong(&uncounted->reported_us, &last_us, now_us) ||
+        !take_turn(uncounted))
+        return false;
+    uncounted->left = SL_UNCOUNTED_MAX;
+    end_turn(uncounted);
+    return true;
+}

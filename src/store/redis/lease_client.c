@@ -1,0 +1,376 @@
+#include "store/redis/lease_client.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "store/claim.h"
+#include "store/redis/ask.h"
+#include "store/redis/channel.h"
+
+enum { CALL_MAX_BYTES = 1 << 16, GIVEN_BACK_AT_ONCE = 1024, LOOK_US = 1000 };
+
+/* One that goes back and forth between two threads may stand there more than once, until the next
+ * look at which it is the other's. */
+enum { TENDED_MAX = 2 * SL_LEASES_MAX };
+
+void sl_lender_init(struct sl_lender *lender, struct sl_channel *channel,
+                    struct sl_link_shared *shared, bool takes)
+{
+    static _Atomic uint32_t last;
+    *lender = (struct sl_lender){ .channel = channel,
+                                  .scripts = &shared->scripts,
+                                  .near = shared->near,
+                                  .leases = sl_near_leases(shared->near),
+                                  .takes = takes,
+                                  .spare_us = shared->deadline_us / 2,
+                                  .number = atomic_fetch_add(&last, 1) + 1 };
+}
+
+void sl_lender_release(struct sl_lender *lender)
+{
+    struct sl_lease_wait *first = lender->parked;
+    lender->parked = NULL;
+    sl_lender_wake(lender, first, SLUICE_STORE_DOWN);
+    free(lender->tended);
+}
+
+/* ---- calls ---- */
+
+/* From now on this one looks after it; without room nobody does, and it ends by itself. */
+static void tend(struct sl_lender *lender, struct sl_lease *lease)
+{
+    if (!lender->takes || atomic_load(&lease->renew_us) == 0 ||
+        atomic_exchange(&lease->owner, lender->number) == lender->number)
+        return;
+    if (lender->count == lender->room) {
+        size_t room = lender->room ? lender->room * 2 : 64;
+        uint32_t *tended =
+            room <= TENDED_MAX ? realloc(lender->tended, room * sizeof *tended) : NULL;
+        if (!tended) {
+            atomic_store(&lease->owner, 0);
+            return;
+        }
+        lender->tended = tended;
+        lender->room = room;
+    }
+    lender->tended[lender->count++] = (uint32_t)(lease - lender->leases->slots);
+}
+
+/* From now on who finds nothing waits for it. */
+static void begin(struct sl_lender *lender, struct sl_lease *lease)
+{
+    lease->waiting = NULL;
+    lease->waiting_end = &lease->waiting;
+    atomic_store(&lease->caller, lender->number);
+}
+
+struct sl_lease_wait *sl_lender_waiting(struct sl_lease *lease)
+{
+    struct sl_lease_wait *first = lease->waiting;
+    lease->waiting = NULL;
+    atomic_store(&lease->caller, 0);
+    return first;
+}
+
+/* The reply, or what its lack means. Nobody waits for it any more. */
+static bool hear(struct sl_lender *lender, struct sl_lease *lease, const struct sl_query *query,
+                 const struct sl_reply *reply, struct sl_lease_reply *out)
+{
+    int64_t now_us = sl_boottime_us();
+    if (reply && sl_answer_lease(reply, out)) {
+        bool allowed = sl_lease_answer(lender->leases, lease, out, now_us);
+        tend(lender, lease);
+        return allowed;
+    }
+    *out = (struct sl_lease_reply){ 0 };
+    if (query->may_have_run)
+        sl_lease_lose(lender->leases, lease, now_us);
+    else
+        sl_lease_keep(lease, now_us);
+    return false;
+}
+
+struct lending {
+    struct sl_query query; /* first */
+    struct sl_lender *lender;
+    struct sl_lease *lease;
+    struct sl_buffer bytes;
+};
+
+static void on_lent(struct sl_query *query, int status, const struct sl_reply *reply)
+{
+    struct lending *lending = (struct lending *)query;
+    struct sl_lender *lender = lending->lender;
+    struct sl_lease_wait *first = sl_lender_waiting(lending->lease);
+    struct sl_lease_reply heard;
+    hear(lender, lending->lease, query, status == SLUICE_OK ? reply : NULL, &heard);
+    lender->waiting--;
+    sl_buffer_release(&lending->bytes);
+    free(lending);
+    sl_lender_wake(lender, first, status);
+}
+
+/* A call that nobody waits for. */
+static void call(struct sl_lender *lender, struct sl_lease *lease)
+{
+    struct lending *lending = calloc(1, sizeof *lending);
+    begin(lender, lease);
+    if (!lending) {
+        sl_lender_waiting(lease);
+        sl_lease_keep(lease, sl_boottime_us());
+        return;
+    }
+    *lending =
+        (struct lending){ .lender = lender, .lease = lease, .bytes = sl_buffer(CALL_MAX_BYTES) };
+    lending->query.done = on_lent;
+    lending->query.is_quiet = true;
+    lender->waiting++;
+    if (sl_ask_lease(lender->scripts, lease, &lending->bytes, &lending->query))
+        sl_channel_ask(lender->channel, &lending->query);
+    else
+        on_lent(&lending->query, SLUICE_NO_MEMORY, NULL);
+}
+
+bool sl_lender_call_due(struct sl_lender *lender)
+{
+    struct sl_lease *lease = sl_leases_due(lender->leases), *next;
+    int64_t now_us = lease ? sl_boottime_us() : 0;
+    bool any = false;
+    for (; lease; lease = next) {
+        next = sl_lease_next(lender->leases, lease);
+        if (!sl_lease_begin(lender->leases, lease, now_us))
+            continue;
+        call(lender, lease);
+        any = true;
+    }
+    return any;
+}
+
+bool sl_lender_tend(struct sl_lender *lender)
+{
+    int64_t now_us = lender->count ? sl_boottime_us() : 0;
+    bool any = false;
+    for (size_t i = 0; i < lender->count;) {
+        struct sl_lease *lease = &lender->leases->slots[lender->tended[i]];
+        switch (sl_lease_look(lender->leases, lease, lender->number, now_us)) {
+        case SL_LEASE_CALL:
+            call(lender, lease);
+            any = true;
+            i++;
+            break;
+        case SL_LEASE_REST:
+            i++;
+            break;
+        case SL_LEASE_OVER:
+            sl_lease_leave(lease, lender->number);
+            lender->tended[i] = lender->tended[--lender->count];
+            break;
+        }
+    }
+    return any;
+}
+
+size_t sl_lender_give_back(struct sl_lender *lender, const struct sl_hash128 *key, size_t *next)
+{
+    size_t given = 0, end = key ? sl_leases_place(key) + SL_LEASE_WAYS : SL_LEASES_MAX;
+    if (key)
+        *next = sl_leases_place(key);
+    while (lender->leases && *next < end && given < GIVEN_BACK_AT_ONCE) {
+        struct sl_lease *lease = sl_leases_recall(lender->leases, (*next)++, key, sl_boottime_us());
+        if (!lease)
+            continue;
+        call(lender, lease);
+        given++;
+    }
+    return given;
+}
+
+/* ---- requests ---- */
+
+/* What a decision could be made of, if there is a lease. */
+static bool may_lease(const struct sl_lender *lender, const struct sl_bundle *bundle)
+{
+    if (!lender->leases || !lender->takes || bundle->now_us >= 0 || bundle->peek ||
+        bundle->max_delay_us >= 0 || bundle->hold_us || bundle->wants_all)
+        return false;
+    for (size_t i = 0; i < bundle->claim_count; i++)
+        if (bundle->claims[i].no_key && !bundle->claims[i].shadow)
+            return false; /* it is denied, and nothing is charged */
+    return true;
+}
+
+struct sl_lease *sl_lender_open(struct sl_lender *lender, struct sl_bundle *bundle)
+{
+    if (!may_lease(lender, bundle))
+        return NULL;
+    int64_t now_us = 0, ahead_us;
+    bool is_one = bundle->claim_count == 1;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        struct sl_claim *claim = &bundle->claims[i];
+        if (!claim->lease || claim->no_key || !claim->name || !sl_claim_takes(bundle, claim))
+            continue;
+        now_us = now_us ? now_us : sl_boottime_us();
+        struct sl_ask ask = { now_us, sl_claim_cost(bundle, claim) };
+        claim->is_here = !is_one && sl_leases_take(lender->leases, claim, ask, &ahead_us,
+                                                   sl_lease_ticket_of(claim));
+        struct sl_lease *lease =
+            claim->is_here ? NULL
+                           : sl_leases_want(lender->leases, claim, ask, is_one ? ask.cost : 0);
+        if (lease && lease->ask.need) {
+            begin(lender, lease);
+            return lease;
+        }
+        if (lease)
+            call(lender, lease);
+    }
+    return NULL;
+}
+
+/* ---- waiting ---- */
+
+/* For a call of this lender's it waits there; for another thread's, which has no way to tell us, it
+ * is looked at every LOOK_US. That thread may be kept from hearing its answer: so not for longer
+ * than there is time left to ask the store. */
+static bool wait_for(struct sl_lender *lender, struct sl_lease_wait *wait)
+{
+    const struct sl_claim *claim = &wait->bundle->claims[0];
+    struct sl_lease *lease = sl_leases_called(lender->leases, claim);
+    if (!lease || sl_link_now_us() >= wait->due_us)
+        return false;
+    wait->next = NULL;
+    if (atomic_load(&lease->caller) == lender->number) {
+        *lease->waiting_end = wait;
+        lease->waiting_end = &wait->next;
+        return true;
+    }
+    if (sl_link_now_us() >= wait->due_us - lender->spare_us)
+        return false;
+    if (!lender->parked)
+        lender->parked_end = &lender->parked;
+    *lender->parked_end = wait;
+    lender->parked_end = &wait->next;
+    sl_channel_wake_by(lender->channel, sl_link_now_us() + LOOK_US);
+    return true;
+}
+
+bool sl_lender_wait(struct sl_lender *lender, struct sl_lease_wait *wait)
+{
+    struct sl_bundle *bundle = wait->bundle;
+    struct sl_claim *claim = &bundle->claims[0];
+    if (bundle->claim_count != 1 || !claim->lease || !may_lease(lender, bundle) ||
+        !sl_claim_takes(bundle, claim) ||
+        sl_claim_cost(bundle, claim) > claim->limit.capacity / SL_LEASE_SHARE ||
+        !wait_for(lender, wait))
+        return false;
+    claim->name = NULL;
+    return true;
+}
+
+/* From the lease, or known to be denied: by what the store said of another, or for want of a lease.
+ */
+static bool answer(struct sl_lender *lender, struct sl_bundle *bundle, struct sl_ask ask)
+{
+    struct sl_claim *claim = &bundle->claims[0];
+    int64_t ahead_us;
+    if (!sl_leases_take(lender->leases, claim, ask, &ahead_us, sl_lease_ticket_of(claim))) {
+        if (sl_near_recall(lender->near, bundle))
+            return true;
+        if (!sl_leases_deny(lender->leases, claim, ask, &ahead_us))
+            return false;
+    }
+    bundle->now_us = ask.now_us + ahead_us;
+    sl_near_decide(bundle);
+    return true;
+}
+
+/* The first for whom there is nothing makes the next call, and the others wait for that. */
+static void wake(struct sl_lender *lender, struct sl_lease_wait *wait, int64_t now_us)
+{
+    const struct sl_claim *claim = &wait->bundle->claims[0];
+    struct sl_ask ask = { now_us, sl_claim_cost(wait->bundle, claim) };
+    if (answer(lender, wait->bundle, ask)) {
+        wait->answered(wait, SLUICE_OK);
+        return;
+    }
+    if (sl_leases_any_due(lender->leases)) /* others have left little */
+        sl_lender_call_due(lender);
+    if (wait_for(lender, wait))
+        return;
+    struct sl_lease *lease = sl_leases_want(lender->leases, claim, ask, ask.cost);
+    if (lease)
+        begin(lender, lease);
+    wait->asks(wait, lease);
+}
+
+void sl_lender_wake(struct sl_lender *lender, struct sl_lease_wait *first, int status)
+{
+    struct sl_lease_wait *wait = first, *next;
+    int64_t now_us = first ? sl_boottime_us() : 0;
+    for (; wait; wait = next) {
+        next = wait->next;
+        if (status == SLUICE_OK)
+            wake(lender, wait, now_us);
+        else
+            wait->answered(wait, status);
+    }
+    if (first && status == SLUICE_OK && sl_leases_any_due(lender->leases))
+        sl_lender_call_due(lender);
+}
+
+bool sl_lender_look(struct sl_lender *lender)
+{
+    struct sl_lease_wait *first = lender->parked;
+    lender->parked = NULL;
+    sl_lender_wake(lender, first, SLUICE_OK);
+    return first;
+}
+
+/* ---- answers ---- */
+
+/* As the script says, unless the algorithm's own C does not. */
+static int fill_in(struct sl_bundle *bundle, const struct sl_lease_reply *reply, bool allowed)
+{
+    struct sl_claim *claim = &bundle->claims[0];
+    struct sl_state *state = (struct sl_state *)(void *)claim->own;
+    int64_t told[SL_TOLD];
+    memcpy(told, reply->told, sizeof told);
+    *state = (struct sl_state){ 0 };
+    bundle->now_us = reply->now_us;
+    bundle->wall_shift_us = 0;
+    claim->algo->load(&claim->limit, told, state);
+    sl_claim_decide(claim, bundle, state);
+    sl_bundle_judge(bundle);
+    if (claim->allowed != allowed)
+        return SLUICE_STORE_DOWN;
+    claim->charged = allowed;
+    if (allowed)
+        claim->algo->charge(&claim->limit, state,
+                            (struct sl_ask){ bundle->now_us, sl_claim_cost(bundle, claim) });
+    sl_claim_measure(claim, bundle, state);
+    return SLUICE_OK;
+}
+
+int sl_lender_decide(struct sl_lender *lender, struct sl_lease *lease, struct sl_bundle *bundle,
+                     const struct sl_query *query, const struct sl_reply *reply)
+{
+    struct sl_lease_reply heard;
+    bool allowed = hear(lender, lease, query, reply, &heard);
+    return heard.now_us ? fill_in(bundle, &heard, allowed) : SLUICE_STORE_DOWN;
+}
+
+void sl_lender_close(struct sl_lender *lender, struct sl_bundle *bundle)
+{
+    if (!lender->leases)
+        return;
+    bool keeps = bundle->status == SLUICE_OK && bundle->allowed;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        struct sl_claim *claim = &bundle->claims[i];
+        if (claim->is_here && !keeps) {
+            sl_lease_put_back(*sl_lease_ticket_of(claim), sl_claim_cost(bundle, claim));
+            claim->charged = false;
+        }
+        if (bundle->peek && claim->lease && bundle->status == SLUICE_OK)
+            claim->figures.remaining += sl_leases_left(lender->leases, claim, sl_boottime_us());
+    }
+}

@@ -1,0 +1,469 @@
+/* The stream of one connection. Three things in it are not obvious:
+ *
+ * Ghosts. A question whose deadline has passed keeps its place in the row of answers, without
+ * anybody behind it. It must not charge either: a Redis that was stopped runs what has piled up
+ * when it goes on. So every call carries its deadline in Redis' own time, and a script that is
+ * run later does nothing.
+ *
+ * Redis' time. Every answer says what time it was there, which was between our sending and our
+ * receiving. So the difference of the clocks is in an interval; those of many answers are cut
+ * with one another, and where nothing is left somebody has set a clock, and it starts anew. The
+ * lower end is used: a call may be refused a little early, never run late.
+ *
+ * Nothing is asked again after a cut: it may have been charged. After NOSCRIPT, or when a
+ * script was late by a clock that we knew wrong, it cannot have been. */
+#include "store/redis/link/link_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text/number.h"
+
+enum {
+    OUT_KEPT_BYTES = 64 << 10,
+    READ_BYTES = 64 << 10,
+    TRIPS_AT = 5,        /* late ones in a row */
+    SILENT_US = 2000000, /* then a connection is given up */
+};
+
+int64_t sl_link_now_us(void)
+{
+    return sl_monotonic_ns() / 1000;
+}
+
+/* ---- telling the host ---- */
+
+static void watch(struct sl_link *link)
+{
+    bool connects = link->phase == SL_LINK_CONNECTING && link->socket.is_connecting;
+    bool reads = link->phase != SL_LINK_DOWN && !connects;
+    bool writes = connects || (reads && (link->write_for_read || link->out.len > link->sent));
+    if (reads == link->reads && writes == link->writes)
+        return;
+    link->reads = reads;
+    link->writes = writes;
+    link->host.watch(link->host.about, link->socket.fd, reads, writes);
+}
+
+void sl_link_unwatch(struct sl_link *link)
+{
+    if (link->reads || link->writes)
+        link->host.watch(link->host.about, link->socket.fd, false, false);
+    link->reads = link->writes = false;
+}
+
+/* At the latest then. Earlier does no harm: sl_link_on_time looks at everything. */
+void sl_link_wake_by(struct sl_link *link, int64_t at_us)
+{
+    if (at_us >= link->wake_us)
+        return;
+    link->wake_us = at_us;
+    link->host.wake_at(link->host.about, at_us);
+}
+
+/* Who waits himself looks after his link only while he does: its state says nothing. */
+static void count_breaker(struct sl_link *link, int change)
+{
+    if (!link->host.is_patient)
+        atomic_fetch_add(&link->shared->breakers[link->breaker], (uint64_t)change);
+}
+
+void sl_link_set_breaker(struct sl_link *link, enum sl_breaker breaker)
+{
+    if (breaker == link->breaker)
+        return;
+    count_breaker(link, -1);
+    if (link->breaker == SL_BREAKER_CLOSED && !link->host.is_patient)
+        atomic_fetch_add(&link->shared->trips, 1);
+    link->breaker = breaker;
+    count_breaker(link, 1);
+}
+
+void sl_link_remember(struct sl_link *link, const char *why)
+{
+    struct sl_link_shared *shared = link->shared;
+    pthread_mutex_lock(&shared->why_lock);
+    snprintf(shared->why, sizeof shared->why, "%s: %s", sl_target_name(link->target), why);
+    pthread_mutex_unlock(&shared->why_lock);
+}
+
+/* ---- questions ---- */
+
+void sl_link_finish(struct sl_link_shared *shared, struct sl_query *query, enum sl_call_end how,
+                    int status, const struct sl_reply *reply)
+{
+    if (!query->is_quiet)
+        atomic_fetch_add_explicit(&shared->ends[how], 1, memory_order_relaxed);
+    query->done(query, status, reply);
+}
+
+void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end how, int status,
+                 const struct sl_reply *reply)
+{
+    sl_link_finish(link->shared, query, how, status, reply);
+}
+
+static bool has_room(const struct sl_link *link)
+{
+    size_t each = link->host.redirected ? 2 : 1; /* ASKING, and the call */
+    size_t loads = SL_LOADING_MAX - link->loads; /* that NOSCRIPT may ask for */
+    return link->row_len + 1 + loads + each * (1 + link->waiting_count) < SL_ROW_MAX &&
+           link->out.len - link->sent < SL_LINK_OUT_MAX_BYTES / 2;
+}
+
+void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_query *query)
+{
+    SL_CHECK(link->row_len < SL_ROW_MAX);
+    link->row[(link->row_at + link->row_len++) % SL_ROW_MAX] = (struct sl_place){ query, what };
+}
+
+void sl_link_add_bulk(struct sl_buffer *out, struct sluice_text text)
+{
+    sl_buffer_add(out, SL_TEXT("$"));
+    sl_buffer_add_i64(out, (int64_t)text.len);
+    sl_buffer_add(out, SL_TEXT("\r\n"));
+    sl_buffer_add(out, text);
+    sl_buffer_add(out, SL_TEXT("\r\n"));
+}
+
+void sl_link_add_count(struct sl_buffer *out, size_t words)
+{
+    sl_buffer_add(out, SL_TEXT("*"));
+    sl_buffer_add_i64(out, (int64_t)words);
+    sl_buffer_add(out, SL_TEXT("\r\n"));
+}
+
+/* In Redis' time. */
+static void fill_deadline(const struct sl_link *link, char *digits, int64_t due_us)
+{
+    int64_t rest_us = sl_max_i64(due_us + link->ahead_low_us, 0);
+    for (size_t i = SL_DEADLINE_DIGITS; i-- > 0; rest_us /= 10)
+        digits[i] = (char)('0' + rest_us % 10);
+}
+
+void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now_us)
+{
+    struct sl_buffer *out = &link->out;
+    query->sent_us = now_us;
+    query->may_have_run = true;
+    if (query->is_asking) {
+        sl_buffer_add(out, SL_TEXT("*1\r\n$6\r\nASKING\r\n"));
+        sl_link_push(link, SL_EXPECT_ASKING, NULL);
+    }
+    sl_link_add_count(out, (query->script ? 2 : 0) + query->words);
+    if (query->script) {
+        sl_buffer_add(out, SL_TEXT("$7\r\nEVALSHA\r\n"));
+        sl_link_add_bulk(out, (struct sluice_text){ query->script->sha1_hex, 40 });
+    }
+    sl_buffer_add(out, (struct sluice_text){ query->bytes->at + query->start, query->len });
+    if (query->deadline_at && link->knows_time && !out->failed)
+        fill_deadline(link, out->at + out->len - query->len + query->deadline_at, query->due_us);
+    sl_link_push(link, SL_EXPECT_CALL, query);
+    sl_link_wake_by(link, query->due_us);
+}
+
+static void wait_for_connection(struct sl_link *link, struct sl_query *query)
+{
+    query->next = NULL;
+    *link->waiting_end = query;
+    link->waiting_end = &query->next;
+    link->waiting_count++;
+    sl_link_wake_by(link, query->due_us);
+}
+
+void sl_link_forget_waiting(struct sl_link *link)
+{
+    link->waiting = NULL;
+    link->waiting_end = &link->waiting;
+    link->waiting_count = 0;
+}
+
+void sl_link_send_waiting(struct sl_link *link)
+{
+    struct sl_query *query = link->waiting, *next;
+    int64_t now_us = sl_link_now_us();
+    sl_link_forget_waiting(link);
+    for (; query; query = next) {
+        next = query->next;
+        sl_link_send_call(link, query, now_us);
+    }
+}
+
+/* It may answer still, cut off from its replicas; what it counts is lost. */
+static void leave_old_master(struct sl_link *link)
+{
+    if (link->phase != SL_LINK_DOWN && sl_link_is_of_old(link))
+        sl_link_lose(link, "Sentinel names another master");
+}
+
+void sl_link_ask(struct sl_link *link, struct sl_query *query)
+{
+    query->due_us = sl_query_due_us(query, link->shared);
+    sl_link_pass(link, query);
+}
+
+void sl_link_pass(struct sl_link *link, struct sl_query *query)
+{
+    int64_t now_us = sl_link_now_us();
+    query->is_again = query->may_have_run = false;
+    leave_old_master(link);
+    bool is_on_its_way = link->phase == SL_LINK_CONNECTING || link->phase == SL_LINK_GREETED;
+    if (link->breaker != SL_BREAKER_CLOSED && !(link->host.is_patient && is_on_its_way)) {
+        sl_link_end(link, query, SL_CALL_REFUSED, SLUICE_STORE_DOWN, NULL);
+        return;
+    }
+    if (!has_room(link)) {
+        sl_link_end(link, query, SL_CALL_FULL, SLUICE_STORE_DOWN, NULL);
+        return;
+    }
+    if (link->phase == SL_LINK_UP) {
+        sl_link_send_call(link, query, now_us);
+        return;
+    }
+    wait_for_connection(link, query);
+    if (link->phase == SL_LINK_DOWN)
+        sl_link_connect(link);
+}
+
+/* ---- bytes ---- */
+
+static const char *why_cut(const struct sl_link *link)
+{
+    const char *certificate = link->socket.tls ? sl_tls_why_broken(link->socket.tls) : NULL;
+    if (certificate)
+        return certificate;
+    return link->socket.tls && link->phase != SL_LINK_UP
+               ? "the connection was cut while it was made; does Redis want a certificate of ours "
+                 "(`store_tls`)?"
+               : "the connection was cut";
+}
+
+/* What was sent makes room, also where there is always more to send. */
+static void forget_sent(struct sl_link *link)
+{
+    size_t rest = link->out.len - link->sent;
+    if (rest > 0 && link->sent >= rest) {
+        memmove(link->out.at, link->out.at + link->sent, rest);
+        link->out.len = rest;
+        link->sent = 0;
+    }
+    if (rest > 0)
+        return;
+    sl_buffer_clear(&link->out);
+    link->sent = 0;
+    if (link->out.room > OUT_KEPT_BYTES) {
+        sl_buffer_release(&link->out);
+        link->out = sl_buffer(SL_LINK_OUT_MAX_BYTES);
+    }
+}
+
+void sl_link_flush(struct sl_link *link)
+{
+    bool can_send = link->phase >= SL_LINK_GREETED && !link->socket.is_connecting;
+    if (link->out.failed) {
+        sl_link_lose(link, "out of memory");
+        return;
+    }
+    while (can_send && link->sent < link->out.len) {
+        ssize_t count =
+            sl_socket_write(&link->socket, link->out.at + link->sent, link->out.len - link->sent);
+        if (count == SL_IO_BROKEN) {
+            sl_link_lose(link, why_cut(link));
+            return;
+        }
+        if (count < 0)
+            break;
+        link->sent += (size_t)count;
+    }
+    forget_sent(link);
+    watch(link);
+}
+
+static void read_all(struct sl_link *link)
+{
+    char bytes[READ_BYTES];
+    for (;;) {
+        ssize_t count = sl_socket_read(&link->socket, bytes, sizeof bytes);
+        link->write_for_read = count == SL_IO_WANT_WRITE;
+        if (count == SL_IO_BROKEN || count == SL_IO_CLOSED) {
+            sl_link_lose(link, why_cut(link));
+            return;
+        }
+        if (count < 0)
+            return;
+        if (!sl_reader_feed(link->reader, bytes, (size_t)count)) {
+            sl_link_lose(link, "out of memory");
+            return;
+        }
+        if (!sl_link_take_replies(link) || link->phase == SL_LINK_DOWN)
+            return;
+        if (count < (ssize_t)sizeof bytes && !link->socket.tls)
+            return; /* there is no more, most likely; if there is, poll says so */
+    }
+}
+
+void sl_link_on_ready(struct sl_link *link)
+{
+    struct sluice_error error = { 0 };
+    if (link->phase == SL_LINK_DOWN)
+        return;
+    if (link->socket.is_connecting) {
+        if (!sl_socket_finish(&link->socket, link->target, &error)) {
+            sl_link_lose(link, error.text);
+            return;
+        }
+        sl_link_greet(link);
+    } else {
+        read_all(link);
+    }
+    if (link->phase != SL_LINK_DOWN)
+        sl_link_flush(link);
+}
+
+/* ---- time ---- */
+
+/* The earliest of what still waits, or INT64_MAX. */
+static int64_t end_late_ones(struct sl_link *link, int64_t now_us)
+{
+    int64_t next_us = INT64_MAX;
+    for (size_t i = 0; i < link->row_len; i++) {
+        struct sl_place *place = &link->row[(link->row_at + i) % SL_ROW_MAX];
+        struct sl_query *query = place->query;
+        if (!query)
+            continue;
+        if (query->due_us > now_us) {
+            next_us = sl_min_i64(next_us, query->due_us);
+            continue;
+        }
+        place->query = NULL; /* a ghost from now on */
+        if (link->late_row++ == 0)
+            sl_link_remember(link, "it does not answer in time (`store_deadline`)");
+        sl_link_end(link, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
+    }
+    struct sl_query *query = link->waiting, *after;
+    sl_link_forget_waiting(link);
+    for (; query; query = after) {
+        after = query->next;
+        if (query->due_us > now_us) {
+            wait_for_connection(link, query);
+            next_us = sl_min_i64(next_us, query->due_us);
+        } else {
+            sl_link_end(link, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
+        }
+    }
+    return next_us;
+}
+
+static void probe_again(struct sl_link *link, int64_t now_us)
+{
+    if (link->is_probing) {
+        if (now_us - link->probed_us > link->shared->deadline_us)
+            sl_link_set_breaker(link, SL_BREAKER_OPEN);
+        if (now_us - sl_max_i64(link->heard_us, link->probed_us) > SILENT_US) {
+            sl_link_lose(link, "it does not answer any more");
+            return;
+        }
+        link->try_us = sl_max_i64(link->heard_us, link->probed_us) + SILENT_US + 1;
+        sl_link_wake_by(link, link->breaker == SL_BREAKER_HALF_OPEN
+                                  ? link->probed_us + link->shared->deadline_us + 1
+                                  : link->try_us);
+        return;
+    }
+    if (now_us < link->try_us) {
+        sl_link_wake_by(link, link->try_us);
+        return;
+    }
+    sl_link_set_breaker(link, SL_BREAKER_HALF_OPEN);
+    if (has_room(link))
+        sl_link_send_probe(link);
+    else
+        sl_link_lose(link, "it does not answer any more");
+    if (link->phase == SL_LINK_DOWN)
+        return;
+    sl_link_wake_by(link, link->probed_us + link->shared->deadline_us + 1);
+    sl_link_flush(link);
+}
+
+static void look_after(struct sl_link *link, int64_t now_us)
+{
+    leave_old_master(link);
+    if (link->phase == SL_LINK_DOWN) {
+        bool wants = link->breaker != SL_BREAKER_CLOSED || link->made_us > 0;
+        if (wants && (now_us >= link->try_us || sl_link_is_of_old(link)))
+            sl_link_connect(link);
+        else if (wants)
+            sl_link_wait_to_try(link, now_us);
+    } else if (link->phase != SL_LINK_UP) {
+        if (now_us >= link->connect_due_us)
+            sl_link_lose(link, "it does not answer");
+        else
+            sl_link_wake_by(link, link->connect_due_us);
+    } else if (link->breaker != SL_BREAKER_CLOSED) {
+        probe_again(link, now_us);
+    }
+}
+
+void sl_link_on_time(struct sl_link *link)
+{
+    int64_t now_us = sl_link_now_us();
+    link->wake_us = INT64_MAX;
+    int64_t next_us = end_late_ones(link, now_us);
+    if (link->late_row >= TRIPS_AT && link->breaker == SL_BREAKER_CLOSED &&
+        link->phase == SL_LINK_UP)
+        sl_link_trip(link, "it does not answer in time (`store_deadline`)");
+    look_after(link, now_us);
+    sl_link_wake_by(link, next_us);
+}
+
+/* ---- beginning and end ---- */
+
+struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_host *host)
+{
+    return sl_link_new_to(shared, shared->target, host);
+}
+
+struct sl_link *sl_link_new_to(struct sl_link_shared *shared, struct sl_target *target,
+                               const struct sl_link_host *host)
+{
+    struct sl_link *link = calloc(1, sizeof *link);
+    struct sl_place *row = calloc(SL_ROW_MAX, sizeof *row);
+    if (!link || !row) {
+        free(link);
+        free(row);
+        return NULL;
+    }
+    link->shared = shared;
+    link->target = target;
+    link->host = *host;
+    sl_link_probe_with(link, "rl:~probe");
+    link->row = row;
+    link->socket.fd = -1;
+    link->out = sl_buffer(SL_LINK_OUT_MAX_BYTES);
+    link->wake_us = INT64_MAX;
+    sl_link_forget_waiting(link);
+    count_breaker(link, 1);
+    return link;
+}
+
+void sl_link_free(struct sl_link *link)
+{
+    if (!link)
+        return;
+    sl_link_shut(link);
+    sl_link_set_breaker(link, SL_BREAKER_OPEN); /* nobody is to connect again */
+    sl_link_fail_all(link);
+    count_breaker(link, -1);
+    free(link->row);
+    free(link);
+}
+
+void sl_link_abandon(struct sl_link *link)
+{
+    link->socket.is_anothers = true;
+    sl_link_free(link);
+}

@@ -1,0 +1,117 @@
+/* A link from the inside: link.c is asking, bytes and time, link_connect.c how it is
+ * made and lost, link_answer.c what becomes of what Redis says. */
+#ifndef SL_STORE_REDIS_LINK_LINK_INTERNAL_H
+#define SL_STORE_REDIS_LINK_LINK_INTERNAL_H
+
+#include "store/redis/link/link.h"
+#include "store/redis/link/socket.h"
+
+enum {
+    SL_ROW_MAX = 8192, /* questions that wait, ghosts included */
+    SL_LINK_OUT_MAX_BYTES = 4 << 20,
+    SL_LOADING_MAX = 64, /* scripts at a time */
+};
+
+/* What is expected next. */
+enum sl_expected {
+    SL_EXPECT_GREETING,
+    SL_EXPECT_ROLE,
+    SL_EXPECT_PROBE,
+    SL_EXPECT_LOAD,
+    SL_EXPECT_ASKING, /* the word before a call; what follows says if it was of use */
+    SL_EXPECT_CALL
+};
+
+struct sl_place {
+    struct sl_query *query; /* NULL: nobody waits for it */
+    enum sl_expected what;
+};
+
+enum sl_phase { SL_LINK_DOWN, SL_LINK_CONNECTING, SL_LINK_GREETED, SL_LINK_UP };
+
+struct sl_link {
+    struct sl_link_shared *shared;
+    struct sl_target *target;
+    struct sl_link_host host;
+    char probe_key[48];
+    enum sl_phase phase;
+    enum sl_breaker breaker;
+    struct sl_socket socket;
+    uint32_t reign; /* the master's to which it is */
+    struct sl_reader *reader;
+    struct sl_buffer out;
+    size_t sent;
+
+    struct sl_place *row; /* a ring of SL_ROW_MAX */
+    size_t row_at, row_len;
+    struct sl_query *waiting, **waiting_end; /* for the connection */
+    size_t waiting_count;
+    const struct sl_script *loading[SL_LOADING_MAX]; /* sent, not yet answered, in their order */
+    size_t loads;
+
+    bool knows_time;
+    int64_t ahead_low_us, ahead_high_us; /* Redis' clock minus ours */
+
+    uint32_t late_row; /* calls that were late, one after another */
+    uint32_t attempts; /* to connect, since it last was good */
+    bool is_probing;
+    int64_t probed_us, made_us, heard_us;
+    int64_t try_us; /* connecting, or probing, again */
+    int64_t connect_due_us;
+    int64_t wake_us; /* what the host knows */
+    bool reads, writes, write_for_read;
+};
+
+/* ---- link_connect.c ---- */
+
+void sl_link_connect(struct sl_link *link);
+
+/* Sentinels name another master than the one it was made to. */
+bool sl_link_is_of_old(const struct sl_link *link);
+
+/* The socket is connected: our first words, and a probe. */
+void sl_link_greet(struct sl_link *link);
+void sl_link_send_probe(struct sl_link *link);
+
+/* Without a word to who waits, and those words. They may ask again, which is refused, or waits in
+ * its place. */
+void sl_link_shut(struct sl_link *link);
+void sl_link_fail_all(struct sl_link *link);
+
+/* The connection is given up, everybody who waits is told, and it is made again: at once if it
+ * was good for a while, or after a while. */
+void sl_link_lose(struct sl_link *link, const char *why);
+
+/* It is woken when it may connect again, or to see whether there is another master. */
+void sl_link_wait_to_try(struct sl_link *link, int64_t now_us);
+
+/* It does not do as it should, and is left alone for a while. */
+void sl_link_trip(struct sl_link *link, const char *why);
+
+/* ---- link.c ---- */
+
+/* What comes next in the row of answers. */
+void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_query *query);
+void sl_link_add_count(struct sl_buffer *out, size_t words);
+void sl_link_add_bulk(struct sl_buffer *out, struct sluice_text text);
+void sl_link_unwatch(struct sl_link *link);
+void sl_link_forget_waiting(struct sl_link *link);
+
+void sl_link_remember(struct sl_link *link, const char *why);
+void sl_link_set_breaker(struct sl_link *link, enum sl_breaker breaker);
+
+/* At the latest then. Earlier does no harm: sl_link_on_time looks at everything. */
+void sl_link_wake_by(struct sl_link *link, int64_t at_us);
+
+/* The question is answered. */
+void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end how, int status,
+                 const struct sl_reply *reply);
+void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now_us);
+void sl_link_send_waiting(struct sl_link *link);
+
+/* ---- link_answer.c ---- */
+
+/* Takes every whole reply that is there. False: the connection is gone. */
+bool sl_link_take_replies(struct sl_link *link);
+
+#endif

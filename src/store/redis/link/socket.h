@@ -1,0 +1,27 @@
+/* A connection's bytes: a non-blocking socket, with TLS on it where that is asked for. */
+#ifndef SL_STORE_REDIS_LINK_SOCKET_H
+#define SL_STORE_REDIS_LINK_SOCKET_H
+
+#include "store/redis/link/target.h"
+
+struct sl_socket {
+    int fd; /* -1: closed */
+    bool is_connecting;
+    bool is_anothers; /* of the process we were forked from: nothing is said on it */
+    struct sl_tls_stream *tls;
+};
+
+/* Begins to connect, for the n-th time. False: error->text. */
+bool sl_socket_open(struct sl_socket *socket, struct sl_target *target, uint32_t attempt,
+                    struct sluice_error *error);
+void sl_socket_close(struct sl_socket *socket);
+
+/* It can be written, or is broken: is it connected? False: error->text. */
+bool sl_socket_finish(struct sl_socket *socket, struct sl_target *target,
+                      struct sluice_error *error);
+
+/* As sl_tls_read and sl_tls_write. */
+ssize_t sl_socket_read(struct sl_socket *socket, char *at, size_t room);
+ssize_t sl_socket_write(struct sl_socket *socket, const char *at, size_t len);
+
+#endif

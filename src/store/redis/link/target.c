@@ -1,0 +1,495 @@
+/* Looking up a name can take seconds, so it is never done where somebody waits for a decision:
+ * a thread of its own does it, once at the beginning and again after a connection has failed.
+ * Who closes the target does not wait for it; the last of the two frees it.
+ *
+ * Of Sentinels the thread stays, and follows the master. Whoever closes the target last waits for
+ * it a while, for it may be in the middle of TLS: a process that ends then would take OpenSSL away
+ * under its feet. Masters are counted, and whoever
+ * is connected to one that is not the latest leaves it, also if it still answers: an old master
+ * that is only cut off from the others does. */
+#include "store/redis/link/target.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "store/redis/link/sentinel.h"
+
+enum {
+    ADDRESSES_MAX = 8,
+    FIRST_LOOK_US = 1000000,
+    LOOK_EVERY_US = 1000000,
+    ASK_EVERY_US = 1000000, /* Sentinels, while all is well, */
+    ASK_GAP_US = 50000,     /* and while it is not */
+    NEWS_US = 1000000,      /* how long it may take until all have heard of a new master */
+    END_US = 2000000,       /* that its thread is waited for */
+};
+
+struct address {
+    struct sockaddr_storage at;
+    socklen_t len;
+};
+
+struct sl_target {
+    _Atomic uint32_t holders; /* who opened it, and a thread that looks up */
+    char *host, *port, *user, *password, *name;
+    uint32_t database;
+    struct sl_tls *tls;
+    bool is_fixed; /* no name to look up */
+
+    pthread_mutex_t lock;
+    pthread_cond_t found;
+    struct address addresses[ADDRESSES_MAX];
+    size_t address_count;
+    bool is_looking;
+    int64_t looked_us;
+
+    struct sl_sentinels *sentinels; /* NULL: the address is the URL's; else the thread's alone */
+    struct sl_master master;        /* that they name, */
+    int64_t changed_us;             /* and since when, if there was another before */
+    struct sluice_error why_none;   /* there is no master */
+    _Atomic uint32_t reign;         /* how many there were */
+    _Atomic pid_t follower;         /* the process that has the thread; 0: none */
+    pthread_t thread;               /* that one, */
+    _Atomic bool is_left;           /* and nobody but it is there, or about to be */
+    _Atomic bool is_doubted;
+    int woken; /* an eventfd, to the thread */
+};
+
+/* After a fork the thread that follows is the parent's, and its share is nobody's. (That is looked
+ * at first: who is not the last may not look any more.) */
+static void drop(struct sl_target *target)
+{
+    pid_t follower = atomic_load(&target->follower);
+    uint32_t last = follower && follower != getpid() ? 2 : 1;
+    if (atomic_fetch_sub(&target->holders, 1) != last)
+        return;
+    if (target->tls)
+        sl_tls_drop(target->tls);
+    free(target->host);
+    free(target->port);
+    free(target->user);
+    free(target->password);
+    free(target->name);
+    if (target->sentinels)
+        close(target->woken);
+    sl_sentinels_free(target->sentinels);
+    pthread_cond_destroy(&target->found);
+    pthread_mutex_destroy(&target->lock);
+    free(target);
+}
+
+static void wake_follower(struct sl_target *target)
+{
+    uint64_t one = 1;
+    ssize_t ignored = write(target->woken, &one, sizeof one);
+    (void)ignored; /* full: it is awake */
+}
+
+void sl_target_close(struct sl_target *target)
+{
+    if (!target)
+        return;
+    bool is_last = atomic_load(&target->follower) == getpid() && atomic_load(&target->holders) == 2;
+    pthread_t thread = target->thread;
+    atomic_store(&target->is_left, is_last);
+    if (target->sentinels)
+        wake_follower(target); /* it looks whether there is anybody left */
+    drop(target);
+    if (is_last)
+        sl_join_us(thread, END_US);
+}
+
+/* ---- addresses ---- */
+
+static size_t find(const char *host, const char *port, int flags, struct address *found)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags }, *all = NULL;
+    size_t count = 0;
+    if (getaddrinfo(host, port, &hints, &all) != 0)
+        return 0;
+    for (struct addrinfo *one = all; one && count < ADDRESSES_MAX; one = one->ai_next) {
+        if (one->ai_addrlen > sizeof found[0].at)
+            continue;
+        memcpy(&found[count].at, one->ai_addr, one->ai_addrlen);
+        found[count++].len = one->ai_addrlen;
+    }
+    freeaddrinfo(all);
+    return count;
+}
+
+static bool look_up(struct sl_target *target, int flags)
+{
+    struct address found[ADDRESSES_MAX];
+    size_t count = find(target->host, target->port, flags, found);
+    if (count == 0)
+        return false;
+    pthread_mutex_lock(&target->lock);
+    memcpy(target->addresses, found, count * sizeof *found);
+    target->address_count = count;
+    pthread_mutex_unlock(&target->lock);
+    return true;
+}
+
+static void *look_up_once(void *about)
+{
+    struct sl_target *target = about;
+    look_up(target, 0); /* not AI_ADDRCONFIG: a machine may have nothing but a loopback */
+    pthread_mutex_lock(&target->lock);
+    target->is_looking = false;
+    pthread_cond_broadcast(&target->found);
+    pthread_mutex_unlock(&target->lock);
+    drop(target);
+    return NULL;
+}
+
+/* A thread that holds the target. */
+static bool start(struct sl_target *target, void *(*run)(void *), pthread_t *out)
+{
+    atomic_fetch_add(&target->holders, 1);
+    bool is_started = sl_thread_start(out, run, target) == 0;
+    if (!is_started)
+        atomic_fetch_sub(&target->holders, 1);
+    return is_started;
+}
+
+/* With the lock. */
+static void start_looking(struct sl_target *target)
+{
+    int64_t now_us = sl_boottime_us();
+    if (target->is_looking || (target->looked_us && now_us - target->looked_us < LOOK_EVERY_US))
+        return;
+    target->looked_us = now_us;
+    pthread_t thread;
+    target->is_looking = start(target, look_up_once, &thread);
+    if (target->is_looking)
+        pthread_detach(thread);
+}
+
+/* ---- the master that Sentinels name ---- */
+
+static void take_master(struct sl_target *target, const struct sl_master *master, bool looks_again)
+{
+    struct address found[ADDRESSES_MAX];
+    bool is_same = strcmp(master->host, target->master.host) == 0 &&
+                   strcmp(master->port, target->master.port) == 0;
+    if (is_same && !looks_again)
+        return;
+    size_t count = find(master->host, master->port, 0, found);
+    pthread_mutex_lock(&target->lock);
+    if (count) {
+        memcpy(target->addresses, found, count * sizeof *found);
+        target->address_count = count;
+        target->master = *master;
+        if (!is_same && atomic_fetch_add(&target->reign, 1) > 0)
+            target->changed_us = sl_boottime_us();
+    } else {
+        sl_error_say(&target->why_none,
+                     "the master is at `%s`, Sentinel says, a name that is not known",
+                     master->host);
+    }
+    pthread_mutex_unlock(&target->lock);
+}
+
+static void ask_sentinels(struct sl_target *target)
+{
+    struct sl_master master;
+    struct sluice_error why = { 0 };
+    bool is_doubted = atomic_exchange(&target->is_doubted, false);
+    /* Who has just told of a new master knows more than those who may not have heard of it: they
+     * would send us back to the old one, which may not know itself. */
+    if (is_doubted && sl_boottime_us() - target->changed_us > NEWS_US)
+        sl_sentinels_doubt(target->sentinels);
+    if (sl_sentinels_ask(target->sentinels, &master, &why))
+        take_master(target, &master, is_doubted);
+    pthread_mutex_lock(&target->lock);
+    if (*why.text)
+        target->why_none = why;
+    target->is_looking = false;
+    pthread_cond_broadcast(&target->found);
+    pthread_mutex_unlock(&target->lock);
+}
+
+static bool is_held(const struct sl_target *target)
+{
+    /* By others than the thread that asks. */
+    return !atomic_load(&target->is_left) && atomic_load(&target->holders) > 1;
+}
+
+static void *follow(void *about)
+{
+    struct sl_target *target = about;
+    uint64_t count;
+    while (is_held(target)) {
+        ask_sentinels(target);
+        sl_sleep_us(ASK_GAP_US);
+        if (is_held(target))
+            sl_sentinels_wait(target->sentinels, target->woken, ASK_EVERY_US);
+        while (read(target->woken, &count, sizeof count) > 0)
+            ;
+    }
+    drop(target);
+    return NULL;
+}
+
+/* Also in a process that was forked: the thread is its parent's, who may hold the lock. */
+static void start_following(struct sl_target *target)
+{
+    pid_t before = atomic_load(&target->follower), mine = getpid();
+    if (before == mine || !atomic_compare_exchange_strong(&target->follower, &before, mine))
+        return;
+    if (before) {
+        pthread_mutex_init(&target->lock, NULL);
+        sl_wait_init(&target->found);
+        sl_sentinels_abandon(target->sentinels);
+        close(target->woken);
+        target->woken = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        atomic_fetch_sub(&target->holders, 1);
+    }
+    if (!start(target, follow, &target->thread))
+        atomic_store(&target->follower, 0);
+}
+
+/* ---- for connections ---- */
+
+void sl_target_refresh(struct sl_target *target)
+{
+    if (target->is_fixed)
+        return;
+    if (target->sentinels) {
+        atomic_store(&target->is_doubted, true);
+        wake_follower(target);
+        return;
+    }
+    pthread_mutex_lock(&target->lock);
+    start_looking(target);
+    pthread_mutex_unlock(&target->lock);
+}
+
+uint32_t sl_target_reign(const struct sl_target *target)
+{
+    return atomic_load_explicit(&target->reign, memory_order_relaxed);
+}
+
+bool sl_target_has_sentinels(const struct sl_target *target)
+{
+    return target->sentinels;
+}
+
+void sl_target_why_none(struct sl_target *target, struct sluice_error *out)
+{
+    if (!target->sentinels) {
+        sl_error_say(out, "the address of `%s` is not known (yet)", target->host);
+        return;
+    }
+    pthread_mutex_lock(&target->lock);
+    *out = target->why_none;
+    pthread_mutex_unlock(&target->lock);
+    if (!*out->text)
+        sl_error_say(out, "no Sentinel has answered yet");
+}
+
+bool sl_target_address(struct sl_target *target, uint32_t attempt, struct sockaddr_storage *out,
+                       socklen_t *len)
+{
+    if (target->sentinels)
+        start_following(target);
+    pthread_mutex_lock(&target->lock);
+    bool is_there = target->address_count > 0;
+    if (is_there) {
+        const struct address *address = &target->addresses[attempt % target->address_count];
+        *out = address->at;
+        *len = address->len;
+    }
+    pthread_mutex_unlock(&target->lock);
+    return is_there;
+}
+
+/* ---- opening ---- */
+
+static bool use_socket(struct sl_target *target, const char *path, struct sluice_error *error)
+{
+    struct sockaddr_un *address = (struct sockaddr_un *)&target->addresses[0].at;
+    size_t len = strlen(path);
+    if (len >= sizeof address->sun_path)
+        return sl_error_say(error, "the path of the store's socket is too long: at most %zu bytes",
+                            sizeof address->sun_path - 1);
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, len + 1);
+    target->addresses[0].len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
+    target->address_count = 1;
+    target->is_fixed = true;
+    return true;
+}
+
+/* "host:port" or "[v6]:port", as the URL's reader leaves it; of a cluster's the first. False: it
+ * is none, or no memory. */
+static bool cut_host(struct sl_target *target, const char *hosts)
+{
+    const char *end = strchrnul(hosts, ','), *colon = memrchr(hosts, ':', (size_t)(end - hosts));
+    bool in_brackets = hosts[0] == '[';
+    if (!colon || (in_brackets && (colon - hosts < 2 || colon[-1] != ']')))
+        return false;
+    size_t len = (size_t)(colon - hosts) - (in_brackets ? 2 : 0);
+    target->host = strndup(hosts + in_brackets, len);
+    target->port = strndup(colon + 1, (size_t)(end - colon - 1));
+    return target->host && target->port;
+}
+
+static bool use_host(struct sl_target *target, const char *hosts, struct sluice_error *error)
+{
+    if (!cut_host(target, hosts))
+        return sl_error_say(error, "out of memory");
+    target->is_fixed = look_up(target, AI_NUMERICHOST);
+    if (target->is_fixed)
+        return true;
+    pthread_mutex_lock(&target->lock);
+    start_looking(target);
+    if (target->is_looking)
+        sl_wait_us(&target->found, &target->lock, FIRST_LOOK_US);
+    pthread_mutex_unlock(&target->lock);
+    return true;
+}
+
+static bool use_sentinels(struct sl_target *target, const struct sl_store_url *url,
+                          struct sluice_error *error)
+{
+    target->sentinels =
+        sl_sentinels_new(url->hosts, url->master, url->sentinel_password, target->tls);
+    target->woken = target->sentinels ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
+    if (target->woken < 0)
+        return sl_error_say(error, "out of memory");
+    target->is_looking = true;
+    start_following(target);
+    pthread_mutex_lock(&target->lock);
+    if (target->is_looking)
+        sl_wait_us(&target->found, &target->lock, FIRST_LOOK_US);
+    pthread_mutex_unlock(&target->lock);
+    return true;
+}
+
+/* Copies a text that may be missing. False: no memory. */
+static bool keep(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return !from || *to;
+}
+
+/* For people. */
+static const char *name_of(const struct sl_store_url *url)
+{
+    if (url->path)
+        return url->path;
+    return url->master ? url->master : url->hosts;
+}
+
+static bool use(struct sl_target *target, const struct sl_store_url *url,
+                struct sluice_error *error)
+{
+    if (url->path)
+        return use_socket(target, url->path, error);
+    return url->master ? use_sentinels(target, url, error) : use_host(target, url->hosts, error);
+}
+
+struct sl_target *sl_target_open(const struct sl_store_url *url, const struct sl_tls_client *tls,
+                                 struct sluice_error *error)
+{
+    struct sl_target *target = calloc(1, sizeof *target);
+    if (!target) {
+        sl_error_say(error, "out of memory");
+        return NULL;
+    }
+    target->holders = 1;
+    target->database = url->database;
+    pthread_mutex_init(&target->lock, NULL);
+    sl_wait_init(&target->found);
+    bool good = keep(&target->user, url->user) && keep(&target->password, url->password) &&
+                keep(&target->name, name_of(url));
+    if (!good)
+        sl_error_say(error, "out of memory");
+    if (good && url->tls)
+        good = (target->tls = sl_tls_client_new("store_tls", tls, error)) != NULL;
+    if (good)
+        good = use(target, url, error);
+    if (good)
+        return target;
+    drop(target);
+    return NULL;
+}
+
+struct sl_target *sl_target_like(const struct sl_target *like, const char *address)
+{
+    struct sl_target *target = calloc(1, sizeof *target);
+    if (!target)
+        return NULL;
+    target->holders = 1;
+    pthread_mutex_init(&target->lock, NULL);
+    sl_wait_init(&target->found);
+    target->tls = like->tls ? sl_tls_keep(like->tls) : NULL;
+    if (!keep(&target->user, like->user) || !keep(&target->password, like->password) ||
+        !keep(&target->name, address) || !cut_host(target, address)) {
+        drop(target);
+        return NULL;
+    }
+    target->is_fixed = look_up(target, AI_NUMERICHOST);
+    sl_target_refresh(target);
+    return target;
+}
+
+struct sl_target *sl_target_keep(struct sl_target *target)
+{
+    atomic_fetch_add(&target->holders, 1);
+    return target;
+}
+
+/* ---- what it wants to hear ---- */
+
+struct sl_tls *sl_target_tls(const struct sl_target *target)
+{
+    return target->tls;
+}
+
+const char *sl_target_host(const struct sl_target *target)
+{
+    return target->host;
+}
+
+struct sl_tls_stream *sl_target_shake_hands(struct sl_target *target, int fd)
+{
+    struct sl_master master;
+    if (!target->sentinels)
+        return sl_tls_connect(target->tls, fd, target->host);
+    pthread_mutex_lock(&target->lock);
+    master = target->master;
+    pthread_mutex_unlock(&target->lock);
+    return sl_tls_connect(target->tls, fd, master.host);
+}
+
+const char *sl_target_user(const struct sl_target *target)
+{
+    return target->user;
+}
+
+const char *sl_target_password(const struct sl_target *target)
+{
+    return target->password;
+}
+
+uint32_t sl_target_database(const struct sl_target *target)
+{
+    return target->database;
+}
+
+const char *sl_target_name(const struct sl_target *target)
+{
+    return target->name;
+}

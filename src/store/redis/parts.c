@@ -1,0 +1,383 @@
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/text/number.h"
+#include "store/claim.h"
+#include "store/redis/ask.h"
+#include "store/redis/left_out.h"
+#include "store/redis/parts_internal.h"
+
+enum { WORDS_MAX_BYTES = 1 << 22 }; /* of a reservation */
+
+/* ---- the end ---- */
+
+static void leave_out(struct sl_slot_part *part, int64_t now_us)
+{
+    part->bundle.now_us = now_us;
+    for (size_t i = 0; i < part->bundle.claim_count; i++)
+        sl_claim_leave_out(&part->bundle.claims[i], &part->bundle);
+}
+
+static void take_back_claims(struct sl_parts *parts)
+{
+    struct sl_claim *claims = parts->whole->claims;
+    for (size_t i = 0; i < parts->claim_count; i++) {
+        struct sl_claim *to = &claims[parts->places[i].claim];
+        const struct sl_claim_name *name = to->name;
+        *to = parts->claims[i];
+        to->name = name;
+    }
+}
+
+/* Each part was decided by its own node's clock; where none was, what is here has one. */
+static int64_t time_of(const struct sl_parts *parts)
+{
+    int64_t now_us = -1;
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->part[i].is_known)
+            now_us = sl_max_i64(now_us, parts->part[i].bundle.now_us);
+    if (now_us < 0)
+        now_us = parts->now_us;
+    return now_us < 0 ? sl_bundle_time_here_us(parts->whole) : now_us;
+}
+
+/* What all parts say, in the whole. */
+static void put_together(struct sl_parts *parts)
+{
+    struct sl_bundle *whole = parts->whole;
+    int64_t now_us = time_of(parts);
+    for (size_t i = 0; i < parts->count; i++) {
+        struct sl_slot_part *part = &parts->part[i];
+        part->bundle.allowed = !parts->is_denied;
+        if (part->is_known)
+            sl_answer_finish(&part->bundle);
+        else
+            leave_out(part, now_us);
+        whole->is_degraded |= !part->is_known;
+        if (part->is_known && parts->teaches)
+            sl_near_learn(parts->undos->shared->near, &part->bundle, parts->since);
+    }
+    take_back_claims(parts);
+    whole->now_us = now_us;
+    whole->wall_shift_us = 0;
+    sl_bundle_judge(whole);
+}
+
+static void finish(struct sl_parts *parts)
+{
+    struct sl_parts_told *told = parts->told;
+    if (parts->status == SLUICE_OK)
+        put_together(parts);
+    parts->whole->status = parts->status;
+    parts->whole->held = parts->id;
+    sl_parts_free(parts);
+    told->done(told);
+}
+
+/* ---- waiting ---- */
+
+/* What `next` is, when so many answers as `waiting` have come. */
+static void one_less(struct sl_parts *parts)
+{
+    if (--parts->waiting == 0)
+        parts->next(parts);
+}
+
+static void on_undone(struct sl_undo_told *told, int status)
+{
+    (void)status; /* what is lost is quota */
+    one_less((struct sl_parts *)told);
+}
+
+static void ask_part(struct sl_slot_part *part,
+                     void (*done)(struct sl_query *query, int status, const struct sl_reply *reply))
+{
+    struct sl_parts *parts = part->parts;
+    struct sl_undos *undos = parts->undos;
+    part->query.done = done;
+    part->query.nonce = parts->nonce + (uint64_t)(part - parts->part);
+    if (sl_ask_decide(&undos->shared->scripts, &part->bundle, NULL, &part->bytes, &part->query))
+        sl_route_ask_by(undos->route, &part->query, parts->due_us);
+    else
+        done(&part->query, SLUICE_NO_MEMORY, NULL);
+}
+
+static int take_answer(struct sl_slot_part *part, int status, const struct sl_reply *reply)
+{
+    if (status == SLUICE_OK)
+        status = sl_answer_read(&part->bundle, reply);
+    part->is_known = status == SLUICE_OK;
+    return status;
+}
+
+static bool has_time(const struct sl_parts *parts)
+{
+    return sl_link_now_us() < parts->due_us;
+}
+
+/* ---- parts that fail ---- */
+
+/* It is left out; or without it there is no decision. */
+static void lose_part(struct sl_slot_part *part, int status)
+{
+    part->is_lost = true;
+    if (!part->is_optional)
+        part->parts->status = status;
+    else if (!part->is_shadow)
+        part->parts->lost_status = status;
+}
+
+/* Is any enforced claim answered for? Else it is not some node that has failed but the store. */
+static bool has_a_say(const struct sl_parts *parts)
+{
+    const struct sl_bundle *whole = parts->whole;
+    for (size_t i = 0; i < whole->claim_count; i++)
+        if (!whole->claims[i].shadow && !sl_claim_is_asked(&whole->claims[i]))
+            return true;
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->part[i].is_known && !parts->part[i].is_shadow)
+            return true;
+    return false;
+}
+
+/* How it went without those that are left out. */
+static int status_of(const struct sl_parts *parts)
+{
+    if (parts->status != SLUICE_OK || parts->lost_status == SLUICE_OK || has_a_say(parts))
+        return parts->status;
+    return parts->lost_status;
+}
+
+/* ---- looking: all that is left at once ---- */
+
+/* One that fails is of no account where it is denied already. */
+static void on_looked(struct sl_query *query, int status, const struct sl_reply *reply)
+{
+    struct sl_slot_part *part = (struct sl_slot_part *)query;
+    struct sl_parts *parts = part->parts;
+    status = take_answer(part, status, reply);
+    if (status != SLUICE_OK && !parts->takes)
+        lose_part(part, status);
+    one_less(parts);
+}
+
+static void give_back(struct sl_parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        struct sl_slot_part *part = &parts->part[i];
+        if (!part->is_taken)
+            continue;
+        parts->waiting++;
+        sl_undo_charges(parts->undos, &part->bundle, parts->now_us, parts->due_us, &parts->undone);
+    }
+}
+
+/* Denied: what was taken goes back, and what was not asked is looked at; its guards count. */
+static void deny(struct sl_parts *parts)
+{
+    parts->is_denied = true;
+    parts->next = finish;
+    parts->waiting = 1;
+    for (size_t i = 0; i < parts->count && has_time(parts); i++) {
+        if (parts->part[i].is_known || parts->part[i].is_lost)
+            continue;
+        parts->part[i].bundle.is_denied = true;
+        parts->waiting++;
+        ask_part(&parts->part[i], on_looked);
+    }
+    give_back(parts);
+    one_less(parts);
+}
+
+static void have_looked(struct sl_parts *parts)
+{
+    parts->status = status_of(parts);
+    finish(parts);
+}
+
+/* Nothing is taken: a peek, a cost of 0, or somebody whose identity is missing. */
+static void look(struct sl_parts *parts)
+{
+    parts->next = have_looked;
+    parts->waiting = 1 + parts->count;
+    for (size_t i = 0; i < parts->count; i++) {
+        parts->part[i].bundle.is_denied = parts->is_denied;
+        ask_part(&parts->part[i], on_looked);
+    }
+    one_less(parts);
+}
+
+static void fail(struct sl_parts *parts, int status)
+{
+    parts->status = status;
+    parts->next = finish;
+    parts->waiting = 1;
+    give_back(parts);
+    one_less(parts);
+}
+
+/* ---- holding ---- */
+
+static void on_kept(struct sl_query *query, int status, const struct sl_reply *reply)
+{
+    struct sl_parts *parts =
+        (struct sl_parts *)(void *)((char *)query - offsetof(struct sl_parts, keep));
+    bool is_full = status == SLUICE_OK && reply->value_count == 2 && reply->values[1] == -2;
+    if (status == SLUICE_OK && !is_full) {
+        finish(parts);
+    } else if (status != SLUICE_OK && query->may_have_run) {
+        parts->status = status; /* if it is held after all, its end gives it back */
+        finish(parts);
+    } else {
+        fail(parts, is_full ? SLUICE_STORE_FULL : status);
+    }
+}
+
+/* Everything is charged, and becomes a reservation. */
+static void keep(struct sl_parts *parts)
+{
+    struct sl_undos *undos = parts->undos;
+    struct sl_bundle held = *parts->whole;
+    held.claims = parts->claims;
+    held.claim_count = parts->claim_count;
+    while (parts->id == 0)
+        parts->id = sl_random64();
+    struct sl_holding holding = { parts->id, parts->whole->hold_us };
+    parts->keep = (struct sl_query){ .done = on_kept, .in_cluster = true };
+    parts->keep_bytes = sl_buffer(WORDS_MAX_BYTES);
+    if (sl_ask_keep(&undos->shared->scripts, &held, &holding, &parts->keep_bytes, &parts->keep))
+        sl_route_ask_by(undos->route, &parts->keep, parts->due_us);
+    else
+        fail(parts, SLUICE_NO_MEMORY);
+}
+
+/* ---- taking: one after another ---- */
+
+static void mark_taken(struct sl_slot_part *part)
+{
+    part->is_taken = true;
+    for (size_t i = 0; i < part->bundle.claim_count; i++) {
+        struct sl_claim *claim = &part->bundle.claims[i];
+        claim->charged = claim->allowed && sl_claim_takes(&part->bundle, claim);
+    }
+}
+
+static bool has_charged(const struct sl_slot_part *part)
+{
+    for (size_t i = 0; i < part->bundle.claim_count; i++)
+        if (part->bundle.claims[i].charged)
+            return true;
+    return false;
+}
+
+static void have_all(struct sl_parts *parts)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < parts->count; i++)
+        has_any |= parts->part[i].is_taken;
+    if (parts->whole->hold_us && has_any)
+        keep(parts);
+    else
+        finish(parts);
+}
+
+/* A shadow rule never denies, nor does what becomes of it. */
+static void on_shadow(struct sl_query *query, int status, const struct sl_reply *reply)
+{
+    struct sl_slot_part *part = (struct sl_slot_part *)query;
+    if (take_answer(part, status, reply) == SLUICE_OK)
+        mark_taken(part);
+    part->is_taken &= has_charged(part);
+    one_less(part->parts);
+}
+
+static void take_shadows(struct sl_parts *parts)
+{
+    parts->next = have_all;
+    parts->waiting = 1;
+    for (size_t i = 0; i < parts->count && has_time(parts); i++) {
+        if (!parts->part[i].is_shadow)
+            continue;
+        parts->waiting++;
+        ask_part(&parts->part[i], on_shadow);
+    }
+    one_less(parts);
+}
+
+static void on_taken(struct sl_query *query, int status, const struct sl_reply *reply);
+
+/* One that failed may have used up the time of those behind it: they are not asked then, for what
+ * is late before it is sent only looks as if its node were slow. */
+static void take_next(struct sl_parts *parts)
+{
+    for (size_t i = 0; i < parts->count && parts->status == SLUICE_OK; i++) {
+        struct sl_slot_part *part = &parts->part[i];
+        if (part->is_known || part->is_shadow || part->is_lost)
+            continue;
+        if (has_time(parts)) {
+            ask_part(part, on_taken);
+            return;
+        }
+        lose_part(part, SLUICE_STORE_DOWN);
+    }
+    int status = status_of(parts);
+    if (status == SLUICE_OK)
+        take_shadows(parts);
+    else
+        fail(parts, status);
+}
+
+static void on_taken(struct sl_query *query, int status, const struct sl_reply *reply)
+{
+    struct sl_slot_part *part = (struct sl_slot_part *)query;
+    struct sl_parts *parts = part->parts;
+    status = take_answer(part, status, reply);
+    if (status != SLUICE_OK) {
+        lose_part(part, status);
+        take_next(parts);
+    } else if (!part->bundle.allowed) {
+        deny(parts);
+    } else {
+        mark_taken(part);
+        part->is_taken = has_charged(part);
+        take_next(parts);
+    }
+}
+
+/* ---- the beginning ---- */
+
+/* Does it take anything, if it is allowed; and can it be? */
+static void judge_whole(struct sl_parts *parts)
+{
+    const struct sl_bundle *whole = parts->whole;
+    for (size_t i = 0; i < whole->claim_count; i++) {
+        const struct sl_claim *claim = &whole->claims[i];
+        parts->takes |= !claim->no_key && sl_claim_takes(whole, claim);
+        parts->is_denied |= claim->no_key && !claim->shadow;
+    }
+    parts->takes &= !parts->is_denied;
+}
+
+void sl_parts_decide(struct sl_undos *undos, struct sl_bundle *bundle, uint64_t nonce,
+                     struct sl_parts_told *told)
+{
+    struct sl_parts *parts = sl_parts_new(bundle, undos->shared->cluster);
+    bundle->held = 0;
+    if (!parts) {
+        bundle->status = SLUICE_NO_MEMORY;
+        told->done(told);
+        return;
+    }
+    parts->undone.tried = on_undone;
+    parts->undos = undos;
+    parts->told = told;
+    parts->nonce = nonce;
+    parts->now_us = bundle->now_us;
+    parts->since = sl_near_since(undos->shared->near);
+    parts->teaches = sl_near_may_learn(bundle);
+    parts->due_us = sl_link_now_us() + undos->shared->deadline_us;
+    judge_whole(parts);
+    if (parts->takes)
+        take_next(parts);
+    else
+        look(parts);
+}

@@ -1,0 +1,226 @@
+/* Rings in the table: docs/table.md, "Log area" and "Moving a ring".
+ *
+ * A log's slot is found like any other, in extents instead of the slots; its
+ * ring stands at the same number behind the extent's slots. So a ring needs no
+ * pointer, no free list and no sweeper: it is free when its slot is.
+ *
+ * Charging writes no new entry into the ring (see sliding_window_log.c), so one
+ * swap of the slot commits it. What cannot be said in one swap (a longer ring,
+ * entries taken out, a charge too large to be pending) is done to a private
+ * copy, and the copy takes the old ring's place. */
+#include "store/table/table_log.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "store/table/table_file.h"
+
+enum { UNIT_BYTES = 64, UNIT_BITS = 39, FIRST_SHARE = 64, FIRST_LINES = 8 };
+enum { YIELDS_MAX = 100 };
+
+#define MARK (UINT64_C(1) << 62) /* above every stamp */
+
+/* A line of slots and its four rings. */
+static uint64_t group_bytes(uint64_t ring_len)
+{
+    return sizeof(struct sl_line) + SL_LINE_SLOTS * ring_len * sizeof(uint64_t);
+}
+
+bool sl_extents_next(struct sl_extents *extents, struct sl_region *region)
+{
+    struct sl_table *table = extents->table;
+    if (extents->next == SL_EXTENTS)
+        return false;
+    uint64_t word = __atomic_load_n(&table->header->extents[extents->next], __ATOMIC_ACQUIRE);
+    uint64_t ring_len = word >> UNIT_BITS;
+    uint64_t bytes = (word & ((UINT64_C(1) << UNIT_BITS) - 1)) * UNIT_BYTES;
+    /* Zero ends the list; so does what nobody can have written. */
+    if (ring_len == 0 || bytes > table->log_bytes - extents->at_bytes ||
+        bytes < group_bytes(ring_len))
+        return false;
+    uint8_t *at = table->log + extents->at_bytes;
+    region->lines = (struct sl_line *)(void *)at;
+    region->line_count = bytes / group_bytes(ring_len);
+    region->rings = (uint64_t *)(void *)(at + region->line_count * sizeof(struct sl_line));
+    region->ring_len = (uint32_t)ring_len;
+    extents->next++;
+    extents->at_bytes += bytes;
+    return true;
+}
+
+bool sl_extents_claim(struct sl_table *table, uint32_t ring_len)
+{
+    struct sl_extents extents = sl_extents(table);
+    struct sl_region region;
+    uint64_t lines = 0;
+    while (sl_extents_next(&extents, &region))
+        if (region.ring_len == ring_len)
+            lines += region.line_count;
+    if (extents.next == SL_EXTENTS)
+        return false;
+    uint64_t group = group_bytes(ring_len);
+    if (lines == 0) {
+        lines = table->log_bytes / FIRST_SHARE / group;
+        lines = lines > FIRST_LINES ? lines : FIRST_LINES;
+    }
+    uint64_t left = (table->log_bytes - extents.at_bytes) / UNIT_BYTES * UNIT_BYTES;
+    uint64_t bytes = (lines * group + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
+    bytes = bytes < left ? bytes : left;
+    if (bytes < group)
+        return false;
+    uint64_t free = 0;
+    uint64_t word = (uint64_t)ring_len << UNIT_BITS | bytes / UNIT_BYTES;
+    bool ours = __atomic_compare_exchange_n(&table->header->extents[extents.next], &free, word,
+                                            false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    /* Somebody else's who was faster will do as well, if it is an extent at all. */
+    return ours || sl_extents_next(&extents, &region);
+}
+
+/* ---- moving ------------------------------------------------------------------ */
+
+/* A private copy of what is moved, changed. */
+static enum sl_moved copy_out(const struct sl_move *move, struct sl_state *copy)
+{
+    const struct sl_place *from = &move->from;
+    uint64_t *same = calloc(from->ring_len + UINT64_C(1), sizeof *same);
+    uint64_t *moved = calloc(move->probe->ring_len + UINT64_C(1), sizeof *moved);
+    if (!same || !moved) {
+        free(same);
+        free(moved);
+        return SL_MOVED_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < from->ring_len; i++)
+        same[i] = __atomic_load_n(&from->ring[i], __ATOMIC_ACQUIRE);
+    *copy = sl_slot_state(from->word);
+    copy->ring = same;
+    copy->ring_len = from->ring_len;
+    move->algo->move_ring(copy, moved, move->probe->ring_len);
+    free(same);
+    if (!sl_word_equal(sl_word_load(from->slot), from->word)) /* T11 */
+        return SL_MOVED_LOST;
+    return !move->change || move->change(move->about, copy) ? SL_MOVED : SL_MOVED_NOT;
+}
+
+/* Another slot for the key, tentative. */
+static enum sl_moved take_slot(const struct sl_move *move, struct sl_place *to)
+{
+    struct sl_survey survey;
+    sl_table_survey(move->probe, move->now_us, &survey);
+    if (!survey.is_there || survey.there.slot != move->from.slot)
+        return SL_MOVED_LOST;
+    if (survey.tentative_count && !move->impatient)
+        return SL_MOVED_BUSY;
+    /* T12: two frozen ones would leave it open which of them counts. Void is what
+     * was frozen before the live one was seen, hence the second look. */
+    if (sl_slot_kind(survey.there.word.hi) == SL_DATED_RING &&
+        !(sl_place_unchanged(&survey.there) && sl_table_kill_frozen(&survey, move->from.slot)))
+        return SL_MOVED_LOST;
+    sl_table_kill_others(&survey, NULL);
+    switch (sl_table_take(move->probe, move->now_us, &survey, to)) {
+    case SL_TOOK:
+        return SL_MOVED;
+    case SL_TOOK_FULL:
+        return SL_MOVED_FULL;
+    default:
+        return SL_MOVED_LOST;
+    }
+}
+
+/* Into the block of a slot that is tentative, and ours. Every entry is first
+ * replaced by a mark that nobody else makes, and the mark by the copy if the slot is
+ * then still ours: who was stopped in between while the block went to somebody else
+ * finds his mark gone. An entry that is left with a mark counts as long as the newest. */
+static bool copy_in(const struct sl_place *to, const struct sl_state *copy)
+{
+    uint64_t mark = MARK | (to->word.lo & (MARK - 1));
+    for (uint32_t i = 0; i < to->ring_len; i++) {
+        uint64_t *entry = &to->ring[i], mine = mark;
+        uint64_t old = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+        if (!__atomic_compare_exchange_n(entry, &old, mark, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_ACQUIRE) ||
+            !sl_place_unchanged(to) ||
+            !__atomic_compare_exchange_n(entry, &mine, copy->ring[i], false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_ACQUIRE))
+            return false;
+    }
+    return true;
+}
+
+/* T12: from here on nobody changes it, and whoever finds it moves it. */
+static bool freeze(struct sl_place *from)
+{
+    struct sl_word frozen = from->word;
+    uint64_t kind = (uint64_t)SL_DATED_RING << SL_SLOT_KIND_SHIFT;
+    frozen.hi = (frozen.hi & ~kind) | (uint64_t)SL_DATED_FROZEN << SL_SLOT_KIND_SHIFT;
+    struct sl_word seen = from->word;
+    if (!sl_word_equal(seen, frozen) && !sl_word_swap(from->slot, &seen, frozen))
+        return false;
+    from->word = frozen;
+    return true;
+}
+
+/* T8: what was found frozen may have been left behind by a mover who was killed, and
+ * the state that it became may be fresh and gone. Then so is this one. */
+static bool is_gone(const struct sl_move *move)
+{
+    struct sl_table *table = move->probe->table;
+    int64_t now_us = move->own_clock ? sl_table_now_us(table) : move->now_us;
+    struct sl_word seen = move->from.word;
+    if (sl_slot_is_live(seen, now_us))
+        return false;
+    sl_word_swap(move->from.slot, &seen, sl_slot_dead());
+    return true;
+}
+
+/* T5, where the one slot that may be there is the frozen one. */
+static bool commit(const struct sl_move *move, struct sl_place *to, const struct sl_state *copy)
+{
+    struct sl_survey survey;
+    sl_table_survey(move->probe, move->now_us, &survey);
+    if (!survey.is_there || survey.there.slot != move->from.slot ||
+        !sl_word_equal(survey.there.word, move->from.word))
+        return false;
+    if (!sl_table_kill_others(&survey, to->slot))
+        return false;
+    if (move->found_frozen && is_gone(move))
+        return false;
+    struct sl_word live = sl_table_live(to->word, copy);
+    live.hi |= move->from.word.hi & SL_SLOT_FLAG;
+    struct sl_word seen = to->word;
+    return sl_word_swap(to->slot, &seen, live);
+}
+
+/* The slot is taken first: where there is none, nothing is copied. */
+enum sl_moved sl_log_move(struct sl_move *move)
+{
+    struct sl_state copy = { .ring = NULL };
+    struct sl_place to;
+    move->found_frozen = sl_slot_kind(move->from.word.hi) == SL_DATED_FROZEN;
+    enum sl_moved moved = take_slot(move, &to);
+    if (moved != SL_MOVED)
+        return moved;
+    moved = copy_out(move, &copy);
+    if (moved == SL_MOVED &&
+        !(copy_in(&to, &copy) && freeze(&move->from) && commit(move, &to, &copy)))
+        moved = SL_MOVED_LOST;
+    if (moved == SL_MOVED) {
+        __atomic_fetch_add(sl_table_moves(move->probe), 1, __ATOMIC_ACQ_REL);
+        sl_word_swap(move->from.slot, &move->from.word, sl_slot_dead());
+    } else
+        sl_table_retract(&to);
+    free(copy.ring);
+    return moved;
+}
+
+/* A few tries while somebody else is moving it; he may be dead. */
+enum sl_moved sl_log_move_patiently(struct sl_move *move)
+{
+    enum sl_moved moved = SL_MOVED_BUSY;
+    for (int yields = 0; moved == SL_MOVED_BUSY; yields++) {
+        move->impatient = yields == YIELDS_MAX;
+        moved = sl_log_move(move);
+        if (moved == SL_MOVED_BUSY)
+            sched_yield();
+    }
+    return moved;
+}

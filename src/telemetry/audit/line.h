@@ -1,0 +1,16 @@
+/* An event as a line of JSON. */
+#ifndef SL_TELEMETRY_AUDIT_LINE_H
+#define SL_TELEMETRY_AUDIT_LINE_H
+
+#include "telemetry/audit/audit.h"
+
+/* Into the line, from its start, all but the closing brace and the newline: more may follow. What
+ * would not fit `most_bytes` is shortened: texts to most_bytes / 256 bytes, JSON to its length and
+ * digest. False: no memory. */
+bool sl_audit_print(struct sl_audit *audit, const struct sl_audit_event *event, int64_t at_us,
+                    size_t most_bytes);
+
+/* Appends "2026-11-16T12:00:00.123456Z". */
+void sl_audit_print_time(struct sl_buffer *out, int64_t at_us);
+
+#endif

@@ -1,0 +1,29 @@
+/* Denials of about a second, folded: one event for each identifier and rule, with how often. A
+ * flood of them becomes at most SL_DENIALS_MAX lines; the rest is one more line that says how
+ * many there were, so that counts add up. */
+#ifndef SL_TELEMETRY_DENIALS_H
+#define SL_TELEMETRY_DENIALS_H
+
+#include "limiter/observe/samples.h"
+#include "telemetry/audit/audit.h"
+#include "telemetry/rule_ids.h"
+
+enum { SL_DENIALS_MAX = 1000, SL_DENIALS_TEXT_BYTES = 256 << 10 };
+
+struct sl_denials;
+
+/* NULL: no memory. */
+struct sl_denials *sl_denials_new(void);
+void sl_denials_free(struct sl_denials *denials);
+
+/* Copies what it needs. */
+void sl_denials_add(struct sl_denials *denials, const struct sl_noted *noted);
+
+/* So many more, of whom nothing is known; the first of them at about that time. */
+void sl_denials_miss(struct sl_denials *denials, uint64_t count, int64_t at_us);
+
+/* Writes them all, and begins anew. */
+void sl_denials_flush(struct sl_denials *denials, const struct sl_roll *roll,
+                      struct sl_audit *audit);
+
+#endif

@@ -1,0 +1,147 @@
+#include "telemetry/rule_ids.h"
+
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "base/text/textmap.h"
+
+enum { KEPT_US = 60 * 1000000, TYPE_MAX_BYTES = 4096 };
+
+/* ---- one rule ---- */
+
+/* "per_ip_user" */
+static char *limit_type(const struct sl_rule *rule)
+{
+    struct sl_buffer out = sl_buffer(TYPE_MAX_BYTES);
+    bool is_global = rule->per_count == 0 || rule->per[0].attribute == SL_ATTR_GLOBAL;
+    sl_buffer_add(&out, is_global ? SL_TEXT("global") : SL_TEXT("per"));
+    for (size_t i = 0; !is_global && i < rule->per_count; i++) {
+        sl_buffer_add(&out, SL_TEXT("_"));
+        sl_buffer_add(&out, rule->per[i].name);
+    }
+    sl_buffer_add(&out, (struct sluice_text){ "", 1 });
+    char *copy = out.failed ? NULL : strdup(out.at);
+    sl_buffer_release(&out);
+    return copy;
+}
+
+/* False: no memory, and it is as it was. */
+static bool fill(struct sl_enrolled *rule, const struct sl_rule *from)
+{
+    char *type = limit_type(from);
+    char *name = rule->name ? rule->name : strdup(from->name);
+    if (!type || !name) {
+        free(type);
+        if (name != rule->name)
+            free(name);
+        return false;
+    }
+    free(rule->limit_type);
+    rule->name = name;
+    rule->limit_type = type;
+    rule->algorithm = from->algo->name;
+    rule->shadow = from->shadow;
+    return true;
+}
+
+static void empty(struct sl_roll *roll, struct sl_enrolled *rule)
+{
+    free(rule->name);
+    free(rule->limit_type);
+    if (rule->detail)
+        roll->forget(rule->detail);
+    *rule = (struct sl_enrolled){ 0 };
+}
+
+/* ---- all of them ---- */
+
+/* One that is free, or has been gone for long; else one more. NULL: no memory. */
+static struct sl_enrolled *take_number(struct sl_roll *roll, size_t *from, int64_t now_us)
+{
+    for (; *from < roll->count; ++*from) {
+        struct sl_enrolled *rule = &roll->rules[*from];
+        if (rule->is_there || (rule->name && now_us - rule->gone_us < KEPT_US))
+            continue;
+        empty(roll, rule);
+        return rule;
+    }
+    if (roll->count == roll->room) {
+        size_t room = roll->room ? 2 * roll->room : 64;
+        struct sl_enrolled *grown = realloc(roll->rules, room * sizeof *grown);
+        if (!grown)
+            return NULL;
+        roll->rules = grown;
+        roll->room = room;
+    }
+    struct sl_enrolled *rule = &roll->rules[roll->count++];
+    *rule = (struct sl_enrolled){ 0 };
+    *from = roll->count;
+    return rule;
+}
+
+/* Those that have one keep it, or another might be given theirs. */
+static void find_numbers(const struct sl_roll *roll, const struct sl_ruleset *rules,
+                         uint32_t *numbers)
+{
+    struct sl_arena arena = { 0 };
+    struct sl_textmap places = { 0 }; /* name → number + 1 */
+    for (size_t i = 0; i < roll->count; i++)
+        if (roll->rules[i].name)
+            sl_textmap_add(&arena, &places, 0, sl_text(roll->rules[i].name), (uint32_t)i + 1);
+    for (size_t i = 0; i < rules->rule_count; i++)
+        numbers[i] = sl_textmap_get(&places, 0, sl_text(rules->rules[i].name));
+    sl_arena_release(&arena);
+}
+
+/* So that nobody takes it for long gone before it has been in force. */
+static void touch(struct sl_enrolled *rule, int64_t now_us)
+{
+    if (rule->gone_us < now_us)
+        rule->gone_us = now_us;
+}
+
+uint32_t *sl_roll_enrol(struct sl_roll *roll, const struct sl_ruleset *rules, int64_t now_us)
+{
+    uint32_t *numbers = calloc(rules->rule_count + 1, sizeof *numbers);
+    size_t from = 0;
+    if (!numbers)
+        return NULL;
+    find_numbers(roll, rules, numbers);
+    for (size_t i = 0; i < rules->rule_count; i++)
+        if (numbers[i])
+            touch(&roll->rules[numbers[i] - 1], now_us);
+    for (size_t i = 0; i < rules->rule_count; i++) {
+        struct sl_enrolled *rule =
+            numbers[i] ? &roll->rules[numbers[i] - 1] : take_number(roll, &from, now_us);
+        if (!rule || (!numbers[i] && !fill(rule, &rules->rules[i]))) {
+            free(numbers);
+            return NULL;
+        }
+        touch(rule, now_us);
+        numbers[i] = (uint32_t)(rule - roll->rules);
+    }
+    return numbers;
+}
+
+void sl_roll_settle(struct sl_roll *roll, const struct sl_ruleset *rules, const uint32_t *numbers,
+                    int64_t now_us)
+{
+    for (size_t i = 0; i < roll->count; i++) {
+        if (roll->rules[i].is_there)
+            touch(&roll->rules[i], now_us);
+        roll->rules[i].is_there = false;
+    }
+    for (size_t i = 0; i < rules->rule_count; i++) {
+        struct sl_enrolled *rule = &roll->rules[numbers[i]];
+        fill(rule, &rules->rules[i]);
+        rule->is_there = true;
+    }
+}
+
+void sl_roll_release(struct sl_roll *roll)
+{
+    for (size_t i = 0; i < roll->count; i++)
+        empty(roll, &roll->rules[i]);
+    free(roll->rules);
+    *roll = (struct sl_roll){ 0 };
+}

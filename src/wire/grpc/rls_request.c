@@ -1,0 +1,202 @@
+#include "wire/grpc/rls_request.h"
+
+#include "wire/grpc/proto_walk.h"
+
+const char sl_rls_no_memory[] = "Out of memory; try again.";
+
+static const char malformed[] = "The message is no RateLimitRequest in protobuf.";
+
+/* Numbers of fields. */
+enum { CALL_DOMAIN = 1, CALL_DESCRIPTORS = 2, CALL_COST = 3 };
+enum { DESCRIPTOR_ENTRIES = 1, DESCRIPTOR_LIMIT = 2, DESCRIPTOR_COST = 3, DESCRIPTOR_BACK = 4 };
+enum { KEY = 1, VALUE = 2 };
+enum { LIMIT_REQUESTS = 1, LIMIT_UNIT = 2 };
+
+/* What a descriptor says beside its entries. */
+struct extras {
+    bool has_limit, has_cost;
+    bool gives_back;
+    uint32_t limit;
+    int32_t unit;
+    uint64_t cost;
+};
+
+/* Is it that field? *good turns false where it is, and is not of that kind. */
+static bool is_field(const struct sl_proto_field *field, uint32_t number, enum sl_proto_kind kind,
+                     bool *good)
+{
+    if (field->number != number)
+        return false;
+    *good &= field->kind == kind;
+    return *good;
+}
+
+/* ---- the parts of a descriptor; false: it is no protobuf ---- */
+
+static bool read_entry(struct sluice_text message, struct sluice_attribute *out)
+{
+    struct sl_proto_field field;
+    bool good = true;
+    *out = (struct sluice_attribute){ SL_TEXT(""), SL_TEXT("") };
+    while (good && sl_proto_next(&message, &field)) {
+        if (is_field(&field, KEY, SL_PROTO_BYTES, &good))
+            out->name = field.text;
+        else if (is_field(&field, VALUE, SL_PROTO_BYTES, &good))
+            out->value = field.text;
+    }
+    return good && message.len == 0;
+}
+
+static bool read_limit(struct sluice_text message, struct extras *out)
+{
+    struct sl_proto_field field;
+    bool good = true;
+    out->has_limit = true;
+    while (good && sl_proto_next(&message, &field)) {
+        if (is_field(&field, LIMIT_REQUESTS, SL_PROTO_NUMBER, &good))
+            out->limit = (uint32_t)field.value;
+        else if (is_field(&field, LIMIT_UNIT, SL_PROTO_NUMBER, &good))
+            out->unit = (int32_t)field.value;
+    }
+    return good && message.len == 0;
+}
+
+/* A google.protobuf.UInt64Value. */
+static bool read_cost(struct sluice_text message, struct extras *out)
+{
+    struct sl_proto_field field;
+    bool good = true;
+    out->has_cost = true;
+    while (good && sl_proto_next(&message, &field))
+        if (is_field(&field, 1, SL_PROTO_NUMBER, &good))
+            out->cost = field.value;
+    return good && message.len == 0;
+}
+
+/* Entries up to one too many, of which sl_descriptor_wrong says that they are. */
+static bool read_descriptor(struct sluice_text message, struct sluice_attribute *entries,
+                            size_t *count, struct extras *out)
+{
+    struct sl_proto_field field;
+    bool good = true;
+    while (good && sl_proto_next(&message, &field)) {
+        if (is_field(&field, DESCRIPTOR_ENTRIES, SL_PROTO_BYTES, &good)) {
+            good = read_entry(field.text, &entries[*count]);
+            *count += *count < SL_DESCRIPTOR_ENTRIES_MAX + 1;
+        } else if (is_field(&field, DESCRIPTOR_LIMIT, SL_PROTO_BYTES, &good)) {
+            good = read_limit(field.text, out);
+        } else if (is_field(&field, DESCRIPTOR_COST, SL_PROTO_BYTES, &good)) {
+            good = read_cost(field.text, out);
+        } else if (is_field(&field, DESCRIPTOR_BACK, SL_PROTO_NUMBER, &good)) {
+            out->gives_back = field.value != 0;
+        }
+    }
+    return good && message.len == 0;
+}
+
+/* ---- a descriptor ---- */
+
+static void set_cost(const struct extras *extras, struct sl_rls_descriptor *out)
+{
+    uint32_t cost = extras->has_cost ? (uint32_t)extras->cost : out->cost;
+    out->peeks = extras->has_cost && cost == 0;
+    out->cost = cost == 0 ? 1 : cost;
+}
+
+static const char *wrong_extras(const struct extras *extras)
+{
+    if (extras->has_limit && sl_unit_us(extras->unit) == 0)
+        return "A descriptor's `limit` has no `unit`; it is one of SECOND, MINUTE, HOUR, DAY, "
+               "MONTH, YEAR.";
+    if (extras->cost > UINT32_MAX)
+        return "A descriptor's `hits_addend` is above 4294967295; ask for less at once.";
+    /* When it was charged is not said, and what is given back late would let more pass. */
+    if (extras->gives_back)
+        return "A descriptor's `is_negative_hits` is not supported; reserve and commit over HTTP.";
+    return NULL;
+}
+
+/* out->descriptor.domain and out->cost are the call's, before. */
+static const char *take_descriptor(struct sluice_text message, struct sl_scratch *memory,
+                                   struct sl_rls_descriptor *out)
+{
+    struct sluice_attribute entries[SL_DESCRIPTOR_ENTRIES_MAX + 2];
+    struct extras extras = { 0 };
+    size_t count = 0;
+    if (!read_descriptor(message, entries, &count, &extras))
+        return malformed;
+    struct sl_descriptor descriptor = { out->descriptor.domain, entries, count };
+    const char *wrong = sl_descriptor_wrong(&descriptor);
+    if (!wrong)
+        wrong = wrong_extras(&extras);
+    if (wrong)
+        return wrong;
+    struct sluice_attribute *kept = sl_scratch_take(memory, count * sizeof *kept);
+    if (!kept)
+        return sl_rls_no_memory;
+    memcpy(kept, entries, count * sizeof *kept);
+    descriptor.entries = kept;
+    out->descriptor = descriptor;
+    out->has_limit = extras.has_limit;
+    out->limit = extras.limit;
+    out->unit_us = sl_unit_us(extras.unit);
+    set_cost(&extras, out);
+    return NULL;
+}
+
+/* ---- the call ---- */
+
+/* What all descriptors need to know, wherever in the message it stands, and where they are. */
+struct outline {
+    struct sluice_text domain;
+    uint32_t cost;
+    struct sluice_text descriptors[SL_RLS_DESCRIPTORS_MAX];
+    size_t count; /* may be more than there is room for */
+};
+
+static const char *read_outline(struct sluice_text message, struct outline *out)
+{
+    struct sl_proto_field field;
+    bool good = true;
+    while (good && sl_proto_next(&message, &field)) {
+        if (is_field(&field, CALL_DOMAIN, SL_PROTO_BYTES, &good))
+            out->domain = field.text;
+        else if (is_field(&field, CALL_COST, SL_PROTO_NUMBER, &good))
+            out->cost = (uint32_t)field.value;
+        else if (is_field(&field, CALL_DESCRIPTORS, SL_PROTO_BYTES, &good) &&
+                 out->count++ < SL_RLS_DESCRIPTORS_MAX)
+            out->descriptors[out->count - 1] = field.text;
+    }
+    if (!good || message.len > 0)
+        return malformed;
+    if (out->domain.len == 0)
+        return "`domain` is empty; set it in the filter's configuration.";
+    if (out->count == 0)
+        return "There are no descriptors; send at least one.";
+    if (out->count > SL_RLS_DESCRIPTORS_MAX)
+        return "There are more than 64 descriptors; send fewer in one call.";
+    return NULL;
+}
+
+const char *sl_rls_read(struct sluice_text message, struct sl_scratch *memory,
+                        struct sl_rls_request *out)
+{
+    struct outline outline;
+    outline.domain = SL_TEXT("");
+    outline.cost = 0;
+    outline.count = 0;
+    const char *wrong = read_outline(message, &outline);
+    if (wrong)
+        return wrong;
+    struct sl_rls_descriptor *list = sl_scratch_take(memory, outline.count * sizeof *list);
+    if (!list)
+        return sl_rls_no_memory;
+    for (size_t i = 0; i < outline.count && !wrong; i++) {
+        list[i] =
+            (struct sl_rls_descriptor){ .descriptor.domain = outline.domain, .cost = outline.cost };
+        wrong = take_descriptor(outline.descriptors[i], memory, &list[i]);
+    }
+    if (!wrong)
+        *out = (struct sl_rls_request){ outline.domain, list, outline.count };
+    return wrong;
+}

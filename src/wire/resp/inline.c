@@ -1,0 +1,93 @@
+/* A line that somebody has typed, split into words. What is unquoted is never longer than
+ * what was written, so it is put where that stood. */
+#include "wire/resp/resp.h"
+
+struct words {
+    char *at;
+    const char *end;
+    char *to; /* of the word that is being read */
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* What the letter behind a backslash stands for, in double quotes. */
+static char escaped(char c)
+{
+    switch (c) {
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case 'b':
+        return '\b';
+    case 'a':
+        return '\a';
+    default:
+        return c;
+    }
+}
+
+static void take_escape(struct words *words)
+{
+    bool has_hex = words->end - words->at >= 4 && words->at[1] == 'x' &&
+                   sl_hex_digit(words->at[2]) >= 0 && sl_hex_digit(words->at[3]) >= 0;
+    if (has_hex) {
+        *words->to++ = (char)(sl_hex_digit(words->at[2]) << 4 | sl_hex_digit(words->at[3]));
+        words->at += 4;
+        return;
+    }
+    *words->to++ = escaped(words->at[1]);
+    words->at += 2;
+}
+
+/* From its quote to the one that closes it, behind which the word must end. False: it does
+ * not. In single quotes only the quote itself is escaped. */
+static bool take_quoted(struct words *words)
+{
+    char quote = *words->at++;
+    while (words->at < words->end && *words->at != quote) {
+        bool has_next = words->end - words->at >= 2 && *words->at == '\\';
+        if (has_next && quote == '"') {
+            take_escape(words);
+        } else {
+            words->at += has_next && words->at[1] == quote;
+            *words->to++ = *words->at++;
+        }
+    }
+    if (words->at == words->end)
+        return false;
+    words->at++;
+    return words->at == words->end || is_space(*words->at);
+}
+
+static bool take_word(struct words *words, struct sluice_text *out)
+{
+    char *start = words->to = words->at;
+    while (words->at < words->end && !is_space(*words->at)) {
+        bool is_quote = *words->at == '"' || *words->at == '\'';
+        if (is_quote && !take_quoted(words))
+            return false;
+        if (!is_quote)
+            *words->to++ = *words->at++;
+    }
+    *out = (struct sluice_text){ start, (size_t)(words->to - start) };
+    return true;
+}
+
+bool sl_resp_split(char *line, size_t len, struct sl_resp_command *out)
+{
+    struct words words = { .at = line, .end = line + len };
+    for (out->count = 0;; out->count++) {
+        while (words.at < words.end && is_space(*words.at))
+            words.at++;
+        if (words.at == words.end)
+            return true;
+        if (out->count == SL_RESP_ARGS_MAX || !take_word(&words, &out->args[out->count]))
+            return false;
+    }
+}

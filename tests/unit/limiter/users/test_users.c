@@ -1,0 +1,260 @@
+/* Moments as people write them, and the trust score of facts. */
+#include "limiter/users/users.h"
+
+#include "unit/base/unit.h"
+
+#define S   INT64_C(1000000)
+#define DAY (86400 * S)
+
+/* ---- moments ---- */
+
+struct moment {
+    const char *text;
+    int64_t us;
+};
+
+static void a_moment_is_seconds_or_rfc_3339(void **unused)
+{
+    (void)unused;
+    static const struct moment rows[] = {
+        { "0", 0 },
+        { "1", S },
+        { "1767225600", 1767225600 * S },
+        { "1767225600.25", 1767225600 * S + 250000 },
+        { "1767225600.0000019", 1767225600 * S + 1 }, /* finer parts are cut off */
+        { "0.999999999999999999999", 999999 },
+        { "00001.5", 1500000 },
+        { "253402300799.999999", 253402300799 * S + 999999 },
+        { "1970-01-01T00:00:00Z", 0 },
+        { "1970-01-01T00:00:00.000001Z", 1 },
+        { "2026-01-31T12:00:00Z", 1769860800 * S },
+        { "2026-01-31t12:00:00z", 1769860800 * S },
+        { "2026-01-31T12:00:00.123456789Z", 1769860800 * S + 123456 },
+        { "2026-01-31T13:00:00+01:00", 1769860800 * S },
+        { "2026-01-31T06:30:00-05:30", 1769860800 * S },
+        { "2026-01-31T12:00:00-00:00", 1769860800 * S },
+        { "2024-02-29T00:00:00Z", 1709164800 * S },
+        { "2000-02-29T23:59:59Z", 951868799 * S },
+        { "2016-12-31T23:59:60Z", 1483228800 * S }, /* a leap second */
+        { "2017-01-01T00:59:60+01:00", 1483228800 * S },
+        { "1969-12-31T23:59:59Z", -S },
+        { "0000-01-01T00:00:00Z", -62167219200 * S },
+        { "9999-12-31T23:59:59Z", 253402300799 * S },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        int64_t us = 42;
+        SAME(rows[i].text, sl_moment_parse(sl_text(rows[i].text), &us), true);
+        SAME(rows[i].text, us, rows[i].us);
+    }
+}
+
+static void what_is_no_moment_leaves_the_output_alone(void **unused)
+{
+    (void)unused;
+    static const char *const rows[] = {
+        "",
+        " ",
+        ".",
+        "1.",
+        ".5",
+        "-1",
+        "+1",
+        "1e9",
+        "1 ",
+        "0x1",
+        "1767225600s",
+        "253402300800", /* the year 10000 */
+        "9999999999999",
+        "2026-01-31",
+        "2026-01-31T12:00:00",
+        "2026-01-31 12:00:00Z",
+        "2026-01-31T12:00Z",
+        "2026-01-31T12:00:00.Z",
+        "2026-01-31T12:00:00Z ",
+        "2026-01-31T12:00:00+1:00",
+        "2026-01-31T12:00:00+24:00",
+        "2026-01-31T12:00:00+01:60",
+        "2026-01-31T24:00:00Z",
+        "2026-01-31T12:60:00Z",
+        "2026-01-31T12:00:61Z",
+        "2026-01-31T12:00:60Z", /* no day ends there */
+        "2026-13-01T00:00:00Z",
+        "2026-00-01T00:00:00Z",
+        "2026-01-00T00:00:00Z",
+        "2026-01-32T00:00:00Z",
+        "2026-04-31T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "2100-02-29T00:00:00Z",
+        "26-01-31T12:00:00Z",
+        "2026-1-31T12:00:00Z",
+        "12026-01-31T12:00:00Z",
+        "true",
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        int64_t us = 42;
+        SAME(rows[i], sl_moment_parse(sl_text(rows[i]), &us), false);
+        SAME(rows[i], us, 42);
+    }
+    int64_t us = 42;
+    assert_false(sl_moment_parse((struct sluice_text){ NULL, 0 }, &us));
+    assert_false(sl_moment_parse((struct sluice_text){ "1\0", 2 }, &us));
+}
+
+/* ---- the score ---- */
+
+static const struct sl_trust_weights standard = SL_TRUST_DEFAULTS;
+
+#define NOW (20000 * DAY + 43200 * S) /* at noon */
+
+struct score {
+    const char *row;
+    bool has_age;
+    int64_t age_us;
+    bool verified;
+    uint64_t calls, successes, violations;
+    int32_t score;
+};
+
+static void the_score_is_exact_and_floored_once(void **unused)
+{
+    (void)unused;
+    /* 0.3 of 109.5 days is a thousandth of 0.365 days: 31 536 s. */
+    static const struct score rows[] = {
+        { "nothing", .score = 0 },
+        { "age 0", true, 0, .score = 0 },
+        { "born tomorrow", true, -DAY, .score = 0 },
+        { "just short of a thousandth", true, 31536 * S - 1, .score = 0 },
+        { "a thousandth", true, 31536 * S, .score = 1 },
+        { "a day", true, DAY, .score = 2 },
+        { "36.5 days", true, 73 * DAY / 2, .score = 100 },
+        { "36.5 days less 1 us", true, 73 * DAY / 2 - 1, .score = 99 },
+        { "109.4999 days", true, 1094999 * (DAY / 10000), .score = 299 },
+        { "109.5 days less 1 us", true, 219 * DAY / 2 - 1, .score = 299 },
+        { "109.5 days", true, 219 * DAY / 2, .score = 300 },
+        { "ten years", true, 3650 * DAY, .score = 300 },
+        { "verified", .verified = true, .score = 200 },
+        { "no success", .calls = 9, .score = 0 },
+        { "all successes", .calls = 9, .successes = 9, .score = 500 },
+        { "two of three", .calls = 3, .successes = 2, .score = 333 },
+        { "one of 501", .calls = 501, .successes = 1, .score = 0 },
+        { "one of 500", .calls = 500, .successes = 1, .score = 1 },
+        { "more successes than calls", .calls = 1, .successes = 7, .score = 500 },
+        { "successes without calls", .successes = 7, .score = 0 },
+        { "everything", true, 999 * DAY, true, 1, 1, 0, 1000 },
+        { "rests of two parts", true, 31536 * S - 1, .calls = 501, .successes = 1, .score = 1 },
+        { "a violation", .verified = true, .violations = 1, .score = 150 },
+        { "three", .verified = true, .violations = 3, .score = 50 },
+        { "four", .verified = true, .violations = 4, .score = 0 },
+        { "five cost no more", true, 999 * DAY, true, 1, 1, 5, 800 },
+        { "four of a thousand", true, 999 * DAY, true, 1, 1, 4, 800 },
+        { "three of a thousand", true, 999 * DAY, true, 1, 1, 3, 850 },
+        { "never below 0", .violations = 9, .score = 0 },
+        { "the example", true, 319 * DAY, true, 100, 80, 1, 850 },
+    };
+    struct sluice_request request = sluice_request();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const struct score *row = &rows[i];
+        struct sl_person person = { .has_created_at = row->has_age,
+                                    .created_at_us = NOW - row->age_us,
+                                    .has_email_verified = true,
+                                    .email_verified = row->verified,
+                                    .calls = row->calls,
+                                    .successes = row->successes,
+                                    .violations = row->violations };
+        SAME(row->row, sl_person_trust(&standard, &request, &person, NOW), row->score);
+        SAME(row->row, sl_person_trust(&standard, NULL, &person, NOW), row->score);
+    }
+}
+
+static void weights_of_the_file_count(void **unused)
+{
+    (void)unused;
+    struct sl_trust_weights a_year = standard;
+    a_year.age_full_days = INT64_C(365000000000);
+    struct sl_person person = { .has_created_at = true, .created_at_us = NOW - 73 * DAY };
+    assert_int_equal(sl_person_trust(&a_year, NULL, &person, NOW), 60);
+    a_year.age_max = 0;
+    assert_int_equal(sl_person_trust(&a_year, NULL, &person, NOW), 0);
+}
+
+static void a_record_of_any_moment_is_safe(void **unused)
+{
+    (void)unused;
+    struct sl_person person = { .has_created_at = true, .created_at_us = INT64_MIN };
+    assert_int_equal(sl_person_trust(&standard, NULL, &person, NOW), 300);
+    person.created_at_us = INT64_MAX;
+    assert_int_equal(sl_person_trust(&standard, NULL, &person, NOW), 0);
+    person.has_created_at = false;
+    assert_int_equal(sl_person_trust(&standard, NULL, &person, NOW), 0);
+    person.email_verified = true; /* and yet nobody has said so */
+    assert_int_equal(sl_person_trust(&standard, NULL, &person, NOW), 0);
+}
+
+static int32_t said(const char *name, const char *value, const struct sl_person *person)
+{
+    struct sluice_attribute others[] = { { SL_TEXT("color"), SL_TEXT("true") },
+                                         { sl_text(name), sl_text(value) } };
+    struct sluice_request request = sluice_request();
+    request.others = others;
+    request.other_count = COUNT(others);
+    return sl_person_trust(&standard, &request, person, NOW);
+}
+
+static void what_the_request_says_goes_before_the_record(void **unused)
+{
+    (void)unused;
+    struct sl_person verified = { .has_email_verified = true, .email_verified = true };
+    struct sl_person refuted = { .has_email_verified = true };
+    struct sl_person old = { .has_created_at = true, .created_at_us = 0 };
+    assert_int_equal(said("email_verified", "true", NULL), 200);
+    assert_int_equal(said("email_verified", "true", &refuted), 200);
+    assert_int_equal(said("email_verified", "false", NULL), 0);
+    assert_int_equal(said("email_verified", "false", &verified), 0);
+    assert_int_equal(said("created_at", "0", NULL), 300);
+    assert_int_equal(said("created_at", "1970-01-01T00:00:00Z", NULL), 300);
+    assert_int_equal(said("created_at", "1728043200", &old), 0); /* today */
+    assert_int_equal(said("created_at", "1728043200", NULL), 0);
+}
+
+static void what_cannot_be_read_counts_as_not_said(void **unused)
+{
+    (void)unused;
+    struct sl_person person = { .has_email_verified = true,
+                                .email_verified = true,
+                                .has_created_at = true,
+                                .created_at_us = 0 };
+    static const char *const verified[] = { "", "TRUE", "1", "yes", "null", "true " };
+    static const char *const created[] = { "", "yesterday", "1e9", "-5", "true" };
+    for (size_t i = 0; i < COUNT(verified); i++) {
+        SAME(verified[i], said("email_verified", verified[i], &person), 500);
+        SAME(verified[i], said("email_verified", verified[i], NULL), 0);
+    }
+    for (size_t i = 0; i < COUNT(created); i++) {
+        SAME(created[i], said("created_at", created[i], &person), 500);
+        SAME(created[i], said("created_at", created[i], NULL), 0);
+    }
+}
+
+static void an_unknown_user_has_none(void **unused)
+{
+    (void)unused;
+    struct sluice_request request = sluice_request();
+    assert_int_equal(sl_person_trust(&standard, &request, NULL, NOW), 0);
+    assert_int_equal(sl_person_trust(&standard, NULL, NULL, NOW), 0);
+    assert_int_equal(said("color", "red", NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(a_moment_is_seconds_or_rfc_3339),
+        CLAIM(what_is_no_moment_leaves_the_output_alone),
+        CLAIM(the_score_is_exact_and_floored_once),
+        CLAIM(weights_of_the_file_count),
+        CLAIM(a_record_of_any_moment_is_safe),
+        CLAIM(what_the_request_says_goes_before_the_record),
+        CLAIM(what_cannot_be_read_counts_as_not_said),
+        CLAIM(an_unknown_user_has_none),
+    };
+    return RUN(tests);
+}

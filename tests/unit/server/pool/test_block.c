@@ -1,0 +1,90 @@
+/* Blocks that come and go. */
+#include "server/pool/block.h"
+
+#include "unit/base/unit.h"
+
+static struct sl_blocks blocks;
+
+static int release(void **unused)
+{
+    (void)unused;
+    sl_blocks_release(&blocks);
+    return blocks.free_count ? -1 : 0;
+}
+
+#define WITH_BLOCKS(name) cmocka_unit_test_setup_teardown(name, NULL, release)
+
+static char *take(void)
+{
+    char *block = sl_block_take(&blocks);
+    assert_non_null(block);
+    memset(block, 0xa5, SL_BLOCK_BYTES); /* all of it is the taker's */
+    return block;
+}
+
+static void a_block_that_was_given_is_the_next_to_be_taken(void **unused)
+{
+    (void)unused;
+    char *first = take(), *second = take();
+    assert_ptr_not_equal(first, second);
+    sl_block_give(&blocks, first, SL_BLOCK_BYTES);
+    sl_block_give(&blocks, second, SL_BLOCK_BYTES);
+    assert_int_equal(blocks.free_count, 2);
+    assert_ptr_equal(take(), second);
+    assert_ptr_equal(take(), first);
+    assert_int_equal(blocks.free_count, 0);
+    sl_block_give(&blocks, first, SL_BLOCK_BYTES);
+    sl_block_give(&blocks, second, SL_BLOCK_BYTES);
+}
+
+static void no_more_than_the_most_are_kept(void **unused)
+{
+    (void)unused;
+    static char *taken[SL_BLOCKS_KEPT + 3];
+    for (size_t i = 0; i < COUNT(taken); i++)
+        taken[i] = take();
+    for (size_t i = 0; i < COUNT(taken); i++) {
+        sl_block_give(&blocks, taken[i], SL_BLOCK_BYTES);
+        assert_int_equal(blocks.free_count, i < SL_BLOCKS_KEPT ? i + 1 : SL_BLOCKS_KEPT);
+    }
+    /* What was kept is what came first: the last ones are gone, and none is there twice. */
+    for (size_t i = SL_BLOCKS_KEPT; i-- > 0;) {
+        assert_ptr_equal(take(), taken[i]);
+        assert_int_equal(blocks.free_count, i);
+    }
+    for (size_t i = 0; i < SL_BLOCKS_KEPT; i++)
+        sl_block_give(&blocks, taken[i], SL_BLOCK_BYTES);
+}
+
+/* Whoever takes one relies on its length. */
+static void a_block_of_another_length_is_not_kept(void **unused)
+{
+    (void)unused;
+    static const size_t lengths[] = { 1, SL_BLOCK_BYTES - 1, SL_BLOCK_BYTES + 1,
+                                      4 * SL_BLOCK_BYTES };
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        char *grown = realloc(take(), lengths[i]);
+        assert_non_null(grown);
+        sl_block_give(&blocks, grown, lengths[i]);
+        SAME("kept", blocks.free_count, 0);
+    }
+}
+
+static void giving_nothing_changes_nothing(void **unused)
+{
+    (void)unused;
+    sl_block_give(&blocks, NULL, 0);
+    sl_block_give(&blocks, NULL, SL_BLOCK_BYTES);
+    assert_int_equal(blocks.free_count, 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        WITH_BLOCKS(a_block_that_was_given_is_the_next_to_be_taken),
+        WITH_BLOCKS(no_more_than_the_most_are_kept),
+        WITH_BLOCKS(a_block_of_another_length_is_not_kept),
+        WITH_BLOCKS(giving_nothing_changes_nothing),
+    };
+    return RUN(tests);
+}

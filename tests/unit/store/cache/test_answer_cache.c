@@ -1,0 +1,409 @@
+/* What is denied from memory, against the exact limiter: a store in this file whose clock is its
+ * own, whose answers take a while, and that others use too. */
+#include "store/cache/answer_cache.h"
+
+#include "algo/bucket.h"
+#include "store/cache/guard_backlog.h"
+#include "store/claim.h"
+#include "unit/base/unit.h"
+#include "unit/store/hand_clock.h"
+
+#define S     INT64_C(1000000)
+#define AHEAD INT64_C(1700000000000000) /* the store's clock, of ours */
+
+enum { RING = 32 };
+
+static struct sl_near *near;
+
+static int open_near(void **unused)
+{
+    (void)unused;
+    near = sl_near_new();
+    return near ? 0 : -1;
+}
+
+static int close_near(void **unused)
+{
+    (void)unused;
+    sl_near_free(near);
+    return 0;
+}
+
+#define WITH_NEAR(name) cmocka_unit_test_setup_teardown(name, open_near, close_near)
+
+/* ---- the store ---- */
+
+struct kept {
+    struct sl_state state;
+    uint64_t ring[RING];
+    int64_t told[SL_TOLD];
+    int64_t blocked_until_us;
+    uint64_t number; /* each is on a key of its own */
+};
+
+static int64_t store_now_us(void)
+{
+    return boot_us + AHEAD;
+}
+
+static uint64_t last_number;
+
+static struct sl_claim claim_on(const struct sl_algo *algo, struct kept *kept, int64_t capacity)
+{
+    if (!kept->number)
+        kept->number = ++last_number * UINT64_C(0x9e3779b97f4a7c15);
+    struct sl_claim claim = { .algo = algo,
+                              .key = { kept->number, 5 },
+                              .limit = { .capacity = capacity },
+                              .ring_len = RING };
+    if (algo->is_bucket) {
+        claim.limit.token_ns = 2 * S * 1000 / capacity;
+        claim.limit.token_form = sl_token_short(claim.limit.token_ns);
+    } else {
+        claim.limit.window_us = 2 * S;
+    }
+    if (algo->keeps_ring) {
+        kept->state.ring = kept->ring;
+        kept->state.ring_len = RING;
+    }
+    return claim;
+}
+
+static struct sl_bundle bundle_of(struct sl_claim *claims, size_t count, uint32_t cost)
+{
+    return (struct sl_bundle){
+        .now_us = -1, .cost = cost, .max_delay_us = -1, .claims = claims, .claim_count = count
+    };
+}
+
+/* What a script tells of a log: the newest, how many, and the one that a denied request waits
+ * for. Other states are as they are. */
+static void tell_state(const struct sl_bundle *bundle, struct sl_claim *claim, struct kept *kept)
+{
+    struct sl_state *own = (struct sl_state *)(void *)claim->own;
+    *own = kept->state;
+    if (!claim->algo->keeps_ring)
+        return;
+    int64_t window_us = claim->limit.window_us, wait_us = claim->answer.retry_after_us;
+    kept->told[0] = claim->figures.reset_at_us - window_us;
+    kept->told[1] = claim->limit.capacity - claim->figures.remaining;
+    kept->told[2] = wait_us == SL_NEVER ? -1 : bundle->now_us + wait_us - window_us;
+    *own = (struct sl_state){ 0 };
+    claim->algo->load(&claim->limit, kept->told, own);
+}
+
+/* As the store decides; it does so halfway between asking and hearing. */
+static void ask_store(struct sl_bundle *bundle, struct kept *const *kept, int64_t trip_us)
+{
+    struct sl_since since = sl_near_since(near);
+    bool teaches = sl_near_may_learn(bundle);
+    pass_us(trip_us / 2);
+    bundle->now_us = bundle->now_us < 0 ? store_now_us() : bundle->now_us;
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        struct sl_claim *claim = &bundle->claims[i];
+        claim->guard_answer.blocked_until_us = kept[i]->blocked_until_us;
+        sl_claim_decide(claim, bundle, &kept[i]->state);
+    }
+    sl_bundle_judge(bundle);
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        struct sl_claim *claim = &bundle->claims[i];
+        enum sl_write write = sl_claim_write(claim, bundle);
+        uint32_t cost = write == SL_WRITE_CHARGE ? bundle->cost : 0;
+        if (write != SL_WRITE_NOTHING)
+            claim->algo->charge(&claim->limit, &kept[i]->state,
+                                (struct sl_ask){ bundle->now_us, cost });
+        claim->charged = write == SL_WRITE_CHARGE;
+        sl_claim_measure(claim, bundle, &kept[i]->state);
+        tell_state(bundle, claim, kept[i]);
+    }
+    pass_us(trip_us - trip_us / 2);
+    if (teaches)
+        sl_near_learn(near, bundle, since);
+}
+
+static bool ask_one(const struct sl_algo *algo, struct kept *kept, uint32_t cost)
+{
+    struct sl_claim claim = claim_on(algo, kept, 10);
+    struct sl_bundle bundle = bundle_of(&claim, 1, cost);
+    ask_store(&bundle, &kept, 0);
+    return bundle.allowed;
+}
+
+static bool is_known(struct sl_claim *claim, uint32_t cost)
+{
+    struct sl_bundle bundle = bundle_of(claim, 1, cost);
+    bool known = sl_near_answer(near, &bundle);
+    assert_int_equal(known, bundle.is_near);
+    assert_int_equal(known, bundle.now_us >= 0);
+    assert_true(!known || (!bundle.allowed && bundle.status == SLUICE_OK));
+    return known;
+}
+
+/* ---- one by one ---- */
+
+static void a_denial_is_known_until_its_wait_is_over(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; sl_algos[i]; i++) {
+        struct kept kept = { 0 };
+        struct sl_claim claim = claim_on(sl_algos[i], &kept, 10);
+        assert_false(is_known(&claim, 10));
+        assert_true(ask_one(sl_algos[i], &kept, 10));
+        assert_false(is_known(&claim, 1));
+        assert_false(ask_one(sl_algos[i], &kept, 1));
+        assert_true(is_known(&claim, 1));
+        int64_t wait_us = claim.answer.retry_after_us;
+        pass_us((wait_us < S ? wait_us : S) - 1);
+        assert_true(is_known(&claim, 1));
+        SAME(sl_algos[i]->name, claim.answer.retry_after_us, wait_us < S ? 1 : wait_us - S + 1);
+        pass_us(1);
+        assert_false(is_known(&claim, 1));
+    }
+}
+
+static void what_only_the_store_can_say_is_asked(void **unused)
+{
+    (void)unused;
+    struct kept kept = { 0 };
+    struct sl_claim claim = claim_on(&sl_fixed_window, &kept, 10);
+    ask_one(&sl_fixed_window, &kept, 10);
+    ask_one(&sl_fixed_window, &kept, 1);
+    struct sl_bundle asks[] = { bundle_of(&claim, 1, 1), bundle_of(&claim, 1, 1),
+                                bundle_of(&claim, 1, 1), bundle_of(&claim, 1, 1),
+                                bundle_of(&claim, 1, 1), bundle_of(&claim, 1, 0),
+                                bundle_of(&claim, 0, 1) };
+    asks[0].peek = true;
+    asks[1].now_us = AHEAD;
+    asks[2].max_delay_us = 0;
+    asks[3].hold_us = S;
+    asks[4].wants_all = true;
+    for (size_t i = 0; i < COUNT(asks); i++)
+        assert_false(sl_near_answer(near, &asks[i]));
+    assert_true(is_known(&claim, 1));
+    assert_false(sl_near_answer(NULL, &asks[5]));
+}
+
+static void a_replay_or_a_long_queue_teaches_nothing(void **unused)
+{
+    (void)unused;
+    struct kept kept = { 0 };
+    struct sl_claim claim = claim_on(&sl_leaky_bucket, &kept, 10);
+    struct sl_bundle replay = bundle_of(&claim, 1, 11);
+    replay.now_us = store_now_us();
+    ask_store(&replay, (struct kept *[]){ &kept }, 0);
+    ask_one(&sl_leaky_bucket, &kept, 5);
+    struct sl_bundle hurry = bundle_of(&claim, 1, 1);
+    hurry.max_delay_us = 1;
+    ask_store(&hurry, (struct kept *[]){ &kept }, 0);
+    assert_false(hurry.allowed);
+    assert_false(is_known(&claim, 1));
+}
+
+static void never_is_told_for_costs_above_the_limit(void **unused)
+{
+    (void)unused;
+    struct kept kept = { 0 };
+    struct sl_claim claim = claim_on(&sl_token_bucket, &kept, 10);
+    assert_false(ask_one(&sl_token_bucket, &kept, 11));
+    assert_false(is_known(&claim, 10));
+    assert_true(is_known(&claim, 12));
+    assert_int_equal(claim.answer.retry_after_us, SL_NEVER);
+    pass_us(S);
+    assert_false(is_known(&claim, 12));
+}
+
+static void all_is_forgotten_at_once_also_what_is_on_its_way(void **unused)
+{
+    (void)unused;
+    struct kept kept = { 0 };
+    struct sl_claim claim = claim_on(&sl_fixed_window, &kept, 10);
+    ask_one(&sl_fixed_window, &kept, 10);
+    ask_one(&sl_fixed_window, &kept, 1);
+    assert_int_equal(sl_near_held(near), 1);
+    sl_near_forget(near);
+    assert_false(is_known(&claim, 1));
+    assert_int_equal(sl_near_held(near), 0);
+    struct sl_since since = sl_near_since(near);
+    struct sl_bundle bundle = bundle_of(&claim, 1, 1);
+    ask_store(&bundle, (struct kept *[]){ &kept }, 0);
+    sl_near_forget(near);
+    sl_near_learn(near, &bundle, since);
+    assert_false(is_known(&claim, 1));
+}
+
+static void a_block_denies_every_cost(void **unused)
+{
+    (void)unused;
+    struct kept kept = { .blocked_until_us = store_now_us() + S / 2 };
+    struct sl_claim claim = claim_on(&sl_token_bucket, &kept, 10);
+    struct sl_guard guard = { .window_us = S, .penalty_us = S, .threshold = 1 };
+    claim.guard = &guard;
+    struct sl_bundle bundle = bundle_of(&claim, 1, 7);
+    ask_store(&bundle, (struct kept *[]){ &kept }, 0);
+    assert_true(is_known(&claim, 1));
+    assert_int_equal(claim.guard_answer.blocked_until_us, kept.blocked_until_us);
+    assert_int_equal(claim.answer.retry_after_us, S / 2);
+    assert_int_equal(claim.figures.remaining, 0);
+    pass_us(S / 2);
+    assert_false(is_known(&claim, 1));
+    assert_int_equal(sl_uncounted_held(sl_near_uncounted(near)), 0); /* nor is it counted */
+}
+
+/* ---- several rules ---- */
+
+static void one_denial_is_enough_and_nothing_is_said_of_the_others(void **unused)
+{
+    (void)unused;
+    struct kept full = { 0 }, free = { 0 };
+    struct sl_claim claims[] = { claim_on(&sl_fixed_window, &free, 10),
+                                 claim_on(&sl_fixed_window, &full, 10) };
+    ask_one(&sl_fixed_window, &full, 10);
+    ask_one(&sl_fixed_window, &full, 1);
+    struct sl_bundle bundle = bundle_of(claims, 2, 1);
+    assert_true(sl_near_answer(near, &bundle));
+    assert_false(bundle.allowed);
+    assert_true(claims[0].is_unseen && claims[0].allowed && !claims[0].charged);
+    assert_true(!claims[1].is_unseen && !claims[1].allowed);
+    claims[0].is_unseen = false;
+    bundle = bundle_of(claims, 2, 1);
+    bundle.is_joined = true; /* each request of several must hear its own */
+    assert_false(sl_near_answer(near, &bundle));
+    assert_false(claims[0].is_unseen || claims[1].is_unseen);
+}
+
+static void a_shadow_that_is_known_denies_nobody(void **unused)
+{
+    (void)unused;
+    struct kept full = { 0 }, free = { 0 };
+    struct sl_claim claims[] = { claim_on(&sl_fixed_window, &full, 10),
+                                 claim_on(&sl_fixed_window, &free, 10) };
+    ask_one(&sl_fixed_window, &full, 10);
+    ask_one(&sl_fixed_window, &full, 1);
+    claims[0].shadow = true;
+    struct sl_bundle bundle = bundle_of(claims, 1, 1);
+    assert_true(sl_near_answer(near, &bundle));
+    assert_true(bundle.allowed && !claims[0].allowed && !claims[0].charged);
+    bundle = bundle_of(claims, 2, 1);
+    assert_false(sl_near_answer(near, &bundle)); /* the other may deny */
+}
+
+static void guards_of_all_rules_count_what_is_denied(void **unused)
+{
+    (void)unused;
+    static const struct sl_guard guard = { .window_us = 10 * S, .penalty_us = S, .threshold = 9 };
+    struct sl_claim_name names[] = { { .guard = { "g0", 2 } }, { .guard = { "g1", 2 } } };
+    struct kept full = { 0 }, free = { 0 };
+    struct sl_claim claims[] = { claim_on(&sl_fixed_window, &full, 10),
+                                 claim_on(&sl_fixed_window, &free, 10) };
+    struct sl_uncounted *uncounted = sl_near_uncounted(near);
+    struct sl_uncounted_sum sum;
+    ask_one(&sl_fixed_window, &full, 10);
+    ask_one(&sl_fixed_window, &full, 1);
+    for (size_t i = 0; i < 2; i++) {
+        claims[i].guard = &guard;
+        claims[i].guard_key.low = i + 1;
+        claims[i].name = &names[i];
+    }
+    for (int i = 0; i < 3; i++) {
+        struct sl_bundle bundle = bundle_of(claims, 2, 4);
+        assert_true(sl_near_answer(near, &bundle));
+    }
+    assert_true(sl_near_is_due(near) && sl_uncounted_begin(uncounted, boot_us));
+    for (int i = 0; i < 2; i++) {
+        assert_true(sl_uncounted_take(uncounted, &sum));
+        assert_int_equal(sum.count, 3); /* requests, not what they cost */
+    }
+    assert_false(sl_uncounted_take(uncounted, &sum));
+    assert_false(sl_near_is_due(near));
+}
+
+/* ---- anything ---- */
+
+/* A decision of the exact limiter now, which nobody notices. */
+static struct sl_claim look(const struct sl_claim *from, const struct kept *kept, uint32_t cost,
+                            int64_t at_us)
+{
+    struct sl_claim claim = *from;
+    struct sl_bundle bundle = bundle_of(&claim, 1, cost);
+    bundle.now_us = at_us;
+    claim.guard_answer = (struct sl_guard_answer){ 0 };
+    sl_claim_decide(&claim, &bundle, &kept->state);
+    sl_claim_measure(&claim, &bundle, &kept->state);
+    return claim;
+}
+
+/* Who is denied from memory would be by the store, right now; where nobody else asks, the wait
+ * ends at the very instant at which the store lets it pass, and the figures are its own. */
+static void check_known(struct sl_bundle *bundle, const struct kept *kept, bool is_alone)
+{
+    const struct sl_claim *claim = bundle->claims;
+    struct sl_claim exact = look(claim, kept, bundle->cost, store_now_us());
+    int64_t wait_us = claim->answer.retry_after_us;
+    const char *row = claim->algo->name;
+    SAME(row, exact.allowed, false);
+    SAME(row, bundle->now_us <= store_now_us(), true);
+    SAME(row, wait_us == SL_NEVER, exact.answer.retry_after_us == SL_NEVER);
+    if (wait_us == SL_NEVER || !is_alone)
+        return;
+    struct sl_claim then = look(claim, kept, bundle->cost, bundle->now_us);
+    int64_t passes_us = bundle->now_us + wait_us;
+    int64_t exact_us = store_now_us() + exact.answer.retry_after_us;
+    if (claim->algo->keeps_ring) { /* of which only that is known that was told, of a cost */
+        SAME(row, passes_us <= exact_us, true);
+        SAME(row, claim->figures.remaining <= then.figures.remaining, true);
+        return;
+    }
+    SAME(row, passes_us, exact_us);
+    SAME(row, claim->figures.remaining, then.figures.remaining);
+    SAME(row, claim->figures.reset_at_us, then.figures.reset_at_us);
+}
+
+static void play(const struct sl_algo *algo, uint64_t *seed, bool is_alone)
+{
+    struct kept kept = { 0 };
+    int64_t capacity = 1 + (int64_t)(unit_random(seed) % 20);
+    struct sl_claim claim = claim_on(algo, &kept, capacity);
+    size_t known = 0;
+    for (size_t i = 0; i < 400; i++) {
+        uint32_t cost = 1 + (uint32_t)(unit_random(seed) % (unit_random(seed) % 4 ? 3 : 22));
+        int64_t trip_us = (int64_t)(unit_random(seed) % 3000);
+        struct sl_bundle bundle = bundle_of(&claim, 1, cost);
+        pass_us((int64_t)(unit_random(seed) % (i % 50 ? 20000 : 4000000)));
+        if (!is_alone && unit_random(seed) % 3 == 0 &&
+            look(&claim, &kept, 1, store_now_us()).allowed)
+            algo->charge(&claim.limit, &kept.state, (struct sl_ask){ store_now_us(), 1 });
+        if (sl_near_answer(near, &bundle)) {
+            check_known(&bundle, &kept, is_alone);
+            known++;
+        } else {
+            ask_store(&bundle, (struct kept *[]){ &kept }, trip_us);
+        }
+    }
+    assert_true(known > 50);
+}
+
+static void nobody_is_denied_whom_the_store_would_let_pass(void **unused)
+{
+    (void)unused;
+    uint64_t seed = 9;
+    for (size_t i = 0; sl_algos[i]; i++)
+        for (size_t k = 0; k < 200; k++)
+            play(sl_algos[i], &seed, k % 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_NEAR(a_denial_is_known_until_its_wait_is_over),
+        WITH_NEAR(what_only_the_store_can_say_is_asked),
+        WITH_NEAR(a_replay_or_a_long_queue_teaches_nothing),
+        WITH_NEAR(never_is_told_for_costs_above_the_limit),
+        WITH_NEAR(all_is_forgotten_at_once_also_what_is_on_its_way),
+        WITH_NEAR(a_block_denies_every_cost),
+        WITH_NEAR(one_denial_is_enough_and_nothing_is_said_of_the_others),
+        WITH_NEAR(a_shadow_that_is_known_denies_nobody),
+        WITH_NEAR(guards_of_all_rules_count_what_is_denied),
+        WITH_NEAR(nobody_is_denied_whom_the_store_would_let_pass),
+    };
+    return RUN(tests);
+}
