@@ -19,12 +19,12 @@
 #include "algo/state.h"
 #include "base/text/number.h"
 
-enum phase { QUIET, WARNED, BLOCKED };
+enum guard_phase { QUIET, WARNED, BLOCKED };
 
 enum { PAIR_BITS = 30 };
 
 /* The state, unpacked, as of a given time. */
-struct view {
+struct guard_view {
     int64_t start_us; /* of the burst window that counts */
     int64_t count;
     int64_t warned_until_us; /* 0: no warning in force */
@@ -46,11 +46,11 @@ bool sl_guard_fits(const struct sl_guard *guard)
     return windows < (INT64_C(1) << PAIR_BITS) / radix(guard);
 }
 
-static struct view unpack(const struct sl_guard *guard, const struct sl_state *state)
+static struct guard_view unpack(const struct sl_guard *guard, const struct sl_state *state)
 {
     int64_t until_us = sl_state_until_us(state);
     int64_t rest = sl_state_count(state) >> 2;
-    struct view view = { 0 };
+    struct guard_view view = { 0 };
     switch (state->lo & 3) {
     case QUIET:
         view.start_us = until_us - guard->window_us;
@@ -69,12 +69,13 @@ static struct view unpack(const struct sl_guard *guard, const struct sl_state *s
     return view;
 }
 
-static void put(struct sl_state *state, int64_t until_us, int64_t rest, enum phase phase)
+static void put(struct sl_state *state, int64_t until_us, int64_t rest, enum guard_phase phase)
 {
     sl_state_put_dated(state, until_us, (uint32_t)rest << 2 | phase);
 }
 
-static void pack(const struct sl_guard *guard, struct sl_state *state, const struct view *view)
+static void pack(const struct sl_guard *guard, struct sl_state *state,
+                 const struct guard_view *view)
 {
     if (view->blocked_until_us) {
         put(state, view->blocked_until_us, 0, BLOCKED);
@@ -89,7 +90,7 @@ static void pack(const struct sl_guard *guard, struct sl_state *state, const str
 
 /* The window that counts, and the time to judge as of: a window that lies ahead
  * by up to its length is believed, as of its start. */
-static int64_t mend_window(const struct sl_guard *guard, struct view *view, int64_t now_us)
+static int64_t mend_window(const struct sl_guard *guard, struct guard_view *view, int64_t now_us)
 {
     int64_t start_us = sl_aligned_start_us(now_us, guard->window_us);
     if (view->start_us - now_us > guard->window_us) {
@@ -103,7 +104,7 @@ static int64_t mend_window(const struct sl_guard *guard, struct view *view, int6
 }
 
 /* No warning reaches further than it was given for, whatever the clock did. */
-static void mend_warning(const struct sl_guard *guard, struct view *view, int64_t as_of_us)
+static void mend_warning(const struct sl_guard *guard, struct guard_view *view, int64_t as_of_us)
 {
     if (view->warned_until_us <= as_of_us)
         view->warned_until_us = 0;
@@ -113,22 +114,23 @@ static void mend_warning(const struct sl_guard *guard, struct view *view, int64_
     }
 }
 
-static struct view view_at(const struct sl_guard *guard, const struct sl_state *state,
-                           int64_t now_us)
+static struct guard_view view_at(const struct sl_guard *guard, const struct sl_state *state,
+                                 int64_t now_us)
 {
-    struct view view = unpack(guard, state);
+    struct guard_view view = unpack(guard, state);
     if (view.blocked_until_us > now_us) {
         view.blocked_until_us = sl_min_i64(view.blocked_until_us, now_us + 2 * guard->penalty_us);
         return view;
     }
     if (view.blocked_until_us)
-        view = (struct view){ 0 };
+        view = (struct guard_view){ 0 };
     view.as_of_us = mend_window(guard, &view, now_us);
     mend_warning(guard, &view, view.as_of_us);
     return view;
 }
 
-static enum sl_guard_event escalate(const struct sl_guard *guard, struct view *view, int64_t now_us)
+static enum sl_guard_event escalate(const struct sl_guard *guard, struct guard_view *view,
+                                    int64_t now_us)
 {
     if (view->count <= guard->threshold)
         return SL_GUARD_QUIET;
@@ -146,7 +148,7 @@ static enum sl_guard_event escalate(const struct sl_guard *guard, struct view *v
 struct sl_guard_answer sl_guard_count(const struct sl_guard *guard, struct sl_state *state,
                                       int64_t now_us)
 {
-    struct view view = view_at(guard, state, now_us);
+    struct guard_view view = view_at(guard, state, now_us);
     struct sl_guard_answer answer = { 0 };
     if (!view.blocked_until_us) {
         view.count += view.count < INT64_C(1) << (PAIR_BITS - 1);
@@ -161,7 +163,7 @@ struct sl_guard_answer sl_guard_count(const struct sl_guard *guard, struct sl_st
 struct sl_guard_answer sl_guard_peek(const struct sl_guard *guard, const struct sl_state *state,
                                      int64_t now_us)
 {
-    struct view view = view_at(guard, state, now_us);
+    struct guard_view view = view_at(guard, state, now_us);
     return (struct sl_guard_answer){ .blocked_until_us = view.blocked_until_us };
 }
 
@@ -170,11 +172,11 @@ void sl_guard_load(const struct sl_guard *guard, const int64_t told[SL_TOLD_GUAR
 {
     int64_t most_us = SL_UNTIL_MAX_US - guard->window_us;
     int64_t most = (INT64_C(1) << (PAIR_BITS - 1));
-    struct view view = { .start_us =
-                             sl_aligned_start_us(sl_cut(told[0], most_us), guard->window_us),
-                         .count = sl_cut(told[1], most),
-                         .warned_until_us = sl_cut(told[2], most_us),
-                         .blocked_until_us = sl_cut(told[3], most_us) };
+    struct guard_view view = { .start_us =
+                                   sl_aligned_start_us(sl_cut(told[0], most_us), guard->window_us),
+                               .count = sl_cut(told[1], most),
+                               .warned_until_us = sl_cut(told[2], most_us),
+                               .blocked_until_us = sl_cut(told[3], most_us) };
     view.warned_start_us = sl_aligned_start_us(
         sl_max_i64(view.warned_until_us - guard->penalty_us, 0), guard->window_us);
     /* A warning is given in the window that counts, or before it. */

@@ -155,22 +155,22 @@ static int64_t live_count(const struct sl_limit *limit, const struct log *log, i
 }
 
 /* The log as a decision at a given time sees it. */
-struct view {
+struct log_view {
     int64_t as_of_us;
     bool repaired; /* every one of `capacity` entries counts, at as_of_us */
 };
 
-static struct view view_at(const struct sl_limit *limit, const struct log *log, int64_t now_us)
+static struct log_view view_at(const struct sl_limit *limit, const struct log *log, int64_t now_us)
 {
     int64_t newest_us = log->until_us - limit->window_us;
     if (newest_us - now_us > limit->window_us)
-        return (struct view){ now_us, true };
-    return (struct view){ sl_max_i64(now_us, newest_us), false };
+        return (struct log_view){ now_us, true };
+    return (struct log_view){ sl_max_i64(now_us, newest_us), false };
 }
 
 /* When the request passes if nobody else asks; not after as_of_us: it does now. */
 static int64_t passes_at_us(const struct sl_limit *limit, const struct log *log,
-                            const struct view *view, uint32_t cost)
+                            const struct log_view *view, uint32_t cost)
 {
     if (view->repaired)
         return view->as_of_us + limit->window_us;
@@ -178,7 +178,7 @@ static int64_t passes_at_us(const struct sl_limit *limit, const struct log *log,
 }
 
 static struct sl_answer answer_in(const struct sl_limit *limit, const struct log *log,
-                                  const struct view *view, struct sl_ask ask)
+                                  const struct log_view *view, struct sl_ask ask)
 {
     struct sl_answer answer = { .allowed = true,
                                 .repair = view->repaired,
@@ -202,12 +202,12 @@ static struct sl_answer decide(const struct sl_limit *limit, const struct sl_sta
                                struct sl_ask ask)
 {
     struct log log = unpack(state);
-    struct view view = view_at(limit, &log, ask.now_us);
+    struct log_view view = view_at(limit, &log, ask.now_us);
     return answer_in(limit, &log, &view, ask);
 }
 
 static struct sl_figures figures_in(const struct sl_limit *limit, const struct log *log,
-                                    const struct view *view, int64_t now_us)
+                                    const struct log_view *view, int64_t now_us)
 {
     if (view->repaired)
         return (struct sl_figures){ 0, limit->capacity ? now_us + limit->window_us : now_us };
@@ -222,7 +222,7 @@ static struct sl_figures figures(const struct sl_limit *limit, const struct sl_s
                                  int64_t now_us)
 {
     struct log log = unpack(state);
-    struct view view = view_at(limit, &log, now_us);
+    struct log_view view = view_at(limit, &log, now_us);
     return figures_in(limit, &log, &view, now_us);
 }
 
@@ -287,7 +287,7 @@ static void refill(const struct sl_limit *limit, struct log *log, int64_t at_us)
 static void charge_told(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
 {
     struct log log = unpack(state);
-    struct view view = view_at(limit, &log, ask.now_us);
+    struct log_view view = view_at(limit, &log, ask.now_us);
     int64_t live = view.repaired ? limit->capacity : state->told[1];
     state->told[0] = view.as_of_us;
     state->told[1] = live + ask.cost;
@@ -303,7 +303,7 @@ static void charge(const struct sl_limit *limit, struct sl_state *state, struct 
     SL_CHECK(state->ring_len >= limit->capacity && state->ring_len > 0 &&
              state->ring_len <= RING_LEN_MAX);
     struct log log = unpack(state);
-    struct view view = view_at(limit, &log, ask.now_us);
+    struct log_view view = view_at(limit, &log, ask.now_us);
     if (view.repaired)
         refill(limit, &log, view.as_of_us);
     if (ask.cost) {
@@ -318,7 +318,7 @@ static void charge(const struct sl_limit *limit, struct sl_state *state, struct 
 static void overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
 {
     struct log log = unpack(state);
-    struct view view = view_at(limit, &log, ask.now_us);
+    struct log_view view = view_at(limit, &log, ask.now_us);
     if (log.ring_len == 0 || view.repaired || ask.cost == 0)
         return;
     settle(limit, &log);
@@ -330,7 +330,7 @@ static bool take(const struct sl_limit *limit, struct sl_state *state, struct sl
                  struct sl_taken *out)
 {
     struct log log = unpack(state);
-    struct view view = view_at(limit, &log, ask.now_us);
+    struct log_view view = view_at(limit, &log, ask.now_us);
     if (view.repaired)
         return false;
     out->answer = answer_in(limit, &log, &view, ask);
@@ -401,7 +401,7 @@ static bool refund(const struct sl_limit *limit, struct sl_state *state, struct 
                    int64_t charged_at_us)
 {
     struct log log = unpack(state);
-    struct view view = view_at(limit, &log, ask.now_us);
+    struct log_view view = view_at(limit, &log, ask.now_us);
     if (view.repaired || ask.cost == 0 || charged_at_us > view.as_of_us ||
         charged_at_us <= view.as_of_us - limit->window_us)
         return false;

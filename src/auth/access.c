@@ -108,14 +108,14 @@ enum sl_role sl_tokens_role(const struct sl_tokens *tokens, const struct sl_dige
 
 /* ---- keys ---- */
 
-struct entry {
+struct key_entry {
     struct sl_digest key;
     struct sl_key_owner owner; /* a null tenant: the entry is free */
 };
 
 struct sl_keyring {
     struct sl_arena arena;
-    struct entry *entries;
+    struct key_entry *entries;
     size_t mask;
     bool has_tenants;
 };

@@ -40,7 +40,7 @@ static void add_row(struct sl_columns *table, const json_t *event)
     sl_columns_add(table, details(&table->arena, event));
 }
 
-static bool show_list(const struct sl_reply *reply)
+static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "AT",         "SEVERITY", "EVENT",   "TENANT",
                                             "IDENTIFIER", "RULE",     "DETAILS", NULL };
@@ -77,7 +77,7 @@ static const struct sl_asked_by list_query[] = {
     { "limit", SL_ASKED(limit) }, { 0 },
 };
 
-static const struct sl_call list = {
+static const struct sl_admin_call list = {
     SL_ADMIN_COMMAND("audit list", "[options]", "Lists what happened of late, the newest first.",
                      list_options,
                      "\n  sluice audit list --event rate_limit_config_updated\n"

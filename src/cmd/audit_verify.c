@@ -12,20 +12,20 @@
 #include "telemetry/audit/head.h"
 #include "telemetry/audit/verify.h"
 
-struct asked {
+struct verify_arguments {
     const char *head;
     struct sl_operands files;
 };
 
 static const struct sl_option options[] = {
     { "FILE...", "which files? name them, the oldest first", SL_OPTION_OPERANDS,
-      offsetof(struct asked, files), "the log, the oldest first; - for input" },
-    { "--head", "HASH", SL_OPTION_TEXT, offsetof(struct asked, head),
+      offsetof(struct verify_arguments, files), "the log, the oldest first; - for input" },
+    { "--head", "HASH", SL_OPTION_TEXT, offsetof(struct verify_arguments, head),
       "a line with this hash must be among them" },
     { 0 },
 };
 
-struct run {
+struct verify_run {
     struct sl_verify verify;
     uint64_t problems;
     struct sl_chain_file before; /* what the last file's PATH.chain said first, */
@@ -33,7 +33,7 @@ struct run {
     size_t chain_wanted;
 };
 
-static void say(struct run *run, const char *where, const char *what)
+static void say(struct verify_run *run, const char *where, const char *what)
 {
     run->problems++;
     printf("%s: %s\n", where, what);
@@ -41,8 +41,8 @@ static void say(struct run *run, const char *where, const char *what)
 
 /* ---- lines ---- */
 
-static void check_line(struct run *run, const char *file, uint64_t number,
-                       const struct sl_line *line)
+static void check_line(struct verify_run *run, const char *file, uint64_t number,
+                       const struct sl_input_line *line)
 {
     const char *wrong =
         line->too_long ? "is longer than any line of the audit log"
@@ -54,10 +54,10 @@ static void check_line(struct run *run, const char *file, uint64_t number,
 }
 
 /* False: it cannot be read, which has been said. */
-static bool check_file(struct run *run, const char *file)
+static bool check_file(struct verify_run *run, const char *file)
 {
     struct sl_lines lines;
-    struct sl_line line;
+    struct sl_input_line line;
     struct sl_progress progress;
     uint64_t number = 0;
     if (!sl_lines_open(&lines, file)) {
@@ -82,7 +82,7 @@ static bool check_file(struct run *run, const char *file)
 /* ---- heads ---- */
 
 /* Before its lines are read: a server that runs may add some meanwhile. */
-static void read_chain(struct run *run, const char *file)
+static void read_chain(struct verify_run *run, const char *file)
 {
     char where[4200];
     int error = strcmp(file, "-") == 0 ? ENOENT : sl_chain_file_read(file, &run->before);
@@ -99,7 +99,7 @@ static void read_chain(struct run *run, const char *file)
 }
 
 /* The line that the head is of is there, and none behind that it does not know. */
-static void check_chain(struct run *run, const char *file)
+static void check_chain(struct verify_run *run, const char *file)
 {
     const struct sl_verify *verify = &run->verify;
     struct sl_chain_file now;
@@ -123,7 +123,7 @@ static void check_chain(struct run *run, const char *file)
 }
 
 /* False: it is no hash, which has been said. */
-static bool want_head(struct run *run, const struct sl_command *command, const char *head)
+static bool want_head(struct verify_run *run, const struct sl_command *command, const char *head)
 {
     struct sl_digest digest;
     char hash[SL_DIGEST_HEX + 1];
@@ -140,7 +140,7 @@ static bool want_head(struct run *run, const struct sl_command *command, const c
 
 /* ---- the whole ---- */
 
-static int tell(const struct run *run)
+static int tell(const struct verify_run *run)
 {
     const struct sl_verify *verify = &run->verify;
     if (verify->first > 1)
@@ -156,7 +156,7 @@ static int tell(const struct run *run)
     return run->problems ? 1 : 0;
 }
 
-static int verify_all(struct run *run, const struct asked *asked)
+static int verify_all(struct verify_run *run, const struct verify_arguments *asked)
 {
     const char *last = asked->files.at[asked->files.count - 1];
     read_chain(run, last);
@@ -172,8 +172,8 @@ static int verify_all(struct run *run, const struct asked *asked)
 
 static int run_verify(const struct sl_command *command, int argc, char **argv)
 {
-    struct asked asked = { 0 };
-    struct run run = { 0 };
+    struct verify_arguments asked = { 0 };
+    struct verify_run run = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &asked);
     if (parsed != SL_PARSED)
         return parsed == SL_PARSED_HELP ? 0 : 2;

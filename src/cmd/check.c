@@ -143,9 +143,9 @@ static int run(const struct sl_command *command, int argc, char **argv)
     int code = 2;
     struct sl_store *store = NULL;
     struct sl_limiter *limiter = NULL;
-    struct sl_kept kept;
+    struct sl_offline_state kept;
     struct sl_sha256 *hasher = sl_sha256_new();
-    if (!sl_kept_load(check.rules, &kept)) {
+    if (!sl_offline_state_load(check.rules, &kept)) {
         sl_sha256_free(hasher);
         return 2;
     }
@@ -153,7 +153,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
     if (store && hasher)
         limiter = sl_limiter_new(kept.rules, store);
     if (limiter) {
-        sl_limiter_set_people(limiter, kept.people);
+        sl_limiter_set_users(limiter, kept.users);
         check.hasher = kept.rules->settings.identity.user_id_sha256_email_ip ? hasher : NULL;
         code = decide_all(&check, limiter, &kept.rules->settings.store, store);
     } else if (store) {
@@ -161,7 +161,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
     }
     sl_limiter_free(limiter);
     sl_store_close(store);
-    sl_kept_release(&kept);
+    sl_offline_state_release(&kept);
     sl_sha256_free(hasher);
     return code;
 }

@@ -13,7 +13,7 @@
 #include "import/envoy.h"
 #include "rules/tree/tree.h"
 
-struct asked {
+struct import_arguments {
     struct sl_operands files;
     bool merge_domains;
     const char *listen;
@@ -23,28 +23,29 @@ struct asked {
 
 static const struct sl_option options[] = {
     { "FILE...", "which files? name those of the rate limit server's configuration",
-      SL_OPTION_OPERANDS, offsetof(struct asked, files),
+      SL_OPTION_OPERANDS, offsetof(struct import_arguments, files),
       "configurations, a domain each; - for input" },
-    { "--merge-domains", NULL, SL_OPTION_FLAG, offsetof(struct asked, merge_domains),
+    { "--merge-domains", NULL, SL_OPTION_FLAG, offsetof(struct import_arguments, merge_domains),
       "a domain may be in several files (MERGE_DOMAIN_CONFIG)" },
-    { "--listen", "ADDRESS", SL_OPTION_TEXT, offsetof(struct asked, listen),
+    { "--listen", "ADDRESS", SL_OPTION_TEXT, offsetof(struct import_arguments, listen),
       "where Envoy is to ask (127.0.0.1:8081)" },
-    { "-o", "FILE", SL_OPTION_TEXT, offsetof(struct asked, output),
+    { "-o", "FILE", SL_OPTION_TEXT, offsetof(struct import_arguments, output),
       "write the rules to this file, which must not be there" },
-    { "--force", NULL, SL_OPTION_FLAG, offsetof(struct asked, force), "or may be overwritten" },
+    { "--force", NULL, SL_OPTION_FLAG, offsetof(struct import_arguments, force),
+      "or may be overwritten" },
     { 0 },
 };
 
 /* One run: what was read, and the rules that come out. */
-struct run {
-    const struct asked *asked;
+struct import_run {
+    const struct import_arguments *asked;
     struct sl_envoy envoy;
     struct sl_envoy_file *files;
     struct sl_envoy_file **order;
     struct sl_buffer text; /* of the file that is read, then of the rules */
 };
 
-static bool read_file(struct run *run, struct sl_envoy_file *file)
+static bool read_file(struct import_run *run, struct sl_envoy_file *file)
 {
     bool from_input = strcmp(file->name, "-") == 0;
     sl_buffer_clear(&run->text);
@@ -56,7 +57,7 @@ static bool read_file(struct run *run, struct sl_envoy_file *file)
            sl_envoy_read(&run->envoy, file, (struct sluice_text){ run->text.at, run->text.len });
 }
 
-static bool read_files(struct run *run)
+static bool read_files(struct import_run *run)
 {
     bool good = true;
     for (size_t i = 0; i < run->asked->files.count; i++) {
@@ -68,7 +69,7 @@ static bool read_files(struct run *run)
 }
 
 /* Rules that could not be read again would be worse than none. */
-static bool make_rules(struct run *run)
+static bool make_rules(struct import_run *run)
 {
     struct sl_report report = { .file = "the rules" };
     sl_buffer_clear(&run->text);
@@ -88,7 +89,7 @@ static bool make_rules(struct run *run)
     return good;
 }
 
-static bool print_rules(const struct run *run)
+static bool print_rules(const struct import_run *run)
 {
     bool good = fwrite(run->text.at, 1, run->text.len, stdout) == run->text.len;
     good &= fflush(stdout) == 0;
@@ -112,7 +113,7 @@ static bool write_fd(int fd, struct sluice_text text)
 
 /* Whole or not at all: a server may be watching the file. Written beside it, then given its name,
  * which a file that is there keeps unless it is to be replaced. */
-static bool write_whole(const struct run *run, struct sluice_text text)
+static bool write_whole(const struct import_run *run, struct sluice_text text)
 {
     const char *path = run->asked->output;
     char *beside = NULL;
@@ -141,7 +142,7 @@ static bool write_into(const char *path, struct sluice_text text)
     return good;
 }
 
-static bool write_rules(const struct run *run)
+static bool write_rules(const struct import_run *run)
 {
     const char *path = run->asked->output;
     struct sluice_text text = { run->text.at, run->text.len };
@@ -176,7 +177,7 @@ static void summarise(const struct sl_envoy *envoy)
     fputc('\n', stderr);
 }
 
-static int import_envoy(struct run *run)
+static int import_envoy(struct import_run *run)
 {
     bool good = read_files(run) && make_rules(run) &&
                 (run->asked->output ? write_rules(run) : print_rules(run));
@@ -189,11 +190,11 @@ static int import_envoy(struct run *run)
 
 static int run_envoy(const struct sl_command *command, int argc, char **argv)
 {
-    static struct asked asked = { .listen = "127.0.0.1:8081" };
+    static struct import_arguments asked = { .listen = "127.0.0.1:8081" };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &asked);
     if (parsed != SL_PARSED)
         return parsed == SL_PARSED_HELP ? 0 : 2;
-    struct run run = { .asked = &asked, .text = sl_buffer(SL_RULES_FILE_MAX_BYTES) };
+    struct import_run run = { .asked = &asked, .text = sl_buffer(SL_RULES_FILE_MAX_BYTES) };
     run.envoy.merges_domains = asked.merge_domains;
     run.envoy.listen = asked.listen;
     run.files = calloc(asked.files.count, sizeof *run.files);

@@ -36,7 +36,7 @@ static const struct sl_option options[] = {
     { 0 },
 };
 
-struct tally {
+struct replay_tally {
     uint64_t allowed;
     uint64_t denied;
 };
@@ -52,8 +52,8 @@ struct player {
     uint64_t lines;
     uint64_t malformed;
     uint64_t failed; /* the store did not answer */
-    struct tally all;
-    struct tally *by_rule; /* of the file, by index */
+    struct replay_tally all;
+    struct replay_tally *by_rule; /* of the file, by index */
 };
 
 static void refuse(struct player *player, const char *error)
@@ -73,12 +73,12 @@ static void count(struct player *player, const struct sluice_decision *decision,
     sl_limiter_matched(player->limiter, &matched);
     decision->allowed ? player->all.allowed++ : player->all.denied++;
     for (size_t i = 0; i < row_count; i++) {
-        struct tally *tally = &player->by_rule[matched[i]->index];
+        struct replay_tally *tally = &player->by_rule[matched[i]->index];
         rows[i].allowed ? tally->allowed++ : tally->denied++;
     }
 }
 
-static void play(struct player *player, struct sl_line *line)
+static void play(struct player *player, struct sl_input_line *line)
 {
     struct sluice_request request;
     player->lines++;
@@ -120,7 +120,7 @@ static bool play_all(struct player *player, struct sl_lines *lines)
 {
     enum { FLUSH_BYTES = 64 * 1024 };
     struct sl_progress progress;
-    struct sl_line line;
+    struct sl_input_line line;
     bool good = true;
     sl_progress_start(&progress, lines->size);
     while (good && sl_lines_next(lines, &line)) {
@@ -147,7 +147,7 @@ static void summarise(const struct player *player, int64_t took_ns)
             player->all.denied, player->malformed);
     bool header = false;
     for (size_t i = 0; i < player->rules->rule_count; i++) {
-        const struct tally *tally = &player->by_rule[i];
+        const struct replay_tally *tally = &player->by_rule[i];
         const struct sl_rule *rule = &player->rules->rules[i];
         if (tally->allowed + tally->denied == 0)
             continue;

@@ -101,10 +101,10 @@ static const struct sl_key limit_keys[] = {
     { "replaces", keep_node, LIMIT(replaces) },
     { 0 },
 };
-static const struct sl_table limit_table = { "`rate_limit`", limit_keys };
+static const struct sl_key_table limit_table = { "`rate_limit`", limit_keys };
 
 static const struct sl_key replaces_keys[] = { { "name", read_text, .offset = 0 }, { 0 } };
-static const struct sl_table replaces_table = { "an entry of `replaces`", replaces_keys };
+static const struct sl_key_table replaces_table = { "an entry of `replaces`", replaces_keys };
 
 static bool check_unit(struct sl_reader *in, const struct sl_node *node, struct limit_draft *draft)
 {
@@ -193,10 +193,10 @@ static const struct sl_key node_keys[] = {
     { "metadata", keep_node, NODE(metadata) },
     { 0 },
 };
-static const struct sl_table node_table = { "a descriptor", node_keys };
+static const struct sl_key_table node_table = { "a descriptor", node_keys };
 
 /* One file under way. */
-struct reading {
+struct envoy_reader {
     struct sl_reader in;
     struct sl_envoy *envoy;
     struct sl_envoy_file *file;
@@ -215,7 +215,7 @@ static struct sluice_text composite_of(struct sl_arena *arena, const struct sl_e
 }
 
 /* The reference joins key and value, so that ("a", "b_c") and ("a_b", "c") are one to it. */
-static bool check_composite(struct reading *to, const struct sl_envoy_node *node,
+static bool check_composite(struct envoy_reader *to, const struct sl_envoy_node *node,
                             const struct sl_envoy_node *parent)
 {
     struct sl_textmap *composites = &to->envoy->composites;
@@ -231,7 +231,7 @@ static bool check_composite(struct reading *to, const struct sl_envoy_node *node
     return true;
 }
 
-static bool check_node(struct reading *to, const struct sl_node *from,
+static bool check_node(struct envoy_reader *to, const struct sl_node *from,
                        const struct node_draft *draft)
 {
     if (!draft->node.is_shared || draft->node.kind == SL_ENVOY_PATTERN)
@@ -241,10 +241,11 @@ static bool check_node(struct reading *to, const struct sl_node *from,
     return false;
 }
 
-static bool read_nodes(struct reading *to, const struct sl_node *list,
+static bool read_nodes(struct envoy_reader *to, const struct sl_node *list,
                        struct sl_envoy_node *parent);
 
-static bool read_node(struct reading *to, const struct sl_node *from, struct sl_envoy_node *parent)
+static bool read_node(struct envoy_reader *to, const struct sl_node *from,
+                      struct sl_envoy_node *parent)
 {
     struct node_draft draft = { .node = { .file = to->file, .mark = from->mark } };
     bool good = sl_read_keys(&to->in, from, &node_table, &draft);
@@ -270,7 +271,8 @@ static bool read_node(struct reading *to, const struct sl_node *from, struct sl_
 }
 
 /* As deep as the tree of the file is: SL_TREE_DEPTH_MAX. */
-static bool read_nodes(struct reading *to, const struct sl_node *list, struct sl_envoy_node *parent)
+static bool read_nodes(struct envoy_reader *to, const struct sl_node *list,
+                       struct sl_envoy_node *parent)
 {
     if (list->kind != SL_NODE_LIST)
         return sl_refuse(&to->in, list, "a list of descriptors, each after a dash");
@@ -293,9 +295,9 @@ static const struct sl_key file_keys[] = {
     { "descriptors", keep_node, .offset = offsetof(struct file_draft, descriptors) },
     { 0 },
 };
-static const struct sl_table file_table = { "a configuration", file_keys };
+static const struct sl_key_table file_table = { "a configuration", file_keys };
 
-static struct sl_envoy_domain *add_domain(struct reading *to, struct sluice_text name,
+static struct sl_envoy_domain *add_domain(struct envoy_reader *to, struct sluice_text name,
                                           struct sl_mark mark)
 {
     struct sl_envoy *envoy = to->envoy;
@@ -312,7 +314,7 @@ static struct sl_envoy_domain *add_domain(struct reading *to, struct sluice_text
 }
 
 /* NULL: it is in another file, and was refused. */
-static struct sl_envoy_domain *find_domain(struct reading *to, struct sluice_text name,
+static struct sl_envoy_domain *find_domain(struct envoy_reader *to, struct sluice_text name,
                                            struct sl_mark mark)
 {
     struct sl_envoy_domain *domain = to->envoy->first;
@@ -337,7 +339,7 @@ bool sl_envoy_read(struct sl_envoy *envoy, struct sl_envoy_file *file, struct sl
     const struct sl_node *tree = sl_tree_parse(&scratch, yaml, report);
     if (tree) {
         struct file_draft draft = { 0 };
-        struct reading to = {
+        struct envoy_reader to = {
             .in = { .arena = &envoy->arena, .scratch = &scratch, .report = report },
             .envoy = envoy,
             .file = file,

@@ -62,7 +62,7 @@ void sluice_limit_free(struct sluice_limit *limit)
 /* In place: what is copied as a whole right after its parts were written is
  * waited for. */
 static inline void ask_once(const struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
-                            struct sl_once *ask)
+                            struct sl_fast_path *ask)
 {
     struct sl_hash128 hash = sl_limit_key(limit, key);
     ask->algo = limit->algo;
@@ -93,13 +93,13 @@ int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint
 {
     if (!limit || !sl_key_is_good(key) || !out)
         return SLUICE_INVALID;
-    struct sl_once ask;
+    struct sl_fast_path ask;
     ask_once(limit, key, cost, &ask);
     if (limit->store->ops->once && !limit->algo->keeps_ring)
         limit->store->ops->once(limit->store, &ask, 1);
     if (!ask.done)
         return decide_alone(limit, key, cost, false, out);
-    sl_decision_once(&ask, limit->name, out);
+    sl_decision_fast_path(&ask, limit->name, out);
     return SLUICE_OK;
 }
 
@@ -114,7 +114,7 @@ int sluice_limit_peek(struct sluice_limit *limit, struct sluice_text key, uint32
 /* There is no policy here to say what a failure means: it
  * looks like nobody's decision, as under the policy that rules have unless
  * they say otherwise. */
-static int decide_rest(const struct sluice_limit *limit, const struct sl_once *asks,
+static int decide_rest(const struct sluice_limit *limit, const struct sl_fast_path *asks,
                        const struct sluice_text *keys, size_t count, struct sluice_decision *out)
 {
     struct sl_namer namer = { 0 };
@@ -152,7 +152,7 @@ static int decide_rest(const struct sluice_limit *limit, const struct sl_once *a
 static int decide_some(const struct sluice_limit *limit, const struct sluice_text *keys,
                        size_t count, uint32_t cost, struct sluice_decision *out)
 {
-    struct sl_once asks[BATCH_MAX];
+    struct sl_fast_path asks[BATCH_MAX];
     size_t done = 0;
     for (size_t i = 0; i < count; i++)
         ask_once(limit, keys[i], cost, &asks[i]);
@@ -160,7 +160,7 @@ static int decide_some(const struct sluice_limit *limit, const struct sluice_tex
         limit->store->ops->once(limit->store, asks, count);
     for (size_t i = 0; i < count; i++) {
         if (asks[i].done)
-            sl_decision_once(&asks[i], limit->name, &out[i]);
+            sl_decision_fast_path(&asks[i], limit->name, &out[i]);
         done += asks[i].done;
     }
     return done == count ? SLUICE_OK : decide_rest(limit, asks, keys, count, out);

@@ -48,8 +48,8 @@ static inline void sl_decision_show(const struct sl_bundle *bundle, const struct
 }
 
 /* The same for a claim that was decided the short way. */
-static inline void sl_decision_once(const struct sl_once *once, const char *rule,
-                                    struct sluice_decision *out)
+static inline void sl_decision_fast_path(const struct sl_fast_path *once, const char *rule,
+                                         struct sluice_decision *out)
 {
     const struct sl_answer *answer = &once->taken.answer;
     enum sluice_reason denial =

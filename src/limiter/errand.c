@@ -56,12 +56,12 @@ static void on_parcel(struct sl_parcel *parcel)
 /* ---- on their way ---- */
 
 /* Where the parts of a batch begin; `at` NULL: how long it is. */
-struct layout {
+struct copy_area {
     char *at;
     size_t len;
 };
 
-static void *part(struct layout *layout, size_t bytes, size_t align)
+static void *part(struct copy_area *layout, size_t bytes, size_t align)
 {
     layout->len = (layout->len + align - 1) / align * align;
     void *start = layout->at ? layout->at + layout->len : NULL;
@@ -71,7 +71,7 @@ static void *part(struct layout *layout, size_t bytes, size_t align)
 
 #define PART(layout, count, type) part(layout, (count) * sizeof(type), _Alignof(type))
 
-static void copy_text(struct layout *layout, struct sluice_text *text)
+static void copy_text(struct copy_area *layout, struct sluice_text *text)
 {
     char *copy = part(layout, text->len, 1);
     if (copy && text->len) {
@@ -81,7 +81,7 @@ static void copy_text(struct layout *layout, struct sluice_text *text)
 }
 
 /* With all that it points to. */
-static const struct sluice_request *copy_request(struct layout *layout,
+static const struct sluice_request *copy_request(struct copy_area *layout,
                                                  const struct sluice_request *from)
 {
     struct sluice_request *request = PART(layout, 1, struct sluice_request);
@@ -105,7 +105,7 @@ static const struct sluice_request *copy_request(struct layout *layout,
 }
 
 /* The scratch as it is; twice: measured, then copied. */
-static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct layout *layout)
+static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct copy_area *layout)
 {
     size_t count = limiter->ask_count, claim_count = limiter->claim_count;
     struct sl_batch *batch = PART(layout, 1, struct sl_batch);
@@ -129,7 +129,7 @@ static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct layout 
         bundles[i].claims = claims + (bundles[i].claims - limiter->claims);
     for (size_t i = 0; i < count; i++) {
         struct sl_asking ask = limiter->asks[i];
-        if (limiter->known.people || limiter->sight)
+        if (limiter->context.users || limiter->observer)
             ask.request = copy_request(layout, ask.request);
         if (!batch)
             continue;
@@ -142,7 +142,7 @@ static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct layout 
 
 static struct sl_batch *copy_scratch(struct sl_limiter *limiter)
 {
-    struct layout layout = { 0 };
+    struct copy_area layout = { 0 };
     size_t align = _Alignof(struct sl_claim);
     lay_out(limiter, &layout);
     layout.at = aligned_alloc(align, (layout.len + align - 1) / align * align);
@@ -200,8 +200,8 @@ static void close_ranks(struct sl_limiter *limiter)
 static void answer_near(struct sl_errand *errand, int64_t started_ns)
 {
     struct sl_limiter *limiter = errand->limiter;
-    struct sl_near *near = limiter->store->near;
-    if (sl_near_answer_all(near, limiter->bundles, limiter->bundle_count) == 0)
+    struct sl_answer_cache *answers = limiter->store->answers;
+    if (sl_answer_cache_answer_all(answers, limiter->bundles, limiter->bundle_count) == 0)
         return;
     for (size_t i = 0, end; i < limiter->ask_count; i = end) {
         for (end = i + 1; end < limiter->ask_count; end++)
@@ -229,7 +229,7 @@ static void send_taken(struct sl_errand *errand, struct sl_channel *channel, int
 {
     struct sl_limiter *limiter = errand->limiter;
     answer_near(errand, started_ns);
-    sl_channel_lend(channel);
+    sl_channel_call_leases(channel);
     if (limiter->bundle_count == 0)
         return;
     for (size_t i = 0; errand->is_asked && i < limiter->ask_count; i++)
@@ -253,8 +253,8 @@ static bool take_next(struct sl_errand *errand, size_t *next)
     struct sl_limiter *limiter = errand->limiter;
     size_t first = *next, first_ask = limiter->ask_count;
     int status = SLUICE_OK;
-    struct sl_batch_in in = { errand->requests, errand->manners, errand->count, errand->out };
-    if (!errand->manners) {
+    struct sl_batch_in in = { errand->requests, errand->options, errand->count, errand->out };
+    if (!errand->options) {
         status = sl_limiter_take(limiter, &in.requests[first], SL_BY_THE_RULES, &in.out[first]);
         ++*next;
     } else if (!sl_limiter_take_next(limiter, &in, next, &status)) {

@@ -14,11 +14,11 @@
 struct sl_errand {
     const struct sluice_request *requests; /* until sl_errand_send returns */
     size_t count;
-    const struct sl_manner *manners; /* of each; NULL: they have none */
-    const int64_t *hold_us;          /* of each, a reservation for so long; 0: none */
-    struct sluice_decision *out;     /* and where its decision goes, */
-    uint64_t *held;                  /* and its reservation */
-    bool *is_asked;                  /* which of them the store is asked for; NULL: who cares */
+    const struct sl_request_options *options; /* of each; NULL: they have none */
+    const int64_t *hold_us;                   /* of each, a reservation for so long; 0: none */
+    struct sluice_decision *out;              /* and where its decision goes, */
+    uint64_t *held;                           /* and its reservation */
+    bool *is_asked; /* which of them the store is asked for; NULL: who cares */
     void (*done)(struct sl_errand *errand); /* maybe within sl_errand_send */
 
     int status; /* the first bad one */

@@ -25,8 +25,8 @@ int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *r
     if (!ops->refund)
         return SLUICE_UNSUPPORTED;
     sl_limiter_forget(limiter);
-    limiter->known.wall_us = decision->decided_at_us; /* trust as it was */
-    limiter->known.wall_is_read = true;
+    limiter->context.wall_us = decision->decided_at_us; /* trust as it was */
+    limiter->context.wall_is_read = true;
     if (!sl_limiter_take_asker(limiter, request))
         return SLUICE_NO_MEMORY;
     claim_again(limiter, request);
@@ -61,7 +61,7 @@ static int reset_named(struct sl_limiter *limiter, const char *name)
 static int reset_matching(struct sl_limiter *limiter)
 {
     int first_bad = SLUICE_OK;
-    size_t count = sl_index_match(limiter->rules, &limiter->asker.request, limiter->matched);
+    size_t count = sl_index_match(limiter->rules, &limiter->caller.request, limiter->matched);
     for (size_t i = 0; i < count; i++) {
         int status = reset_rule(limiter, limiter->matched[i]);
         if (status != SLUICE_INVALID)

@@ -18,64 +18,64 @@
  * of fixed size however long the names of a request are. */
 enum { NAME_MAX_BYTES = 128, KEY_MAX_BYTES = 1024 };
 
-static bool take_resource(struct sl_asker *asker, struct sluice_text resource)
+static bool take_resource(struct sl_caller_keys *caller, struct sluice_text resource)
 {
-    if (resource.len > asker->resource_room) {
-        char *larger = realloc(asker->resource, resource.len);
+    if (resource.len > caller->resource_room) {
+        char *larger = realloc(caller->resource, resource.len);
         if (!larger)
             return false;
-        asker->resource = larger;
-        asker->resource_room = resource.len;
+        caller->resource = larger;
+        caller->resource_room = resource.len;
     }
     if (resource.len == 0)
         return true;
-    memcpy(asker->resource, resource.at, resource.len);
-    size_t len = sl_resource_normalise(asker->resource, resource.len);
-    asker->request.resource = (struct sluice_text){ asker->resource, len };
+    memcpy(caller->resource, resource.at, resource.len);
+    size_t len = sl_resource_normalise(caller->resource, resource.len);
+    caller->request.resource = (struct sluice_text){ caller->resource, len };
     return true;
 }
 
 /* What is no address stays the text it is: it counts, and is on no network. */
-static void read_ip(struct sl_asker *asker, const struct sl_identity *identity,
+static void read_ip(struct sl_caller_keys *caller, const struct sl_identity *identity,
                     struct sluice_text text)
 {
-    asker->has_address = sl_address_parse(text, &asker->address);
-    asker->given_len = 0;
-    if (!asker->has_address)
+    caller->has_address = sl_address_parse(text, &caller->address);
+    caller->given_len = 0;
+    if (!caller->has_address)
         return;
-    bool v4 = sl_address_is_v4(&asker->address);
+    bool v4 = sl_address_is_v4(&caller->address);
     uint32_t bits = v4 ? identity->ipv4_prefix : identity->ipv6_prefix;
-    struct sl_address cut = sl_address_cut(&asker->address, bits);
-    asker->ip_len = sl_address_print(&asker->address, asker->ip);
-    asker->counted_ip_len = sl_address_print(&cut, asker->counted_ip);
-    asker->given_len = text.len; /* shorter than the array, being an address */
-    memcpy(asker->given, text.at, text.len);
+    struct sl_address cut = sl_address_cut(&caller->address, bits);
+    caller->ip_len = sl_address_print(&caller->address, caller->ip);
+    caller->counted_ip_len = sl_address_print(&cut, caller->counted_ip);
+    caller->given_len = text.len; /* shorter than the array, being an address */
+    memcpy(caller->given, text.at, text.len);
 }
 
 /* Requests of one address come in rows: what was read last need not be read again. */
-static void take_ip(struct sl_asker *asker, const struct sl_identity *identity)
+static void take_ip(struct sl_caller_keys *caller, const struct sl_identity *identity)
 {
-    struct sluice_text text = asker->request.ip;
-    struct sluice_text last = { asker->given, asker->given_len };
+    struct sluice_text text = caller->request.ip;
+    struct sluice_text last = { caller->given, caller->given_len };
     bool is_last = last.len > 0 && sl_text_equal(text, last);
     if (!is_last)
-        read_ip(asker, identity, text);
-    if (asker->has_address)
-        asker->request.ip = (struct sluice_text){ asker->ip, asker->ip_len };
+        read_ip(caller, identity, text);
+    if (caller->has_address)
+        caller->request.ip = (struct sluice_text){ caller->ip, caller->ip_len };
 }
 
-bool sl_asker_init(struct sl_asker *asker, const struct sl_ruleset *rules,
-                   const struct sluice_request *request)
+bool sl_caller_keys_init(struct sl_caller_keys *caller, const struct sl_ruleset *rules,
+                         const struct sluice_request *request)
 {
-    asker->request = *request;
-    asker->tier = sl_ruleset_tier(rules, request->tier);
-    take_ip(asker, &rules->settings.identity);
-    return take_resource(asker, request->resource);
+    caller->request = *request;
+    caller->tier = sl_ruleset_tier(rules, request->tier);
+    take_ip(caller, &rules->settings.identity);
+    return take_resource(caller, request->resource);
 }
 
-void sl_asker_release(struct sl_asker *asker)
+void sl_caller_keys_release(struct sl_caller_keys *caller)
 {
-    free(asker->resource);
+    free(caller->resource);
 }
 
 /* Is it before that moment? Only an exemption that ends has to know what time it is. */
@@ -95,10 +95,10 @@ static bool has_exempt_key(const struct sluice_request *request, const struct sl
            lasts(request, sl_whitelist_api_key_us(list, digest_hex));
 }
 
-bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_whitelist *list)
+bool sl_caller_keys_exempt(const struct sl_caller_keys *caller, const struct sl_whitelist *list)
 {
-    const struct sluice_request *request = &asker->request;
-    if (asker->has_address && lasts(request, sl_whitelist_address_us(list, &asker->address)))
+    const struct sluice_request *request = &caller->request;
+    if (caller->has_address && lasts(request, sl_whitelist_address_us(list, &caller->address)))
         return true;
     if (!sl_text_missing(request->user) &&
         sl_whitelist_has_user(list, request->tenant, request->user))
@@ -143,20 +143,21 @@ static void add_name(struct key_bytes *key, struct sluice_text name, uint64_t se
     }
 }
 
-struct sluice_text sl_asker_value(const struct sl_asker *asker, const struct sl_part *part)
+struct sluice_text sl_caller_keys_value(const struct sl_caller_keys *caller,
+                                        const struct sl_part *part)
 {
-    if (part->attribute == SL_ATTR_IP && asker->has_address)
-        return (struct sluice_text){ asker->counted_ip, asker->counted_ip_len };
-    return sl_attribute_of(&asker->request, part);
+    if (part->attribute == SL_ATTR_IP && caller->has_address)
+        return (struct sluice_text){ caller->counted_ip, caller->counted_ip_len };
+    return sl_attribute_of(&caller->request, part);
 }
 
-static bool add_identifier(struct key_bytes *key, const struct sl_asker *asker,
+static bool add_identifier(struct key_bytes *key, const struct sl_caller_keys *caller,
                            const struct sl_rule *rule, uint64_t seed)
 {
     if (!rule->spans_tenants)
-        add_name(key, asker->request.tenant.at ? asker->request.tenant : SL_TEXT(""), seed);
+        add_name(key, caller->request.tenant.at ? caller->request.tenant : SL_TEXT(""), seed);
     for (size_t i = 0; i < rule->per_count; i++) {
-        struct sluice_text value = sl_asker_value(asker, &rule->per[i]);
+        struct sluice_text value = sl_caller_keys_value(caller, &rule->per[i]);
         if (sl_text_missing(value))
             return false;
         add_name(key, value, seed);
@@ -164,13 +165,13 @@ static bool add_identifier(struct key_bytes *key, const struct sl_asker *asker,
     return true;
 }
 
-bool sl_asker_keys(const struct sl_asker *asker, const struct sl_rule *rule,
-                   const struct sl_rule_seeds *seeds, struct sl_hash128 *key,
-                   struct sl_hash128 *guard_key)
+bool sl_caller_keys_keys(const struct sl_caller_keys *caller, const struct sl_rule *rule,
+                         const struct sl_rule_seeds *seeds, struct sl_hash128 *key,
+                         struct sl_hash128 *guard_key)
 {
     struct key_bytes bytes;
     bytes.len = 0;
-    if (!add_identifier(&bytes, asker, rule, seeds->limit))
+    if (!add_identifier(&bytes, caller, rule, seeds->limit))
         return false;
     *key = hash_of(&bytes, seeds->limit);
     if (rule->guard.window_us)

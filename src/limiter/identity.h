@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "rules/ruleset.h"
 
-struct sl_asker {
+struct sl_caller_keys {
     struct sluice_request request; /* resource normalised, ip canonical */
     bool has_address;
     struct sl_address address;
@@ -21,15 +21,16 @@ struct sl_asker {
 
 /* Again and again on the same struct, which begins zeroed, with the same rules. False:
  * no memory for an unusually long resource. */
-bool sl_asker_init(struct sl_asker *asker, const struct sl_ruleset *rules,
-                   const struct sluice_request *request);
-void sl_asker_release(struct sl_asker *asker);
+bool sl_caller_keys_init(struct sl_caller_keys *caller, const struct sl_ruleset *rules,
+                         const struct sluice_request *request);
+void sl_caller_keys_release(struct sl_caller_keys *caller);
 
 /* Is the asker never counted, at the request's time or (SLUICE_NOW) by the wall clock? */
-bool sl_asker_exempt(const struct sl_asker *asker, const struct sl_whitelist *list);
+bool sl_caller_keys_exempt(const struct sl_caller_keys *caller, const struct sl_whitelist *list);
 
 /* What the asker is counted by, for one part of `per`. */
-struct sluice_text sl_asker_value(const struct sl_asker *asker, const struct sl_part *part);
+struct sluice_text sl_caller_keys_value(const struct sl_caller_keys *caller,
+                                        const struct sl_part *part);
 
 /* Where a rule's counts live among all keys: mixed into every key of its. */
 struct sl_rule_seeds {
@@ -46,8 +47,8 @@ struct sl_rule_seeds sl_limit_seeds(const struct sl_rule *rule, const struct sl_
 
 /* The keys of a rule's counts for this asker: the limit's, and the guard's
  * where the rule has one. False: a part of the identifier is missing. */
-bool sl_asker_keys(const struct sl_asker *asker, const struct sl_rule *rule,
-                   const struct sl_rule_seeds *seeds, struct sl_hash128 *key,
-                   struct sl_hash128 *guard_key);
+bool sl_caller_keys_keys(const struct sl_caller_keys *caller, const struct sl_rule *rule,
+                         const struct sl_rule_seeds *seeds, struct sl_hash128 *key,
+                         struct sl_hash128 *guard_key);
 
 #endif

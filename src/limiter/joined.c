@@ -286,7 +286,7 @@ static bool bundle_up(struct sl_limiter *limiter, size_t first_ask)
 static size_t joined_count(const struct sl_batch_in *in, size_t first)
 {
     size_t count = 1;
-    while (first + count < in->count && in->manners[first + count].joins)
+    while (first + count < in->count && in->options[first + count].joins)
         count++;
     SL_CHECK(count <= SL_JOINED_MAX);
     return count;
@@ -296,13 +296,13 @@ static size_t joined_count(const struct sl_batch_in *in, size_t first)
 static int take_member(struct sl_limiter *limiter, const struct sl_batch_in *in, size_t number)
 {
     const struct sluice_request *request = &in->requests[number];
-    const struct sl_direct *direct = in->manners[number].direct;
+    const struct sl_direct *direct = in->options[number].direct;
     bool is_exempt = false;
     bool good = make_room(limiter, limiter->rules->rule_count + 1) &&
                 sl_limiter_meet(limiter, request, &is_exempt);
     if (!good || is_exempt)
-        return sl_limiter_answer_at_once(limiter, request, good ? SLUICE_OK : SLUICE_NO_MEMORY,
-                                         &in->out[number]);
+        return sl_limiter_fast_path(limiter, request, good ? SLUICE_OK : SLUICE_NO_MEMORY,
+                                    &in->out[number]);
     sl_limiter_ask(limiter, request, direct, &in->out[number]);
     struct sl_asking *ask = &limiter->asks[limiter->ask_count - 1];
     for (size_t i = 0; i < ask->claim_count; i++) {
@@ -316,8 +316,8 @@ static int take_member(struct sl_limiter *limiter, const struct sl_batch_in *in,
 static int give_up(struct sl_limiter *limiter, size_t first_ask)
 {
     for (size_t i = first_ask; i < limiter->ask_count; i++)
-        sl_limiter_answer_at_once(limiter, limiter->asks[i].request, SLUICE_NO_MEMORY,
-                                  limiter->asks[i].out);
+        sl_limiter_fast_path(limiter, limiter->asks[i].request, SLUICE_NO_MEMORY,
+                             limiter->asks[i].out);
     limiter->ask_count = first_ask;
     return SLUICE_NO_MEMORY;
 }
@@ -348,7 +348,7 @@ bool sl_limiter_take_next(struct sl_limiter *limiter, const struct sl_batch_in *
     *next += count;
     *status = count > 1 ? take_joined(limiter, in, first, count)
                         : sl_limiter_take_direct(limiter, &in->requests[first],
-                                                 in->manners[first].direct, &in->out[first]);
+                                                 in->options[first].direct, &in->out[first]);
     return true;
 }
 

@@ -48,7 +48,7 @@ void sl_limiter_free(struct sl_limiter *limiter)
 {
     if (!limiter)
         return;
-    sl_asker_release(&limiter->asker);
+    sl_caller_keys_release(&limiter->caller);
     sl_counts_free(limiter->counts);
     free(limiter->seeds);
     free(limiter->explained);
@@ -60,25 +60,26 @@ void sl_limiter_free(struct sl_limiter *limiter)
     free(limiter);
 }
 
-void sl_limiter_set_people(struct sl_limiter *limiter, struct sl_people *people)
+void sl_limiter_set_users(struct sl_limiter *limiter, struct sl_users *users)
 {
-    limiter->known = (struct sl_known){ .people = people };
+    limiter->context = (struct sl_user_context){ .users = users };
 }
 
 /* ---- the asker ---- */
 
 bool sl_limiter_take_asker(struct sl_limiter *limiter, const struct sluice_request *request)
 {
-    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+    if (!sl_caller_keys_init(&limiter->caller, limiter->rules, request))
         return false;
-    if (limiter->known.people)
-        sl_known_meet(&limiter->known, limiter->rules, &limiter->asker);
+    if (limiter->context.users)
+        sl_user_context_meet(&limiter->context, limiter->rules, &limiter->caller);
     return true;
 }
 
 static bool is_exempt(const struct sl_limiter *limiter)
 {
-    return sl_asker_exempt(&limiter->asker, limiter->rules->whitelist) || limiter->known.is_exempt;
+    return sl_caller_keys_exempt(&limiter->caller, limiter->rules->whitelist) ||
+           limiter->context.is_exempt;
 }
 
 bool sl_limiter_meet(struct sl_limiter *limiter, const struct sluice_request *request, bool *exempt)
@@ -99,10 +100,10 @@ bool sl_limiter_make_claim(struct sl_limiter *limiter, const struct sl_rule *rul
         (struct sl_claim){ .algo = rule->algo, .ring_len = rule->ring_len, .shadow = rule->shadow };
     if (rule->guard.window_us)
         claim->guard = &rule->guard;
-    if (!sl_asker_keys(&limiter->asker, rule, seeds, &claim->key, &claim->guard_key))
+    if (!sl_caller_keys_keys(&limiter->caller, rule, seeds, &claim->key, &claim->guard_key))
         return false;
     if (limiter->store->wants_names) { /* one that can be asked in vain */
-        claim->name = sl_name_claim(&limiter->namer, &limiter->asker, rule);
+        claim->name = sl_name_claim(&limiter->namer, &limiter->caller, rule);
         claim->is_optional = rule->on_store_failure == SL_FAIL_ALLOW;
     }
     return true;
@@ -111,7 +112,8 @@ bool sl_limiter_make_claim(struct sl_limiter *limiter, const struct sl_rule *rul
 bool sl_limiter_has_identity(const struct sl_limiter *limiter, const struct sl_rule *rule)
 {
     struct sl_hash128 key, guard_key;
-    return sl_asker_keys(&limiter->asker, rule, &limiter->seeds[rule->index], &key, &guard_key);
+    return sl_caller_keys_keys(&limiter->caller, rule, &limiter->seeds[rule->index], &key,
+                               &guard_key);
 }
 
 /* Denied without a state to look at. */
@@ -127,21 +129,22 @@ static void leave_keyless(struct sl_claim *claim)
 enum sl_applies sl_limiter_apply(struct sl_limiter *limiter, const struct sl_rule *rule,
                                  struct sl_claim *claim)
 {
-    struct sl_asker *asker = &limiter->asker;
-    int32_t *trust = &asker->request.trust_thousandths;
+    struct sl_caller_keys *caller = &limiter->caller;
+    int32_t *trust = &caller->request.trust_thousandths;
     if (rule->adaptive && *trust == SLUICE_NO_TRUST) /* once, for all rules that ask */
-        *trust = sl_known_trust(&limiter->known, limiter->rules, asker);
-    const struct sl_own *own = sl_known_own(&limiter->known, rule, asker->tier);
+        *trust = sl_user_context_trust(&limiter->context, limiter->rules, caller);
+    const struct sl_user_numbers *own =
+        sl_user_context_limit(&limiter->context, rule, caller->tier);
     struct sl_limit limit;
     if (own)
         sl_numbers_limit(&own->numbers, rule->adaptive ? *trust : 0, &limit);
-    else if (!sl_rule_limit(rule, asker->tier, *trust, &limit))
+    else if (!sl_rule_limit(rule, caller->tier, *trust, &limit))
         return SL_UNLIMITED;
     bool found = sl_limiter_make_claim(limiter, rule, &limiter->seeds[rule->index], claim);
     claim->limit = limit;
     if (own)
         claim->ring_len = own->ring_len;
-    if (limiter->store->near && limit.capacity >= SL_LEASE_LIMIT_MIN) {
+    if (limiter->store->answers && limit.capacity >= SL_LEASE_LIMIT_MIN) {
         claim->lease = sl_rule_lease(rule);
         claim->rule = limiter->numbers ? limiter->numbers[rule->index] : rule->index;
     }
@@ -158,7 +161,7 @@ enum sluice_reason sl_limiter_make_claims(struct sl_limiter *limiter)
     enum sluice_reason nobody = SLUICE_REASON_NO_RULE;
     const struct sl_rule **rules = limiter->matched + limiter->claim_count;
     limiter->used_trust = false;
-    size_t matched = sl_index_match(limiter->rules, &limiter->asker.request, rules);
+    size_t matched = sl_index_match(limiter->rules, &limiter->caller.request, rules);
     for (size_t i = 0; i < matched; i++) {
         const struct sl_rule *rule = rules[i];
         enum sl_applies applies =
@@ -184,7 +187,7 @@ static void make_direct_claim(struct sl_limiter *limiter, const struct sl_direct
         leave_keyless(claim);
     else if (limiter->store->wants_names && direct->limit.window_us)
         claim->name =
-            sl_name_window(&limiter->namer, &limiter->asker, rule, direct->limit.window_us);
+            sl_name_window(&limiter->namer, &limiter->caller, rule, direct->limit.window_us);
     claim->limit = direct->limit;
     limiter->matched[limiter->claim_count++] = rule;
 }
@@ -193,7 +196,7 @@ void sl_limiter_forget(struct sl_limiter *limiter)
 {
     limiter->claim_count = limiter->bundle_count = limiter->ask_count = 0;
     limiter->has_joined = false;
-    limiter->known.wall_is_read = false;
+    limiter->context.wall_is_read = false;
     if (limiter->store->wants_names)
         sl_scratch_reset(&limiter->namer.memory);
 }
@@ -205,8 +208,8 @@ static enum sl_failure_policy file_policy(const struct sl_limiter *limiter)
     return limiter->rules->settings.on_store_failure;
 }
 
-int sl_limiter_answer_at_once(struct sl_limiter *limiter, const struct sluice_request *request,
-                              int status, struct sluice_decision *out)
+int sl_limiter_fast_path(struct sl_limiter *limiter, const struct sluice_request *request,
+                         int status, struct sluice_decision *out)
 {
     if (status == SLUICE_OK)
         sl_decision_nobody(SLUICE_REASON_EXEMPT, out);
@@ -228,14 +231,14 @@ void sl_limiter_ask(struct sl_limiter *limiter, const struct sluice_request *req
     else
         nobody = sl_limiter_make_claims(limiter);
     if (limiter->used_trust && !request->peek)
-        sl_counts_trust(limiter->counts, limiter->asker.request.trust_thousandths);
+        sl_counts_trust(limiter->counts, limiter->caller.request.trust_thousandths);
     limiter->asks[limiter->ask_count++] = (struct sl_asking){
         .rules = limiter->matched + first,
         .nobody = nobody,
         .out = out,
         .request = request,
-        .tier = limiter->asker.tier,
-        .minutes = limiter->known.minutes,
+        .tier = limiter->caller.tier,
+        .minutes = limiter->context.minutes,
         .bundle = limiter->bundle_count,
         .claims = limiter->claims + first,
         .claim_count = limiter->claim_count - first,
@@ -249,7 +252,7 @@ static int take(struct sl_limiter *limiter, const struct sluice_request *request
 {
     int status = sl_limiter_take_asker(limiter, request) ? SLUICE_OK : SLUICE_NO_MEMORY;
     if (status != SLUICE_OK || is_exempt(limiter))
-        return sl_limiter_answer_at_once(limiter, request, status, out);
+        return sl_limiter_fast_path(limiter, request, status, out);
     if (max_delay_us == SL_BY_THE_RULES && request->wait)
         max_delay_us = limiter->rules->settings.max_wait_us;
     sl_limiter_ask(limiter, request, direct, out);
@@ -304,7 +307,7 @@ static bool is_direct(const struct sl_limiter *limiter, const struct sl_asking *
  * known of this minute already is not told again. */
 __attribute__((noinline)) static void tell_violations(const struct sl_asked *asked)
 {
-    struct sl_people *people = asked->limiter->known.people;
+    struct sl_users *users = asked->limiter->context.users;
     for (size_t i = 0; i < asked->count; i++) {
         const struct sl_bundle *bundle = &asked->bundles[i];
         const struct sl_asking *ask = &asked->asks[i];
@@ -312,8 +315,8 @@ __attribute__((noinline)) static void tell_violations(const struct sl_asked *ask
             sl_text_missing(ask->request->user) || is_direct(asked->limiter, ask) ||
             ask->out->decided_at_us / SL_MINUTE_US == ask->minutes - 1)
             continue;
-        people->ops->violated(people, ask->request->tenant, ask->request->user,
-                              ask->out->decided_at_us);
+        users->ops->violated(users, ask->request->tenant, ask->request->user,
+                             ask->out->decided_at_us);
     }
 }
 
@@ -377,7 +380,7 @@ int sl_asked_answer(const struct sl_asked *asked)
         sl_decision_summarise(bundle, ask->rules, ask->nobody, ask->out);
         i++;
     }
-    if (limiter->known.people)
+    if (limiter->context.users)
         tell_violations(asked);
     return first_bad;
 }
@@ -388,7 +391,7 @@ void sl_asked_count(const struct sl_asked *asked)
     struct sl_counts *counts = asked->limiter->counts;
     const struct sl_bundle *end = asked->bundles + asked->count;
     const struct sl_asking *ask = asked->asks;
-    if (asked->limiter->sight) {
+    if (asked->limiter->observer) {
         sl_asked_watch(asked);
         return;
     }
@@ -454,7 +457,7 @@ static int take_some(struct sl_limiter *limiter, const struct sl_batch_in *in, s
     int first_bad = SLUICE_OK;
     while (*next < in->count && !sl_limiter_is_full(limiter)) {
         int status = SLUICE_OK;
-        if (in->manners) {
+        if (in->options) {
             if (!sl_limiter_take_next(limiter, in, next, &status))
                 break;
         } else {
@@ -467,7 +470,7 @@ static int take_some(struct sl_limiter *limiter, const struct sl_batch_in *in, s
     return first_bad;
 }
 
-int sl_limiter_decide_manners(struct sl_limiter *limiter, const struct sl_batch_in *in)
+int sl_limiter_decide_with_options(struct sl_limiter *limiter, const struct sl_batch_in *in)
 {
     int first_bad = SLUICE_OK;
     for (size_t i = 0; i < in->count;) {
@@ -486,7 +489,8 @@ int sl_limiter_decide_manners(struct sl_limiter *limiter, const struct sl_batch_
 int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_request *requests,
                             size_t count, struct sluice_decision *out)
 {
-    return sl_limiter_decide_manners(limiter, &(struct sl_batch_in){ requests, NULL, count, out });
+    return sl_limiter_decide_with_options(limiter,
+                                          &(struct sl_batch_in){ requests, NULL, count, out });
 }
 
 /* A charge without its reservation was given back: as if it had not been decided. */
@@ -523,10 +527,10 @@ size_t sl_limiter_match(struct sl_limiter *limiter, const struct sluice_request 
                         const struct sl_rule *const **rules)
 {
     sl_limiter_forget(limiter);
-    if (!sl_asker_init(&limiter->asker, limiter->rules, request))
+    if (!sl_caller_keys_init(&limiter->caller, limiter->rules, request))
         return SIZE_MAX;
     *rules = limiter->matched;
-    return sl_index_match(limiter->rules, &limiter->asker.request, limiter->matched);
+    return sl_index_match(limiter->rules, &limiter->caller.request, limiter->matched);
 }
 
 size_t sl_limiter_matched(const struct sl_limiter *limiter, const struct sl_rule *const **rules)

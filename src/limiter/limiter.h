@@ -13,8 +13,8 @@
 #include "store/store.h"
 
 struct sl_limiter;
-struct sl_people;
-struct sl_sight;
+struct sl_users;
+struct sl_observer;
 
 /* A limit that a request brings along: it is decided by that alone, and by no rule. Whom it counts
  * is the request's tenant and its attribute SL_DIRECT_KEY. */
@@ -34,7 +34,7 @@ bool sl_direct_bucket(int64_t capacity, int64_t token_ns, struct sl_direct *out)
 bool sl_direct_window(int64_t capacity, int64_t window_us, struct sl_direct *out);
 
 /* What sets some requests of a batch apart; all zero: nothing does. */
-struct sl_manner {
+struct sl_request_options {
     const struct sl_direct *direct; /* or NULL: the rules' */
     bool joins; /* with the request before it: both are charged, or neither. Each has its own
                    answer; one is allowed although another is not. At most SL_JOINED_MAX in a row */
@@ -44,7 +44,7 @@ enum { SL_JOINED_MAX = 64 };
 /* Requests that are decided together. */
 struct sl_batch_in {
     const struct sluice_request *requests;
-    const struct sl_manner *manners; /* by request; NULL: all zero */
+    const struct sl_request_options *options; /* by request; NULL: all zero */
     size_t count;
     struct sluice_decision *out;
 };
@@ -55,12 +55,12 @@ void sl_limiter_free(struct sl_limiter *limiter);
 
 /* Whom to ask about users from now on; they must outlive the limiter. NULL, as at first:
  * nothing is known of anybody. Violations that it decides are told to them. */
-void sl_limiter_set_people(struct sl_limiter *limiter, struct sl_people *people);
+void sl_limiter_set_users(struct sl_limiter *limiter, struct sl_users *users);
 
 /* What is decided from now on is seen there too, under these numbers of the rules; both outlive
  * the limiter. One sight for one thread. False: no memory. */
-bool sl_limiter_set_sight(struct sl_limiter *limiter, struct sl_sight *sight,
-                          const uint32_t *numbers);
+bool sl_limiter_set_observer(struct sl_limiter *limiter, struct sl_observer *observer,
+                             const uint32_t *numbers);
 
 /* Always answers: a failing store is answered by the rules' policy, and then
  * returned too, as a negative status. The request is not kept. */
@@ -81,7 +81,7 @@ int64_t sl_limiter_queue_us(const struct sl_limiter *limiter);
  * bad status. */
 int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_request *requests,
                             size_t count, struct sluice_decision *out);
-int sl_limiter_decide_manners(struct sl_limiter *limiter, const struct sl_batch_in *in);
+int sl_limiter_decide_with_options(struct sl_limiter *limiter, const struct sl_batch_in *in);
 
 /* Decides, and makes what was charged a reservation: *id, or 0 where nothing
  * was. SLUICE_UNSUPPORTED, and no answer, from a store that keeps none. */

@@ -21,7 +21,7 @@ struct sl_asking {
     struct sluice_decision *out;
     const struct sluice_request *request; /* who asks, until it is answered */
     ptrdiff_t tier;                       /* of the rules, also where the request names none */
-    int64_t minutes;                      /* sl_known.minutes */
+    int64_t minutes;                      /* sl_user_context.minutes */
     size_t number;                        /* among the requests that are asked together */
 
     /* In a batch with joined requests, whose bundle is not the one of the same number: */
@@ -35,8 +35,8 @@ struct sl_asking {
 struct sl_limiter {
     const struct sl_ruleset *rules;
     struct sl_store *store;
-    struct sl_asker asker;       /* who made the claims that were made last */
-    struct sl_rule_seeds *seeds; /* by the rule's index */
+    struct sl_caller_keys caller; /* who made the claims that were made last */
+    struct sl_rule_seeds *seeds;  /* by the rule's index */
     struct sl_direct_rules direct;
     struct sl_counts *counts;
 
@@ -58,11 +58,11 @@ struct sl_limiter {
 
     struct sluice_explained *explained; /* room for all rules */
 
-    struct sl_known known; /* of the asker */
-    struct sl_namer namer; /* for a store that wants names, or a sight */
+    struct sl_user_context context; /* of the asker */
+    struct sl_namer namer;          /* for a store that wants names, or a sight */
 
-    struct sl_sight *sight;  /* or NULL: nobody watches */
-    const uint32_t *numbers; /* of the rules, by their index, for the sight */
+    struct sl_observer *observer; /* or NULL: nobody watches */
+    const uint32_t *numbers;      /* of the rules, by their index, for the sight */
 };
 
 /* Bundles that were asked together, with what is to be made of their answers: of joined requests
@@ -120,8 +120,8 @@ void sl_limiter_ask(struct sl_limiter *limiter, const struct sluice_request *req
 void sl_limiter_replace(struct sl_limiter *limiter, size_t first_ask);
 
 /* The answer of a request that needs no store. A status. */
-int sl_limiter_answer_at_once(struct sl_limiter *limiter, const struct sluice_request *request,
-                              int status, struct sluice_decision *out);
+int sl_limiter_fast_path(struct sl_limiter *limiter, const struct sluice_request *request,
+                         int status, struct sluice_decision *out);
 
 /* Room for one more? */
 bool sl_limiter_is_full(const struct sl_limiter *limiter);
@@ -152,7 +152,7 @@ void sl_asked_watch(const struct sl_asked *asked);
 /* When a batch begins: sl_asked.started_ns. */
 static inline int64_t sl_limiter_start_ns(const struct sl_limiter *limiter)
 {
-    return limiter->sight && limiter->sight->times_next ? sl_monotonic_ns() : 0;
+    return limiter->observer && limiter->observer->times_next ? sl_monotonic_ns() : 0;
 }
 
 #endif

@@ -9,13 +9,13 @@
 enum { AT_ONCE = 64 };
 
 /* Claims that are asked together lie in the limiter's scratch, their rules beside them. */
-struct walk {
+struct rule_walk {
     struct sl_limiter *limiter;
     struct sl_look *look;
     bool matches[AT_ONCE];
 };
 
-static void tell(const struct walk *walk, const struct sl_bundle *bundle, size_t number)
+static void tell(const struct rule_walk *walk, const struct sl_bundle *bundle, size_t number)
 {
     const struct sl_claim *claim = &bundle->claims[number];
     const struct sl_rule *rule = walk->limiter->matched[number];
@@ -28,7 +28,7 @@ static void tell(const struct walk *walk, const struct sl_bundle *bundle, size_t
     walk->look->see(walk->look->about, &looked);
 }
 
-static int ask(struct walk *walk)
+static int ask(struct rule_walk *walk)
 {
     struct sl_limiter *limiter = walk->limiter;
     struct sl_bundle bundle = {
@@ -47,7 +47,7 @@ static int ask(struct walk *walk)
 }
 
 /* A claim more, if the rule counts by what is given. */
-static int take(struct walk *walk, const struct sl_rule *rule, bool matches)
+static int take(struct rule_walk *walk, const struct sl_rule *rule, bool matches)
 {
     struct sl_limiter *limiter = walk->limiter;
     size_t number = limiter->claim_count;
@@ -63,7 +63,7 @@ static int take(struct walk *walk, const struct sl_rule *rule, bool matches)
     return ++limiter->claim_count == AT_ONCE ? ask(walk) : SLUICE_OK;
 }
 
-static int look_at_all(struct walk *walk, const struct sl_rule *const *matching, size_t count)
+static int look_at_all(struct rule_walk *walk, const struct sl_rule *const *matching, size_t count)
 {
     const struct sl_ruleset *rules = walk->limiter->rules;
     const char *name = walk->look->name;
@@ -83,12 +83,12 @@ static int look_at_all(struct walk *walk, const struct sl_rule *const *matching,
 
 int sl_limiter_look(struct sl_limiter *limiter, struct sl_look *look)
 {
-    struct walk walk = { .limiter = limiter, .look = look };
+    struct rule_walk walk = { .limiter = limiter, .look = look };
     const struct sl_rule **matching = calloc(limiter->rules->rule_count + 1, sizeof *matching);
     int status = SLUICE_NO_MEMORY;
     sl_limiter_forget(limiter);
     if (matching && sl_limiter_meet(limiter, look->request, &look->is_exempt)) {
-        size_t count = sl_index_match(limiter->rules, &limiter->asker.request, matching);
+        size_t count = sl_index_match(limiter->rules, &limiter->caller.request, matching);
         status = look_at_all(&walk, matching, count);
     }
     sl_limiter_forget(limiter);

@@ -21,21 +21,21 @@ void sl_namer_release(struct sl_namer *namer)
 }
 
 /* A name on its way; `at` NULL: only measured. */
-struct print {
+struct name_printer {
     struct sl_namer *namer;
     bool is_lone; /* one value and nothing around it: what else has a meaning in a name has none */
     char *at;
     size_t len;
 };
 
-static void add(struct print *print, struct sluice_text text)
+static void add(struct name_printer *print, struct sluice_text text)
 {
     if (print->at && text.len)
         memcpy(print->at + print->len, text.at, text.len);
     print->len += text.len;
 }
 
-static void add_encoded(struct print *print, struct sluice_text text)
+static void add_encoded(struct name_printer *print, struct sluice_text text)
 {
     static const char hex[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.len; i++) {
@@ -50,7 +50,7 @@ static void add_encoded(struct print *print, struct sluice_text text)
     }
 }
 
-static void add_digest(struct print *print, struct sluice_text text)
+static void add_digest(struct name_printer *print, struct sluice_text text)
 {
     struct sl_digest digest;
     char printed[SL_DIGEST_HEX + 1];
@@ -59,7 +59,7 @@ static void add_digest(struct print *print, struct sluice_text text)
     add(print, (struct sluice_text){ printed, SL_DIGEST_HEX });
 }
 
-static void add_value(struct print *print, struct sluice_text text)
+static void add_value(struct name_printer *print, struct sluice_text text)
 {
     if (text.len <= VALUE_MAX_BYTES) {
         add_encoded(print, text);
@@ -81,7 +81,7 @@ static bool is_hidden(const struct sl_settings *settings, const struct sl_part *
            !sl_digest_parse(value, &digest);
 }
 
-static void add_identifier(struct print *print, const struct sl_asker *asker,
+static void add_identifier(struct name_printer *print, const struct sl_caller_keys *caller,
                            const struct sl_rule *rule)
 {
     bool is_global = rule->per_count == 1 && rule->per[0].attribute == SL_ATTR_GLOBAL;
@@ -90,7 +90,7 @@ static void add_identifier(struct print *print, const struct sl_asker *asker,
     for (size_t i = 0; !is_global && i < rule->per_count; i++) {
         if (i > 0)
             add(print, SL_TEXT(":"));
-        struct sluice_text value = sl_asker_value(asker, &rule->per[i]);
+        struct sluice_text value = sl_caller_keys_value(caller, &rule->per[i]);
         if (is_hidden(print->namer->settings, &rule->per[i], value))
             add_digest(print, value);
         else
@@ -99,7 +99,7 @@ static void add_identifier(struct print *print, const struct sl_asker *asker,
 }
 
 /* None is `-`, and a tenant of that name is not none. */
-static void add_tenant(struct print *print, struct sluice_text tenant)
+static void add_tenant(struct name_printer *print, struct sluice_text tenant)
 {
     if (sl_text_missing(tenant))
         add(print, SL_TEXT("-"));
@@ -109,10 +109,10 @@ static void add_tenant(struct print *print, struct sluice_text tenant)
         add_value(print, tenant);
 }
 
-static void add_claim(struct print *print, const struct sl_asker *asker, const struct sl_rule *rule,
-                      struct sluice_text suffix)
+static void add_claim(struct name_printer *print, const struct sl_caller_keys *caller,
+                      const struct sl_rule *rule, struct sluice_text suffix)
 {
-    struct sluice_text tenant = asker->request.tenant;
+    struct sluice_text tenant = caller->request.tenant;
     bool has_none = rule->spans_tenants || sl_text_missing(tenant);
     bool tags_tenant = !has_none && !print->namer->settings->hash_tag_identifier;
     add(print, tags_tenant ? SL_TEXT("rl:{") : SL_TEXT("rl:"));
@@ -121,42 +121,44 @@ static void add_claim(struct print *print, const struct sl_asker *asker, const s
     add(print, sl_text(rule->name));
     add(print, suffix);
     add(print, tags_tenant ? SL_TEXT(":") : SL_TEXT(":{"));
-    add_identifier(print, asker, rule);
+    add_identifier(print, caller, rule);
     if (!tags_tenant)
         add(print, SL_TEXT("}"));
 }
 
 /* Measured, then printed. */
-static bool print_claim(struct sl_namer *namer, const struct sl_asker *asker,
+static bool print_claim(struct sl_namer *namer, const struct sl_caller_keys *caller,
                         const struct sl_rule *rule, struct sluice_text suffix,
                         struct sluice_text *out)
 {
-    struct print print = { .namer = namer };
-    add_claim(&print, asker, rule, suffix);
+    struct name_printer print = { .namer = namer };
+    add_claim(&print, caller, rule, suffix);
     print.at = sl_scratch_take(&namer->memory, print.len);
     if (!print.at)
         return false;
     *out = (struct sluice_text){ print.at, print.len };
     print.len = 0;
-    add_claim(&print, asker, rule, suffix);
+    add_claim(&print, caller, rule, suffix);
     return true;
 }
 
-const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct sl_asker *asker,
+const struct sl_claim_name *sl_name_claim(struct sl_namer *namer,
+                                          const struct sl_caller_keys *caller,
                                           const struct sl_rule *rule)
 {
     struct sl_claim_name *name = sl_scratch_take(&namer->memory, sizeof *name);
     if (!name)
         return NULL;
     *name = (struct sl_claim_name){ 0 };
-    if (!print_claim(namer, asker, rule, SL_TEXT(""), &name->key))
+    if (!print_claim(namer, caller, rule, SL_TEXT(""), &name->key))
         return NULL;
-    if (rule->guard.window_us && !print_claim(namer, asker, rule, SL_TEXT("~guard"), &name->guard))
+    if (rule->guard.window_us && !print_claim(namer, caller, rule, SL_TEXT("~guard"), &name->guard))
         return NULL;
     return name;
 }
 
-const struct sl_claim_name *sl_name_window(struct sl_namer *namer, const struct sl_asker *asker,
+const struct sl_claim_name *sl_name_window(struct sl_namer *namer,
+                                           const struct sl_caller_keys *caller,
                                            const struct sl_rule *rule, int64_t window_us)
 {
     char room[24];
@@ -168,23 +170,23 @@ const struct sl_claim_name *sl_name_window(struct sl_namer *namer, const struct 
         return NULL;
     *name = (struct sl_claim_name){ 0 };
     struct sluice_text text = { suffix.at, suffix.len };
-    return print_claim(namer, asker, rule, text, &name->key) ? name : NULL;
+    return print_claim(namer, caller, rule, text, &name->key) ? name : NULL;
 }
 
-struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_asker *asker,
+struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_caller_keys *caller,
                                       const struct sl_rule *rule)
 {
-    struct print print = { .namer = namer, .is_lone = rule->per_count == 1 };
-    add_identifier(&print, asker, rule);
+    struct name_printer print = { .namer = namer, .is_lone = rule->per_count == 1 };
+    add_identifier(&print, caller, rule);
     print.at = sl_scratch_take(&namer->memory, print.len);
     if (!print.at)
         return (struct sluice_text){ 0 };
     print.len = 0;
-    add_identifier(&print, asker, rule);
+    add_identifier(&print, caller, rule);
     return (struct sluice_text){ print.at, print.len };
 }
 
-static void add_key(struct print *print, const char *rule, struct sluice_text key)
+static void add_key(struct name_printer *print, const char *rule, struct sluice_text key)
 {
     add(print, SL_TEXT("rl:-:"));
     add(print, sl_text(rule));
@@ -197,7 +199,7 @@ const struct sl_claim_name *sl_name_key(struct sl_namer *namer, const char *rule
                                         struct sluice_text key)
 {
     struct sl_claim_name *name = sl_scratch_take(&namer->memory, sizeof *name);
-    struct print print = { .namer = namer };
+    struct name_printer print = { .namer = namer };
     add_key(&print, rule, key);
     print.at = name ? sl_scratch_take(&namer->memory, print.len) : NULL;
     if (!print.at)

@@ -24,17 +24,19 @@ void sl_namer_release(struct sl_namer *namer);
 
 /* The name of the asker's claim on a rule, for which there are keys: no part of the identifier
  * is missing. NULL: no memory. */
-const struct sl_claim_name *sl_name_claim(struct sl_namer *namer, const struct sl_asker *asker,
+const struct sl_claim_name *sl_name_claim(struct sl_namer *namer,
+                                          const struct sl_caller_keys *caller,
                                           const struct sl_rule *rule);
 
 /* The same where windows of different lengths are asked for under one rule, so that each has a
  * count of its own: rl:…:RULE~WINDOW:… */
-const struct sl_claim_name *sl_name_window(struct sl_namer *namer, const struct sl_asker *asker,
+const struct sl_claim_name *sl_name_window(struct sl_namer *namer,
+                                           const struct sl_caller_keys *caller,
                                            const struct sl_rule *rule, int64_t window_us);
 
 /* IDENTIFIER alone, for people: of a single value only `%` and controls are written as %XX, so
  * that an address of IPv6 can be read. Null: no memory. */
-struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_asker *asker,
+struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_caller_keys *caller,
                                       const struct sl_rule *rule);
 
 /* Of a limit without a rules file: rl:-:NAME:{KEY} */

@@ -10,13 +10,13 @@
 
 enum { MET_MAX = SL_NOTED_MAX * 3 / 4 }; /* the rest is for who is denied */
 
-bool sl_limiter_set_sight(struct sl_limiter *limiter, struct sl_sight *sight,
-                          const uint32_t *numbers)
+bool sl_limiter_set_observer(struct sl_limiter *limiter, struct sl_observer *observer,
+                             const uint32_t *numbers)
 {
-    if (sight && !limiter->namer.hasher &&
+    if (observer && !limiter->namer.hasher &&
         !sl_namer_init(&limiter->namer, &limiter->rules->settings))
         return false;
-    limiter->sight = sight;
+    limiter->observer = observer;
     limiter->numbers = numbers;
     return true;
 }
@@ -34,7 +34,7 @@ static struct sluice_text told_resource(const struct sl_limiter *limiter,
                                         const struct sl_rule *rule)
 {
     if (!limiter->rules->settings.hash_identifiers)
-        return limiter->asker.request.resource;
+        return limiter->caller.request.resource;
     return rule->any_resource ? (struct sluice_text){ 0 } : rule->resource.text;
 }
 
@@ -42,20 +42,20 @@ static bool name_noted(const struct sl_asked *asked, const struct sl_asking *ask
                        const struct sl_rule *rule, struct sl_noted *noted)
 {
     struct sl_limiter *limiter = asked->limiter;
-    struct sl_notes *notes = limiter->sight->notes;
+    struct sl_samples *samples = limiter->observer->samples;
     struct sluice_text identifier = { 0 };
-    if (!sl_asker_init(&limiter->asker, limiter->rules, ask->request))
+    if (!sl_caller_keys_init(&limiter->caller, limiter->rules, ask->request))
         return false;
-    struct sluice_request *request = &limiter->asker.request;
+    struct sluice_request *request = &limiter->caller.request;
     if (sl_text_missing(request->tier) && ask->tier >= 0)
         request->tier = limiter->rules->tiers[ask->tier].name;
     bool has_tenant = !rule->spans_tenants && !sl_text_missing(request->tenant);
     if (noted->has_identifier)
-        identifier = sl_name_identifier(&limiter->namer, &limiter->asker, rule);
+        identifier = sl_name_identifier(&limiter->namer, &limiter->caller, rule);
     bool good = (!noted->has_identifier || identifier.at) &&
-                sl_notes_keep(notes, identifier, &noted->identifier) &&
-                sl_notes_keep(notes, told_resource(limiter, rule), &noted->resource) &&
-                (!has_tenant || sl_notes_keep(notes, request->tenant, &noted->tenant));
+                sl_samples_keep(samples, identifier, &noted->identifier) &&
+                sl_samples_keep(samples, told_resource(limiter, rule), &noted->resource) &&
+                (!has_tenant || sl_samples_keep(samples, request->tenant, &noted->tenant));
     if (!limiter->store->wants_names)
         sl_scratch_reset(&limiter->namer.memory);
     return good;
@@ -71,13 +71,13 @@ static struct sl_hash128 key_of(const struct sl_claim *claim, uint32_t number)
 static struct sl_noted *find_noted(const struct sl_asked *asked, const struct sl_asking *ask,
                                    const struct sl_claim *claim, const struct sl_rule *rule)
 {
-    struct sl_notes *notes = asked->limiter->sight->notes;
+    struct sl_samples *samples = asked->limiter->observer->samples;
     uint32_t number = asked->limiter->numbers[rule->index];
     struct sl_hash128 key = key_of(claim, number);
-    struct sl_noted *noted = sl_notes_find(notes, key);
+    struct sl_noted *noted = sl_samples_find(samples, key);
     if (noted)
         return noted;
-    noted = sl_notes_add(notes, key);
+    noted = sl_samples_add(samples, key);
     if (!noted)
         return NULL;
     noted->rule = number;
@@ -85,7 +85,7 @@ static struct sl_noted *find_noted(const struct sl_asked *asked, const struct sl
     noted->is_shadow = claim->shadow;
     if (name_noted(asked, ask, rule, noted))
         return noted;
-    sl_notes_drop_last(notes);
+    sl_samples_drop_last(samples);
     return NULL;
 }
 
@@ -124,14 +124,14 @@ static void note_first(struct sl_noted *noted, const struct sl_claim *claim, int
 
 /* Mostly it is one who was denied before, or in a flood one for whom there is no room; else
  * false. */
-static inline bool note_quickly(struct sl_notes *notes, const struct sl_claim *claim)
+static inline bool note_quickly(struct sl_samples *samples, const struct sl_claim *claim)
 {
-    struct sl_noted *noted = sl_notes_find(notes, claim->key);
+    struct sl_noted *noted = sl_samples_find(samples, claim->key);
     if (claim->guard_answer.event != SL_GUARD_QUIET || claim->no_key)
         return false;
     if (!noted) {
-        bool is_full = notes->count == SL_NOTED_MAX;
-        notes->missed_denials += is_full;
+        bool is_full = samples->count == SL_NOTED_MAX;
+        samples->missed_denials += is_full;
         return is_full;
     }
     noted->denied += noted->denied > 0;
@@ -145,14 +145,14 @@ __attribute__((noinline)) static void note_denial(const struct sl_asked *asked, 
     const struct sl_bundle *bundle = &asked->bundles[number];
     const struct sl_asking *ask = &asked->asks[number];
     const struct sl_claim *claim = &bundle->claims[k];
-    struct sl_notes *notes = asked->limiter->sight->notes;
+    struct sl_samples *samples = asked->limiter->observer->samples;
     int64_t at_us = bundle->now_us + bundle->wall_shift_us;
     if (claim->guard_answer.event != SL_GUARD_QUIET)
-        sl_notes_burst(notes, asked->limiter->numbers[ask->rules[k]->index], has_warned(claim),
-                       has_blocked(claim));
+        sl_samples_burst(samples, asked->limiter->numbers[ask->rules[k]->index], has_warned(claim),
+                         has_blocked(claim));
     struct sl_noted *noted = find_noted(asked, ask, claim, ask->rules[k]);
     if (!noted) {
-        notes->missed_denials += !claim->allowed;
+        samples->missed_denials += !claim->allowed;
         return;
     }
     if (claim->guard_answer.event != SL_GUARD_QUIET)
@@ -167,15 +167,15 @@ __attribute__((noinline)) static void note_denial(const struct sl_asked *asked, 
 static struct sl_noted *find_met(const struct sl_asked *asked, const struct sl_asking *ask,
                                  const struct sl_claim *claim, const struct sl_rule *rule)
 {
-    struct sl_notes *notes = asked->limiter->sight->notes;
-    if (notes->count < MET_MAX)
+    struct sl_samples *samples = asked->limiter->observer->samples;
+    if (samples->count < MET_MAX)
         return find_noted(asked, ask, claim, rule);
-    return sl_notes_find(notes, key_of(claim, asked->limiter->numbers[rule->index]));
+    return sl_samples_find(samples, key_of(claim, asked->limiter->numbers[rule->index]));
 }
 
 static void note_met(const struct sl_asked *asked, size_t number)
 {
-    struct sl_notes *notes = asked->limiter->sight->notes;
+    struct sl_samples *samples = asked->limiter->observer->samples;
     const struct sl_bundle *bundle = &asked->bundles[number];
     const struct sl_asking *ask = &asked->asks[number];
     if (bundle->peek || bundle->status != SLUICE_OK)
@@ -186,24 +186,24 @@ static void note_met(const struct sl_asked *asked, size_t number)
             continue;
         struct sl_noted *noted = find_met(asked, ask, claim, ask->rules[i]);
         if (noted)
-            noted->met += notes->stride;
+            noted->met += samples->stride;
         else
-            notes->missed_met += notes->stride;
+            samples->missed_met += samples->stride;
     }
 }
 
 /* The one whose turn it is has come by; `until_met` says how long ago. */
 static void note_sample(const struct sl_asked *asked)
 {
-    struct sl_sight *sight = asked->limiter->sight;
-    struct sl_notes *notes = sight->notes;
-    while (sight->until_met <= 0) {
-        note_met(asked, (size_t)((int64_t)asked->count - 1 + sight->until_met));
-        if (++notes->in_step == SL_NOTED_SAMPLE) {
-            notes->in_step = 0;
-            notes->stride *= 2;
+    struct sl_observer *observer = asked->limiter->observer;
+    struct sl_samples *samples = observer->samples;
+    while (observer->until_met <= 0) {
+        note_met(asked, (size_t)((int64_t)asked->count - 1 + observer->until_met));
+        if (++samples->in_step == SL_NOTED_SAMPLE) {
+            samples->in_step = 0;
+            samples->stride *= 2;
         }
-        sight->until_met += notes->stride;
+        observer->until_met += samples->stride;
     }
 }
 
@@ -220,50 +220,50 @@ static uint32_t in_use(const struct sl_claim *claim)
 /* Of each decision, and of each rule that had a say in it. */
 static void note_time(const struct sl_asked *asked, uint64_t ns)
 {
-    struct sl_notes *notes = asked->limiter->sight->notes;
-    size_t from = notes->sample_count;
+    struct sl_samples *samples = asked->limiter->observer->samples;
+    size_t from = samples->sample_count;
     for (size_t i = 0; i < asked->count; i++) {
         const struct sl_bundle *bundle = &asked->bundles[i];
         if (bundle->peek || bundle->status != SLUICE_OK)
             continue;
-        sl_notes_sample(notes, from, &(struct sl_sample){ SL_ALL_RULES, .times = 1, .ns = ns });
+        sl_samples_wanted(samples, from, &(struct sl_sample){ SL_ALL_RULES, .times = 1, .ns = ns });
         for (size_t k = 0; k < bundle->claim_count; k++) {
             if (bundle->claims[k].is_unseen || !is_watched(asked->limiter, asked->asks[i].rules[k]))
                 continue;
             uint32_t used = in_use(&bundle->claims[k]);
-            sl_notes_sample(notes, from,
-                            &(struct sl_sample){
-                                .rule = asked->limiter->numbers[asked->asks[i].rules[k]->index],
-                                .times = 1,
-                                .ns = ns,
-                                .in_use_sum = used,
-                                .in_use_max = used,
-                            });
+            sl_samples_wanted(samples, from,
+                              &(struct sl_sample){
+                                  .rule = asked->limiter->numbers[asked->asks[i].rules[k]->index],
+                                  .times = 1,
+                                  .ns = ns,
+                                  .in_use_sum = used,
+                                  .in_use_max = used,
+                              });
         }
     }
 }
 
 /* By the store's clock, which may also have been put back. */
-static inline bool is_due(const struct sl_sight *sight, int64_t now_us)
+static inline bool is_due(const struct sl_observer *observer, int64_t now_us)
 {
-    return (uint64_t)(now_us - sight->timed_us) >= SL_SIGHT_EVERY_US;
+    return (uint64_t)(now_us - observer->timed_us) >= SL_OBSERVER_EVERY_US;
 }
 
 /* ---- all of it ---- */
 
 __attribute__((noinline)) static void note_sample_and_time(const struct sl_asked *asked)
 {
-    struct sl_sight *sight = asked->limiter->sight;
+    struct sl_observer *observer = asked->limiter->observer;
     if (asked->started_ns) {
         int64_t now_us = asked->bundles[0].now_us;
         note_time(asked, (uint64_t)(sl_monotonic_ns() - asked->started_ns));
         /* Where it is quiet, the next one too: all of them. */
-        sight->times_next = is_due(sight, now_us);
-        sight->timed_us = now_us;
+        observer->times_next = is_due(observer, now_us);
+        observer->timed_us = now_us;
     }
-    if (sight->until_met <= 0)
+    if (observer->until_met <= 0)
         note_sample(asked);
-    atomic_store_explicit(&sight->has_notes, true, memory_order_relaxed);
+    atomic_store_explicit(&observer->has_notes, true, memory_order_relaxed);
 }
 
 /* Counts the claims of a bundle, and notes what is notable of them. */
@@ -273,7 +273,7 @@ static inline void watch_bundle(const struct sl_asked *asked, size_t number)
     const struct sl_bundle *bundle = &asked->bundles[number];
     const struct sl_rule *const *rules = asked->asks[number].rules;
     sl_counts_decision(limiter->counts, asked->asks[number].out);
-    sl_counts_near(limiter->counts, bundle);
+    sl_counts_answer_cache(limiter->counts, bundle);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
         uint32_t index = rules[i]->index;
@@ -284,25 +284,25 @@ static inline void watch_bundle(const struct sl_asked *asked, size_t number)
             continue; /* nobody was denied, or met */
         uint32_t place = limiter->numbers[index];
         if (place < SL_CALLERS_RULES && !claim->no_key) {
-            sl_distinct_see(limiter->sight->callers[place], claim->key.low);
+            sl_distinct_see(limiter->observer->callers[place], claim->key.low);
             if (!claim->allowed)
-                sl_distinct_see(limiter->sight->limited[place], claim->key.low);
+                sl_distinct_see(limiter->observer->limited[place], claim->key.low);
         }
-        if (is_notable(claim) && !note_quickly(limiter->sight->notes, claim))
+        if (is_notable(claim) && !note_quickly(limiter->observer->samples, claim))
             note_denial(asked, number, i);
     }
 }
 
 void sl_asked_watch(const struct sl_asked *asked)
 {
-    struct sl_sight *sight = asked->limiter->sight;
+    struct sl_observer *observer = asked->limiter->observer;
     if (asked->count == 0)
         return;
     for (size_t i = 0; i < asked->count; i++)
         if (!asked->bundles[i].peek)
             watch_bundle(asked, i);
-    sight->until_met -= (int64_t)asked->count;
-    sight->times_next |= is_due(sight, asked->bundles[0].now_us);
-    if (asked->started_ns || sight->until_met <= 0)
+    observer->until_met -= (int64_t)asked->count;
+    observer->times_next |= is_due(observer, asked->bundles[0].now_us);
+    if (asked->started_ns || observer->until_met <= 0)
         note_sample_and_time(asked);
 }

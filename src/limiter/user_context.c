@@ -6,50 +6,51 @@
 
 #include "base/clock.h"
 
-static int64_t now_us(struct sl_known *known, const struct sluice_request *request)
+static int64_t now_us(struct sl_user_context *context, const struct sluice_request *request)
 {
     if (request->at_us >= 0)
         return request->at_us;
-    if (!known->wall_is_read) {
-        known->wall_us = sl_walltime_us();
-        known->wall_is_read = true;
+    if (!context->wall_is_read) {
+        context->wall_us = sl_walltime_us();
+        context->wall_is_read = true;
     }
-    return known->wall_us;
+    return context->wall_us;
 }
 
-static void take_tier(const struct sl_known *known, const struct sl_ruleset *rules,
-                      struct sl_asker *asker)
+static void take_tier(const struct sl_user_context *context, const struct sl_ruleset *rules,
+                      struct sl_caller_keys *caller)
 {
-    if (!sl_text_missing(asker->request.tier) || !known->person.tier[0])
+    if (!sl_text_missing(caller->request.tier) || !context->user.tier[0])
         return;
-    asker->request.tier = sl_text(known->person.tier);
-    asker->tier = sl_ruleset_tier(rules, asker->request.tier);
+    caller->request.tier = sl_text(context->user.tier);
+    caller->tier = sl_ruleset_tier(rules, caller->request.tier);
 }
 
-static bool find(struct sl_known *known, const struct sluice_request *request)
+static bool find(struct sl_user_context *context, const struct sluice_request *request)
 {
-    struct sl_people *people = known->people;
+    struct sl_users *users = context->users;
     return !sl_text_missing(request->user) &&
-           atomic_load_explicit(&people->count, memory_order_relaxed) > 0 &&
-           people->ops->find(people, request->tenant, request->user, now_us(known, request),
-                             &known->person);
+           atomic_load_explicit(&users->count, memory_order_relaxed) > 0 &&
+           users->ops->find(users, request->tenant, request->user, now_us(context, request),
+                            &context->user);
 }
 
-void sl_known_meet(struct sl_known *known, const struct sl_ruleset *rules, struct sl_asker *asker)
+void sl_user_context_meet(struct sl_user_context *context, const struct sl_ruleset *rules,
+                          struct sl_caller_keys *caller)
 {
-    known->is_somebody = find(known, &asker->request);
-    known->is_exempt = known->is_somebody && known->person.is_exempt;
-    known->minutes = known->is_somebody ? known->person.violated_minute + 1 : 0;
-    if (known->is_somebody)
-        take_tier(known, rules, asker);
+    context->is_somebody = find(context, &caller->request);
+    context->is_exempt = context->is_somebody && context->user.is_exempt;
+    context->minutes = context->is_somebody ? context->user.violated_minute + 1 : 0;
+    if (context->is_somebody)
+        take_tier(context, rules, caller);
 }
 
-int32_t sl_known_trust(struct sl_known *known, const struct sl_ruleset *rules,
-                       const struct sl_asker *asker)
+int32_t sl_user_context_trust(struct sl_user_context *context, const struct sl_ruleset *rules,
+                              const struct sl_caller_keys *caller)
 {
-    const struct sluice_request *request = &asker->request;
-    if (!known->is_somebody && request->other_count == 0)
+    const struct sluice_request *request = &caller->request;
+    if (!context->is_somebody && request->other_count == 0)
         return 0; /* nothing to read the clock for */
-    return sl_person_trust(&rules->settings.trust, request,
-                           known->is_somebody ? &known->person : NULL, now_us(known, request));
+    return sl_user_trust(&rules->settings.trust, request,
+                         context->is_somebody ? &context->user : NULL, now_us(context, request));
 }

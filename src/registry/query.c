@@ -33,14 +33,14 @@ void sl_statements_close(struct sl_registry *registry)
     }
 }
 
-struct sl_query sl_query(struct sl_registry *registry, enum sl_sql which)
+struct sl_sql_query sl_query(struct sl_registry *registry, enum sl_sql which)
 {
     sqlite3_stmt *statement = registry->db ? registry->statements[which] : NULL;
     SL_CHECK(!registry->db || (statement && !sqlite3_stmt_busy(statement)));
-    return (struct sl_query){ .registry = registry, .statement = statement, .which = which };
+    return (struct sl_sql_query){ .registry = registry, .statement = statement, .which = which };
 }
 
-struct sl_query sl_change(struct sl_registry *registry, enum sl_sql which)
+struct sl_sql_query sl_change(struct sl_registry *registry, enum sl_sql which)
 {
     SL_CHECK(registry->is_changing);
     return sl_query(registry, which);
@@ -48,13 +48,13 @@ struct sl_query sl_change(struct sl_registry *registry, enum sl_sql which)
 
 /* ---- binding ---------------------------------------------------------------------- */
 
-static void bound(struct sl_query *query, int code)
+static void bound(struct sl_sql_query *query, int code)
 {
     if (query->wrong == SQLITE_OK)
         query->wrong = code;
 }
 
-void sl_bind_text(struct sl_query *query, const char *text)
+void sl_bind_text(struct sl_sql_query *query, const char *text)
 {
     int place = ++query->bound;
     if (query->statement)
@@ -62,21 +62,21 @@ void sl_bind_text(struct sl_query *query, const char *text)
                                          SQLITE_STATIC, SQLITE_UTF8));
 }
 
-void sl_bind_i64(struct sl_query *query, int64_t number)
+void sl_bind_i64(struct sl_sql_query *query, int64_t number)
 {
     int place = ++query->bound;
     if (query->statement)
         bound(query, sqlite3_bind_int64(query->statement, place, number));
 }
 
-void sl_bind_null(struct sl_query *query)
+void sl_bind_null(struct sl_sql_query *query)
 {
     sl_bind_text(query, NULL);
 }
 
 /* ---- stepping --------------------------------------------------------------------- */
 
-void sl_query_end(struct sl_query *query)
+void sl_sql_query_end(struct sl_sql_query *query)
 {
     if (!query->statement)
         return;
@@ -84,24 +84,25 @@ void sl_query_end(struct sl_query *query)
     sqlite3_clear_bindings(query->statement);
 }
 
-bool sl_query_ended(struct sl_query *query, enum sl_step last)
+bool sl_sql_query_ended(struct sl_sql_query *query, enum sl_step last)
 {
     if (last == SL_STEP_ROW)
-        sl_query_end(query);
+        sl_sql_query_end(query);
     return last != SL_STEP_FAILED;
 }
 
-static void doom(struct sl_query *query, const struct sluice_error *error)
+static void doom(struct sl_sql_query *query, const struct sluice_error *error)
 {
     struct sl_registry *registry = query->registry;
-    sl_query_end(query);
+    sl_sql_query_end(query);
     if (!registry->is_changing || registry->has_failed)
         return;
     registry->has_failed = true;
     registry->failure = *error;
 }
 
-bool sl_query_doom(struct sl_query *query, struct sluice_error *error, const char *format, ...)
+bool sl_sql_query_doom(struct sl_sql_query *query, struct sluice_error *error, const char *format,
+                       ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -111,7 +112,7 @@ bool sl_query_doom(struct sl_query *query, struct sluice_error *error, const cha
     return false;
 }
 
-static enum sl_step fail(struct sl_query *query, struct sluice_error *error)
+static enum sl_step fail(struct sl_sql_query *query, struct sluice_error *error)
 {
     struct sl_registry *registry = query->registry;
     bool writes = registry->is_changing || !sqlite3_stmt_readonly(query->statement);
@@ -124,13 +125,13 @@ static enum sl_step fail(struct sl_query *query, struct sluice_error *error)
     return SL_STEP_FAILED;
 }
 
-enum sl_step sl_query_step(struct sl_query *query, struct sluice_error *error)
+enum sl_step sl_sql_query_step(struct sl_sql_query *query, struct sluice_error *error)
 {
     struct sl_registry *registry = query->registry;
     /* Part of it may be rolled back already, and what came now would stand alone. */
     if (registry->has_failed) {
         *error = registry->failure;
-        sl_query_end(query);
+        sl_sql_query_end(query);
         return SL_STEP_FAILED;
     }
     if (!query->statement)
@@ -143,14 +144,14 @@ enum sl_step sl_query_step(struct sl_query *query, struct sluice_error *error)
         return SL_STEP_ROW;
     if (code != SQLITE_DONE)
         return fail(query, error);
-    sl_query_end(query);
+    sl_sql_query_end(query);
     return SL_STEP_DONE;
 }
 
-bool sl_query_run(struct sl_query *query, int64_t *changed, struct sluice_error *error)
+bool sl_sql_query_run(struct sl_sql_query *query, int64_t *changed, struct sluice_error *error)
 {
     struct sl_registry *registry = query->registry;
-    enum sl_step step = sl_query_step(query, error);
+    enum sl_step step = sl_sql_query_step(query, error);
     SL_CHECK(step != SL_STEP_ROW);
     if (step == SL_STEP_FAILED)
         return false;
@@ -164,14 +165,14 @@ bool sl_query_run(struct sl_query *query, int64_t *changed, struct sluice_error 
     return true;
 }
 
-bool sl_query_number(struct sl_query *query, int64_t *out, struct sluice_error *error)
+bool sl_sql_query_number(struct sl_sql_query *query, int64_t *out, struct sluice_error *error)
 {
-    enum sl_step step = sl_query_step(query, error);
+    enum sl_step step = sl_sql_query_step(query, error);
     if (step == SL_STEP_FAILED)
         return false;
     *out = step == SL_STEP_ROW ? sl_row_i64(query, 0) : 0;
     if (step == SL_STEP_ROW)
-        sl_query_end(query);
+        sl_sql_query_end(query);
     return true;
 }
 
@@ -179,8 +180,8 @@ bool sl_count_rows(struct sl_registry *registry, enum sl_sql which, size_t *out,
                    struct sluice_error *error)
 {
     int64_t count;
-    struct sl_query query = sl_query(registry, which);
-    if (!sl_query_number(&query, &count, error))
+    struct sl_sql_query query = sl_query(registry, which);
+    if (!sl_sql_query_number(&query, &count, error))
         return false;
     *out = (size_t)count;
     return true;
@@ -188,17 +189,17 @@ bool sl_count_rows(struct sl_registry *registry, enum sl_sql which, size_t *out,
 
 /* ---- columns ---------------------------------------------------------------------- */
 
-bool sl_row_is_null(struct sl_query *query, int column)
+bool sl_row_is_null(struct sl_sql_query *query, int column)
 {
     return sqlite3_column_type(query->statement, column) == SQLITE_NULL;
 }
 
-int64_t sl_row_i64(struct sl_query *query, int column)
+int64_t sl_row_i64(struct sl_sql_query *query, int column)
 {
     return sqlite3_column_int64(query->statement, column);
 }
 
-const char *sl_row_maybe(struct sl_query *query, int column)
+const char *sl_row_maybe(struct sl_sql_query *query, int column)
 {
     if (sl_row_is_null(query, column))
         return NULL;
@@ -207,18 +208,18 @@ const char *sl_row_maybe(struct sl_query *query, int column)
     return text;
 }
 
-const char *sl_row_text(struct sl_query *query, int column)
+const char *sl_row_text(struct sl_sql_query *query, int column)
 {
     const char *text = sl_row_maybe(query, column);
     return text ? text : "";
 }
 
-const char *sl_row_copy(struct sl_query *query, int column, struct sl_arena *arena)
+const char *sl_row_copy(struct sl_sql_query *query, int column, struct sl_arena *arena)
 {
     return sl_arena_copy(arena, sl_text(sl_row_text(query, column)));
 }
 
-const char *sl_row_maybe_copy(struct sl_query *query, int column, struct sl_arena *arena)
+const char *sl_row_maybe_copy(struct sl_sql_query *query, int column, struct sl_arena *arena)
 {
     return sl_row_is_null(query, column) ? NULL : sl_row_copy(query, column, arena);
 }

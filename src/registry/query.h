@@ -1,9 +1,9 @@
 /* Running a statement of statements.def: bind its values in their order, step.
  *
- *     struct sl_query query = sl_query(registry, SL_SQL_FIND_USER);
+ *     struct sl_sql_query query = sl_query(registry, SL_SQL_FIND_USER);
  *     sl_bind_text(&query, tenant);
  *     sl_bind_text(&query, id);
- *     while (sl_query_step(&query, error) == SL_STEP_ROW) …
+ *     while (sl_sql_query_step(&query, error) == SL_STEP_ROW) …
  *
  * Where there is no database, a query has no rows. */
 #ifndef SL_REGISTRY_QUERY_H
@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "registry/database.h"
 
-struct sl_query {
+struct sl_sql_query {
     struct sl_registry *registry;
     sqlite3_stmt *statement; /* NULL: there is no database */
     enum sl_sql which;
@@ -24,36 +24,36 @@ struct sl_query {
 bool sl_statements_open(struct sl_registry *registry, struct sluice_error *error);
 void sl_statements_close(struct sl_registry *registry);
 
-struct sl_query sl_query(struct sl_registry *registry, enum sl_sql which);
+struct sl_sql_query sl_query(struct sl_registry *registry, enum sl_sql which);
 
 /* The same for a change: only between sl_registry_begin and its end. */
-struct sl_query sl_change(struct sl_registry *registry, enum sl_sql which);
+struct sl_sql_query sl_change(struct sl_registry *registry, enum sl_sql which);
 
 /* The next value. Texts must last until the query ends; NULL is NULL. */
-void sl_bind_text(struct sl_query *query, const char *text);
-void sl_bind_i64(struct sl_query *query, int64_t number);
-void sl_bind_null(struct sl_query *query);
+void sl_bind_text(struct sl_sql_query *query, const char *text);
+void sl_bind_i64(struct sl_sql_query *query, int64_t number);
+void sl_bind_null(struct sl_sql_query *query);
 
 enum sl_step { SL_STEP_FAILED = -1, SL_STEP_DONE, SL_STEP_ROW };
 
 /* After anything but a row the query has ended. A failure within a transaction dooms it. */
-enum sl_step sl_query_step(struct sl_query *query, struct sluice_error *error);
+enum sl_step sl_sql_query_step(struct sl_sql_query *query, struct sluice_error *error);
 
 /* Ends one that has rows left. */
-void sl_query_end(struct sl_query *query);
+void sl_sql_query_end(struct sl_sql_query *query);
 
 /* The same at the end of a loop: was the last step no failure? */
-bool sl_query_ended(struct sl_query *query, enum sl_step last);
+bool sl_sql_query_ended(struct sl_sql_query *query, enum sl_step last);
 
 /* Ends it and says why; within a transaction that dooms it too. Always false. */
 __attribute__((format(printf, 3, 4))) bool
-sl_query_doom(struct sl_query *query, struct sluice_error *error, const char *format, ...);
+sl_sql_query_doom(struct sl_sql_query *query, struct sluice_error *error, const char *format, ...);
 
 /* A statement without rows. `changed` (may be NULL): how many it has changed. */
-bool sl_query_run(struct sl_query *query, int64_t *changed, struct sluice_error *error);
+bool sl_sql_query_run(struct sl_sql_query *query, int64_t *changed, struct sluice_error *error);
 
 /* The first column of the only row, 0 if there is none. */
-bool sl_query_number(struct sl_query *query, int64_t *out, struct sluice_error *error);
+bool sl_sql_query_number(struct sl_sql_query *query, int64_t *out, struct sluice_error *error);
 
 /* What a COUNT_ statement without values says. */
 bool sl_count_rows(struct sl_registry *registry, enum sl_sql which, size_t *out,
@@ -61,13 +61,13 @@ bool sl_count_rows(struct sl_registry *registry, enum sl_sql which, size_t *out,
 
 /* ---- columns of a row ---- */
 
-bool sl_row_is_null(struct sl_query *query, int column);
-int64_t sl_row_i64(struct sl_query *query, int column);
+bool sl_row_is_null(struct sl_sql_query *query, int column);
+int64_t sl_row_i64(struct sl_sql_query *query, int column);
 /* Good until the next step. NULL is "": in a damaged file it may be where it must not. */
-const char *sl_row_text(struct sl_query *query, int column);
-const char *sl_row_copy(struct sl_query *query, int column, struct sl_arena *arena);
+const char *sl_row_text(struct sl_sql_query *query, int column);
+const char *sl_row_copy(struct sl_sql_query *query, int column, struct sl_arena *arena);
 /* The same where it may be NULL. */
-const char *sl_row_maybe(struct sl_query *query, int column);
-const char *sl_row_maybe_copy(struct sl_query *query, int column, struct sl_arena *arena);
+const char *sl_row_maybe(struct sl_sql_query *query, int column);
+const char *sl_row_maybe_copy(struct sl_sql_query *query, int column, struct sl_arena *arena);
 
 #endif

@@ -84,8 +84,8 @@ static bool look_for_change(struct sl_registry *registry, bool *is_changed,
     }
     if (sl_database_is_lost(registry, error))
         return false;
-    struct sl_query query = sl_query(registry, SL_SQL_DATA_VERSION);
-    if (!sl_query_number(&query, &version, error))
+    struct sl_sql_query query = sl_query(registry, SL_SQL_DATA_VERSION);
+    if (!sl_sql_query_number(&query, &version, error))
         return false;
     *is_changed = version != registry->data_version;
     registry->data_version = version;
@@ -113,15 +113,15 @@ bool sl_registry_is_changed(struct sl_registry *registry)
 static bool read_counters(struct sl_registry *registry, struct sl_counters *out,
                           struct sluice_error *error)
 {
-    struct sl_query query = sl_query(registry, SL_SQL_COUNTERS);
-    enum sl_step step = sl_query_step(&query, error);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_COUNTERS);
+    enum sl_step step = sl_sql_query_step(&query, error);
     if (step == SL_STEP_DONE)
         sl_error_say(error, "the database %s is damaged: it has lost its counter", registry->name);
     if (step != SL_STEP_ROW)
         return false;
     *out =
         (struct sl_counters){ sl_row_i64(&query, 0), sl_row_i64(&query, 1), sl_row_i64(&query, 2) };
-    sl_query_end(&query);
+    sl_sql_query_end(&query);
     return true;
 }
 
@@ -149,16 +149,16 @@ bool sl_look_begin(struct sl_registry *registry, struct sluice_error *error)
         return false;
     if (registry->db && sl_database_is_lost(registry, error))
         return false;
-    struct sl_query query = sl_query(registry, SL_SQL_BEGIN_LOOK);
-    return sl_query_run(&query, NULL, error);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_BEGIN_LOOK);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
 void sl_look_end(struct sl_registry *registry)
 {
     struct sluice_error unread;
-    struct sl_query query = sl_query(registry, SL_SQL_COMMIT);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_COMMIT);
     if (!registry->is_changing)
-        sl_query_run(&query, NULL, &unread);
+        sl_sql_query_run(&query, NULL, &unread);
 }
 
 /* As they are now, in the middle of a transaction too. */
@@ -206,8 +206,9 @@ static bool set_care(struct sl_registry *registry, enum sl_registry_care care,
 static bool start(struct sl_registry *registry, struct sluice_error *error)
 {
     int64_t version;
-    struct sl_query query = sl_query(registry, SL_SQL_VERSION);
-    if (!sl_query_number(&query, &version, error) || sl_database_is_newer(registry, version, error))
+    struct sl_sql_query query = sl_query(registry, SL_SQL_VERSION);
+    if (!sl_sql_query_number(&query, &version, error) ||
+        sl_database_is_newer(registry, version, error))
         return false;
     if (!read_counters(registry, &registry->counters, error))
         return false;
@@ -228,9 +229,9 @@ static void give_up(struct sl_registry *registry)
     registry->has_failed = false;
     if (registry->has_changed)
         registry->spent = registry->next;
-    struct sl_query query = sl_query(registry, SL_SQL_ROLLBACK);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_ROLLBACK);
     if (!sqlite3_get_autocommit(registry->db))
-        sl_query_run(&query, NULL, &unread);
+        sl_sql_query_run(&query, NULL, &unread);
 }
 
 bool sl_registry_begin(struct sl_registry *registry, enum sl_registry_care care,
@@ -244,8 +245,8 @@ bool sl_registry_begin(struct sl_registry *registry, enum sl_registry_care care,
         return false;
     if (sl_database_is_lost(registry, error) || !set_care(registry, care, error))
         return false;
-    struct sl_query query = sl_query(registry, SL_SQL_BEGIN_CHANGE);
-    if (!sl_query_run(&query, NULL, error))
+    struct sl_sql_query query = sl_query(registry, SL_SQL_BEGIN_CHANGE);
+    if (!sl_sql_query_run(&query, NULL, error))
         return false;
     registry->has_changed = false;
     registry->is_changing = start(registry, error);
@@ -258,11 +259,11 @@ static bool put_counters(struct sl_registry *registry, struct sluice_error *erro
 {
     if (!registry->has_changed)
         return true;
-    struct sl_query query = sl_change(registry, SL_SQL_PUT_COUNTERS);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_PUT_COUNTERS);
     sl_bind_i64(&query, registry->next);
     sl_bind_i64(&query, registry->counters.configured);
     sl_bind_i64(&query, registry->counters.users > 0 ? registry->counters.users : 0);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
 bool sl_registry_commit(struct sl_registry *registry, struct sluice_error *error)
@@ -270,9 +271,9 @@ bool sl_registry_commit(struct sl_registry *registry, struct sluice_error *error
     SL_CHECK(registry->is_changing);
     if (registry->has_failed)
         *error = registry->failure;
-    struct sl_query query = sl_query(registry, SL_SQL_COMMIT);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_COMMIT);
     if (registry->has_failed || !put_counters(registry, error) ||
-        !sl_query_run(&query, NULL, error)) {
+        !sl_sql_query_run(&query, NULL, error)) {
         give_up(registry);
         return false;
     }

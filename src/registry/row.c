@@ -24,7 +24,7 @@ enum {
     USER = 1 << SL_ROW_USER,
 };
 
-static const struct member {
+static const struct row_member {
     const char *name;
     unsigned kinds;
     bool is_text;
@@ -151,12 +151,12 @@ bool sl_row_name_parse(struct sluice_text text, struct sl_arena *arena, struct s
 
 /* ---- values ---- */
 
-static bool has(const struct sl_row *row, const struct member *member)
+static bool has(const struct sl_row *row, const struct row_member *member)
 {
     return member->kinds >> row->name.kind & 1;
 }
 
-static void print_member(struct sl_buffer *out, const struct member *member, const void *at)
+static void print_member(struct sl_buffer *out, const struct row_member *member, const void *at)
 {
     const char *text = member->is_text ? *(const char *const *)at : NULL;
     const struct sl_row_number *number = at;
@@ -192,8 +192,8 @@ size_t sl_row_size_bytes(const struct sl_row *row, struct sl_buffer *scratch)
 }
 
 /* False: of another type. */
-static bool parse_member(const json_t *value, const struct member *member, struct sl_arena *arena,
-                         void *at)
+static bool parse_member(const json_t *value, const struct row_member *member,
+                         struct sl_arena *arena, void *at)
 {
     if (!value)
         return true;

@@ -35,14 +35,14 @@ bool sl_registry_put_exemption(struct sl_registry *registry, const struct sl_exe
                                bool *is_new, struct sluice_error *error)
 {
     int64_t is_there;
-    struct sl_query has = sl_change(registry, SL_SQL_HAS_EXEMPTION);
+    struct sl_sql_query has = sl_change(registry, SL_SQL_HAS_EXEMPTION);
     sl_bind_text(&has, sl_exempt_kind_name(exemption->kind));
     sl_bind_text(&has, exemption->value);
-    if (!sl_query_number(&has, &is_there, error) ||
+    if (!sl_sql_query_number(&has, &is_there, error) ||
         !sl_note_row(registry, SL_ROW_EXEMPTION, sl_exempt_kind_name(exemption->kind),
                      exemption->value, error))
         return false;
-    struct sl_query put = sl_change(registry, SL_SQL_PUT_EXEMPTION);
+    struct sl_sql_query put = sl_change(registry, SL_SQL_PUT_EXEMPTION);
     sl_bind_text(&put, sl_exempt_kind_name(exemption->kind));
     sl_bind_text(&put, exemption->value);
     if (exemption->until_us)
@@ -51,7 +51,7 @@ bool sl_registry_put_exemption(struct sl_registry *registry, const struct sl_exe
         sl_bind_null(&put);
     sl_bind_text(&put, exemption->reason);
     sl_bind_i64(&put, registry->stamp);
-    if (!sl_query_run(&put, NULL, error))
+    if (!sl_sql_query_run(&put, NULL, error))
         return false;
     *is_new = !is_there;
     return true;
@@ -61,10 +61,10 @@ bool sl_registry_drop_exemption(struct sl_registry *registry, enum sl_exempt_kin
                                 const char *value, bool *found, struct sluice_error *error)
 {
     int64_t dropped;
-    struct sl_query query = sl_change(registry, SL_SQL_DROP_EXEMPTION);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_DROP_EXEMPTION);
     sl_bind_text(&query, sl_exempt_kind_name(kind));
     sl_bind_text(&query, value);
-    if (!sl_query_run(&query, &dropped, error) ||
+    if (!sl_sql_query_run(&query, &dropped, error) ||
         (dropped &&
          !sl_note_row(registry, SL_ROW_EXEMPTION, sl_exempt_kind_name(kind), value, error)))
         return false;
@@ -79,11 +79,11 @@ bool sl_read_exemptions(struct sl_registry *registry, int64_t now_us, struct sl_
     if (!sl_count_rows(registry, SL_SQL_COUNT_EXEMPTIONS, &room, error))
         return false;
     struct sl_exemption *all = sl_arena_take(arena, room * sizeof *all);
-    struct sl_query query = sl_query(registry, SL_SQL_EXEMPTIONS);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_EXEMPTIONS);
     sl_bind_i64(&query, now_us);
     enum sl_step step;
     size_t found = 0;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW && found < room) {
+    while ((step = sl_sql_query_step(&query, error)) == SL_STEP_ROW && found < room) {
         if (!sl_exempt_kind_read(sl_row_text(&query, 0), &all[found].kind))
             continue; /* the table's CHECK allows none */
         all[found].value = sl_row_copy(&query, 1, arena);
@@ -92,7 +92,7 @@ bool sl_read_exemptions(struct sl_registry *registry, int64_t now_us, struct sl_
     }
     *out = all;
     *count = found;
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
 bool sl_registry_exemptions(struct sl_registry *registry, int64_t now_us, struct sl_arena *arena,
@@ -112,20 +112,20 @@ bool sl_registry_exemptions(struct sl_registry *registry, int64_t now_us, struct
 }
 
 /* The first of those that are over. Returns how many; *has_more: there may be others. */
-static size_t read_over(struct sl_query *query, struct sl_arena *arena, struct sl_exemption *out,
-                        bool *has_more, struct sluice_error *error)
+static size_t read_over(struct sl_sql_query *query, struct sl_arena *arena,
+                        struct sl_exemption *out, bool *has_more, struct sluice_error *error)
 {
     size_t found = 0, bytes = 0;
     enum sl_step step = SL_STEP_ROW;
     while (found < SL_SWEEP_MAX && bytes < SWEEP_MAX_BYTES &&
-           (step = sl_query_step(query, error)) == SL_STEP_ROW) {
+           (step = sl_sql_query_step(query, error)) == SL_STEP_ROW) {
         if (!sl_exempt_kind_read(sl_row_text(query, 0), &out[found].kind))
             continue; /* the table's CHECK allows none */
         out[found].value = sl_row_copy(query, 1, arena);
         bytes += strlen(out[found++].value);
     }
     *has_more = step == SL_STEP_ROW;
-    return sl_query_ended(query, step) ? found : 0;
+    return sl_sql_query_ended(query, step) ? found : 0;
 }
 
 /* Exactly those that were read: what is noted is what goes. */
@@ -134,7 +134,7 @@ bool sl_registry_sweep(struct sl_registry *registry, int64_t now_us, bool *has_m
 {
     struct sl_exemption over[SL_SWEEP_MAX] = { 0 };
     struct sl_arena arena = { 0 };
-    struct sl_query query = sl_query(registry, SL_SQL_EXEMPTIONS_OVER);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_EXEMPTIONS_OVER);
     sl_bind_i64(&query, now_us);
     size_t count = read_over(&query, &arena, over, has_more, error);
     bool found, good = !registry->has_failed;

@@ -7,22 +7,22 @@ bool sl_registry_put_rule(struct sl_registry *registry, const char *tenant, cons
     if ((tenant && !sl_touch_tenant(registry, tenant, error)) ||
         !sl_note_row(registry, SL_ROW_RULE, tenant ? tenant : "", name, error))
         return false;
-    struct sl_query query = sl_change(registry, SL_SQL_PUT_RULE);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_PUT_RULE);
     sl_bind_text(&query, tenant);
     sl_bind_text(&query, name);
     sl_bind_text(&query, json);
     sl_bind_i64(&query, registry->stamp);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
 bool sl_registry_drop_rule(struct sl_registry *registry, const char *tenant, const char *name,
                            bool *found, struct sluice_error *error)
 {
     int64_t dropped;
-    struct sl_query query = sl_change(registry, SL_SQL_DROP_RULE);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_DROP_RULE);
     sl_bind_text(&query, tenant);
     sl_bind_text(&query, name);
-    if (!sl_query_run(&query, &dropped, error))
+    if (!sl_sql_query_run(&query, &dropped, error))
         return false;
     if (dropped && ((tenant && !sl_touch_tenant(registry, tenant, error)) ||
                     !sl_note_row(registry, SL_ROW_RULE, tenant ? tenant : "", name, error)))
@@ -36,20 +36,20 @@ bool sl_registry_put_tier(struct sl_registry *registry, const char *name, const 
 {
     if (!sl_note_row(registry, SL_ROW_TIER, name, NULL, error))
         return false;
-    struct sl_query query = sl_change(registry, SL_SQL_PUT_TIER);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_PUT_TIER);
     sl_bind_text(&query, name);
     sl_bind_text(&query, json);
     sl_bind_i64(&query, registry->stamp);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
 bool sl_registry_drop_tier(struct sl_registry *registry, const char *name, bool *found,
                            struct sluice_error *error)
 {
     int64_t dropped;
-    struct sl_query query = sl_change(registry, SL_SQL_DROP_TIER);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_DROP_TIER);
     sl_bind_text(&query, name);
-    if (!sl_query_run(&query, &dropped, error) ||
+    if (!sl_sql_query_run(&query, &dropped, error) ||
         (dropped && !sl_note_row(registry, SL_ROW_TIER, name, NULL, error)))
         return false;
     *found = dropped > 0;
@@ -73,9 +73,9 @@ static bool find_naming(struct sl_registry *registry, const char *name, struct s
 {
     *out = NULL;
     for (size_t i = 0; i < sizeof naming / sizeof *naming && !*out; i++) {
-        struct sl_query query = sl_query(registry, naming[i].sql);
+        struct sl_sql_query query = sl_query(registry, naming[i].sql);
         sl_bind_text(&query, name);
-        enum sl_step step = sl_query_step(&query, error);
+        enum sl_step step = sl_sql_query_step(&query, error);
         if (step == SL_STEP_FAILED)
             return false;
         if (step == SL_STEP_DONE)
@@ -85,7 +85,7 @@ static bool find_naming(struct sl_registry *registry, const char *name, struct s
         const char *slash = is_user && *first ? "/" : "";
         const char *second = is_user ? sl_row_text(&query, 1) : "";
         *out = sl_arena_print(arena, "%s `%s%s%s`", naming[i].called, first, slash, second);
-        sl_query_end(&query);
+        sl_sql_query_end(&query);
     }
     return true;
 }
@@ -112,10 +112,10 @@ static bool read_rules(struct sl_registry *registry, struct sl_arena *arena,
     if (!sl_count_rows(registry, SL_SQL_COUNT_RULES, &room, error))
         return false;
     struct sl_overlay_rule *rules = sl_arena_take(arena, room * sizeof *rules);
-    struct sl_query query = sl_query(registry, SL_SQL_RULES);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_RULES);
     enum sl_step step;
     size_t count = 0;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW && count < room)
+    while ((step = sl_sql_query_step(&query, error)) == SL_STEP_ROW && count < room)
         rules[count++] = (struct sl_overlay_rule){
             .tenant = sl_row_maybe_copy(&query, 0, arena),
             .name = sl_row_copy(&query, 1, arena),
@@ -124,7 +124,7 @@ static bool read_rules(struct sl_registry *registry, struct sl_arena *arena,
         };
     overlay->rules = rules;
     overlay->rule_count = count;
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
 static bool read_tiers(struct sl_registry *registry, struct sl_arena *arena,
@@ -134,10 +134,10 @@ static bool read_tiers(struct sl_registry *registry, struct sl_arena *arena,
     if (!sl_count_rows(registry, SL_SQL_COUNT_TIERS, &room, error))
         return false;
     struct sl_overlay_tier *tiers = sl_arena_take(arena, room * sizeof *tiers);
-    struct sl_query query = sl_query(registry, SL_SQL_TIERS);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_TIERS);
     enum sl_step step;
     size_t count = 0;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW && count < room)
+    while ((step = sl_sql_query_step(&query, error)) == SL_STEP_ROW && count < room)
         tiers[count++] = (struct sl_overlay_tier){
             .name = sl_row_copy(&query, 0, arena),
             .json = sl_row_maybe_copy(&query, 1, arena),
@@ -145,7 +145,7 @@ static bool read_tiers(struct sl_registry *registry, struct sl_arena *arena,
         };
     overlay->tiers = tiers;
     overlay->tier_count = count;
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
 /* Those of users are found by who is asking, not by the ruleset. */

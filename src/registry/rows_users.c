@@ -13,29 +13,29 @@ struct found_user {
 static bool find_user(struct sl_registry *registry, const char *tenant, const char *id,
                       struct found_user *out, struct sluice_error *error)
 {
-    struct sl_query query = sl_change(registry, SL_SQL_FIND_USER);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_FIND_USER);
     sl_bind_text(&query, tenant);
     sl_bind_text(&query, id);
-    enum sl_step step = sl_query_step(&query, error);
+    enum sl_step step = sl_sql_query_step(&query, error);
     *out = (struct found_user){ 0, NO_DAY };
     if (step == SL_STEP_ROW) {
         out->number = sl_row_i64(&query, 0);
         out->last_day = sl_row_is_null(&query, 1) ? NO_DAY : sl_row_i64(&query, 1);
     }
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
 /* With all days. */
 static bool drop_number(struct sl_registry *registry, int64_t number, struct sluice_error *error)
 {
-    struct sl_query days = sl_change(registry, SL_SQL_DROP_DAYS_OF);
+    struct sl_sql_query days = sl_change(registry, SL_SQL_DROP_DAYS_OF);
     sl_bind_i64(&days, number);
-    if (!sl_query_run(&days, NULL, error))
+    if (!sl_sql_query_run(&days, NULL, error))
         return false;
-    struct sl_query user = sl_change(registry, SL_SQL_DROP_USER);
+    struct sl_sql_query user = sl_change(registry, SL_SQL_DROP_USER);
     sl_bind_i64(&user, number);
     registry->counters.users--;
-    return sl_query_run(&user, NULL, error);
+    return sl_sql_query_run(&user, NULL, error);
 }
 
 /* Whoever was seen longest ago, of those without a record. Other processes are not told:
@@ -46,14 +46,15 @@ static bool make_room(struct sl_registry *registry, struct sluice_error *error)
     int64_t number;
     if (registry->counters.users < registry->users_max)
         return true;
-    struct sl_query query = sl_change(registry, SL_SQL_LEAST_KNOWN);
-    if (!sl_query_number(&query, &number, error))
+    struct sl_sql_query query = sl_change(registry, SL_SQL_LEAST_KNOWN);
+    if (!sl_sql_query_number(&query, &number, error))
         return false;
     if (number == 0)
-        return sl_query_doom(&query, error,
-                             "the database %s holds %lld users, each with a record, and takes no "
-                             "more",
-                             registry->name, (long long)registry->users_max);
+        return sl_sql_query_doom(
+            &query, error,
+            "the database %s holds %lld users, each with a record, and takes no "
+            "more",
+            registry->name, (long long)registry->users_max);
     return drop_number(registry, number, error);
 }
 
@@ -62,14 +63,14 @@ static bool add_user(struct sl_registry *registry, const struct sl_user_day *who
 {
     if (!make_room(registry, error))
         return false;
-    struct sl_query query = sl_change(registry, SL_SQL_ADD_USER);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_ADD_USER);
     sl_bind_text(&query, who->tenant);
     sl_bind_text(&query, who->id);
     if (who->day == NO_DAY)
         sl_bind_null(&query);
     else
         sl_bind_i64(&query, who->day);
-    if (!sl_query_run(&query, NULL, error))
+    if (!sl_sql_query_run(&query, NULL, error))
         return false;
     *number = sqlite3_last_insert_rowid(registry->db);
     registry->counters.users++;
@@ -89,15 +90,15 @@ static bool number_user(struct sl_registry *registry, const struct sl_user_day *
         return add_user(registry, who, number, error);
     if (user.last_day >= who->day)
         return true;
-    struct sl_query query = sl_change(registry, SL_SQL_PUT_LAST_DAY);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_PUT_LAST_DAY);
     sl_bind_i64(&query, user.number);
     sl_bind_i64(&query, who->day);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
 /* ---- records ---------------------------------------------------------------------- */
 
-static void bind_if(struct sl_query *query, bool is_given, int64_t number)
+static void bind_if(struct sl_sql_query *query, bool is_given, int64_t number)
 {
     if (is_given)
         sl_bind_i64(query, number);
@@ -113,28 +114,28 @@ bool sl_registry_put_user(struct sl_registry *registry, const struct sl_user_rec
     if (!number_user(registry, &who, &number, error) ||
         !sl_note_row(registry, SL_ROW_USER, record->tenant, record->id, error))
         return false;
-    struct sl_query query = sl_change(registry, SL_SQL_PUT_RECORD);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_PUT_RECORD);
     sl_bind_i64(&query, number);
     bind_if(&query, record->has_created_at, record->created_at_us);
     bind_if(&query, record->has_email_verified, record->email_verified);
     sl_bind_text(&query, record->tier);
     sl_bind_text(&query, record->limits);
     sl_bind_i64(&query, registry->next);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
 static bool note_gone(struct sl_registry *registry, const char *tenant, const char *id,
                       struct sluice_error *error)
 {
-    struct sl_query add = sl_change(registry, SL_SQL_ADD_GONE);
+    struct sl_sql_query add = sl_change(registry, SL_SQL_ADD_GONE);
     sl_bind_text(&add, tenant);
     sl_bind_text(&add, id);
     sl_bind_i64(&add, registry->next);
-    if (!sl_query_run(&add, NULL, error))
+    if (!sl_sql_query_run(&add, NULL, error))
         return false;
-    struct sl_query sweep = sl_change(registry, SL_SQL_SWEEP_GONE);
+    struct sl_sql_query sweep = sl_change(registry, SL_SQL_SWEEP_GONE);
     sl_bind_i64(&sweep, SL_REGISTRY_GONE_MAX);
-    return sl_query_run(&sweep, NULL, error);
+    return sl_sql_query_run(&sweep, NULL, error);
 }
 
 bool sl_registry_drop_user(struct sl_registry *registry, const char *tenant, const char *id,
@@ -164,13 +165,13 @@ bool sl_registry_add_outcomes(struct sl_registry *registry, const struct sl_user
     int64_t number;
     if (!number_user(registry, more, &number, error))
         return false;
-    struct sl_query query = sl_change(registry, SL_SQL_ADD_OUTCOMES);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_ADD_OUTCOMES);
     sl_bind_i64(&query, more->day);
     sl_bind_i64(&query, number);
     sl_bind_i64(&query, saturated(more->calls));
     sl_bind_i64(&query, saturated(more->successes));
     sl_bind_i64(&query, registry->next);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
 static int64_t day_of(int64_t minute)
@@ -185,25 +186,25 @@ bool sl_registry_add_violation(struct sl_registry *registry, const char *tenant,
     struct sl_user_day who = { .tenant = tenant, .id = id, .day = day_of(minute) };
     if (!number_user(registry, &who, &number, error))
         return false;
-    struct sl_query query = sl_change(registry, SL_SQL_ADD_VIOLATION);
+    struct sl_sql_query query = sl_change(registry, SL_SQL_ADD_VIOLATION);
     sl_bind_i64(&query, who.day);
     sl_bind_i64(&query, number);
     sl_bind_i64(&query, minute);
     sl_bind_i64(&query, registry->next);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
 bool sl_registry_forget_days(struct sl_registry *registry, int64_t before_day,
                              struct sluice_error *error)
 {
     int64_t forgotten;
-    struct sl_query days = sl_change(registry, SL_SQL_FORGET_DAYS);
+    struct sl_sql_query days = sl_change(registry, SL_SQL_FORGET_DAYS);
     sl_bind_i64(&days, before_day);
-    if (!sl_query_run(&days, NULL, error))
+    if (!sl_sql_query_run(&days, NULL, error))
         return false;
-    struct sl_query users = sl_change(registry, SL_SQL_FORGET_USERS);
+    struct sl_sql_query users = sl_change(registry, SL_SQL_FORGET_USERS);
     sl_bind_i64(&users, before_day);
-    if (!sl_query_run(&users, &forgotten, error))
+    if (!sl_sql_query_run(&users, &forgotten, error))
         return false;
     registry->counters.users -= forgotten;
     return true;

@@ -2,7 +2,7 @@
 #include "registry/rows.h"
 
 /* Of a row of RECORD or VISIT_RECORDS; texts are the row's. */
-static struct sl_user_record read_record(struct sl_query *query)
+static struct sl_user_record read_record(struct sl_sql_query *query)
 {
     return (struct sl_user_record){
         .tenant = sl_row_text(query, 0),
@@ -28,10 +28,10 @@ bool sl_registry_user(struct sl_registry *registry, const char *tenant, const ch
 {
     if (!sl_look_begin(registry, error))
         return false;
-    struct sl_query query = sl_query(registry, SL_SQL_RECORD);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_RECORD);
     sl_bind_text(&query, tenant);
     sl_bind_text(&query, id);
-    enum sl_step step = sl_query_step(&query, error);
+    enum sl_step step = sl_sql_query_step(&query, error);
     if (step == SL_STEP_ROW) {
         struct sl_user_record record = read_record(&query);
         record.tenant = kept(record.tenant, arena);
@@ -40,7 +40,7 @@ bool sl_registry_user(struct sl_registry *registry, const char *tenant, const ch
         record.limits = kept(record.limits, arena);
         *out = record;
     }
-    bool good = sl_query_ended(&query, step);
+    bool good = sl_sql_query_ended(&query, step);
     sl_look_end(registry);
     if (good)
         *found = step == SL_STEP_ROW;
@@ -62,11 +62,11 @@ static bool knows_gone(const struct visit *visit, bool *out, struct sluice_error
 {
     int64_t oldest, newest;
     struct sl_registry *registry = visit->registry;
-    struct sl_query gone = sl_query(registry, SL_SQL_OLDEST_GONE);
-    if (!sl_query_number(&gone, &oldest, error))
+    struct sl_sql_query gone = sl_query(registry, SL_SQL_OLDEST_GONE);
+    if (!sl_sql_query_number(&gone, &oldest, error))
         return false;
-    struct sl_query counters = sl_query(registry, SL_SQL_COUNTERS);
-    if (!sl_query_number(&counters, &newest, error))
+    struct sl_sql_query counters = sl_query(registry, SL_SQL_COUNTERS);
+    if (!sl_sql_query_number(&counters, &newest, error))
         return false;
     if (registry->is_changing)
         newest = registry->next;
@@ -79,41 +79,41 @@ static bool visit_gone(const struct visit *visit, struct sluice_error *error)
     const struct sl_user_visitor *visitor = visit->visitor;
     if (visit->since == 0)
         return true;
-    struct sl_query query = sl_query(visit->registry, SL_SQL_VISIT_GONE);
+    struct sl_sql_query query = sl_query(visit->registry, SL_SQL_VISIT_GONE);
     sl_bind_i64(&query, visit->since);
     enum sl_step step;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW)
+    while ((step = sl_sql_query_step(&query, error)) == SL_STEP_ROW)
         if (visitor->gone)
             visitor->gone(visitor->about, sl_row_text(&query, 0), sl_row_text(&query, 1));
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
 static bool visit_records(const struct visit *visit, struct sluice_error *error)
 {
     const struct sl_user_visitor *visitor = visit->visitor;
-    struct sl_query query =
+    struct sl_sql_query query =
         sl_query(visit->registry, visit->since ? SL_SQL_VISIT_RECORDS_SINCE : SL_SQL_VISIT_RECORDS);
     if (visit->since)
         sl_bind_i64(&query, visit->since);
     enum sl_step step;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW) {
+    while ((step = sl_sql_query_step(&query, error)) == SL_STEP_ROW) {
         struct sl_user_record record = read_record(&query);
         if (visitor->record)
             visitor->record(visitor->about, &record);
     }
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
 static bool visit_days(const struct visit *visit, struct sluice_error *error)
 {
     const struct sl_user_visitor *visitor = visit->visitor;
-    struct sl_query query =
+    struct sl_sql_query query =
         sl_query(visit->registry, visit->since ? SL_SQL_VISIT_DAYS_SINCE : SL_SQL_VISIT_DAYS);
     sl_bind_i64(&query, visit->first_day);
     if (visit->since)
         sl_bind_i64(&query, visit->since);
     enum sl_step step;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW) {
+    while ((step = sl_sql_query_step(&query, error)) == SL_STEP_ROW) {
         struct sl_user_day day = {
             .tenant = sl_row_text(&query, 0),
             .id = sl_row_text(&query, 1),
@@ -126,7 +126,7 @@ static bool visit_days(const struct visit *visit, struct sluice_error *error)
         if (visitor->day)
             visitor->day(visitor->about, &day);
     }
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
 static bool visit_all(struct visit *visit, struct sluice_error *error)

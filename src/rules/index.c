@@ -49,16 +49,16 @@ struct spot {
     struct branch *branches;
 };
 
-struct node {
+struct index_node {
     uint32_t star; /* child number, 0: none */
     struct spot exact;
     struct spot below;
 };
 
 struct sl_index {
-    struct sl_textmap edges; /* (node, segment) → node */
-    struct sl_textmap cases; /* (branch, value) → chain */
-    struct node *nodes;      /* 0 is nobody, 1 the root of paths, 2 of dotted names */
+    struct sl_textmap edges;  /* (node, segment) → node */
+    struct sl_textmap cases;  /* (branch, value) → chain */
+    struct index_node *nodes; /* 0 is nobody, 1 the root of paths, 2 of dotted names */
     size_t node_count;
     size_t node_room;
     struct chain *chains; /* 0 is nobody */
@@ -182,7 +182,7 @@ static void add_rule(struct sl_arena *arena, struct sl_index *index, const struc
     uint32_t node = pattern->dotted ? DOTTED : PATHS;
     for (size_t i = 0; i < pattern->segment_count; i++)
         node = child(arena, index, node, pattern->segments[i]);
-    struct node *end = &index->nodes[node];
+    struct index_node *end = &index->nodes[node];
     add_to_spot(arena, index, pattern->prefix ? &end->below : &end->exact, rule);
 }
 
@@ -231,7 +231,7 @@ struct sluice_text sl_attribute_of(const struct sluice_request *request,
 }
 
 /* One search under way. */
-struct search {
+struct index_search {
     const struct sl_index *index;
     const struct sluice_request *request;
     struct sl_segments resource;
@@ -244,7 +244,7 @@ static bool condition_holds(const struct sluice_request *request, const struct s
     return sl_condition_holds(when, sl_attribute_of(request, &when->attribute));
 }
 
-static bool excepted(const struct search *search, const struct sl_rule *rule)
+static bool excepted(const struct index_search *search, const struct sl_rule *rule)
 {
     for (size_t i = 0; !sl_text_missing(search->request->resource) && i < rule->except_count; i++)
         if (sl_pattern_matches(&rule->except[i], &search->resource))
@@ -252,7 +252,7 @@ static bool excepted(const struct search *search, const struct sl_rule *rule)
     return false;
 }
 
-static void collect_chain(struct search *search, const struct chain *chain)
+static void collect_chain(struct index_search *search, const struct chain *chain)
 {
     for (const struct link *link = chain->first; link; link = link->next) {
         const struct sl_rule *rule = link->rule;
@@ -264,7 +264,7 @@ static void collect_chain(struct search *search, const struct chain *chain)
     }
 }
 
-static void collect(struct search *search, const struct spot *spot)
+static void collect(struct index_search *search, const struct spot *spot)
 {
     collect_chain(search, &spot->always);
     for (const struct branch *branch = spot->branches; branch; branch = branch->next) {
@@ -277,9 +277,9 @@ static void collect(struct search *search, const struct spot *spot)
 }
 
 /* Recursion as deep as the path has segments, at most SL_SEGMENTS_MAX. */
-static void walk(struct search *search, uint32_t number, size_t depth)
+static void walk(struct index_search *search, uint32_t number, size_t depth)
 {
-    const struct node *node = &search->index->nodes[number];
+    const struct index_node *node = &search->index->nodes[number];
     collect(search, &node->below);
     if (depth == search->resource.count) {
         collect(search, &node->exact);
@@ -318,7 +318,7 @@ static void sort(const struct sl_rule **rules, size_t count)
 size_t sl_index_match(const struct sl_ruleset *rules, const struct sluice_request *request,
                       const struct sl_rule **out)
 {
-    struct search search;
+    struct index_search search;
     search.index = rules->index;
     search.request = request;
     search.out = out;

@@ -26,7 +26,7 @@
 enum { PORT_REDIS = 6379, PORT_SENTINEL = 26379, DATABASE_MAX = 65535 };
 
 /* What one reading needs: everything ends in `arena`. */
-struct cut {
+struct url_parser {
     struct sl_arena *arena;
     struct sluice_text folder;
     struct sluice_text rest;
@@ -145,7 +145,7 @@ static const char *read_parameter(struct sl_arena *arena, struct sluice_text val
     return parameters[i].read(value, url);
 }
 
-static const char *read_memory(struct cut *cut, struct sl_store_url *url)
+static const char *read_memory(struct url_parser *cut, struct sl_store_url *url)
 {
     struct sluice_text path = cut->rest;
     uint32_t seen = 0;
@@ -187,7 +187,7 @@ static const char *percent_decode(struct sl_arena *arena, struct sluice_text tex
 }
 
 /* [user]:password@ at the front of `authority`; takes it off. */
-static const char *read_login(struct cut *cut, struct sluice_text *authority,
+static const char *read_login(struct url_parser *cut, struct sluice_text *authority,
                               struct sl_store_url *url)
 {
     const char *at = authority->len ? memrchr(authority->at, '@', authority->len) : NULL;
@@ -210,7 +210,8 @@ static const char *read_login(struct cut *cut, struct sluice_text *authority,
 
 /* Adds "host:port" to url->hosts. A port is never quoted back: without its `@`
  * a password looks like one. */
-static const char *read_host(struct cut *cut, struct sluice_text text, struct sl_store_url *url)
+static const char *read_host(struct url_parser *cut, struct sluice_text text,
+                             struct sl_store_url *url)
 {
     struct sluice_text host, digits;
     uint32_t port = url->kind == SL_STORE_REDIS_SENTINEL ? PORT_SENTINEL : PORT_REDIS;
@@ -240,7 +241,7 @@ static const char *read_database(struct sluice_text text, struct sl_store_url *u
 }
 
 /* Login and hosts; what follows the first slash is left in cut->rest. */
-static const char *read_authority(struct cut *cut, struct sl_store_url *url)
+static const char *read_authority(struct url_parser *cut, struct sl_store_url *url)
 {
     if (cut->rest.len && memchr(cut->rest.at, '?', cut->rest.len))
         return "a Redis URL has no parameters here; leave out what follows the `?`, and write one "
@@ -259,13 +260,13 @@ static const char *read_authority(struct cut *cut, struct sl_store_url *url)
     return wrong ? wrong : read_host(cut, authority, url);
 }
 
-static const char *read_redis(struct cut *cut, struct sl_store_url *url)
+static const char *read_redis(struct url_parser *cut, struct sl_store_url *url)
 {
     const char *wrong = read_authority(cut, url);
     return wrong ? wrong : read_database(cut->rest, url);
 }
 
-static const char *read_unix(struct cut *cut, struct sl_store_url *url)
+static const char *read_unix(struct url_parser *cut, struct sl_store_url *url)
 {
     if (cut->rest.len == 0)
         return "the store's socket is missing; write redis+unix:///run/redis/redis.sock";
@@ -273,7 +274,7 @@ static const char *read_unix(struct cut *cut, struct sl_store_url *url)
     return NULL;
 }
 
-static const char *read_cluster(struct cut *cut, struct sl_store_url *url)
+static const char *read_cluster(struct url_parser *cut, struct sl_store_url *url)
 {
     const char *wrong = read_authority(cut, url);
     if (!wrong && cut->rest.len)
@@ -282,7 +283,7 @@ static const char *read_cluster(struct cut *cut, struct sl_store_url *url)
 }
 
 /* The login of the URL is for the Redis behind them, that may have another than they have. */
-static const char *read_sentinel_password(struct cut *cut, struct sluice_text value,
+static const char *read_sentinel_password(struct url_parser *cut, struct sluice_text value,
                                           struct sl_store_url *url)
 {
     struct sluice_text name = take_part(&value, '=');
@@ -296,7 +297,7 @@ static const char *read_sentinel_password(struct cut *cut, struct sluice_text va
                                     "sign as %25";
 }
 
-static const char *read_sentinel(struct cut *cut, struct sl_store_url *url)
+static const char *read_sentinel(struct url_parser *cut, struct sl_store_url *url)
 {
     struct sluice_text front;
     const char *wrong = NULL;
@@ -319,7 +320,7 @@ static const struct scheme {
     const char *prefix;
     enum sl_store_kind kind;
     bool tls;
-    const char *(*read)(struct cut *cut, struct sl_store_url *url);
+    const char *(*read)(struct url_parser *cut, struct sl_store_url *url);
 } schemes[] = {
     { "memory:", SL_STORE_MEMORY, false, read_memory },
     { "redis://", SL_STORE_REDIS, false, read_redis },
@@ -354,7 +355,7 @@ const char *sl_store_url_parse(struct sl_arena *arena, struct sluice_text url,
         size_t len = strlen(scheme->prefix);
         if (whole.len < len || memcmp(whole.at, scheme->prefix, len) != 0)
             continue;
-        struct cut cut = { arena, folder, { whole.at + len, whole.len - len } };
+        struct url_parser cut = { arena, folder, { whole.at + len, whole.len - len } };
         struct sl_store_url read = {
             .kind = scheme->kind,
             .tls = scheme->tls,

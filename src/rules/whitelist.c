@@ -7,7 +7,7 @@
 
 #include "base/text/textmap.h"
 
-enum kind { USER, CLIENT, KINDS };
+enum map_kind { USER, CLIENT, KINDS };
 
 enum { NOT_THERE = 0, ALWAYS = 1 };
 
@@ -42,14 +42,14 @@ static uint32_t tenant_number(struct sl_arena *arena, struct sl_whitelist *list,
 
 /* Where one of `map` ends; where it is there already, at the later of the two. Those that
  * do not end are added first: their place is everybody's and cannot be moved. */
-struct entry {
+struct exempt_entry {
     struct sl_textmap *map;
     uint32_t owner;
     struct sluice_text text;
     int64_t until_us;
 };
 
-static void add(struct sl_arena *arena, struct sl_whitelist *list, struct entry entry)
+static void add(struct sl_arena *arena, struct sl_whitelist *list, struct exempt_entry entry)
 {
     uint32_t end = sl_textmap_get(entry.map, entry.owner, entry.text);
     if (end) {
@@ -64,11 +64,11 @@ static void add(struct sl_arena *arena, struct sl_whitelist *list, struct entry 
     sl_textmap_add(arena, entry.map, entry.owner, entry.text, end);
 }
 
-static void add_name(struct sl_arena *arena, struct sl_whitelist *list, enum kind kind,
+static void add_name(struct sl_arena *arena, struct sl_whitelist *list, enum map_kind kind,
                      const struct sl_exempt_name *name, int64_t until_us)
 {
     uint32_t owner = tenant_number(arena, list, name->tenant) * KINDS + kind;
-    add(arena, list, (struct entry){ &list->names, owner, name->name, until_us });
+    add(arena, list, (struct exempt_entry){ &list->names, owner, name->name, until_us });
 }
 
 static void add_network(struct sl_arena *arena, struct sl_whitelist *list,
@@ -80,13 +80,14 @@ static void add_network(struct sl_arena *arena, struct sl_whitelist *list,
     if (i == list->prefix_count)
         list->prefixes[list->prefix_count++] = network->prefix;
     add(arena, list,
-        (struct entry){ &list->networks, network->prefix, bytes_of(&network->base), until_us });
+        (struct exempt_entry){ &list->networks, network->prefix, bytes_of(&network->base),
+                               until_us });
 }
 
 static void add_api_key(struct sl_arena *arena, struct sl_whitelist *list,
                         struct sluice_text digest_hex, int64_t until_us)
 {
-    add(arena, list, (struct entry){ &list->api_keys, 0, digest_hex, until_us });
+    add(arena, list, (struct exempt_entry){ &list->api_keys, 0, digest_hex, until_us });
 }
 
 static void add_until(struct sl_arena *arena, struct sl_whitelist *list,
@@ -130,7 +131,7 @@ struct sl_whitelist *sl_whitelist_new(struct sl_ruleset *rules)
     return list;
 }
 
-static uint32_t end_of_name(const struct sl_whitelist *list, enum kind kind,
+static uint32_t end_of_name(const struct sl_whitelist *list, enum map_kind kind,
                             struct sluice_text tenant, struct sluice_text name)
 {
     uint32_t number = 0;

@@ -11,18 +11,18 @@
 
 /* The pieces at both ends; `middle` is what lies between the first star and the last one, which
  * may be the same. Without a star all of it is `head`, and middle.at null. */
-struct cut {
+struct wildcard_cut {
     struct sluice_text head, middle, tail;
 };
 
-static struct cut cut(struct sluice_text pattern)
+static struct wildcard_cut cut(struct sluice_text pattern)
 {
     const char *first = pattern.len ? memchr(pattern.at, '*', pattern.len) : NULL;
     if (!first)
-        return (struct cut){ .head = pattern };
+        return (struct wildcard_cut){ .head = pattern };
     const char *last = memrchr(pattern.at, '*', pattern.len);
     const char *end = pattern.at + pattern.len;
-    return (struct cut){
+    return (struct wildcard_cut){
         .head = { pattern.at, (size_t)(first - pattern.at) },
         .middle = { first, (size_t)(last - first) },
         .tail = { last + 1, (size_t)(end - last) - 1 },
@@ -67,7 +67,7 @@ static bool finds(struct sluice_text text, struct sluice_text middle)
 
 bool sl_wildcard_matches(struct sluice_text pattern, struct sluice_text text)
 {
-    struct cut pieces = cut(pattern);
+    struct wildcard_cut pieces = cut(pattern);
     if (!pieces.middle.at)
         return sl_text_equal(pattern, text);
     if (!skip(&text, pieces.head) || !ends_with(text, pieces.tail))
@@ -86,7 +86,7 @@ static bool are_nested(struct sluice_text a, struct sluice_text b, bool from_end
 
 bool sl_wildcards_differ(struct sluice_text a, struct sluice_text b)
 {
-    struct cut x = cut(a), y = cut(b);
+    struct wildcard_cut x = cut(a), y = cut(b);
     if (!x.middle.at)
         return !sl_wildcard_matches(b, a);
     if (!y.middle.at)

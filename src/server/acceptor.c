@@ -142,7 +142,7 @@ static void on_resume(uv_timer_t *timer)
         uv_poll_start(&worker->accepts[i], UV_READABLE, on_accept);
 }
 
-void sl_door_take_in(struct sl_worker *worker)
+void sl_acceptor_admit(struct sl_worker *worker)
 {
     struct sl_arrival arrivals[SL_INBOX_MAX];
     pthread_mutex_lock(&worker->inbox_lock);
@@ -155,7 +155,7 @@ void sl_door_take_in(struct sl_worker *worker)
             sl_worker_forget(worker);
 }
 
-bool sl_door_open(struct sl_worker *worker)
+bool sl_acceptor_open(struct sl_worker *worker)
 {
     for (size_t i = 0; i < worker->server->listening_count; i++) {
         int fd = worker->server->listenings[i].fds[worker->number];
@@ -168,7 +168,7 @@ bool sl_door_open(struct sl_worker *worker)
 }
 
 /* Who already stands at the door is let in; then it is shut. */
-void sl_door_shut(struct sl_worker *worker)
+void sl_acceptor_close(struct sl_worker *worker)
 {
     struct sl_server *server = worker->server;
     for (size_t i = 0; i < server->listening_count; i++)
@@ -176,7 +176,7 @@ void sl_door_shut(struct sl_worker *worker)
     pthread_mutex_lock(&worker->inbox_lock);
     worker->is_draining = true;
     pthread_mutex_unlock(&worker->inbox_lock);
-    sl_door_take_in(worker);
+    sl_acceptor_admit(worker);
     for (size_t i = 0; i < server->listening_count; i++) {
         uv_close((uv_handle_t *)&worker->accepts[i], NULL);
         close(server->listenings[i].fds[worker->number]);

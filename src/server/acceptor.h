@@ -5,12 +5,12 @@
 #include "server/worker.h"
 
 /* Waits for connections on every listener. False: no memory or files. */
-bool sl_door_open(struct sl_worker *worker);
+bool sl_acceptor_open(struct sl_worker *worker);
 
 /* Takes in those whom others have handed over. */
-void sl_door_take_in(struct sl_worker *worker);
+void sl_acceptor_admit(struct sl_worker *worker);
 
 /* Nobody comes in any more. */
-void sl_door_shut(struct sl_worker *worker);
+void sl_acceptor_close(struct sl_worker *worker);
 
 #endif

@@ -9,7 +9,7 @@
 enum { TEXTS_BYTES = 512 };
 
 /* A reservation to be settled. */
-struct settling {
+struct settling_call {
     struct sl_settlement settlement; /* first */
     struct sl_flight *flight;
     struct sl_call *call;
@@ -19,7 +19,7 @@ struct sl_flight {
     struct sl_round round; /* as the calls' replies see it */
     struct sl_errand errand;
     struct sl_edition *edition;
-    struct settling *settlings;
+    struct settling_call *settlings;
     int64_t *hold_us;
     size_t waiting;
     size_t call_room, request_room; /* what its arrays hold */
@@ -105,7 +105,7 @@ static void on_errand(struct sl_errand *errand)
 
 static void on_settled(struct sl_settlement *settlement)
 {
-    struct settling *settling = (struct settling *)settlement;
+    struct settling_call *settling = (struct settling_call *)settlement;
     settling->call->settled = settlement->status;
     one_less(settling->flight);
 }
@@ -176,7 +176,7 @@ static struct sl_flight *prepare(struct sl_round *round)
     flight->waiting = 2; /* the errand, and us */
     flight->errand = (struct sl_errand){ .requests = round->requests,
                                          .count = round->request_count,
-                                         .manners = round->has_manners ? round->manners : NULL,
+                                         .options = round->has_options ? round->options : NULL,
                                          .hold_us = flight->hold_us,
                                          .out = round->decisions,
                                          .held = own->held,
@@ -250,7 +250,7 @@ static void send_settlements(struct sl_flight *flight, struct sl_channel *channe
         struct sl_call *call = &flight->round.calls[i];
         if (!call->settles)
             continue;
-        flight->settlings[i] = (struct settling){ .flight = flight, .call = call };
+        flight->settlings[i] = (struct settling_call){ .flight = flight, .call = call };
         flight->settlings[i].settlement = (struct sl_settlement){ .id = call->reservation,
                                                                   .cost = call->cost,
                                                                   .done = on_settled };
@@ -280,7 +280,7 @@ static void refuse_all(struct sl_round *round)
 /* Asked first, because only then is known what there is to wait for. */
 void sl_flight_depart(struct sl_round *round)
 {
-    struct sl_channel *channel = round->worker->line.channel;
+    struct sl_channel *channel = round->worker->store_io.channel;
     struct sl_flight *flight = prepare(round);
     if (!flight) {
         refuse_all(round);

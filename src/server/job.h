@@ -20,11 +20,11 @@
 enum { SL_JOB_PARTS_MAX = 2, SL_JOBS_MAX = 1024, SL_JOBS_TENANTS_MAX = 64, SL_JOBS_TENANT_MAX = 8 };
 
 struct sl_exemption;
-struct sl_office;
+struct sl_control;
 struct sl_route;
 
 /* What a job changed, for the audit log: audit_note.h. */
-struct sl_note {
+struct sl_audit_note {
     const char *subject;               /* "rule", "tier", "tenant", "key", "user"; NULL: nothing */
     const char *name;                  /* its own; a rule's as the ruleset has it */
     const char *tenant;                /* whose it is; NULL: nobody's */
@@ -47,11 +47,11 @@ struct sl_job {
     struct sluice_text query;                   /* as it was written */
     struct sluice_text if_match;                /* null `at`: not given */
     struct sluice_text if_none_match;
-    struct sluice_text body; /* null `at`: none */
-    bool dry_run, undo;      /* what the query asks for */
-    bool is_local;           /* the admin by where it comes from, without a token */
-    struct sl_note note;     /* of what is changed */
-    const char *would;       /* be done: "create", "replace", "delete", "hide", "undo"; or NULL */
+    struct sluice_text body;   /* null `at`: none */
+    bool dry_run, undo;        /* what the query asks for */
+    bool is_local;             /* the admin by where it comes from, without a token */
+    struct sl_audit_note note; /* of what is changed */
+    const char *would;         /* be done: "create", "replace", "delete", "hide", "undo"; or NULL */
 
     uint32_t status;
     const char *etag; /* quoted; or NULL */

@@ -24,9 +24,9 @@ bool sl_round_init(struct sl_round *round, struct sl_worker *worker)
     round->calls = calloc(SL_ROUND_CALLS, sizeof *round->calls);
     round->requests = calloc(SL_ROUND_REQUESTS, sizeof *round->requests);
     round->decisions = calloc(SL_ROUND_REQUESTS, sizeof *round->decisions);
-    round->manners = calloc(SL_ROUND_REQUESTS, sizeof *round->manners);
+    round->options = calloc(SL_ROUND_REQUESTS, sizeof *round->options);
     round->is_asked = calloc(SL_ROUND_REQUESTS, sizeof *round->is_asked);
-    return round->calls && round->requests && round->decisions && round->manners && round->is_asked;
+    return round->calls && round->requests && round->decisions && round->options && round->is_asked;
 }
 
 void sl_round_release(struct sl_round *round)
@@ -36,7 +36,7 @@ void sl_round_release(struct sl_round *round)
     free(round->calls);
     free(round->requests);
     free(round->decisions);
-    free(round->manners);
+    free(round->options);
     free(round->is_asked);
 }
 
@@ -66,17 +66,17 @@ struct sl_call *sl_round_call(struct sl_round *round, struct sl_conn *conn)
 struct sluice_request *sl_round_request(struct sl_round *round)
 {
     SL_CHECK(round->request_count < SL_ROUND_REQUESTS);
-    round->manners[round->request_count] = (struct sl_manner){ 0 };
+    round->options[round->request_count] = (struct sl_request_options){ 0 };
     struct sluice_request *request = &round->requests[round->request_count++];
     *request = round->blank;
     return request;
 }
 
-struct sl_manner *sl_round_manner(struct sl_round *round)
+struct sl_request_options *sl_round_options(struct sl_round *round)
 {
     SL_CHECK(round->request_count > 0);
-    round->has_manners = true;
-    return &round->manners[round->request_count - 1];
+    round->has_options = true;
+    return &round->options[round->request_count - 1];
 }
 
 void sl_round_add(struct sl_round *round, struct sl_call *call)
@@ -112,7 +112,7 @@ struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call,
 static void reset(struct sl_round *round)
 {
     round->call_count = round->request_count = 0;
-    round->has_manners = false;
+    round->has_options = false;
     sl_scratch_reset(&round->memory);
     if (round->scratch.room > SCRATCH_KEPT_BYTES)
         sl_buffer_release(&round->scratch);
@@ -122,9 +122,9 @@ static void reset(struct sl_round *round)
 static void answer(struct sl_round *round, size_t calls, size_t requests)
 {
     if (requests) {
-        struct sl_batch_in in = { round->requests, round->has_manners ? round->manners : NULL,
+        struct sl_batch_in in = { round->requests, round->has_options ? round->options : NULL,
                                   requests, round->decisions };
-        sl_round_note(round, sl_limiter_decide_manners(round->limiter, &in));
+        sl_round_note(round, sl_limiter_decide_with_options(round->limiter, &in));
     }
     for (size_t i = 0; i < calls; i++) {
         struct sl_call *call = &round->calls[i];
@@ -139,7 +139,7 @@ void sl_round_finish(struct sl_round *round)
         reset(round); /* calls that were refused at once have taken memory too */
         return;
     }
-    if (round->worker->line.channel)
+    if (round->worker->store_io.channel)
         sl_flight_depart(round);
     else
         answer(round, round->call_count, round->request_count);
@@ -155,7 +155,7 @@ void sl_round_add_now(struct sl_round *round, struct sl_call *call)
 void sl_round_add_alone(struct sl_round *round, struct sl_call *call)
 {
     sl_round_add(round, call);
-    if (round->worker->line.channel) {
+    if (round->worker->store_io.channel) {
         sl_round_finish(round);
         return;
     }

@@ -24,7 +24,7 @@ struct sl_call;
 struct sl_conn;
 struct sl_errand;
 struct sl_job;
-struct sl_page;
+struct sl_dashboard_file;
 struct sl_round;
 struct sl_worker;
 
@@ -46,7 +46,7 @@ struct sl_call {
     const char *allow;        /* 405: the methods there are */
     const char *authenticate; /* 401: what would be believed */
     struct sl_job *job;       /* whose answer it is */
-    const struct sl_page *page;
+    const struct sl_dashboard_file *page;
     uint32_t retry_after_s;
     int64_t expires_us;        /* a reservation's time to live */
     struct sluice_text tenant; /* whose reservation; null `at`: anybody's */
@@ -74,9 +74,9 @@ struct sl_round {
     struct sluice_request blank; /* what each of them is at first */
     struct sluice_decision *decisions;
     size_t request_count;
-    struct sl_manner *manners; /* by request */
-    bool has_manners;          /* some are not zero */
-    bool *is_asked;            /* by request, where the store answers later: it does */
+    struct sl_request_options *options; /* by request */
+    bool has_options;                   /* some are not zero */
+    bool *is_asked;                     /* by request, where the store answers later: it does */
 
     struct sl_scratch memory;
     struct sl_buffer scratch; /* for one body at a time */
@@ -110,7 +110,7 @@ struct sluice_request *sl_round_request(struct sl_round *round);
 
 /* The manner of the request that was taken last, to be filled in; what it points to is in the
  * round's memory. */
-struct sl_manner *sl_round_manner(struct sl_round *round);
+struct sl_request_options *sl_round_options(struct sl_round *round);
 
 /* It is complete: decided and answered with the others when the round is finished. */
 void sl_round_add(struct sl_round *round, struct sl_call *call);

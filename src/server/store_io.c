@@ -7,7 +7,7 @@ enum { TEND_EVERY_MS = 100, END_US = 1000000 };
 /* A socket that is watched: one, or one for each node of a cluster. */
 struct sl_line_poll {
     uv_poll_t handle; /* first */
-    struct sl_line *line;
+    struct sl_store_io *store_io;
     int fd;
     struct sl_line_poll *next;
 };
@@ -16,8 +16,8 @@ static void on_poll(uv_poll_t *handle, int status, int events)
 {
     struct sl_line_poll *poll = (struct sl_line_poll *)handle;
     (void)status, (void)events; /* whatever it is, reading will tell */
-    if (poll->line)
-        sl_channel_on_ready(poll->line->channel, poll->fd);
+    if (poll->store_io)
+        sl_channel_on_ready(poll->store_io->channel, poll->fd);
 }
 
 static void on_poll_closed(uv_handle_t *handle)
@@ -26,9 +26,9 @@ static void on_poll_closed(uv_handle_t *handle)
 }
 
 /* Where the socket's handle hangs, or a new one would. */
-static struct sl_line_poll **place_of(struct sl_line *line, int fd)
+static struct sl_line_poll **place_of(struct sl_store_io *store_io, int fd)
 {
-    struct sl_line_poll **place = &line->polls;
+    struct sl_line_poll **place = &store_io->polls;
     while (*place && (*place)->fd != fd)
         place = &(*place)->next;
     return place;
@@ -39,14 +39,14 @@ static void drop_poll(struct sl_line_poll **place)
 {
     struct sl_line_poll *poll = *place;
     *place = poll->next;
-    poll->line = NULL;
+    poll->store_io = NULL;
     uv_close((uv_handle_t *)&poll->handle, on_poll_closed);
 }
 
 static void watch(void *about, int fd, bool reads, bool writes)
 {
-    struct sl_line *line = about;
-    struct sl_line_poll **place = place_of(line, fd), *poll = *place;
+    struct sl_store_io *store_io = about;
+    struct sl_line_poll **place = place_of(store_io, fd), *poll = *place;
     if (!reads && !writes) {
         if (poll)
             drop_poll(place);
@@ -54,11 +54,11 @@ static void watch(void *about, int fd, bool reads, bool writes)
     }
     if (!poll) {
         poll = calloc(1, sizeof *poll);
-        if (!poll || uv_poll_init_socket(line->loop, &poll->handle, fd) != 0) {
+        if (!poll || uv_poll_init_socket(store_io->loop, &poll->handle, fd) != 0) {
             free(poll);
             return; /* unheard, it is given up when its time is up */
         }
-        poll->line = line;
+        poll->store_io = store_io;
         poll->fd = fd;
         *place = poll;
     }
@@ -67,75 +67,77 @@ static void watch(void *about, int fd, bool reads, bool writes)
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct sl_line *line = timer->data;
-    sl_channel_on_time(line->channel);
+    struct sl_store_io *store_io = timer->data;
+    sl_channel_on_time(store_io->channel);
 }
 
 /* The loop's time is in milliseconds, cut off. Early does no harm: it is looked at again. */
 static void wake_at(void *about, int64_t at_us)
 {
-    struct sl_line *line = about;
+    struct sl_store_io *store_io = about;
     int64_t wait_us = at_us - sl_link_now_us();
-    uv_timer_start(&line->timer, on_timer, wait_us > 0 ? (uint64_t)wait_us / 1000 + 1 : 0, 0);
+    uv_timer_start(&store_io->timer, on_timer, wait_us > 0 ? (uint64_t)wait_us / 1000 + 1 : 0, 0);
 }
 
 static void on_tend(uv_timer_t *timer)
 {
-    struct sl_line *line = timer->data;
-    sl_channel_tend(line->channel);
-    sl_channel_flush(line->channel);
+    struct sl_store_io *store_io = timer->data;
+    sl_channel_tend(store_io->channel);
+    sl_channel_flush(store_io->channel);
 }
 
 static void on_lend(uv_timer_t *timer)
 {
-    struct sl_line *line = timer->data;
-    sl_channel_tend_leases(line->channel);
+    struct sl_store_io *store_io = timer->data;
+    sl_channel_tend_leases(store_io->channel);
 }
 
-bool sl_line_open(struct sl_line *line, uv_loop_t *loop, struct sl_store *store, unsigned ways)
+bool sl_line_open(struct sl_store_io *store_io, uv_loop_t *loop, struct sl_store *store,
+                  unsigned ways)
 {
-    *line = (struct sl_line){ .loop = loop };
+    *store_io = (struct sl_store_io){ .loop = loop };
     if (!store->ops->channel)
         return true;
-    if (uv_timer_init(loop, &line->timer) != 0 || uv_timer_init(loop, &line->tend) != 0 ||
-        uv_timer_init(loop, &line->lend) != 0)
+    if (uv_timer_init(loop, &store_io->timer) != 0 || uv_timer_init(loop, &store_io->tend) != 0 ||
+        uv_timer_init(loop, &store_io->lend) != 0)
         return false;
-    line->timer.data = line->tend.data = line->lend.data = line;
-    struct sl_link_host host = { line, watch, wake_at, .is_patient = ways & SL_LINE_PATIENT };
-    line->channel = store->ops->channel(store, &host);
-    if (!line->channel)
+    store_io->timer.data = store_io->tend.data = store_io->lend.data = store_io;
+    struct sl_link_host host = { store_io, watch, wake_at, .is_patient = ways & SL_LINE_PATIENT };
+    store_io->channel = store->ops->channel(store, &host);
+    if (!store_io->channel)
         return false;
-    sl_channel_open(line->channel);
+    sl_channel_open(store_io->channel);
     if (!host.is_patient)
-        uv_timer_start(&line->lend, on_lend, SL_LEND_EVERY_US / 1000, SL_LEND_EVERY_US / 1000);
+        uv_timer_start(&store_io->lend, on_lend, SL_LEASE_CLIENT_EVERY_US / 1000,
+                       SL_LEASE_CLIENT_EVERY_US / 1000);
     if (ways & SL_LINE_TENDS)
-        uv_timer_start(&line->tend, on_tend, TEND_EVERY_MS, TEND_EVERY_MS);
+        uv_timer_start(&store_io->tend, on_tend, TEND_EVERY_MS, TEND_EVERY_MS);
     return true;
 }
 
 /* The timer of leases goes on, so that the loop turns. */
-bool sl_line_is_quiet(struct sl_line *line)
+bool sl_line_is_quiet(struct sl_store_io *store_io)
 {
-    if (!line->channel)
+    if (!store_io->channel)
         return true;
     int64_t now_us = sl_link_now_us();
-    if (line->until_us == 0) {
-        line->until_us = now_us + END_US;
-        uv_timer_stop(&line->tend);
+    if (store_io->until_us == 0) {
+        store_io->until_us = now_us + END_US;
+        uv_timer_stop(&store_io->tend);
     }
-    return now_us >= line->until_us || !sl_channel_settles(line->channel, true);
+    return now_us >= store_io->until_us || !sl_channel_settles(store_io->channel, true);
 }
 
-void sl_line_close(struct sl_line *line)
+void sl_line_close(struct sl_store_io *store_io)
 {
-    struct sl_channel *channel = line->channel;
+    struct sl_channel *channel = store_io->channel;
     if (!channel)
         return;
-    line->channel = NULL;
+    store_io->channel = NULL;
     sl_channel_free(channel);
-    while (line->polls)
-        drop_poll(&line->polls);
-    uv_close((uv_handle_t *)&line->timer, NULL);
-    uv_close((uv_handle_t *)&line->tend, NULL);
-    uv_close((uv_handle_t *)&line->lend, NULL);
+    while (store_io->polls)
+        drop_poll(&store_io->polls);
+    uv_close((uv_handle_t *)&store_io->timer, NULL);
+    uv_close((uv_handle_t *)&store_io->tend, NULL);
+    uv_close((uv_handle_t *)&store_io->lend, NULL);
 }

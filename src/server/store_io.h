@@ -6,7 +6,7 @@
 
 #include "store/redis/channel.h"
 
-struct sl_line {
+struct sl_store_io {
     struct sl_channel *channel; /* NULL: the store answers at once */
     uv_loop_t *loop;
     struct sl_line_poll *polls; /* of the sockets there are */
@@ -22,13 +22,14 @@ enum {
 };
 
 /* Nothing is opened for a store that answers at once. `ways`: of the above. False: no memory. */
-bool sl_line_open(struct sl_line *line, uv_loop_t *loop, struct sl_store *store, unsigned ways);
+bool sl_line_open(struct sl_store_io *store_io, uv_loop_t *loop, struct sl_store *store,
+                  unsigned ways);
 
 /* May it be closed? It begins nothing by itself any more, and what was taken away of reservations
  * has a moment to be given back. To be asked again with every turn of the loop. */
-bool sl_line_is_quiet(struct sl_line *line);
+bool sl_line_is_quiet(struct sl_store_io *store_io);
 
 /* What is still asked is answered as failed. Its handles are closed with the loop's next turn. */
-void sl_line_close(struct sl_line *line);
+void sl_line_close(struct sl_store_io *store_io);
 
 #endif

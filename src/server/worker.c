@@ -192,7 +192,7 @@ void sl_worker_forget(struct sl_worker *worker)
 /* Everybody has a moment for a last request, which is answered with a goodbye. */
 static void drain(struct sl_worker *worker)
 {
-    sl_door_shut(worker);
+    sl_acceptor_close(worker);
     for (struct sl_conn *conn = worker->all; conn; conn = conn->all_next) {
         if (conn->front->drain && !conn->is_opening) {
             conn->front->drain(conn);
@@ -214,8 +214,8 @@ static void on_wake(uv_async_t *wake)
     if (!worker->is_draining && atomic_load(&worker->server->is_draining))
         drain(worker);
     if (worker->server->record)
-        sl_sight_hand_over(worker->server->record->sights[worker->number]);
-    sl_door_take_in(worker);
+        sl_observer_hand_over(worker->server->record->observers[worker->number]);
+    sl_acceptor_admit(worker);
     sl_jobs_answer(worker, answers);
 }
 
@@ -223,9 +223,9 @@ static void on_wake(uv_async_t *wake)
 static void leave_if_empty(struct sl_worker *worker)
 {
     if (!worker->is_draining || worker->all || worker->ready ||
-        uv_is_closing((uv_handle_t *)&worker->wake) || !sl_line_is_quiet(&worker->line))
+        uv_is_closing((uv_handle_t *)&worker->wake) || !sl_line_is_quiet(&worker->store_io))
         return;
-    sl_line_close(&worker->line);
+    sl_line_close(&worker->store_io);
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->timer, NULL);
     uv_close((uv_handle_t *)&worker->resume, NULL);
@@ -272,9 +272,10 @@ static bool init_callers(struct sl_worker *worker)
     const struct sl_server *server = worker->server;
     worker->hasher = sl_sha256_new();
     worker->verifier = worker->hasher ? sl_verifier_new(worker->hasher) : NULL;
-    worker->attempts =
-        server->attempts_rules ? sl_limiter_new(server->attempts_rules, own_store(server)) : NULL;
-    return worker->verifier && worker->attempts;
+    worker->auth_throttle = server->auth_throttle_rules
+                                ? sl_limiter_new(server->auth_throttle_rules, own_store(server))
+                                : NULL;
+    return worker->verifier && worker->auth_throttle;
 }
 
 bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t number,
@@ -286,9 +287,9 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
     pthread_mutex_init(&worker->inbox_lock, NULL);
     sl_jobs_init(&worker->answers);
     if (sl_round_init(&worker->round, worker) && init_callers(worker) && init_loop(worker) &&
-        sl_line_open(&worker->line, &worker->loop, server->store,
+        sl_line_open(&worker->store_io, &worker->loop, server->store,
                      number == 0 ? SL_LINE_TENDS : 0) &&
-        sl_door_open(worker)) {
+        sl_acceptor_open(worker)) {
         adopt(worker, sl_edition_keep(server->edition));
         return true;
     }
@@ -332,7 +333,7 @@ void sl_loop_close(uv_loop_t *loop)
 
 void sl_worker_release(struct sl_worker *worker)
 {
-    sl_line_close(&worker->line);
+    sl_line_close(&worker->store_io);
     if (worker->is_loop_open)
         sl_loop_close(&worker->loop);
     sl_flight_free(worker->spare_flight);
@@ -346,7 +347,7 @@ void sl_worker_release(struct sl_worker *worker)
     sl_edition_drop(worker->edition);
     sl_verifier_free(worker->verifier);
     sl_sha256_free(worker->hasher);
-    sl_limiter_free(worker->attempts);
+    sl_limiter_free(worker->auth_throttle);
     sl_jobs_release(&worker->answers);
     pthread_mutex_destroy(&worker->inbox_lock);
 }

@@ -24,7 +24,7 @@
 enum { SL_LISTENINGS_MAX = 4, SL_INBOX_MAX = 256, SL_REFUSING_MAX = 64 };
 
 struct sl_h2_stream;
-struct sl_record;
+struct sl_rule_stats;
 struct sl_store_watch;
 struct sl_server;
 
@@ -50,7 +50,7 @@ struct sl_worker {
     uv_poll_t accepts[SL_LISTENINGS_MAX];
     uint64_t timer_due_ms; /* when `timer` goes off; UINT64_MAX: not at all */
 
-    struct sl_line line; /* to the store */
+    struct sl_store_io store_io; /* to the store */
     struct sl_round round;
     struct sl_flight *spare_flight; /* for the next one; or NULL */
     struct sl_blocks blocks;
@@ -70,8 +70,8 @@ struct sl_worker {
     struct sl_jobs answers; /* to jobs of ours */
     struct sl_sha256 *hasher;
     struct sl_verifier *verifier;
-    const struct sl_keyset *keyset; /* that the verifier uses */
-    struct sl_limiter *attempts;    /* counts wrong credentials; see caller.c */
+    const struct sl_keyset *keyset;   /* that the verifier uses */
+    struct sl_limiter *auth_throttle; /* counts wrong credentials; see caller.c */
     struct sl_edition *edition;
     _Atomic(struct sl_edition *) next; /* to go over to; NULL: none */
 
@@ -94,12 +94,12 @@ struct sl_server {
     struct sl_listening listenings[SL_LISTENINGS_MAX];
     size_t listening_count;
     struct sl_store *store;
-    struct sl_audit *audit;            /* whose counts all may read */
-    struct sl_edition *edition;        /* the newest */
-    struct sl_ruleset *attempts_rules; /* for wrong credentials */
+    struct sl_audit *audit;                 /* whose counts all may read */
+    struct sl_edition *edition;             /* the newest */
+    struct sl_ruleset *auth_throttle_rules; /* for wrong credentials */
     int64_t started_us;
     const struct sl_store_watch *store_watch; /* the main thread's */
-    struct sl_record *record; /* what the workers' limiters see goes there; NULL: nowhere */
+    struct sl_rule_stats *record; /* what the workers' limiters see goes there; NULL: nowhere */
 
     _Atomic bool is_draining;
     _Atomic uint32_t running; /* workers; */
@@ -111,7 +111,7 @@ struct sl_server {
     _Atomic uint64_t resp_clients; /* that have a number so far */
     struct sl_table_watch table_watch;
     struct sl_process process;
-    struct sl_spread_figures spread;
+    struct sl_replication_figures spread;
     pthread_mutex_t counts_lock; /* held to read other workers' counts, and to change editions */
 };
 

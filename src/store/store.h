@@ -104,7 +104,7 @@ struct sl_charge {
 /* The common case of a decision, without a bundle around it: one limit, charged
  * to one key now. What a store cannot do in one pass is not done, and is asked
  * again as a bundle. */
-struct sl_once {
+struct sl_fast_path {
     const struct sl_algo *algo;
     const struct sl_limit *limit;
     struct sl_hash128 key;
@@ -121,7 +121,7 @@ struct sl_store;
 struct sl_channel;
 struct sl_channel_call;
 struct sl_link_host;
-struct sl_near;
+struct sl_answer_cache;
 struct sl_store_health;
 struct sl_tally;
 
@@ -131,7 +131,7 @@ struct sl_store_ops {
     void (*decide)(struct sl_store *store, struct sl_bundle *bundles, size_t count);
 
     /* The short way, for as many as can go it. */
-    void (*once)(struct sl_store *store, struct sl_once *asks, size_t count);
+    void (*once)(struct sl_store *store, struct sl_fast_path *asks, size_t count);
 
     /* Gives back as much of the charge as still counts. */
     int (*refund)(struct sl_store *store, const struct sl_claim *claim, struct sl_charge charge);
@@ -173,8 +173,8 @@ struct sl_store {
     uint64_t secret;  /* seeds every key: nobody outside can aim at one */
     uint64_t naming;  /* seeds the names of reservations: the same for all who can settle them */
     bool wants_names; /* claims need theirs */
-    struct sl_store *local; /* where `on_store_failure: local` decides; or NULL */
-    struct sl_near *near;   /* what is known without asking it (answer_cache.h); or NULL */
+    struct sl_store *local;          /* where `on_store_failure: local` decides; or NULL */
+    struct sl_answer_cache *answers; /* what is known without asking it (answer_cache.h); or NULL */
 };
 
 /* Counts on the heap of one thread, where time may go anywhere: for replays.

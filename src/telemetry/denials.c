@@ -170,11 +170,11 @@ static void tell_missed(struct sl_audit *audit, const struct sl_denials *denials
     tell(audit, &telling, denials->missed_us);
 }
 
-void sl_denials_flush(struct sl_denials *denials, const struct sl_roll *roll,
+void sl_denials_flush(struct sl_denials *denials, const struct sl_rule_ids *ids,
                       struct sl_audit *audit)
 {
     for (size_t i = 0; i < denials->count; i++)
-        tell_noted(audit, &denials->noted[i], &roll->rules[denials->noted[i].rule]);
+        tell_noted(audit, &denials->noted[i], &ids->rules[denials->noted[i].rule]);
     if (denials->missed)
         tell_missed(audit, denials);
     if (denials->count)

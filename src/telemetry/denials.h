@@ -23,7 +23,7 @@ void sl_denials_add(struct sl_denials *denials, const struct sl_noted *noted);
 void sl_denials_miss(struct sl_denials *denials, uint64_t count, int64_t at_us);
 
 /* Writes them all, and begins anew. */
-void sl_denials_flush(struct sl_denials *denials, const struct sl_roll *roll,
+void sl_denials_flush(struct sl_denials *denials, const struct sl_rule_ids *ids,
                       struct sl_audit *audit);
 
 #endif

@@ -44,50 +44,50 @@ static bool fill(struct sl_enrolled *rule, const struct sl_rule *from)
     return true;
 }
 
-static void empty(struct sl_roll *roll, struct sl_enrolled *rule)
+static void empty(struct sl_rule_ids *ids, struct sl_enrolled *rule)
 {
     free(rule->name);
     free(rule->limit_type);
     if (rule->detail)
-        roll->forget(rule->detail);
+        ids->forget(rule->detail);
     *rule = (struct sl_enrolled){ 0 };
 }
 
 /* ---- all of them ---- */
 
 /* One that is free, or has been gone for long; else one more. NULL: no memory. */
-static struct sl_enrolled *take_number(struct sl_roll *roll, size_t *from, int64_t now_us)
+static struct sl_enrolled *take_number(struct sl_rule_ids *ids, size_t *from, int64_t now_us)
 {
-    for (; *from < roll->count; ++*from) {
-        struct sl_enrolled *rule = &roll->rules[*from];
+    for (; *from < ids->count; ++*from) {
+        struct sl_enrolled *rule = &ids->rules[*from];
         if (rule->is_there || (rule->name && now_us - rule->gone_us < KEPT_US))
             continue;
-        empty(roll, rule);
+        empty(ids, rule);
         return rule;
     }
-    if (roll->count == roll->room) {
-        size_t room = roll->room ? 2 * roll->room : 64;
-        struct sl_enrolled *grown = realloc(roll->rules, room * sizeof *grown);
+    if (ids->count == ids->room) {
+        size_t room = ids->room ? 2 * ids->room : 64;
+        struct sl_enrolled *grown = realloc(ids->rules, room * sizeof *grown);
         if (!grown)
             return NULL;
-        roll->rules = grown;
-        roll->room = room;
+        ids->rules = grown;
+        ids->room = room;
     }
-    struct sl_enrolled *rule = &roll->rules[roll->count++];
+    struct sl_enrolled *rule = &ids->rules[ids->count++];
     *rule = (struct sl_enrolled){ 0 };
-    *from = roll->count;
+    *from = ids->count;
     return rule;
 }
 
 /* Those that have one keep it, or another might be given theirs. */
-static void find_numbers(const struct sl_roll *roll, const struct sl_ruleset *rules,
+static void find_numbers(const struct sl_rule_ids *ids, const struct sl_ruleset *rules,
                          uint32_t *numbers)
 {
     struct sl_arena arena = { 0 };
     struct sl_textmap places = { 0 }; /* name → number + 1 */
-    for (size_t i = 0; i < roll->count; i++)
-        if (roll->rules[i].name)
-            sl_textmap_add(&arena, &places, 0, sl_text(roll->rules[i].name), (uint32_t)i + 1);
+    for (size_t i = 0; i < ids->count; i++)
+        if (ids->rules[i].name)
+            sl_textmap_add(&arena, &places, 0, sl_text(ids->rules[i].name), (uint32_t)i + 1);
     for (size_t i = 0; i < rules->rule_count; i++)
         numbers[i] = sl_textmap_get(&places, 0, sl_text(rules->rules[i].name));
     sl_arena_release(&arena);
@@ -100,48 +100,48 @@ static void touch(struct sl_enrolled *rule, int64_t now_us)
         rule->gone_us = now_us;
 }
 
-uint32_t *sl_roll_enrol(struct sl_roll *roll, const struct sl_ruleset *rules, int64_t now_us)
+uint32_t *sl_rule_ids_enrol(struct sl_rule_ids *ids, const struct sl_ruleset *rules, int64_t now_us)
 {
     uint32_t *numbers = calloc(rules->rule_count + 1, sizeof *numbers);
     size_t from = 0;
     if (!numbers)
         return NULL;
-    find_numbers(roll, rules, numbers);
+    find_numbers(ids, rules, numbers);
     for (size_t i = 0; i < rules->rule_count; i++)
         if (numbers[i])
-            touch(&roll->rules[numbers[i] - 1], now_us);
+            touch(&ids->rules[numbers[i] - 1], now_us);
     for (size_t i = 0; i < rules->rule_count; i++) {
         struct sl_enrolled *rule =
-            numbers[i] ? &roll->rules[numbers[i] - 1] : take_number(roll, &from, now_us);
+            numbers[i] ? &ids->rules[numbers[i] - 1] : take_number(ids, &from, now_us);
         if (!rule || (!numbers[i] && !fill(rule, &rules->rules[i]))) {
             free(numbers);
             return NULL;
         }
         touch(rule, now_us);
-        numbers[i] = (uint32_t)(rule - roll->rules);
+        numbers[i] = (uint32_t)(rule - ids->rules);
     }
     return numbers;
 }
 
-void sl_roll_settle(struct sl_roll *roll, const struct sl_ruleset *rules, const uint32_t *numbers,
-                    int64_t now_us)
+void sl_rule_ids_settle(struct sl_rule_ids *ids, const struct sl_ruleset *rules,
+                        const uint32_t *numbers, int64_t now_us)
 {
-    for (size_t i = 0; i < roll->count; i++) {
-        if (roll->rules[i].is_there)
-            touch(&roll->rules[i], now_us);
-        roll->rules[i].is_there = false;
+    for (size_t i = 0; i < ids->count; i++) {
+        if (ids->rules[i].is_there)
+            touch(&ids->rules[i], now_us);
+        ids->rules[i].is_there = false;
     }
     for (size_t i = 0; i < rules->rule_count; i++) {
-        struct sl_enrolled *rule = &roll->rules[numbers[i]];
+        struct sl_enrolled *rule = &ids->rules[numbers[i]];
         fill(rule, &rules->rules[i]);
         rule->is_there = true;
     }
 }
 
-void sl_roll_release(struct sl_roll *roll)
+void sl_rule_ids_release(struct sl_rule_ids *ids)
 {
-    for (size_t i = 0; i < roll->count; i++)
-        empty(roll, &roll->rules[i]);
-    free(roll->rules);
-    *roll = (struct sl_roll){ 0 };
+    for (size_t i = 0; i < ids->count; i++)
+        empty(ids, &ids->rules[i]);
+    free(ids->rules);
+    *ids = (struct sl_rule_ids){ 0 };
 }

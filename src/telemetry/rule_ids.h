@@ -18,18 +18,19 @@ struct sl_enrolled {
     struct sl_detail *detail; /* what is known of it; the owner of the roll fills it in; or NULL */
 };
 
-struct sl_roll {
+struct sl_rule_ids {
     struct sl_enrolled *rules;
     size_t count, room;
     void (*forget)(struct sl_detail *detail); /* of a number that is given away */
 };
 
 /* The numbers of these rules, by their index, to be freed. NULL: no memory. */
-uint32_t *sl_roll_enrol(struct sl_roll *roll, const struct sl_ruleset *rules, int64_t now_us);
+uint32_t *sl_rule_ids_enrol(struct sl_rule_ids *ids, const struct sl_ruleset *rules,
+                            int64_t now_us);
 
 /* These are in force now; others are gone. */
-void sl_roll_settle(struct sl_roll *roll, const struct sl_ruleset *rules, const uint32_t *numbers,
-                    int64_t now_us);
-void sl_roll_release(struct sl_roll *roll);
+void sl_rule_ids_settle(struct sl_rule_ids *ids, const struct sl_ruleset *rules,
+                        const uint32_t *numbers, int64_t now_us);
+void sl_rule_ids_release(struct sl_rule_ids *ids);
 
 #endif

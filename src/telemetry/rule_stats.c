@@ -26,33 +26,33 @@ static void free_detail(struct sl_detail *detail)
     free(detail);
 }
 
-bool sl_record_init(struct sl_record *record, size_t workers)
+bool sl_rule_stats_init(struct sl_rule_stats *record, size_t workers)
 {
     int64_t now_s = sl_boottime_us() / 1000000;
-    *record = (struct sl_record){ .roll.forget = free_detail,
-                                  .terms[0].since_us = sl_walltime_us(),
-                                  .term_s = now_s,
-                                  .started_s = now_s };
+    *record = (struct sl_rule_stats){ .ids.forget = free_detail,
+                                      .terms[0].since_us = sl_walltime_us(),
+                                      .term_s = now_s,
+                                      .started_s = now_s };
     pthread_mutex_init(&record->lock, NULL);
     record->denials = sl_denials_new();
-    record->sights = calloc(workers + 1, sizeof *record->sights);
-    if (!record->sights || !record->denials)
+    record->observers = calloc(workers + 1, sizeof *record->observers);
+    if (!record->observers || !record->denials)
         return false;
     for (; record->sight_count < workers; record->sight_count++) {
-        record->sights[record->sight_count] = sl_sight_new();
-        if (!record->sights[record->sight_count])
+        record->observers[record->sight_count] = sl_observer_new();
+        if (!record->observers[record->sight_count])
             return false;
     }
     return true;
 }
 
-void sl_record_release(struct sl_record *record)
+void sl_rule_stats_release(struct sl_rule_stats *record)
 {
     for (size_t i = 0; i < record->sight_count; i++)
-        sl_sight_free(record->sights[i]);
-    free(record->sights);
+        sl_observer_free(record->observers[i]);
+    free(record->observers);
     sl_denials_free(record->denials);
-    sl_roll_release(&record->roll);
+    sl_rule_ids_release(&record->ids);
     free(record->sums);
     sl_figure_release(&record->all);
     for (size_t i = 0; i < SL_ALGO_COUNT; i++)
@@ -60,19 +60,19 @@ void sl_record_release(struct sl_record *record)
     pthread_mutex_destroy(&record->lock);
 }
 
-uint32_t *sl_record_enrol(struct sl_record *record, const struct sl_ruleset *rules)
+uint32_t *sl_rule_stats_enrol(struct sl_rule_stats *record, const struct sl_ruleset *rules)
 {
     pthread_mutex_lock(&record->lock);
-    uint32_t *numbers = sl_roll_enrol(&record->roll, rules, sl_boottime_us());
+    uint32_t *numbers = sl_rule_ids_enrol(&record->ids, rules, sl_boottime_us());
     pthread_mutex_unlock(&record->lock);
     return numbers;
 }
 
-void sl_record_settle(struct sl_record *record, const struct sl_ruleset *rules,
-                      const uint32_t *numbers)
+void sl_rule_stats_settle(struct sl_rule_stats *record, const struct sl_ruleset *rules,
+                          const uint32_t *numbers)
 {
     pthread_mutex_lock(&record->lock);
-    sl_roll_settle(&record->roll, rules, numbers, sl_boottime_us());
+    sl_rule_ids_settle(&record->ids, rules, numbers, sl_boottime_us());
     pthread_mutex_unlock(&record->lock);
 }
 
@@ -85,9 +85,9 @@ size_t sl_algo_place(const char *name)
 }
 
 /* NULL: there is no such rule any more, or no memory. */
-static struct sl_detail *detail_of(struct sl_record *record, uint32_t number)
+static struct sl_detail *detail_of(struct sl_rule_stats *record, uint32_t number)
 {
-    struct sl_enrolled *rule = number < record->roll.count ? &record->roll.rules[number] : NULL;
+    struct sl_enrolled *rule = number < record->ids.count ? &record->ids.rules[number] : NULL;
     if (!rule || !rule->name)
         return NULL;
     if (!rule->detail)
@@ -106,7 +106,7 @@ static void add_top(struct sl_top *top, const struct sl_noted *noted, uint64_t w
         sl_top_name(entry, noted->tenant, noted->identifier);
 }
 
-static void absorb_noted(struct sl_record *record, const struct sl_noted *noted)
+static void absorb_noted(struct sl_rule_stats *record, const struct sl_noted *noted)
 {
     struct sl_detail *detail = detail_of(record, noted->rule);
     if (!detail)
@@ -122,7 +122,8 @@ static void absorb_noted(struct sl_record *record, const struct sl_noted *noted)
     add_top(&detail->tops[0]->met, noted, noted->met);
 }
 
-static void absorb_bursts(struct sl_record *record, const struct sl_bursts *bursts, int64_t now_s)
+static void absorb_bursts(struct sl_rule_stats *record, const struct sl_bursts *bursts,
+                          int64_t now_s)
 {
     struct sl_detail *detail = detail_of(record, bursts->rule);
     struct sl_sums sums = { .warned = bursts->warned, .blocked = bursts->blocked };
@@ -164,7 +165,8 @@ static void add_latency(struct sl_latencies *latencies, const struct sl_sample *
     latencies->sum_ns += sample->ns * sample->times;
 }
 
-static void absorb_sample(struct sl_record *record, const struct sl_sample *sample, int64_t now_s)
+static void absorb_sample(struct sl_rule_stats *record, const struct sl_sample *sample,
+                          int64_t now_s)
 {
     if (sample->rule == SL_ALL_RULES) {
         measure(&record->all, sample, now_s);
@@ -173,29 +175,29 @@ static void absorb_sample(struct sl_record *record, const struct sl_sample *samp
     struct sl_detail *detail = detail_of(record, sample->rule);
     if (!detail)
         return;
-    size_t algo = sl_algo_place(record->roll.rules[sample->rule].algorithm);
+    size_t algo = sl_algo_place(record->ids.rules[sample->rule].algorithm);
     if (sample->rule < SL_CALLERS_RULES)
         measure(&detail->figure, sample, now_s);
     measure(&record->algos[algo], sample, now_s);
     add_latency(&record->latencies[algo], sample);
 }
 
-void sl_record_absorb(struct sl_record *record, size_t worker, int64_t now_s)
+void sl_rule_stats_absorb(struct sl_rule_stats *record, size_t worker, int64_t now_s)
 {
-    struct sl_sight *sight = record->sights[worker];
-    struct sl_notes *notes = sl_sight_take(sight);
-    if (!notes)
+    struct sl_observer *observer = record->observers[worker];
+    struct sl_samples *samples = sl_observer_take(observer);
+    if (!samples)
         return;
-    for (size_t i = 0; i < notes->count; i++)
-        absorb_noted(record, &notes->noted[i]);
-    for (size_t i = 0; i < notes->burst_count; i++)
-        absorb_bursts(record, &notes->bursts[i], now_s);
-    for (size_t i = 0; i < notes->sample_count; i++)
-        absorb_sample(record, &notes->samples[i], now_s);
-    sl_denials_miss(record->denials, notes->missed_denials, sl_walltime_us());
-    record->terms[0].missed_denied += notes->missed_denials;
-    record->terms[0].missed_met += notes->missed_met;
-    sl_sight_give(sight, notes);
+    for (size_t i = 0; i < samples->count; i++)
+        absorb_noted(record, &samples->noted[i]);
+    for (size_t i = 0; i < samples->burst_count; i++)
+        absorb_bursts(record, &samples->bursts[i], now_s);
+    for (size_t i = 0; i < samples->sample_count; i++)
+        absorb_sample(record, &samples->samples[i], now_s);
+    sl_denials_miss(record->denials, samples->missed_denials, sl_walltime_us());
+    record->terms[0].missed_denied += samples->missed_denials;
+    record->terms[0].missed_met += samples->missed_met;
+    sl_observer_give(observer, samples);
 }
 
 /* ---- how many ---- */
@@ -208,10 +210,10 @@ static uint64_t added(uint64_t *last, uint64_t now)
     return more;
 }
 
-static void count_rule(struct sl_record *record, uint32_t number,
+static void count_rule(struct sl_rule_stats *record, uint32_t number,
                        const uint64_t now[SL_OUTCOME_COUNT], int64_t now_s)
 {
-    struct sl_enrolled *rule = &record->roll.rules[number];
+    struct sl_enrolled *rule = &record->ids.rules[number];
     uint64_t any = 0;
     for (size_t i = 0; i < SL_OUTCOME_COUNT; i++)
         any |= rule->detail ? now[i] ^ rule->detail->last[i] : now[i];
@@ -225,22 +227,23 @@ static void count_rule(struct sl_record *record, uint32_t number,
     sl_figure_count(&record->algos[sl_algo_place(rule->algorithm)], &more, now_s);
 }
 
-bool sl_record_begin_count(struct sl_record *record, struct sl_counted *out)
+bool sl_rule_stats_begin_count(struct sl_rule_stats *record, struct sl_counted *out)
 {
-    if (record->sums_room < record->roll.room) {
-        void *larger = realloc(record->sums, record->roll.room * sizeof *record->sums);
+    if (record->sums_room < record->ids.room) {
+        void *larger = realloc(record->sums, record->ids.room * sizeof *record->sums);
         if (!larger)
             return false;
         record->sums = larger;
-        record->sums_room = record->roll.room;
+        record->sums_room = record->ids.room;
     }
     if (record->sums_room)
         memset(record->sums, 0, record->sums_room * sizeof *record->sums);
-    *out = (struct sl_counted){ .by_rule = record->sums, .rule_count = record->roll.count };
+    *out = (struct sl_counted){ .by_rule = record->sums, .rule_count = record->ids.count };
     return true;
 }
 
-void sl_record_count(struct sl_record *record, const struct sl_counted *counted, int64_t now_s)
+void sl_rule_stats_count(struct sl_rule_stats *record, const struct sl_counted *counted,
+                         int64_t now_s)
 {
     struct sl_sums more = { 0 };
     more.outcomes[SL_OUTCOME_DENIED] = added(&record->last[0], counted->decisions[0]);
@@ -252,16 +255,16 @@ void sl_record_count(struct sl_record *record, const struct sl_counted *counted,
 
 /* ---- how many different ones ---- */
 
-static void take_callers(struct sl_record *record, uint32_t number, int64_t now_s)
+static void take_callers(struct sl_rule_stats *record, uint32_t number, int64_t now_s)
 {
     struct sl_distinct callers = { { 0 } }, limited = { { 0 } };
     for (size_t i = 0; i < record->sight_count; i++) {
-        sl_distinct_take(&callers, record->sights[i]->callers[number]);
-        sl_distinct_take(&limited, record->sights[i]->limited[number]);
+        sl_distinct_take(&callers, record->observers[i]->callers[number]);
+        sl_distinct_take(&limited, record->observers[i]->limited[number]);
     }
     for (enum sl_period period = 0; period < SL_PERIOD_COUNT; period++) {
         struct sl_measures *measures =
-            sl_figure_measures(&record->roll.rules[number].detail->figure, period, now_s);
+            sl_figure_measures(&record->ids.rules[number].detail->figure, period, now_s);
         if (!measures)
             continue;
         sl_distinct_merge(&measures->callers, &callers);
@@ -269,10 +272,10 @@ static void take_callers(struct sl_record *record, uint32_t number, int64_t now_
     }
 }
 
-void sl_record_take_callers(struct sl_record *record, int64_t now_s)
+void sl_rule_stats_take_callers(struct sl_rule_stats *record, int64_t now_s)
 {
-    for (uint32_t i = 0; i < record->roll.count && i < SL_CALLERS_RULES; i++) {
-        const struct sl_enrolled *rule = &record->roll.rules[i];
+    for (uint32_t i = 0; i < record->ids.count && i < SL_CALLERS_RULES; i++) {
+        const struct sl_enrolled *rule = &record->ids.rules[i];
         if (rule->name && rule->detail && sl_figure_is_busy(&rule->detail->figure, now_s))
             take_callers(record, i, now_s);
     }
@@ -280,15 +283,15 @@ void sl_record_take_callers(struct sl_record *record, int64_t now_s)
 
 /* ---- periods ---- */
 
-void sl_record_turn(struct sl_record *record, int64_t now_s, int64_t wall_us)
+void sl_rule_stats_turn(struct sl_rule_stats *record, int64_t now_s, int64_t wall_us)
 {
     if (now_s - record->term_s < TERM_S)
         return;
     record->terms[1] = record->terms[0];
     record->terms[0] = (struct sl_top_term){ .since_us = wall_us };
     record->term_s = now_s;
-    for (size_t i = 0; i < record->roll.count; i++) {
-        struct sl_detail *detail = record->roll.rules[i].detail;
+    for (size_t i = 0; i < record->ids.count; i++) {
+        struct sl_detail *detail = record->ids.rules[i].detail;
         if (!detail)
             continue;
         free_tops(detail->tops[1]);

@@ -47,10 +47,10 @@ struct sl_top_term {
     uint64_t missed_denied, missed_met;
 };
 
-struct sl_record {
+struct sl_rule_stats {
     pthread_mutex_t lock;
-    struct sl_roll roll;
-    struct sl_sight **sights; /* by worker */
+    struct sl_rule_ids ids;
+    struct sl_observer **observers; /* by worker */
     size_t sight_count;
     struct sl_denials *denials;
 
@@ -68,18 +68,18 @@ struct sl_record {
 };
 
 /* False: no memory. */
-bool sl_record_init(struct sl_record *record, size_t workers);
-void sl_record_release(struct sl_record *record);
+bool sl_rule_stats_init(struct sl_rule_stats *record, size_t workers);
+void sl_rule_stats_release(struct sl_rule_stats *record);
 
 /* Numbers for these rules, to be freed; NULL: no memory. Takes the lock. */
-uint32_t *sl_record_enrol(struct sl_record *record, const struct sl_ruleset *rules);
+uint32_t *sl_rule_stats_enrol(struct sl_rule_stats *record, const struct sl_ruleset *rules);
 
 /* They are in force. Takes the lock. */
-void sl_record_settle(struct sl_record *record, const struct sl_ruleset *rules,
-                      const uint32_t *numbers);
+void sl_rule_stats_settle(struct sl_rule_stats *record, const struct sl_ruleset *rules,
+                          const uint32_t *numbers);
 
 /* What one worker has handed over. The lock is held, here and below. */
-void sl_record_absorb(struct sl_record *record, size_t worker, int64_t now_s);
+void sl_rule_stats_absorb(struct sl_rule_stats *record, size_t worker, int64_t now_s);
 
 /* What all limiters have counted since the start. */
 struct sl_counted {
@@ -89,16 +89,17 @@ struct sl_counted {
 };
 
 /* Zeroed, and with room for all numbers; good until the next call. False: no memory. */
-bool sl_record_begin_count(struct sl_record *record, struct sl_counted *out);
+bool sl_rule_stats_begin_count(struct sl_rule_stats *record, struct sl_counted *out);
 
 /* Counts as they are now: what has been added since the last time is of this second. */
-void sl_record_count(struct sl_record *record, const struct sl_counted *counted, int64_t now_s);
+void sl_rule_stats_count(struct sl_rule_stats *record, const struct sl_counted *counted,
+                         int64_t now_s);
 
 /* The registers of callers, of rules that have been asked. */
-void sl_record_take_callers(struct sl_record *record, int64_t now_s);
+void sl_rule_stats_take_callers(struct sl_rule_stats *record, int64_t now_s);
 
 /* Once half an hour: the older period is forgotten. */
-void sl_record_turn(struct sl_record *record, int64_t now_s, int64_t wall_us);
+void sl_rule_stats_turn(struct sl_rule_stats *record, int64_t now_s, int64_t wall_us);
 
 /* The place of an algorithm of that name in sl_algos. */
 size_t sl_algo_place(const char *name);

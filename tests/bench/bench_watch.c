@@ -43,7 +43,7 @@ static char names[KEYS][NAME_BYTES];
 
 struct side {
     struct sl_limiter *limiter;
-    struct sl_record *record; /* NULL: nobody watches */
+    struct sl_rule_stats *record; /* NULL: nobody watches */
     uint32_t at;
 };
 
@@ -72,9 +72,9 @@ static struct side open_side(struct sl_store *store, const struct sl_ruleset *ru
         return side;
     side.record = calloc(1, sizeof *side.record);
     uint32_t *numbers = NULL;
-    if (side.record && sl_record_init(side.record, 1))
-        numbers = sl_record_enrol(side.record, rules);
-    if (!numbers || !sl_limiter_set_sight(side.limiter, side.record->sights[0], numbers))
+    if (side.record && sl_rule_stats_init(side.record, 1))
+        numbers = sl_rule_stats_enrol(side.record, rules);
+    if (!numbers || !sl_limiter_set_observer(side.limiter, side.record->observers[0], numbers))
         give_up("no memory");
     return side;
 }
@@ -98,8 +98,8 @@ static void decide(struct side *side, const struct shape *shape, uint64_t count)
             sl_limiter_decide_batch(side->limiter, requests, shape->batch, decisions);
     }
     if (side->record) {
-        sl_sight_hand_over(side->record->sights[0]);
-        sl_record_absorb(side->record, 0, sl_boottime_us() / 1000000);
+        sl_observer_hand_over(side->record->observers[0]);
+        sl_rule_stats_absorb(side->record, 0, sl_boottime_us() / 1000000);
     }
 }
 

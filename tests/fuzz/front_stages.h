@@ -5,7 +5,7 @@
 #ifndef FUZZ_FRONT_STAGES_H
 #define FUZZ_FRONT_STAGES_H
 
-#include "unit/server/office_on_stage.h"
+#include "unit/server/control_on_stage.h"
 
 /* ---- a store whose time stands still ---------------------------------------------- */
 
@@ -155,11 +155,11 @@ static void open_stage(enum variant variant, const char *text)
 /* acme has a key, and a rule of its own. */
 static void add_tenants(struct desk *desk)
 {
-    struct sl_registry *registry = desk->office.registry;
+    struct sl_registry *registry = desk->control.registry;
     struct sluice_error error = { 0 };
     struct sl_tenant_key key = { .tenant = "acme" };
     bool is_new;
-    sl_sha256_of(desk->office.hasher, SL_TEXT("sk_acme"), &key.digest);
+    sl_sha256_of(desk->control.hasher, SL_TEXT("sk_acme"), &key.digest);
     SL_CHECK(sl_registry_begin(registry, SL_CARE_KILL, &error) &&
              sl_registry_put_tenant(registry, "acme", NULL, &is_new, &error) &&
              sl_registry_put_tenant(registry, "bolt", NULL, &is_new, &error) &&
@@ -197,7 +197,7 @@ static struct stage *stage_of(enum variant variant)
     }
     if (!desks[variant] || desks[variant]->changing)
         open_desk(variant);
-    sl_people_clear(desks[variant]->office.people); /* who was denied */
+    sl_users_clear(desks[variant]->control.users); /* who was denied */
     return stages[variant];
 }
 

@@ -69,9 +69,9 @@ static void check_answered(const struct sl_bundle *bundle, int64_t verdict)
 }
 
 /* Loading writes into the numbers: each time a copy, exactly as large. */
-static int answer(struct sl_bundle bundle, const struct sl_reply *reply, int64_t verdict)
+static int answer(struct sl_bundle bundle, const struct sl_redis_reply *reply, int64_t verdict)
 {
-    struct sl_reply copy = *reply;
+    struct sl_redis_reply copy = *reply;
     copy.values = malloc(reply->value_count * sizeof *copy.values + 1);
     SL_CHECK(copy.values != NULL);
     if (reply->value_count)
@@ -85,7 +85,7 @@ static int answer(struct sl_bundle bundle, const struct sl_reply *reply, int64_t
     return status;
 }
 
-static void check_bundle(struct sl_bundle bundle, const struct sl_reply *reply)
+static void check_bundle(struct sl_bundle bundle, const struct sl_redis_reply *reply)
 {
     size_t needed = 2;
     for (size_t i = 0; i < bundle.claim_count; i++)
@@ -100,7 +100,7 @@ static void check_bundle(struct sl_bundle bundle, const struct sl_reply *reply)
 }
 
 /* About a lease: what is believed can be. */
-static void check_lease(const struct sl_reply *reply)
+static void check_lease(const struct sl_redis_reply *reply)
 {
     struct sl_lease_reply heard;
     if (!sl_answer_lease(reply, &heard))
@@ -111,7 +111,7 @@ static void check_lease(const struct sl_reply *reply)
 }
 
 /* All algorithms together, and each alone: a denial of one does not hide another. */
-static void check_numbers(const struct sl_reply *reply, uint32_t kind)
+static void check_numbers(const struct sl_redis_reply *reply, uint32_t kind)
 {
     struct sl_claim claims[ALGOS_MAX];
     size_t count = make_claims(claims, kind);
@@ -171,7 +171,7 @@ struct heard {
     enum sl_read end;
 };
 
-static void hear(struct heard *heard, const struct sl_reply *reply)
+static void hear(struct heard *heard, const struct sl_redis_reply *reply)
 {
     struct sluice_text values = { (const char *)reply->values,
                                   reply->value_count * sizeof *reply->values };
@@ -181,7 +181,7 @@ static void hear(struct heard *heard, const struct sl_reply *reply)
     heard->replies++;
 }
 
-static void check_reply(struct sl_reply *reply, uint32_t kind)
+static void check_reply(struct sl_redis_reply *reply, uint32_t kind)
 {
     SL_CHECK(!reply->is_broken);
     SL_CHECK(!reply->is_error || reply->text_count > 0);
@@ -198,19 +198,19 @@ static void check_reply(struct sl_reply *reply, uint32_t kind)
 static struct heard read_all(const uint8_t *bytes, size_t len, size_t step, const uint32_t *kind)
 {
     struct heard heard = { .end = SL_READ_MORE };
-    struct sl_reader *reader = sl_reader_new();
-    struct sl_reply *reply;
+    struct sl_reply_reader *reader = sl_reply_reader_new();
+    struct sl_redis_reply *reply;
     SL_CHECK(reader != NULL && step > 0);
     for (size_t at = 0; at < len && heard.end != SL_READ_WRONG; at += step) {
-        SL_CHECK(
-            sl_reader_feed(reader, (const char *)bytes + at, step < len - at ? step : len - at));
-        while ((heard.end = sl_reader_next(reader, &reply)) == SL_READ_REPLY) {
+        SL_CHECK(sl_reply_reader_feed(reader, (const char *)bytes + at,
+                                      step < len - at ? step : len - at));
+        while ((heard.end = sl_reply_reader_next(reader, &reply)) == SL_READ_REPLY) {
             hear(&heard, reply);
             if (kind)
                 check_reply(reply, *kind);
         }
     }
-    sl_reader_free(reader);
+    sl_reply_reader_free(reader);
     return heard;
 }
 

@@ -28,7 +28,7 @@ static void check_master(const struct sl_master *master)
 }
 
 /* False: it is not to be listened to any more. */
-static bool check_reply(struct sl_talk *talk, const struct sl_reply *reply)
+static bool check_reply(struct sl_talk *talk, const struct sl_redis_reply *reply)
 {
     struct sl_master master = { 0 };
     struct sluice_error error = { 0 };
@@ -49,17 +49,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (len == 0 || len > INPUT_MAX)
         return 0;
     struct sl_talk talk = { .master = "mymaster", .password = bytes[0] & 1 ? "secret" : NULL };
-    struct sl_reader *reader = sl_reader_new();
-    struct sl_reply *reply;
+    struct sl_reply_reader *reader = sl_reply_reader_new();
+    struct sl_redis_reply *reply;
     uint8_t asks = bytes[0];
     SL_CHECK(reader != NULL);
     ask(&talk);
-    SL_CHECK(sl_reader_feed(reader, (const char *)bytes + 1, len - 1));
-    while (sl_reader_next(reader, &reply) == SL_READ_REPLY && check_reply(&talk, reply)) {
+    SL_CHECK(sl_reply_reader_feed(reader, (const char *)bytes + 1, len - 1));
+    while (sl_reply_reader_next(reader, &reply) == SL_READ_REPLY && check_reply(&talk, reply)) {
         asks >>= 1;
         if (asks & 1)
             ask(&talk);
     }
-    sl_reader_free(reader);
+    sl_reply_reader_free(reader);
     return 0;
 }

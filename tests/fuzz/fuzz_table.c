@@ -170,7 +170,7 @@ static struct sl_table table_here(void)
     const struct sl_header *header = (const struct sl_header *)(const void *)pristine;
     return (struct sl_table){
         .header = (struct sl_header *)(void *)memory,
-        .slots = { .lines = (struct sl_line *)(void *)(memory + SL_HEADER_BYTES),
+        .slots = { .lines = (struct sl_slot_line *)(void *)(memory + SL_HEADER_BYTES),
                    .line_count = header->line_count },
         .log = memory + header->log_at,
         .log_bytes = header->log_bytes,

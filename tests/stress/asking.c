@@ -177,7 +177,7 @@ bool ask(struct sl_store *store, struct sl_bundle *bundle)
 
 bool ask_once(struct sl_store *store, struct sl_claim *claim, struct sl_bundle *bundle)
 {
-    struct sl_once once = {
+    struct sl_fast_path once = {
         .algo = claim->algo, .limit = &claim->limit, .key = claim->key, .cost = bundle->cost
     };
     if (!store->ops->once || bundle->now_us >= 0)

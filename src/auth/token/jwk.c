@@ -109,13 +109,13 @@ static const char *read_oct(struct sl_arena *arena, const json_t *jwk, struct sl
     return NULL;
 }
 
-struct kind {
+struct key_type {
     const char *kty, *crv;
     uint32_t algorithms;
     const char *(*read)(struct sl_arena *arena, const json_t *jwk, struct sl_token_key *out);
 };
 
-static const struct kind kinds[] = {
+static const struct key_type kinds[] = {
     { "RSA", NULL, 1u << SL_JWT_RS256 | 1u << SL_JWT_PS256, read_rsa },
     { "EC", "P-256", 1u << SL_JWT_ES256, read_ec },
     { "OKP", "Ed25519", 1u << SL_JWT_EdDSA, read_okp },
@@ -123,7 +123,7 @@ static const struct kind kinds[] = {
 };
 
 /* NULL: not one of ours. */
-static const struct kind *kind_of(const json_t *jwk)
+static const struct key_type *kind_of(const json_t *jwk)
 {
     struct sluice_text kty = sl_strict_text(json_object_get(jwk, "kty"));
     struct sluice_text crv = sl_strict_text(json_object_get(jwk, "crv"));
@@ -174,7 +174,7 @@ static const char *wrong_members(const json_t *jwk)
     return operations && !json_is_array(operations) ? "has `key_ops` that are not a list" : NULL;
 }
 
-static uint32_t purpose(const json_t *jwk, const struct kind *kind)
+static uint32_t purpose(const json_t *jwk, const struct key_type *kind)
 {
     const json_t *use = json_object_get(jwk, "use"), *alg = json_object_get(jwk, "alg");
     if (use && !sl_text_is(sl_strict_text(use), "sig"))
@@ -211,7 +211,7 @@ const char *sl_jwk_read(struct sl_arena *arena, const json_t *jwk, uint32_t algo
     if (!json_is_object(jwk))
         return "is not an object";
     const char *wrong = wrong_members(jwk);
-    const struct kind *kind = wrong ? NULL : kind_of(jwk);
+    const struct key_type *kind = wrong ? NULL : kind_of(jwk);
     key.algorithms = kind ? purpose(jwk, kind) & algorithms : 0;
     if (key.algorithms && has_private_member(jwk))
         wrong = "is a private key, which does not belong here; leave the public members alone";

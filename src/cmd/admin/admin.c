@@ -14,7 +14,7 @@ enum { BODY_MAX_BYTES = 1024 * 1024 }; /* the server takes no more */
 
 /* ---- what is asked ----------------------------------------------------------- */
 
-static const struct place {
+static const struct option_slot {
     const char *name;
     size_t offset;
 } places[] = {
@@ -45,7 +45,7 @@ static void add_parameter(struct sl_buffer *out, const char *name, struct sluice
 }
 
 /* The row's path with what was told in its places. */
-static void make_path(const struct sl_call *call, const struct sl_admin *asked,
+static void make_path(const struct sl_admin_call *call, const struct sl_admin *asked,
                       struct sl_buffer *out)
 {
     const char *at = asked->tenant && call->tenant_path ? call->tenant_path : call->path;
@@ -121,7 +121,7 @@ static void print_raw(struct sluice_text text)
 }
 
 /* NULL, or what is wrong with an answer that is no problem. */
-static const char *show(const struct sl_call *call, const struct sl_reply *reply)
+static const char *show(const struct sl_admin_call *call, const struct sl_admin_reply *reply)
 {
     bool dry = json_is_true(json_object_get(reply->json, "dry_run"));
     if (!reply->json)
@@ -135,13 +135,13 @@ static const char *show(const struct sl_call *call, const struct sl_reply *reply
     return call->show(reply) ? NULL : "about something else";
 }
 
-static int answered(const struct sl_call *call, const struct sl_admin *asked,
-                    const struct sl_answer *answer)
+static int answered(const struct sl_admin_call *call, const struct sl_admin *asked,
+                    const struct sl_http_response *answer)
 {
     struct sluice_text text = { answer->body.at, answer->body.len };
     struct sl_arena arena = { 0 };
     json_t *json = json_loadb(text.at ? text.at : "", text.len, JSON_ALLOW_NUL, NULL);
-    struct sl_reply reply = { asked, text, json, answer->status, &arena };
+    struct sl_admin_reply reply = { asked, text, json, answer->status, &arena };
     const char *wrong = show(call, &reply);
     if (wrong)
         sl_admin_say(&call->command, "the answer (%d) is %s: is it the right server?",
@@ -151,8 +151,8 @@ static int answered(const struct sl_call *call, const struct sl_admin *asked,
     return wrong ? 2 : 0;
 }
 
-static int refused(const struct sl_call *call, const struct sl_admin *asked,
-                   const struct sl_answer *answer)
+static int refused(const struct sl_admin_call *call, const struct sl_admin *asked,
+                   const struct sl_http_response *answer)
 {
     if (!answer->is_problem || !sl_admin_say_no(call, asked, answer)) {
         sl_admin_say(&call->command,
@@ -165,11 +165,11 @@ static int refused(const struct sl_call *call, const struct sl_admin *asked,
     return 1;
 }
 
-int sl_admin_ask(const struct sl_call *call, const struct sl_admin *asked)
+int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *asked)
 {
     struct sluice_error error = { 0 };
     struct sl_buffer path = sl_buffer(1024 * 1024), body = sl_buffer(BODY_MAX_BYTES);
-    struct sl_answer answer = { 0 };
+    struct sl_http_response answer = { 0 };
     make_path(call, asked, &path);
     bool good = !call->body || call->body(asked, &body, &error);
     struct sl_question question = {
@@ -192,7 +192,7 @@ int sl_admin_ask(const struct sl_call *call, const struct sl_admin *asked)
 
 int sl_admin_run(const struct sl_command *command, int argc, char **argv)
 {
-    const struct sl_call *call = (const struct sl_call *)(const void *)command;
+    const struct sl_admin_call *call = (const struct sl_admin_call *)(const void *)command;
     struct sl_admin asked = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &asked);
     if (parsed != SL_PARSED)

@@ -30,7 +30,7 @@ struct sl_admin {
 };
 
 /* An answer that is JSON and no problem. */
-struct sl_reply {
+struct sl_admin_reply {
     const struct sl_admin *asked;
     struct sluice_text text; /* as it came */
     const json_t *json;
@@ -44,7 +44,7 @@ struct sl_asked_by {
     size_t offset; /* of a const char * */
 };
 
-struct sl_call {
+struct sl_admin_call {
     struct sl_command command; /* whose run is sl_admin_run */
     const char *method;
     /* {name}, {second} and {tenant} stand for what was told; the second path is
@@ -54,16 +54,16 @@ struct sl_call {
     /* Appends the body; NULL: there is none. False: error->text. */
     bool (*body)(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error);
     /* Prints it for people. False: this is no answer to what was asked. */
-    bool (*show)(const struct sl_reply *reply);
+    bool (*show)(const struct sl_admin_reply *reply);
 };
 
 /* 0 done, 1 the server said no, 2 it could not be asked. */
 int sl_admin_run(const struct sl_command *command, int argc, char **argv);
 /* The same, where the command line has been read. */
-int sl_admin_ask(const struct sl_call *call, const struct sl_admin *asked);
+int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *asked);
 
-extern const struct sl_call sl_call_reset;
-extern const struct sl_call sl_call_reload;
+extern const struct sl_admin_call sl_call_reset;
+extern const struct sl_admin_call sl_call_reload;
 
 /* ---- bodies ---- */
 
@@ -80,34 +80,34 @@ bool sl_admin_print(json_t *object, bool good, struct sl_buffer *out, struct slu
 
 /* What the server has against it, in a sentence of its own in the arena; NULL: it is no answer of
  * Sluice's. */
-const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_answer *answer);
+const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_http_response *answer);
 
 /* Says on standard error what the server has against it. False: the answer is no problem. */
-bool sl_admin_say_no(const struct sl_call *call, const struct sl_admin *asked,
-                     const struct sl_answer *answer);
+bool sl_admin_say_no(const struct sl_admin_call *call, const struct sl_admin *asked,
+                     const struct sl_http_response *answer);
 
 /* A line on standard error behind the command's name, fit for a terminal. */
 __attribute__((format(printf, 2, 3))) void sl_admin_say(const struct sl_command *command,
                                                         const char *format, ...);
 
 /* JSON, laid out. */
-bool sl_admin_show_json(const struct sl_reply *reply);
+bool sl_admin_show_json(const struct sl_admin_reply *reply);
 
 /* "rule `api` created (etag "r12")", of what PUT has answered: `noun` is "rule", `verb`
  * what happened to it if it was there before, "replaced". */
-bool sl_admin_show_put(const struct sl_reply *reply, const char *noun, const char *verb);
+bool sl_admin_show_put(const struct sl_admin_reply *reply, const char *noun, const char *verb);
 
 /* "rule `api` deleted", and what is in force under that name now. */
-bool sl_admin_show_delete(const struct sl_reply *reply, const char *noun);
+bool sl_admin_show_delete(const struct sl_admin_reply *reply, const char *noun);
 
 /* Where a rule or a tier comes from: "file", "api", "api, replaces file". */
 const char *sl_admin_source(struct sl_arena *arena, const json_t *row);
 /* Which of the file the API has deleted, if any; `group` is the command that helps. */
-void sl_admin_tell_hidden(const struct sl_reply *reply, const char *group);
+void sl_admin_tell_hidden(const struct sl_admin_reply *reply, const char *group);
 
 /* "dry run: rule `api` would be deleted" and so on: what was asked with --dry-run would
  * happen, else it has. */
-void sl_admin_tell(const struct sl_reply *reply, const char *noun, const char *name,
+void sl_admin_tell(const struct sl_admin_reply *reply, const char *noun, const char *name,
                    const char *verb);
 
 /* ---- options ---- */

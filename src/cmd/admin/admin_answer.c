@@ -49,8 +49,8 @@ static void say_error(struct sl_arena *arena, const struct sl_admin *asked, cons
                 subject ? ", " : "", line, column, detail);
 }
 
-static void say_problem(const struct sl_call *call, const struct sl_admin *asked,
-                        const struct sl_answer *answer, const json_t *problem)
+static void say_problem(const struct sl_admin_call *call, const struct sl_admin *asked,
+                        const struct sl_http_response *answer, const json_t *problem)
 {
     struct sl_arena arena = { 0 };
     const json_t *errors = json_object_get(problem, "errors");
@@ -67,8 +67,8 @@ static void say_problem(const struct sl_call *call, const struct sl_admin *asked
     sl_arena_release(&arena);
 }
 
-bool sl_admin_say_no(const struct sl_call *call, const struct sl_admin *asked,
-                     const struct sl_answer *answer)
+bool sl_admin_say_no(const struct sl_admin_call *call, const struct sl_admin *asked,
+                     const struct sl_http_response *answer)
 {
     const struct sl_buffer *body = &answer->body;
     json_t *problem = json_loadb(body->at ? body->at : "", body->len, JSON_ALLOW_NUL, NULL);
@@ -79,7 +79,7 @@ bool sl_admin_say_no(const struct sl_call *call, const struct sl_admin *asked,
     return is_one;
 }
 
-const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_answer *answer)
+const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_http_response *answer)
 {
     const struct sl_buffer *body = &answer->body;
     json_t *problem = json_loadb(body->at ? body->at : "", body->len, JSON_ALLOW_NUL, NULL);
@@ -93,7 +93,7 @@ const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_answer *ans
 
 /* ---- yes --------------------------------------------------------------------- */
 
-bool sl_admin_show_json(const struct sl_reply *reply)
+bool sl_admin_show_json(const struct sl_admin_reply *reply)
 {
     struct sl_buffer laid_out = sl_buffer(SIZE_MAX), out = sl_buffer(SIZE_MAX);
     if (!json_is_object(reply->json))
@@ -106,7 +106,7 @@ bool sl_admin_show_json(const struct sl_reply *reply)
     return true;
 }
 
-void sl_admin_tell(const struct sl_reply *reply, const char *noun, const char *name,
+void sl_admin_tell(const struct sl_admin_reply *reply, const char *noun, const char *name,
                    const char *verb)
 {
     bool dry = reply->asked->dry_run;
@@ -114,7 +114,7 @@ void sl_admin_tell(const struct sl_reply *reply, const char *noun, const char *n
            sl_printable_copy(reply->arena, sl_text(name)), dry ? "would be " : "", verb);
 }
 
-static void tell_counts(const struct sl_reply *reply)
+static void tell_counts(const struct sl_admin_reply *reply)
 {
     const char *counts = sl_member(reply->json, "counts");
     bool dry = reply->asked->dry_run;
@@ -124,7 +124,7 @@ static void tell_counts(const struct sl_reply *reply)
         printf("; its counts %s afresh", dry ? "would start" : "start");
 }
 
-static void tell_warnings(const struct sl_reply *reply)
+static void tell_warnings(const struct sl_admin_reply *reply)
 {
     const json_t *warnings = json_object_get(reply->json, "warnings");
     fflush(stdout); /* they come behind what they are about */
@@ -136,7 +136,7 @@ static void tell_warnings(const struct sl_reply *reply)
     }
 }
 
-bool sl_admin_show_put(const struct sl_reply *reply, const char *noun, const char *verb)
+bool sl_admin_show_put(const struct sl_admin_reply *reply, const char *noun, const char *verb)
 {
     const char *etag = sl_member(reply->json, "etag");
     const char *replaces = sl_member(reply->json, "replaces");
@@ -159,7 +159,7 @@ bool sl_admin_show_put(const struct sl_reply *reply, const char *noun, const cha
     return true;
 }
 
-bool sl_admin_show_delete(const struct sl_reply *reply, const char *noun)
+bool sl_admin_show_delete(const struct sl_admin_reply *reply, const char *noun)
 {
     const json_t *now = json_object_get(reply->json, "now");
     const char *source = sl_member(now, "source");
@@ -188,7 +188,7 @@ const char *sl_admin_source(struct sl_arena *arena, const json_t *row)
                                       : source;
 }
 
-void sl_admin_tell_hidden(const struct sl_reply *reply, const char *group)
+void sl_admin_tell_hidden(const struct sl_admin_reply *reply, const char *group)
 {
     const json_t *hidden = json_object_get(reply->json, "hidden");
     if (json_array_size(hidden))

@@ -215,7 +215,7 @@ static bool check_redirect(const struct call *call, int status, struct sluice_er
                         call->server, where ? " to " : "", where ? where : "");
 }
 
-static bool perform(struct call *call, struct sl_answer *out, struct sluice_error *error)
+static bool perform(struct call *call, struct sl_http_response *out, struct sluice_error *error)
 {
     call->curl = curl_easy_init();
     if (!call->curl)
@@ -234,12 +234,12 @@ static bool perform(struct call *call, struct sl_answer *out, struct sluice_erro
 }
 
 bool sl_client_ask(const struct sl_client *client, const struct sl_question *question,
-                   struct sl_answer *out, struct sluice_error *error)
+                   struct sl_http_response *out, struct sluice_error *error)
 {
     struct call call = { .client = client,
                          .question = question,
                          .server = sl_client_server(client) };
-    struct sl_answer answer = { .body = sl_buffer(SL_ANSWER_MAX_BYTES) };
+    struct sl_http_response answer = { .body = sl_buffer(SL_ANSWER_MAX_BYTES) };
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return sl_error_say(error, "libcurl cannot be started");
     bool good = prepare(&call, error) && perform(&call, &answer, error);
@@ -256,7 +256,7 @@ bool sl_client_ask(const struct sl_client *client, const struct sl_question *que
     return good;
 }
 
-void sl_answer_release(struct sl_answer *answer)
+void sl_answer_release(struct sl_http_response *answer)
 {
     sl_buffer_release(&answer->body);
 }

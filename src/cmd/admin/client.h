@@ -32,7 +32,7 @@ const char *sl_client_server(const struct sl_client *client);
 
 enum { SL_ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
 
-struct sl_answer {
+struct sl_http_response {
     int status;
     bool is_problem;    /* its content type says so */
     bool was_anonymous; /* asked without token or key */
@@ -42,7 +42,7 @@ struct sl_answer {
 /* Asks, and waits for the whole answer, whatever its status (a redirect is none). False:
  * error->text says why there is none, and whether it may have been done all the same. */
 bool sl_client_ask(const struct sl_client *client, const struct sl_question *question,
-                   struct sl_answer *out, struct sluice_error *error);
-void sl_answer_release(struct sl_answer *answer);
+                   struct sl_http_response *out, struct sluice_error *error);
+void sl_answer_release(struct sl_http_response *answer);
 
 #endif

@@ -20,7 +20,7 @@ static bool exemption(const struct sl_admin *asked, struct sl_buffer *out,
     return sl_admin_print(body, good, out, error);
 }
 
-static bool show_list(const struct sl_reply *reply)
+static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "KIND", "VALUE", "UNTIL", "REASON", "SOURCE", NULL };
     const json_t *rows = json_object_get(reply->json, "exemptions");
@@ -42,7 +42,7 @@ static bool show_list(const struct sl_reply *reply)
 }
 
 /* The value is the server's: an address is written in one way there. */
-static bool show_add(const struct sl_reply *reply)
+static bool show_add(const struct sl_admin_reply *reply)
 {
     const json_t *until = json_object_get(reply->json, "until");
     bool dry = reply->asked->dry_run;
@@ -57,7 +57,7 @@ static bool show_add(const struct sl_reply *reply)
     return true;
 }
 
-static bool show_remove(const struct sl_reply *reply)
+static bool show_remove(const struct sl_admin_reply *reply)
 {
     bool dry = reply->asked->dry_run;
     if (!sl_member(reply->json, "kind") || !sl_member(reply->json, "value"))
@@ -94,14 +94,14 @@ static const struct sl_option add_options[] = {
 };
 static const struct sl_option remove_options[] = { KIND, VALUE, SL_ADMIN_DRY_RUN, SL_ADMIN_SERVER };
 
-static const struct sl_call list = {
+static const struct sl_admin_call list = {
     SL_ADMIN_COMMAND("exempt list", "[options]", "Lists who is never counted.", list_options, ""),
     .method = "GET",
     .path = "/v1/exemptions",
     .show = show_list,
 };
 
-static const struct sl_call add = {
+static const struct sl_admin_call add = {
     SL_ADMIN_COMMAND("exempt add", "KIND VALUE [options]", "Counts somebody no more.", add_options,
                      "\n  sluice exempt add ip 203.0.113.0/24 --until 2026-12-01T00:00:00Z\n"
                      "  sluice exempt add user acme/root --reason \"load test\"\n"),
@@ -111,7 +111,7 @@ static const struct sl_call add = {
     .show = show_add,
 };
 
-static const struct sl_call remove_one = {
+static const struct sl_admin_call remove_one = {
     SL_ADMIN_COMMAND("exempt remove", "KIND VALUE [options]", "Counts somebody again.",
                      remove_options, ""),
     .method = "DELETE",

@@ -32,7 +32,7 @@ static bool whom(const struct sl_admin *asked, struct sl_buffer *out, struct slu
     return sl_admin_print(body, good, out, error);
 }
 
-static bool show_reset(const struct sl_reply *reply)
+static bool show_reset(const struct sl_admin_reply *reply)
 {
     const json_t *rules = json_object_get(reply->json, "reset");
     bool dry = reply->asked->dry_run;
@@ -45,7 +45,7 @@ static bool show_reset(const struct sl_reply *reply)
     return true;
 }
 
-static bool show_reload(const struct sl_reply *reply)
+static bool show_reload(const struct sl_admin_reply *reply)
 {
     const json_t *rules = json_object_get(reply->json, "rules");
     if (!json_is_integer(rules))
@@ -71,7 +71,7 @@ static const struct sl_option reset_options[] = {
 };
 static const struct sl_option reload_options[] = { SL_ADMIN_SERVER };
 
-const struct sl_call sl_call_reset = {
+const struct sl_admin_call sl_call_reset = {
     SL_ADMIN_COMMAND("reset", "[--rule NAME] [options]",
                      "Forgets what a running server has counted for somebody.", reset_options,
                      "\n  sluice reset --rule api --user u1 --tenant acme\n"),
@@ -81,7 +81,7 @@ const struct sl_call sl_call_reset = {
     .show = show_reset,
 };
 
-const struct sl_call sl_call_reload = {
+const struct sl_admin_call sl_call_reload = {
     SL_ADMIN_COMMAND("reload", "[options]", "Lets a running server read its files again.",
                      reload_options, ""),
     .method = "POST",

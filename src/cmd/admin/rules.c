@@ -47,7 +47,7 @@ static void add_row(struct sl_columns *table, const json_t *row)
     sl_columns_add(table, notes_cell(rule));
 }
 
-static bool show_list(const struct sl_reply *reply)
+static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "NAME",      "SOURCE",   "PER",   "LIMIT",
                                             "ALGORITHM", "RESOURCE", "NOTES", NULL };
@@ -64,12 +64,12 @@ static bool show_list(const struct sl_reply *reply)
     return true;
 }
 
-static bool show_set(const struct sl_reply *reply)
+static bool show_set(const struct sl_admin_reply *reply)
 {
     return sl_admin_show_put(reply, "rule", "replaced");
 }
 
-static bool show_delete(const struct sl_reply *reply)
+static bool show_delete(const struct sl_admin_reply *reply)
 {
     return sl_admin_show_delete(reply, "rule");
 }
@@ -103,7 +103,7 @@ static const struct sl_option delete_options[] = {
     SL_ADMIN_SERVER,
 };
 
-static const struct sl_call list = {
+static const struct sl_admin_call list = {
     SL_ADMIN_COMMAND("rules list", "[--tenant T]", "Lists the rules in force, in their order.",
                      list_options, ""),
     .method = "GET",
@@ -112,7 +112,7 @@ static const struct sl_call list = {
     .show = show_list,
 };
 
-static const struct sl_call get = {
+static const struct sl_admin_call get = {
     SL_ADMIN_COMMAND("rules get", "NAME [--tenant T]",
                      "Shows a rule, with its source and its etag.", get_options, ""),
     .method = "GET",
@@ -121,7 +121,7 @@ static const struct sl_call get = {
     .show = sl_admin_show_json,
 };
 
-static const struct sl_call set = {
+static const struct sl_admin_call set = {
     SL_ADMIN_COMMAND(
         "rules set", "NAME (JSON | --file FILE) [options]", "Creates a rule, or replaces it.",
         set_options,
@@ -133,7 +133,7 @@ static const struct sl_call set = {
     .show = show_set,
 };
 
-static const struct sl_call delete = {
+static const struct sl_admin_call delete = {
     SL_ADMIN_COMMAND("rules delete", "NAME [--undo] [options]",
                      "Deletes a rule; one of the file is hidden.", delete_options, ""),
     .method = "DELETE",

@@ -27,7 +27,7 @@ static bool new_key(const struct sl_admin *asked, struct sl_buffer *out, struct 
 
 /* ---- answers ----------------------------------------------------------------- */
 
-static bool show_list(const struct sl_reply *reply)
+static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "NAME", "TIER", "KEYS", "RULES", "ETAG", NULL };
     static const char *const fields[] = { "name", "tier", "keys", "rules", "etag" };
@@ -61,7 +61,7 @@ static void show_keys(const json_t *keys)
     sl_columns_release(&table);
 }
 
-static bool show_one(const struct sl_reply *reply)
+static bool show_one(const struct sl_admin_reply *reply)
 {
     const json_t *keys = json_object_get(reply->json, "keys");
     if (!sl_member(reply->json, "name") || !json_is_array(keys))
@@ -74,12 +74,12 @@ static bool show_one(const struct sl_reply *reply)
     return true;
 }
 
-static bool show_set(const struct sl_reply *reply)
+static bool show_set(const struct sl_admin_reply *reply)
 {
     return sl_admin_show_put(reply, "tenant", "changed");
 }
 
-static bool show_delete(const struct sl_reply *reply)
+static bool show_delete(const struct sl_admin_reply *reply)
 {
     if (!json_is_object(reply->json))
         return false;
@@ -89,7 +89,7 @@ static bool show_delete(const struct sl_reply *reply)
 }
 
 /* The key goes to standard output, what is said about it does not. */
-static bool show_key(const struct sl_reply *reply)
+static bool show_key(const struct sl_admin_reply *reply)
 {
     static const char *const fields[] = { "key", "id", "label", "tier", "sha256" };
     if (!sl_member(reply->json, "id"))
@@ -105,7 +105,7 @@ static bool show_key(const struct sl_reply *reply)
     return true;
 }
 
-static bool show_key_gone(const struct sl_reply *reply)
+static bool show_key_gone(const struct sl_admin_reply *reply)
 {
     if (!json_is_object(reply->json))
         return false;
@@ -150,14 +150,14 @@ static const struct sl_option key_remove_options[] = {
     SL_ADMIN_SERVER,
 };
 
-static const struct sl_call list = {
+static const struct sl_admin_call list = {
     SL_ADMIN_COMMAND("tenant list", "[options]", "Lists the tenants.", list_options, ""),
     .method = "GET",
     .path = "/v1/tenants",
     .show = show_list,
 };
 
-static const struct sl_call show = {
+static const struct sl_admin_call show = {
     SL_ADMIN_COMMAND("tenant show", "NAME", "Shows a tenant with its keys' digests.", show_options,
                      ""),
     .method = "GET",
@@ -165,7 +165,7 @@ static const struct sl_call show = {
     .show = show_one,
 };
 
-static const struct sl_call set = {
+static const struct sl_admin_call set = {
     SL_ADMIN_COMMAND("tenant set", "NAME (--tier TIER | --no-tier) [options]",
                      "Creates a tenant, or changes its tier.", set_options, ""),
     .method = "PUT",
@@ -174,7 +174,7 @@ static const struct sl_call set = {
     .show = show_set,
 };
 
-static const struct sl_call delete = {
+static const struct sl_admin_call delete = {
     SL_ADMIN_COMMAND("tenant delete", "NAME [options]",
                      "Deletes a tenant with its keys and its own rules.", delete_options, ""),
     .method = "DELETE",
@@ -182,7 +182,7 @@ static const struct sl_call delete = {
     .show = show_delete,
 };
 
-static const struct sl_call key_add = {
+static const struct sl_admin_call key_add = {
     SL_ADMIN_COMMAND("tenant key add", "NAME [options]", "Makes a key, and shows it this once.",
                      key_add_options, "\n  sluice tenant key add acme --label ci\n"),
     .method = "POST",
@@ -191,7 +191,7 @@ static const struct sl_call key_add = {
     .show = show_key,
 };
 
-static const struct sl_call key_remove = {
+static const struct sl_admin_call key_remove = {
     SL_ADMIN_COMMAND("tenant key remove", "NAME ID [options]", "Ends a key, at once.",
                      key_remove_options, ""),
     .method = "DELETE",

@@ -3,7 +3,7 @@
 
 #include "cmd/admin/admin.h"
 
-static bool show_list(const struct sl_reply *reply)
+static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "NAME",      "SOURCE",     "SCALE",
                                             "UNLIMITED", "ALGORITHMS", NULL };
@@ -27,12 +27,12 @@ static bool show_list(const struct sl_reply *reply)
     return true;
 }
 
-static bool show_set(const struct sl_reply *reply)
+static bool show_set(const struct sl_admin_reply *reply)
 {
     return sl_admin_show_put(reply, "tier", "replaced");
 }
 
-static bool show_delete(const struct sl_reply *reply)
+static bool show_delete(const struct sl_admin_reply *reply)
 {
     return sl_admin_show_delete(reply, "tier");
 }
@@ -63,14 +63,14 @@ static const struct sl_option delete_options[] = {
     SL_ADMIN_SERVER,
 };
 
-static const struct sl_call list = {
+static const struct sl_admin_call list = {
     SL_ADMIN_COMMAND("tier list", "[options]", "Lists the tiers.", list_options, ""),
     .method = "GET",
     .path = "/v1/tiers",
     .show = show_list,
 };
 
-static const struct sl_call get = {
+static const struct sl_admin_call get = {
     SL_ADMIN_COMMAND("tier get", "NAME", "Shows a tier, with its source and its etag.", get_options,
                      ""),
     .method = "GET",
@@ -78,7 +78,7 @@ static const struct sl_call get = {
     .show = sl_admin_show_json,
 };
 
-static const struct sl_call set = {
+static const struct sl_admin_call set = {
     SL_ADMIN_COMMAND("tier set", "NAME (JSON | --file FILE) [options]",
                      "Creates a tier, or replaces it.", set_options,
                      "\n  sluice tier set pro '{\"scale\": 10}'\n"),
@@ -88,7 +88,7 @@ static const struct sl_call set = {
     .show = show_set,
 };
 
-static const struct sl_call delete = {
+static const struct sl_admin_call delete = {
     SL_ADMIN_COMMAND("tier delete", "NAME [--undo] [options]",
                      "Deletes a tier that nobody names any more; one of the file is hidden.",
                      delete_options, ""),

@@ -31,7 +31,8 @@ static const char *decimal(struct sl_arena *arena, int64_t count, const char *pl
 }
 
 /* A part of the score: {"value": 0.3, …}; adds it to the sum. */
-static void show_part(const struct sl_reply *reply, const char *name, const char *why, int64_t *sum)
+static void show_part(const struct sl_admin_reply *reply, const char *name, const char *why,
+                      int64_t *sum)
 {
     const json_t *trust = json_object_get(reply->json, "trust");
     int64_t value = billionths(json_object_get(json_object_get(trust, name), "value"));
@@ -51,13 +52,13 @@ static const char *correction(int64_t sum, int64_t score)
     return sum - score > 0 && sum - score < BILLION / 1000 ? ", floored to thousandths" : "";
 }
 
-static const char *figure(const struct sl_reply *reply, const char *part, const char *member)
+static const char *figure(const struct sl_admin_reply *reply, const char *part, const char *member)
 {
     const json_t *trust = json_object_get(reply->json, "trust");
     return sl_cell_of(reply->arena, json_object_get(trust, part), member);
 }
 
-static void show_trust(const struct sl_reply *reply, const json_t *trust)
+static void show_trust(const struct sl_admin_reply *reply, const json_t *trust)
 {
     struct sl_arena *arena = reply->arena;
     int64_t sum = 0;
@@ -76,7 +77,7 @@ static void show_trust(const struct sl_reply *reply, const json_t *trust)
     printf("  %-12s %s%s\n", "together", decimal(arena, sum, " "), correction(sum, score));
 }
 
-static void show_limits(const struct sl_reply *reply)
+static void show_limits(const struct sl_admin_reply *reply)
 {
     const char *name;
     json_t *numbers, *limits = json_object_get(reply->json, "limits");
@@ -91,7 +92,7 @@ static void show_limits(const struct sl_reply *reply)
     }
 }
 
-static bool show_user(const struct sl_reply *reply)
+static bool show_user(const struct sl_admin_reply *reply)
 {
     struct sl_arena *arena = reply->arena;
     const json_t *user = reply->json;
@@ -117,12 +118,12 @@ static bool show_user(const struct sl_reply *reply)
     return true;
 }
 
-static bool show_set(const struct sl_reply *reply)
+static bool show_set(const struct sl_admin_reply *reply)
 {
     return sl_admin_show_put(reply, "user", "changed");
 }
 
-static bool show_forget(const struct sl_reply *reply)
+static bool show_forget(const struct sl_admin_reply *reply)
 {
     if (!json_is_object(reply->json))
         return false;
@@ -157,7 +158,7 @@ static const struct sl_option forget_options[] = {
 
 #define PATHS .path = "/v1/users/{name}", .tenant_path = "/v1/users/{name}?tenant={tenant}"
 
-static const struct sl_call show = {
+static const struct sl_admin_call show = {
     SL_ADMIN_COMMAND("user show", "ID [--tenant T]",
                      "Shows what is known about a user, and the trust score part by part.",
                      show_options, ""),
@@ -166,7 +167,7 @@ static const struct sl_call show = {
     .show = show_user,
 };
 
-static const struct sl_call set = {
+static const struct sl_admin_call set = {
     SL_ADMIN_COMMAND("user set", "ID (JSON | --file FILE) [options]",
                      "Changes what is known about a user; what is not given stays.", set_options,
                      "\n  sluice user set u1 --tenant acme '{\"email_verified\": true}'\n"),
@@ -176,7 +177,7 @@ static const struct sl_call set = {
     .show = show_set,
 };
 
-static const struct sl_call forget = {
+static const struct sl_admin_call forget = {
     SL_ADMIN_COMMAND("user forget", "ID [--tenant T] [options]",
                      "Forgets a user, with all outcomes and violations.", forget_options, ""),
     .method = "DELETE",

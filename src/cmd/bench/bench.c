@@ -43,7 +43,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes, KEYS_MIN = 16, KEYS_MAX = 100000
 #define SPAN_MAX_US INT64_C(3600000000)
 
 /* A run of the command. */
-struct run {
+struct bench_run {
     const struct sl_command *command;
     struct options given;
     const struct sl_bench_teller *teller;
@@ -61,7 +61,7 @@ static bool has_many_keys(const struct sl_bench_load *load)
 }
 
 /* The n-th load of this run, or NULL behind the last. */
-static const struct sl_bench_load *load_at(const struct run *run, size_t n)
+static const struct sl_bench_load *load_at(const struct bench_run *run, size_t n)
 {
     size_t seen = 0;
     bool own_keys = run->given.keys > 0, keys_told = false;
@@ -81,7 +81,7 @@ static const struct sl_bench_load *load_at(const struct run *run, size_t n)
     return NULL;
 }
 
-static uint64_t keys_of(const struct run *run, const struct sl_bench_load *load)
+static uint64_t keys_of(const struct bench_run *run, const struct sl_bench_load *load)
 {
     uint64_t given = run->given.keys;
     if (!given || load->keys == 1)
@@ -89,11 +89,11 @@ static uint64_t keys_of(const struct run *run, const struct sl_bench_load *load)
     return load->rules && given > load->keys ? load->keys : given;
 }
 
-static int unknown_load(const struct run *run)
+static int unknown_load(const struct bench_run *run)
 {
     const char *names[32] = { 0 };
     char list[256] = "";
-    struct run all = *run;
+    struct bench_run all = *run;
     all.given.only = NULL;
     const struct sl_bench_load *load;
     for (size_t i = 0; i < 31 && (load = load_at(&all, i)); i++) {
@@ -152,7 +152,7 @@ void sl_bench_conditions(struct sl_bench_conditions *out)
 
 /* A third of what is available, for a table of our own with its keys; a table that was given
  * must hold the keys in half its slots. */
-static bool has_room(const struct run *run, const struct sl_bench_load *load,
+static bool has_room(const struct bench_run *run, const struct sl_bench_load *load,
                      struct sl_bench_left_out *out)
 {
     uint64_t keys = keys_of(run, load);
@@ -168,7 +168,8 @@ static bool has_room(const struct run *run, const struct sl_bench_load *load,
     return !out->has_bytes || out->needs_bytes <= out->has_bytes;
 }
 
-static bool run_shapes(struct run *run, const struct sl_bench *bench, struct sluice_error *error)
+static bool run_shapes(struct bench_run *run, const struct sl_bench *bench,
+                       struct sluice_error *error)
 {
     bool first = true;
     for (size_t i = 0; i < SHAPES; i++) {
@@ -188,7 +189,8 @@ static bool run_shapes(struct run *run, const struct sl_bench *bench, struct slu
     return true;
 }
 
-static bool run_load(struct run *run, const struct sl_bench_load *load, struct sluice_error *error)
+static bool run_load(struct bench_run *run, const struct sl_bench_load *load,
+                     struct sluice_error *error)
 {
     struct sl_bench_left_out left_out;
     struct sl_bench bench;
@@ -202,7 +204,7 @@ static bool run_load(struct run *run, const struct sl_bench_load *load, struct s
     return good;
 }
 
-static uint64_t rows_of(const struct run *run)
+static uint64_t rows_of(const struct bench_run *run)
 {
     uint64_t rows = 0;
     const struct sl_bench_load *load;
@@ -211,7 +213,7 @@ static uint64_t rows_of(const struct run *run)
     return rows;
 }
 
-static int run_all(struct run *run)
+static int run_all(struct bench_run *run)
 {
     struct sluice_error error = { "" };
     bool good = true;
@@ -237,7 +239,7 @@ static int run_all(struct run *run)
 
 static int run_bench(const struct sl_command *command, int argc, char **argv)
 {
-    struct run run = { .command = command, .given = { .seconds = "1" } };
+    struct bench_run run = { .command = command, .given = { .seconds = "1" } };
     int64_t span_us;
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &run.given);
     if (parsed != SL_PARSED)

@@ -29,7 +29,7 @@ static const int64_t patience_ns = INT64_C(5000000000);
 
 /* ---- workers ---- */
 
-struct tally {
+struct thread_tally {
     _Alignas(64) uint64_t decisions;
     uint64_t admitted;
     uint64_t errors;
@@ -44,13 +44,13 @@ enum { WAIT, GO, GIVE_UP };
 struct shared {
     atomic_int signal;
     atomic_uint warm; /* how many have warmed up */
-    struct tally tallies[SL_BENCH_WORKERS];
+    struct thread_tally tallies[SL_BENCH_WORKERS];
 };
 
 struct worker {
     _Alignas(64) const struct sl_bench *bench;
     struct shared *shared;
-    struct tally *tally;
+    struct thread_tally *tally;
     unsigned number;
     unsigned of;
     unsigned batch;
@@ -215,7 +215,7 @@ static void gather(const struct shared *shared, unsigned workers, struct sl_benc
     int64_t took_ns = 0;
     *out = (struct sl_bench_figures){ 0 };
     for (unsigned i = 0; i < workers; i++) {
-        const struct tally *tally = &shared->tallies[i];
+        const struct thread_tally *tally = &shared->tallies[i];
         out->decisions += tally->decisions;
         out->admitted += tally->admitted;
         out->errors += tally->errors;
@@ -277,7 +277,7 @@ bool sl_bench_run(const struct sl_bench *bench, struct sl_bench_shape shape, int
     }
     struct worker workers[SL_BENCH_WORKERS] = { 0 };
     for (unsigned i = 0; i < number; i++) {
-        struct tally *tally = &shared->tallies[i];
+        struct thread_tally *tally = &shared->tallies[i];
         tally->latencies =
             (struct sl_histogram){ .end = SL_HISTOGRAM_STEPS, .buckets = tally->steps };
         workers[i] = (struct worker){

@@ -92,7 +92,7 @@ static void skip_mark(struct sl_lines *lines)
         lines->start = lines->bytes = 3;
 }
 
-bool sl_lines_next(struct sl_lines *lines, struct sl_line *line)
+bool sl_lines_next(struct sl_lines *lines, struct sl_input_line *line)
 {
     char *newline = find_newline(lines);
     if (lines->bytes == 0 && lines->start == 0) {
@@ -105,7 +105,7 @@ bool sl_lines_next(struct sl_lines *lines, struct sl_line *line)
     char *at = lines->buffer + lines->start;
     if (newline)
         len = (size_t)(newline - at);
-    *line = (struct sl_line){ at, len, len > SL_LINE_MAX_BYTES };
+    *line = (struct sl_input_line){ at, len, len > SL_LINE_MAX_BYTES };
     if (line->too_long && !newline) {
         skip_rest(lines); /* overwrites the line: nothing of it is wanted */
         line->len = 0;

@@ -19,7 +19,7 @@ struct sl_lines {
     int error;      /* errno of a failed read */
 };
 
-struct sl_line {
+struct sl_input_line {
     char *at; /* the caller may write into it, until the next line */
     size_t len;
     bool too_long; /* cut at SL_LINE_MAX_BYTES; the rest was skipped */
@@ -27,7 +27,7 @@ struct sl_line {
 
 /* NULL or "-": standard input. False, errno set: cannot be opened. */
 bool sl_lines_open(struct sl_lines *lines, const char *path);
-bool sl_lines_next(struct sl_lines *lines, struct sl_line *line);
+bool sl_lines_next(struct sl_lines *lines, struct sl_input_line *line);
 void sl_lines_close(struct sl_lines *lines);
 
 #endif

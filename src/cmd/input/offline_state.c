@@ -29,30 +29,31 @@ static struct sl_ruleset *compose(const char *rules_file, struct sl_registry *re
 }
 
 /* NULL after saying why. */
-static struct sl_people *load_people(struct sl_registry *registry,
-                                     const struct sl_settings *settings)
+static struct sl_users *load_people(struct sl_registry *registry,
+                                    const struct sl_settings *settings)
 {
     struct sluice_error error = { "out of memory" };
-    struct sl_people *people = sl_people_open(&(struct sl_people_config){
+    struct sl_users *users = sl_users_open(&(struct sl_users_config){
         .hash_identifiers = settings->hash_identifiers,
         .ids_are_digests = settings->identity.user_id_sha256_email_ip,
     });
     uint64_t revision = 0;
-    if (people && sl_people_fill(people, registry, sl_walltime_us(), &revision, &error))
-        return people;
+    if (users && sl_users_fill(users, registry, sl_walltime_us(), &revision, &error))
+        return users;
     fprintf(stderr, "sluice: %s\n", error.text);
-    if (people)
-        sl_people_close(people);
+    if (users)
+        sl_users_close(users);
     return NULL;
 }
 
-static bool load_from(const char *rules_file, struct sl_registry *registry, struct sl_kept *out)
+static bool load_from(const char *rules_file, struct sl_registry *registry,
+                      struct sl_offline_state *out)
 {
-    struct sl_kept kept = { .rules = compose(rules_file, registry) };
+    struct sl_offline_state kept = { .rules = compose(rules_file, registry) };
     if (!kept.rules)
         return false;
-    kept.people = load_people(registry, &kept.rules->settings);
-    if (!kept.people) {
+    kept.users = load_people(registry, &kept.rules->settings);
+    if (!kept.users) {
         sl_ruleset_free(kept.rules);
         return false;
     }
@@ -60,7 +61,7 @@ static bool load_from(const char *rules_file, struct sl_registry *registry, stru
     return true;
 }
 
-bool sl_kept_load(const char *rules_file, struct sl_kept *out)
+bool sl_offline_state_load(const char *rules_file, struct sl_offline_state *out)
 {
     struct sl_arena scratch = { 0 };
     struct sluice_error error = { 0 };
@@ -71,7 +72,7 @@ bool sl_kept_load(const char *rules_file, struct sl_kept *out)
     bool from_input = strcmp(rules_file, "-") == 0;
     const char *path = sl_registry_path(&alone->settings, from_input ? NULL : rules_file, &scratch);
     if (from_input || !path) { /* it can be read once */
-        *out = (struct sl_kept){ .rules = alone };
+        *out = (struct sl_offline_state){ .rules = alone };
         sl_arena_release(&scratch);
         return true;
     }
@@ -85,9 +86,9 @@ bool sl_kept_load(const char *rules_file, struct sl_kept *out)
     return good;
 }
 
-void sl_kept_release(struct sl_kept *kept)
+void sl_offline_state_release(struct sl_offline_state *kept)
 {
-    if (kept->people)
-        sl_people_close(kept->people);
+    if (kept->users)
+        sl_users_close(kept->users);
     sl_ruleset_free(kept->rules);
 }

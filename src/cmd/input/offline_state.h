@@ -6,13 +6,13 @@
 #include "registry/users/users.h"
 #include "rules/ruleset.h"
 
-struct sl_kept {
+struct sl_offline_state {
     struct sl_ruleset *rules;
-    struct sl_people *people; /* NULL: nobody is known */
+    struct sl_users *users; /* NULL: nobody is known */
 };
 
 /* False after saying why; nothing is to be released then. */
-bool sl_kept_load(const char *rules_file, struct sl_kept *out);
-void sl_kept_release(struct sl_kept *kept);
+bool sl_offline_state_load(const char *rules_file, struct sl_offline_state *out);
+void sl_offline_state_release(struct sl_offline_state *kept);
 
 #endif

@@ -13,14 +13,14 @@
 
 /* ---- who looks ---- */
 
-enum state { IDLE, ASKED, LOOKING, DONE, ENDED };
+enum looker_state { IDLE, ASKED, LOOKING, DONE, ENDED };
 
 struct looker {
     struct sl_live *live;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t asked;
-    enum state state;
+    enum looker_state state;
 };
 
 static void *look_when_asked(void *argument)
@@ -43,15 +43,15 @@ static void *look_when_asked(void *argument)
     return NULL;
 }
 
-static enum state state_of(struct looker *looker)
+static enum looker_state state_of(struct looker *looker)
 {
     pthread_mutex_lock(&looker->lock);
-    enum state state = looker->state;
+    enum looker_state state = looker->state;
     pthread_mutex_unlock(&looker->lock);
     return state;
 }
 
-static void tell(struct looker *looker, enum state state)
+static void tell(struct looker *looker, enum looker_state state)
 {
     pthread_mutex_lock(&looker->lock);
     looker->state = state;
@@ -101,7 +101,7 @@ static bool draw(struct session *session)
 static void keep_up(struct session *session)
 {
     struct sl_live *live = session->looker.live;
-    enum state state = state_of(&session->looker);
+    enum looker_state state = state_of(&session->looker);
     int64_t now = now_us();
     if (state == DONE) {
         live->show(live->about);
@@ -172,7 +172,7 @@ int sl_live_run(struct sl_live *live, struct sluice_error *error)
     session.at_once = true;
     int number = watch(&session);
     sl_terminal_close();
-    enum state state = state_of(&session.looker);
+    enum looker_state state = state_of(&session.looker);
     if (state == ASKED || state == LOOKING)
         end_now(number);
     tell(&session.looker, ENDED);

@@ -39,13 +39,13 @@ static void new_line(struct sl_buffer *out, size_t depth)
 }
 
 /* Where we are: how deep, and how deep the one was whose values stay in one line (0: none). */
-struct place {
+struct nesting {
     size_t depth;
     size_t flat;
 };
 
 static void open_bracket(struct sl_buffer *out, struct sluice_text json, size_t at,
-                         struct place *place)
+                         struct nesting *place)
 {
     place->depth++;
     sl_buffer_add(out, (struct sluice_text){ json.at + at, 1 });
@@ -55,7 +55,7 @@ static void open_bracket(struct sl_buffer *out, struct sluice_text json, size_t 
         new_line(out, place->depth);
 }
 
-static void close_bracket(struct sl_buffer *out, char bracket, struct place *place)
+static void close_bracket(struct sl_buffer *out, char bracket, struct nesting *place)
 {
     size_t outside = place->depth ? place->depth - 1 : 0;
     if (place->flat == place->depth)
@@ -68,7 +68,7 @@ static void close_bracket(struct sl_buffer *out, char bracket, struct place *pla
 
 void sl_pretty_print(struct sl_buffer *out, struct sluice_text json)
 {
-    struct place place = { 0 };
+    struct nesting place = { 0 };
     for (size_t at = 0, end; at < json.len; at = end) {
         char c = json.at[at];
         end = token(json, at);

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 
-enum sl_key {
+enum sl_keypress {
     SL_KEY_NONE, /* nothing that anybody would use; else a character below 128, or: */
     SL_KEY_UP = 256,
     SL_KEY_DOWN,

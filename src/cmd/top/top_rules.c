@@ -6,13 +6,13 @@
 #include "cmd/terminal/printable.h"
 #include "cmd/terminal/screen.h"
 
-enum kind { TEXT, COUNT, SHARE, LATENCY, CALLERS };
+enum column_kind { TEXT, COUNT, SHARE, LATENCY, CALLERS };
 
 static const struct column {
     const char *heading;
     int width;     /* of numbers; texts are as wide as they need, up to that */
     unsigned rank; /* the highest is left out first; 0 never is */
-    enum kind kind;
+    enum column_kind kind;
     size_t offset; /* in a rule */
     enum sl_board_order order;
 } columns[] = {
@@ -122,13 +122,13 @@ void sl_rules_lay_out(const struct sl_board_figures *figures, size_t width,
         out->widths[LAST] = over - LAST_LEAST;
 }
 
-struct place {
+struct shown_column {
     size_t column;
     int width;
 };
 
 /* No blanks behind the last one. */
-static void draw_cell(struct sl_canvas *canvas, struct place place, enum sl_style style,
+static void draw_cell(struct sl_canvas *canvas, struct shown_column place, enum sl_style style,
                       const char *text)
 {
     int wide = (int)sl_printable_width(sl_text(text));
@@ -148,7 +148,7 @@ void sl_rules_draw_headings(const struct sl_rules_layout *layout, enum sl_board_
         if (layout->widths[i] == 0)
             continue;
         snprintf(heading, sizeof heading, "%s%s", column->heading, !sorted ? "" : down ? "↓" : "↑");
-        draw_cell(canvas, (struct place){ i, layout->widths[i] }, SL_BOLD, heading);
+        draw_cell(canvas, (struct shown_column){ i, layout->widths[i] }, SL_BOLD, heading);
     }
     sl_canvas_line(canvas);
 }
@@ -167,8 +167,8 @@ void sl_rules_draw(const struct sl_board_rule *rule, const struct sl_rules_layou
     char cell[CELL_MAX];
     for (size_t i = 0; i < COLUMNS; i++) {
         if (layout->widths[i] != 0)
-            draw_cell(canvas, (struct place){ i, layout->widths[i] }, style_of(rule, &columns[i]),
-                      cell_of(rule, &columns[i], cell));
+            draw_cell(canvas, (struct shown_column){ i, layout->widths[i] },
+                      style_of(rule, &columns[i]), cell_of(rule, &columns[i], cell));
     }
     sl_canvas_line(canvas);
 }

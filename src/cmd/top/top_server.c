@@ -8,7 +8,7 @@
 #include "cmd/top/top_picture.h"
 
 /* What one look has brought: figures, or why there are none. */
-struct seen {
+struct server_reading {
     struct sl_board_figures figures;
     struct sl_arena arena;
     const char *failure;
@@ -16,14 +16,14 @@ struct seen {
     int64_t at_us;
 };
 
-struct view {
+struct server_view {
     const struct sl_board *board;
     struct sl_live live;
     struct sl_picture picture;
     struct sl_arena arena;
-    atomic_size_t window; /* wanted */
-    struct seen next;     /* of the one who looks, while he does */
-    struct seen shown;
+    atomic_size_t window;       /* wanted */
+    struct server_reading next; /* of the one who looks, while he does */
+    struct server_reading shown;
     bool helps;
 };
 
@@ -35,7 +35,7 @@ static int64_t now_us(void)
 /* ---- looking ---- */
 
 /* NULL, or why this is no answer. */
-static const char *read_answer(struct seen *seen, const struct sl_answer *answer)
+static const char *read_answer(struct server_reading *seen, const struct sl_http_response *answer)
 {
     const struct sl_buffer *body = &answer->body;
     if (answer->status >= 400) {
@@ -56,11 +56,11 @@ static const char *read_answer(struct seen *seen, const struct sl_answer *answer
 /* Rules past the busiest would make every answer long, and nobody scrolls so far. */
 static void look(void *about)
 {
-    struct view *view = about;
-    struct seen *seen = &view->next;
+    struct server_view *view = about;
+    struct server_reading *seen = &view->next;
     struct sluice_error error = { 0 };
-    struct sl_answer answer = { 0 };
-    *seen = (struct seen){ .window = atomic_load(&view->window) };
+    struct sl_http_response answer = { 0 };
+    *seen = (struct server_reading){ .window = atomic_load(&view->window) };
     struct sl_question question = {
         .method = "GET",
         .path = sl_text(sl_arena_print(&seen->arena, "/v1/stats?window=%s&top=10&limit=500",
@@ -74,7 +74,7 @@ static void look(void *about)
     seen->at_us = now_us();
 }
 
-static void release(struct seen *seen)
+static void release(struct server_reading *seen)
 {
     sl_board_release(&seen->figures);
     sl_arena_release(&seen->arena);
@@ -83,10 +83,10 @@ static void release(struct seen *seen)
 /* Of a failure the reason is shown, and still the figures before it. */
 static void show(void *about)
 {
-    struct view *view = about;
-    struct seen before = view->shown;
+    struct server_view *view = about;
+    struct server_reading before = view->shown;
     view->shown = view->next;
-    view->next = (struct seen){ 0 };
+    view->next = (struct server_reading){ 0 };
     view->picture.failure = view->shown.failure;
     if (view->shown.failure) {
         view->shown.figures = before.figures;
@@ -104,7 +104,7 @@ static void show(void *about)
 
 static void draw(void *about, struct sl_canvas *canvas)
 {
-    struct view *view = about;
+    struct server_view *view = about;
     struct sl_picture *picture = &view->picture;
     if (view->helps) {
         sl_picture_draw_help(canvas);
@@ -116,7 +116,7 @@ static void draw(void *about, struct sl_canvas *canvas)
     sl_picture_draw(picture, canvas);
 }
 
-static enum sl_pressed sort_by(struct view *view, enum sl_board_order order)
+static enum sl_pressed sort_by(struct server_view *view, enum sl_board_order order)
 {
     view->picture.order = order;
     sl_board_sort(&view->shown.figures, order, view->picture.reverse);
@@ -124,14 +124,14 @@ static enum sl_pressed sort_by(struct view *view, enum sl_board_order order)
 }
 
 /* Up by a negative number; never past an end. */
-static enum sl_pressed scroll(struct view *view, int64_t rules)
+static enum sl_pressed scroll(struct server_view *view, int64_t rules)
 {
     int64_t to = (int64_t)view->picture.scrolled + rules;
     view->picture.scrolled = to < 0 ? 0 : (size_t)to; /* drawing knows the other end */
     return SL_PRESSED_DRAW;
 }
 
-static enum sl_pressed press_scroll(struct view *view, int key)
+static enum sl_pressed press_scroll(struct server_view *view, int key)
 {
     int64_t page = view->picture.page > 0 ? (int64_t)view->picture.page : 1;
     switch (key) {
@@ -152,7 +152,7 @@ static enum sl_pressed press_scroll(struct view *view, int key)
     }
 }
 
-static enum sl_pressed press_sort(struct view *view, int key)
+static enum sl_pressed press_sort(struct server_view *view, int key)
 {
     static const char keys[] = {
         [SL_BY_NAME] = 'n',   [SL_BY_CHECKS] = 'c',   [SL_BY_ALLOWED] = 'a',
@@ -172,7 +172,7 @@ static enum sl_pressed press_sort(struct view *view, int key)
 
 static enum sl_pressed press(void *about, int key)
 {
-    struct view *view = about;
+    struct server_view *view = about;
     if (view->helps || key == '?') {
         view->helps = !view->helps;
         return SL_PRESSED_DRAW;
@@ -190,12 +190,12 @@ static enum sl_pressed press(void *about, int key)
 
 /* ---- the command ---- */
 
-static void init(struct view *view, const struct sl_board *board)
+static void init(struct server_view *view, const struct sl_board *board)
 {
     size_t window = 0;
     while (strcmp(sl_window_names[window], board->window) != 0)
         window++;
-    *view = (struct view){ .board = board, .window = window, .shown.window = window };
+    *view = (struct server_view){ .board = board, .window = window, .shown.window = window };
     view->live = (struct sl_live){ view, board->every_us, look, show, draw, press, false };
     view->picture = (struct sl_picture){
         .server = sl_printable_copy(&view->arena, sl_text(sl_client_server(&board->admin.client))),
@@ -205,10 +205,10 @@ static void init(struct view *view, const struct sl_board *board)
     };
 }
 
-static bool show_once(const struct sl_reply *reply)
+static bool show_once(const struct sl_admin_reply *reply)
 {
     const struct sl_board *board = (const struct sl_board *)(const void *)reply->asked;
-    struct view view;
+    struct server_view view;
     init(&view, board);
     bool good = sl_board_read(&view.next.figures, reply->json, board->window);
     if (good) {
@@ -227,7 +227,7 @@ int sl_board_server(const struct sl_command *command, const struct sl_board *boa
     if (board->once) {
         struct sl_admin asked = board->admin;
         struct sl_board told = *board;
-        struct sl_call call = {
+        struct sl_admin_call call = {
             .command = *command,
             .method = "GET",
             .path =
@@ -237,7 +237,7 @@ int sl_board_server(const struct sl_command *command, const struct sl_board *boa
         told.admin.name = board->window;
         return sl_admin_ask(&call, &told.admin);
     }
-    struct view view;
+    struct server_view view;
     init(&view, board);
     int code = sl_board_watch(command, &view.live);
     release(&view.next);

@@ -12,36 +12,36 @@
 #include "cmd/terminal/screen.h"
 #include "cmd/top/top.h"
 
-struct seen {
+struct table_reading {
     struct sl_table_figures figures;
     int64_t at_ns;
 };
 
-struct view {
+struct table_view {
     const struct sl_board *board;
     struct sl_live live;
     /* Of the one who looks: */
     struct sl_store *store;
     dev_t device; /* which file that is: another may take its name */
     ino_t file;
-    struct seen next;
+    struct table_reading next;
     struct sluice_error error;
     /* Of the one who draws: */
-    struct seen before, shown;
+    struct table_reading before, shown;
     char failure[sizeof(struct sluice_error)];
     bool has_shown, has_before, helps;
 };
 
 /* ---- looking ---- */
 
-static void close_store(struct view *view)
+static void close_store(struct table_view *view)
 {
     sl_table_look_close(view->store);
     view->store = NULL;
 }
 
 /* The table that has the name now. */
-static bool open_store(struct view *view)
+static bool open_store(struct table_view *view)
 {
     struct stat status = { 0 };
     bool is_there = stat(view->board->file, &status) == 0;
@@ -56,16 +56,16 @@ static bool open_store(struct view *view)
 
 static void look(void *about)
 {
-    struct view *view = about;
+    struct table_view *view = about;
     view->error = (struct sluice_error){ 0 };
-    view->next = (struct seen){ 0 };
+    view->next = (struct table_reading){ 0 };
     if (open_store(view) &&
         sl_table_look_now(view->store, view->board->file, &view->next.figures, &view->error))
         view->next.at_ns = sl_monotonic_ns();
 }
 
 /* Nothing was lost between two looks at the same table: there is a rate. */
-static bool goes_on(const struct seen *before, const struct seen *next)
+static bool goes_on(const struct table_reading *before, const struct table_reading *next)
 {
     return before->figures.created_at_us == next->figures.created_at_us &&
            before->figures.stats.insertions <= next->figures.stats.insertions;
@@ -73,7 +73,7 @@ static bool goes_on(const struct seen *before, const struct seen *next)
 
 static void show(void *about)
 {
-    struct view *view = about;
+    struct table_view *view = about;
     bool good = view->next.at_ns != 0;
     snprintf(view->failure, sizeof view->failure, "%s", good ? "" : view->error.text);
     if (!good)
@@ -108,7 +108,7 @@ static const struct row {
     { "log area", STAT(log_used_bytes), STAT(log_bytes), "in use", true },
 };
 
-static uint64_t stat_of(const struct seen *seen, size_t offset)
+static uint64_t stat_of(const struct table_reading *seen, size_t offset)
 {
     return *(const uint64_t *)(const void *)((const char *)&seen->figures.stats + offset);
 }
@@ -116,7 +116,7 @@ static uint64_t stat_of(const struct seen *seen, size_t offset)
 enum { RATE_MAX = SL_FIGURE_MAX + 1 };
 
 /* "+1.5", "-3"; "0" where nothing changed. */
-static const char *rate_of(const struct view *view, const struct row *row, char out[RATE_MAX])
+static const char *rate_of(const struct table_view *view, const struct row *row, char out[RATE_MAX])
 {
     char number[SL_FIGURE_MAX];
     uint64_t now = stat_of(&view->shown, row->offset), then = stat_of(&view->before, row->offset);
@@ -132,7 +132,8 @@ static const char *rate_of(const struct view *view, const struct row *row, char 
     return out;
 }
 
-static void draw_part(const struct view *view, const struct row *row, struct sl_canvas *canvas)
+static void draw_part(const struct table_view *view, const struct row *row,
+                      struct sl_canvas *canvas)
 {
     char share[SL_FIGURE_MAX];
     uint64_t whole = stat_of(&view->shown, row->whole);
@@ -144,7 +145,7 @@ static void draw_part(const struct view *view, const struct row *row, struct sl_
     sl_canvas_text(canvas, SL_PLAIN, " ");
 }
 
-static void draw_row(const struct view *view, const struct row *row, struct sl_canvas *canvas)
+static void draw_row(const struct table_view *view, const struct row *row, struct sl_canvas *canvas)
 {
     char number[SL_FIGURE_MAX], rate[RATE_MAX];
     uint64_t level = stat_of(&view->shown, row->offset);
@@ -163,7 +164,8 @@ static void draw_row(const struct view *view, const struct row *row, struct sl_c
     sl_canvas_line(canvas);
 }
 
-static void draw_items(const struct view *view, struct sl_arena *arena, struct sl_canvas *canvas)
+static void draw_items(const struct table_view *view, struct sl_arena *arena,
+                       struct sl_canvas *canvas)
 {
     const struct sl_table_figures *figures = &view->shown.figures;
     char text[SL_FIGURE_MAX], age[SL_DURATION_MAX];
@@ -205,7 +207,7 @@ static void draw_help(struct sl_canvas *canvas)
 
 static void draw(void *about, struct sl_canvas *canvas)
 {
-    struct view *view = about;
+    struct table_view *view = about;
     struct sl_arena arena = { 0 };
     if (view->helps) {
         draw_help(canvas);
@@ -230,14 +232,14 @@ static void draw(void *about, struct sl_canvas *canvas)
 
 static enum sl_pressed press(void *about, int key)
 {
-    struct view *view = about;
+    struct table_view *view = about;
     view->helps = !view->helps && key == '?';
     return SL_PRESSED_DRAW;
 }
 
 /* ---- the command ---- */
 
-static int print_once(const struct sl_command *command, struct view *view)
+static int print_once(const struct sl_command *command, struct table_view *view)
 {
     look(view);
     show(view);
@@ -255,7 +257,7 @@ static int print_once(const struct sl_command *command, struct view *view)
 
 int sl_board_table(const struct sl_command *command, const struct sl_board *board)
 {
-    struct view view = { .board = board };
+    struct table_view view = { .board = board };
     view.live = (struct sl_live){ &view, board->every_us, look, show, draw, press, false };
     int code = board->once ? print_once(command, &view) : sl_board_watch(command, &view.live);
     close_store(&view);

@@ -55,7 +55,7 @@ void sl_counts_inherit(struct sl_counts *to, struct sl_counts *from)
         move(&to->trust[i], &from->trust[i]);
     move(&to->trust_thousandths, &from->trust_thousandths);
     for (size_t i = 0; i < 2; i++)
-        move(&to->near[i], &from->near[i]);
+        move(&to->answers[i], &from->answers[i]);
     inherit_rules(to, from);
     for (size_t i = 0; i < SL_COUNTS_DIRECT; i++)
         for (size_t k = 0; k < SL_OUTCOME_COUNT; k++)

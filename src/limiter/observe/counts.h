@@ -46,7 +46,7 @@ struct sl_counts {
     /* Of requests that an adaptive rule was asked about: the score that it used, and their sum. */
     _Atomic uint64_t trust[SL_TRUST_TENTHS];
     _Atomic uint64_t trust_thousandths;
-    _Atomic uint64_t near[2]; /* [allowed]: of all, those that the store was not asked for */
+    _Atomic uint64_t answers[2]; /* [allowed]: of all, those that the store was not asked for */
     /* By the rule's index; every rule that was asked. Of one rule: on one cache line. */
     _Alignas(32) _Atomic uint64_t by_rule[][SL_OUTCOME_COUNT];
 };
@@ -93,10 +93,10 @@ static inline enum sl_outcome sl_outcome_of(const struct sl_bundle *bundle,
     return claim->shadow ? SL_OUTCOME_SHADOW_DENIED : SL_OUTCOME_DENIED;
 }
 
-static inline void sl_counts_near(struct sl_counts *counts, const struct sl_bundle *bundle)
+static inline void sl_counts_answer_cache(struct sl_counts *counts, const struct sl_bundle *bundle)
 {
     if (__builtin_expect(bundle->is_near, 0))
-        sl_count_add(&counts->near[bundle->allowed], 1);
+        sl_count_add(&counts->answers[bundle->allowed], 1);
 }
 
 /* Every claim of a bundle that was decided; rules[i] made claim i. A rule that was not asked,
@@ -105,7 +105,7 @@ static inline void sl_counts_bundle(struct sl_counts *counts, const struct sl_bu
                                     const struct sl_rule *const *rules)
 {
     const struct sl_claim *end = bundle->claims + bundle->claim_count;
-    sl_counts_near(counts, bundle);
+    sl_counts_answer_cache(counts, bundle);
     for (const struct sl_claim *claim = bundle->claims; claim < end; claim++, rules++)
         if (!claim->is_unseen)
             sl_count_add(&counts->by_rule[(*rules)->index][sl_outcome_of(bundle, claim)], 1);

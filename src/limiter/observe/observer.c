@@ -2,53 +2,53 @@
 
 #include <stdlib.h>
 
-struct sl_sight *sl_sight_new(void)
+struct sl_observer *sl_observer_new(void)
 {
-    struct sl_sight *sight = calloc(1, sizeof *sight);
-    struct sl_notes *notes = sl_notes_new(), *empty = sl_notes_new();
-    if (!sight || !notes || !empty) {
-        free(sight);
-        free(notes);
+    struct sl_observer *observer = calloc(1, sizeof *observer);
+    struct sl_samples *samples = sl_samples_new(), *empty = sl_samples_new();
+    if (!observer || !samples || !empty) {
+        free(observer);
+        free(samples);
         free(empty);
         return NULL;
     }
-    sight->notes = notes;
-    sight->until_met = 1;
-    sight->times_next = true;
-    atomic_init(&sight->empty, empty);
-    return sight;
+    observer->samples = samples;
+    observer->until_met = 1;
+    observer->times_next = true;
+    atomic_init(&observer->empty, empty);
+    return observer;
 }
 
-void sl_sight_free(struct sl_sight *sight)
+void sl_observer_free(struct sl_observer *observer)
 {
-    if (!sight)
+    if (!observer)
         return;
-    free(sight->notes);
-    free(atomic_load(&sight->full));
-    free(atomic_load(&sight->empty));
-    free(sight);
+    free(observer->samples);
+    free(atomic_load(&observer->full));
+    free(atomic_load(&observer->empty));
+    free(observer);
 }
 
-void sl_sight_hand_over(struct sl_sight *sight)
+void sl_observer_hand_over(struct sl_observer *observer)
 {
-    if (!sl_sight_has_notes(sight))
+    if (!sl_observer_has_samples(observer))
         return;
-    struct sl_notes *empty = atomic_exchange(&sight->empty, NULL);
+    struct sl_samples *empty = atomic_exchange(&observer->empty, NULL);
     if (!empty)
         return; /* the last was not given back yet */
-    atomic_store_explicit(&sight->has_notes, false, memory_order_relaxed);
-    atomic_store_explicit(&sight->full, sight->notes, memory_order_release);
-    sight->notes = empty;
-    sight->until_met = 1;
+    atomic_store_explicit(&observer->has_notes, false, memory_order_relaxed);
+    atomic_store_explicit(&observer->full, observer->samples, memory_order_release);
+    observer->samples = empty;
+    observer->until_met = 1;
 }
 
-struct sl_notes *sl_sight_take(struct sl_sight *sight)
+struct sl_samples *sl_observer_take(struct sl_observer *observer)
 {
-    return atomic_exchange(&sight->full, NULL);
+    return atomic_exchange(&observer->full, NULL);
 }
 
-void sl_sight_give(struct sl_sight *sight, struct sl_notes *notes)
+void sl_observer_give(struct sl_observer *observer, struct sl_samples *samples)
 {
-    sl_notes_clear(notes);
-    atomic_store_explicit(&sight->empty, notes, memory_order_release);
+    sl_samples_clear(samples);
+    atomic_store_explicit(&observer->empty, samples, memory_order_release);
 }

@@ -6,52 +6,52 @@
 
 enum { TEXT_MAX_BYTES = 512 };
 
-struct sl_notes *sl_notes_new(void)
+struct sl_samples *sl_samples_new(void)
 {
-    struct sl_notes *notes = aligned_alloc(_Alignof(struct sl_notes), sizeof *notes);
-    if (notes) {
-        notes->count = SL_NOTED_MAX; /* so that all places are cleared */
-        sl_notes_clear(notes);
+    struct sl_samples *samples = aligned_alloc(_Alignof(struct sl_samples), sizeof *samples);
+    if (samples) {
+        samples->count = SL_NOTED_MAX; /* so that all places are cleared */
+        sl_samples_clear(samples);
     }
-    return notes;
+    return samples;
 }
 
-void sl_notes_clear(struct sl_notes *notes)
+void sl_samples_clear(struct sl_samples *samples)
 {
-    if (notes->count)
-        memset(notes->places, 0, sizeof notes->places);
-    notes->burst_count = notes->count = notes->sample_count = notes->text_len = 0;
-    notes->missed_denials = notes->missed_met = 0;
-    notes->stride = 1;
-    notes->in_step = 0;
+    if (samples->count)
+        memset(samples->places, 0, sizeof samples->places);
+    samples->burst_count = samples->count = samples->sample_count = samples->text_len = 0;
+    samples->missed_denials = samples->missed_met = 0;
+    samples->stride = 1;
+    samples->in_step = 0;
 }
 
 _Static_assert((int)SL_NOTED_MAX <= (int)SL_NOTED_NUMBER, "a number has its bits");
 
-struct sl_noted *sl_notes_add(struct sl_notes *notes, struct sl_hash128 key)
+struct sl_noted *sl_samples_add(struct sl_samples *samples, struct sl_hash128 key)
 {
-    uint32_t *set = notes->places[key.low % SL_NOTED_SETS];
+    uint32_t *set = samples->places[key.low % SL_NOTED_SETS];
     size_t way = 0;
-    if (notes->count == SL_NOTED_MAX)
+    if (samples->count == SL_NOTED_MAX)
         return NULL;
     while (way < SL_NOTED_WAYS && set[way])
         way++;
     if (way == SL_NOTED_WAYS)
         return NULL;
-    struct sl_noted *noted = &notes->noted[notes->count++];
+    struct sl_noted *noted = &samples->noted[samples->count++];
     *noted = (struct sl_noted){ .key = key };
-    set[way] = sl_noted_tag(key) << SL_NOTED_NUMBER_BITS | (uint32_t)notes->count;
+    set[way] = sl_noted_tag(key) << SL_NOTED_NUMBER_BITS | (uint32_t)samples->count;
     return noted;
 }
 
-void sl_notes_drop_last(struct sl_notes *notes)
+void sl_samples_drop_last(struct sl_samples *samples)
 {
-    SL_CHECK(notes->count > 0);
-    uint32_t *set = notes->places[notes->noted[notes->count - 1].key.low % SL_NOTED_SETS];
-    while ((*set & SL_NOTED_NUMBER) != notes->count)
+    SL_CHECK(samples->count > 0);
+    uint32_t *set = samples->places[samples->noted[samples->count - 1].key.low % SL_NOTED_SETS];
+    while ((*set & SL_NOTED_NUMBER) != samples->count)
         set++;
     *set = 0;
-    notes->count--;
+    samples->count--;
 }
 
 /* A character is not cut in two. */
@@ -66,38 +66,38 @@ static size_t cut(struct sluice_text text)
     return len;
 }
 
-bool sl_notes_keep(struct sl_notes *notes, struct sluice_text text, struct sluice_text *out)
+bool sl_samples_keep(struct sl_samples *samples, struct sluice_text text, struct sluice_text *out)
 {
     size_t len = cut(text);
     *out = (struct sluice_text){ 0 };
     if (!text.at)
         return true;
-    if (len > SL_NOTES_TEXT_BYTES - notes->text_len)
+    if (len > SL_SAMPLES_TEXT_BYTES - samples->text_len)
         return false;
-    char *copy = notes->text + notes->text_len;
+    char *copy = samples->text + samples->text_len;
     memcpy(copy, text.at, len);
-    notes->text_len += len;
+    samples->text_len += len;
     *out = (struct sluice_text){ copy, len };
     return true;
 }
 
-void sl_notes_burst(struct sl_notes *notes, uint32_t rule, bool warned, bool blocked)
+void sl_samples_burst(struct sl_samples *samples, uint32_t rule, bool warned, bool blocked)
 {
     size_t i = 0;
-    while (i < notes->burst_count && notes->bursts[i].rule != rule)
+    while (i < samples->burst_count && samples->bursts[i].rule != rule)
         i++;
     if (i == SL_BURSTS_MAX)
         return;
-    if (i == notes->burst_count)
-        notes->bursts[notes->burst_count++] = (struct sl_bursts){ .rule = rule };
-    notes->bursts[i].warned += warned;
-    notes->bursts[i].blocked += blocked;
+    if (i == samples->burst_count)
+        samples->bursts[samples->burst_count++] = (struct sl_bursts){ .rule = rule };
+    samples->bursts[i].warned += warned;
+    samples->bursts[i].blocked += blocked;
 }
 
-void sl_notes_sample(struct sl_notes *notes, size_t from, const struct sl_sample *sample)
+void sl_samples_wanted(struct sl_samples *samples, size_t from, const struct sl_sample *sample)
 {
-    for (size_t i = from; i < notes->sample_count; i++) {
-        struct sl_sample *old = &notes->samples[i];
+    for (size_t i = from; i < samples->sample_count; i++) {
+        struct sl_sample *old = &samples->samples[i];
         if (old->rule != sample->rule)
             continue;
         old->times += sample->times;
@@ -106,6 +106,6 @@ void sl_notes_sample(struct sl_notes *notes, size_t from, const struct sl_sample
             old->in_use_max = sample->in_use_max;
         return;
     }
-    if (notes->sample_count < SL_SAMPLES_MAX)
-        notes->samples[notes->sample_count++] = *sample;
+    if (samples->sample_count < SL_SAMPLES_MAX)
+        samples->samples[samples->sample_count++] = *sample;
 }

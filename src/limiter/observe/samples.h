@@ -18,7 +18,7 @@ enum {
     SL_NOTED_SETS = 256,
     SL_SAMPLES_MAX = 2048,
     SL_BURSTS_MAX = 64, /* rules that had some */
-    SL_NOTES_TEXT_BYTES = 64 << 10,
+    SL_SAMPLES_TEXT_BYTES = 64 << 10,
     SL_NOTED_SAMPLE = 256, /* so many are met one by one, then every second, every fourth, … */
 };
 
@@ -63,7 +63,7 @@ struct sl_bursts {
     uint64_t warned, blocked;
 };
 
-struct sl_notes {
+struct sl_samples {
     size_t count;
     size_t burst_count;
     size_t sample_count;
@@ -78,23 +78,23 @@ struct sl_notes {
     struct sl_noted noted[SL_NOTED_MAX];
     struct sl_sample samples[SL_SAMPLES_MAX];
     struct sl_bursts bursts[SL_BURSTS_MAX];
-    char text[SL_NOTES_TEXT_BYTES];
+    char text[SL_SAMPLES_TEXT_BYTES];
 };
 
 /* Empty. NULL: no memory. */
-struct sl_notes *sl_notes_new(void);
-void sl_notes_clear(struct sl_notes *notes);
+struct sl_samples *sl_samples_new(void);
+void sl_samples_clear(struct sl_samples *samples);
 
 /* The one of this key, or NULL. */
-static inline struct sl_noted *sl_notes_find(struct sl_notes *notes, struct sl_hash128 key)
+static inline struct sl_noted *sl_samples_find(struct sl_samples *samples, struct sl_hash128 key)
 {
-    const uint32_t *set = notes->places[key.low % SL_NOTED_SETS];
+    const uint32_t *set = samples->places[key.low % SL_NOTED_SETS];
     uint32_t tag = sl_noted_tag(key);
     for (size_t i = 0; i < SL_NOTED_WAYS; i++) {
         uint32_t number = set[i] & SL_NOTED_NUMBER;
         if (set[i] >> SL_NOTED_NUMBER_BITS != tag || number == 0)
             continue;
-        struct sl_noted *noted = &notes->noted[number - 1];
+        struct sl_noted *noted = &samples->noted[number - 1];
         if (noted->key.low == key.low && noted->key.high == key.high)
             return noted;
     }
@@ -102,18 +102,18 @@ static inline struct sl_noted *sl_notes_find(struct sl_notes *notes, struct sl_h
 }
 
 /* One of this key, which is not there, and nothing else; NULL: no room. */
-struct sl_noted *sl_notes_add(struct sl_notes *notes, struct sl_hash128 key);
+struct sl_noted *sl_samples_add(struct sl_samples *samples, struct sl_hash128 key);
 
 /* Keeps a copy, cut to the length that is kept of any text. False: no room. */
-bool sl_notes_keep(struct sl_notes *notes, struct sluice_text text, struct sluice_text *out);
+bool sl_samples_keep(struct sl_samples *samples, struct sluice_text text, struct sluice_text *out);
 
 /* The one that was added last has no room for its texts: as if it had not been. */
-void sl_notes_drop_last(struct sl_notes *notes);
+void sl_samples_drop_last(struct sl_samples *samples);
 
 /* A guard of this rule has warned or blocked; of rules beyond the bound it is not known. */
-void sl_notes_burst(struct sl_notes *notes, uint32_t rule, bool warned, bool blocked);
+void sl_samples_burst(struct sl_samples *samples, uint32_t rule, bool warned, bool blocked);
 
 /* A decision on this rule took so long; `from` is where the samples of its batch begin. */
-void sl_notes_sample(struct sl_notes *notes, size_t from, const struct sl_sample *sample);
+void sl_samples_wanted(struct sl_samples *samples, size_t from, const struct sl_sample *sample);
 
 #endif

@@ -17,15 +17,15 @@
 #include "rules/numbers.h"
 
 static const char *compose(const struct sl_rule *rule, ptrdiff_t tier,
-                           const struct sl_own_limit *own, struct sl_numbers *out)
+                           const struct sl_user_limit *own, struct sl_numbers *out)
 {
     struct sl_numbers_in in = rule->parts[1 + tier];
     sl_numbers_replace(&in, own->capacity, own->rate);
     return sl_numbers_compose(&in, out);
 }
 
-const char *sl_rule_own_numbers(const struct sl_rule *rule, const struct sl_own_limit *own,
-                                struct sl_numbers *out)
+const char *sl_rule_user_numbers(const struct sl_rule *rule, const struct sl_user_limit *own,
+                                 struct sl_numbers *out)
 {
     struct sl_numbers numbers, at_tier;
     if (!own->capacity && !own->rate.digits)
@@ -51,31 +51,31 @@ static uint32_t ring_of(const struct sl_rule *rule, const struct sl_numbers *num
     return (uint32_t)len;
 }
 
-static const struct sl_own_limit *own_limit(const struct sl_person *person,
-                                            const struct sl_rule *rule)
+static const struct sl_user_limit *own_limit(const struct sl_user *user, const struct sl_rule *rule)
 {
-    for (size_t i = 0; i < person->own_count; i++)
-        if (strcmp(person->own[i].rule, rule->name) == 0)
-            return &person->own[i];
+    for (size_t i = 0; i < user->own_count; i++)
+        if (strcmp(user->own[i].rule, rule->name) == 0)
+            return &user->own[i];
     return NULL;
 }
 
-static struct sl_own *place_of(struct sl_own_kept *kept, uint64_t revision, uint32_t rule,
-                               ptrdiff_t tier)
+static struct sl_user_numbers *place_of(struct sl_user_numbers_cache *kept, uint64_t revision,
+                                        uint32_t rule, ptrdiff_t tier)
 {
     uint64_t mixed = (revision * 31 + rule) * 31 + (uint64_t)tier;
-    return &kept->at[mixed * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (SL_OWN_KEPT - 1)];
+    return &kept->at[mixed * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (SL_USER_NUMBERS_CACHED - 1)];
 }
 
-const struct sl_own *sl_own_find(struct sl_own_kept *kept, const struct sl_person *person,
-                                 const struct sl_rule *rule, ptrdiff_t tier)
+const struct sl_user_numbers *sl_user_numbers_find(struct sl_user_numbers_cache *kept,
+                                                   const struct sl_user *user,
+                                                   const struct sl_rule *rule, ptrdiff_t tier)
 {
-    const struct sl_own_limit *limit = own_limit(person, rule);
+    const struct sl_user_limit *limit = own_limit(user, rule);
     if (!limit)
         return NULL;
-    struct sl_own *own = place_of(kept, person->own_revision, rule->index, tier);
-    if (own->revision != person->own_revision || own->rule != rule->index || own->tier != tier) {
-        *own = (struct sl_own){ person->own_revision, rule->index, tier, .good = false };
+    struct sl_user_numbers *own = place_of(kept, user->own_revision, rule->index, tier);
+    if (own->revision != user->own_revision || own->rule != rule->index || own->tier != tier) {
+        *own = (struct sl_user_numbers){ user->own_revision, rule->index, tier, .good = false };
         bool unfit = limit->rate.digits && !rule->algo->is_bucket; /* it was a bucket once */
         own->good = !unfit && !compose(rule, tier, limit, &own->numbers);
         own->ring_len = own->good ? ring_of(rule, &own->numbers) : 0;

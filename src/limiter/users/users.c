@@ -156,50 +156,49 @@ static struct sluice_text said(const struct sluice_request *request, const char 
     return (struct sluice_text){ NULL, 0 };
 }
 
-static bool created_at(const struct sluice_request *request, const struct sl_person *person,
+static bool created_at(const struct sluice_request *request, const struct sl_user *user,
                        int64_t *out_us)
 {
     if (sl_moment_parse(said(request, "created_at"), out_us))
         return true;
-    if (!person || !person->has_created_at)
+    if (!user || !user->has_created_at)
         return false;
-    *out_us = person->created_at_us;
+    *out_us = user->created_at_us;
     return true;
 }
 
-static bool email_is_verified(const struct sluice_request *request, const struct sl_person *person)
+static bool email_is_verified(const struct sluice_request *request, const struct sl_user *user)
 {
     struct sluice_text text = said(request, "email_verified");
     if (sl_text_is(text, "true"))
         return true;
     if (sl_text_is(text, "false"))
         return false;
-    return person && person->has_email_verified && person->email_verified;
+    return user && user->has_email_verified && user->email_verified;
 }
 
-struct sl_trust_facts sl_person_facts(const struct sluice_request *request,
-                                      const struct sl_person *person, int64_t now_us)
+struct sl_trust_facts sl_user_facts(const struct sluice_request *request,
+                                    const struct sl_user *user, int64_t now_us)
 {
-    struct sl_trust_facts facts = { .email_verified = email_is_verified(request, person) };
+    struct sl_trust_facts facts = { .email_verified = email_is_verified(request, user) };
     int64_t created_us;
-    if (created_at(request, person, &created_us) &&
+    if (created_at(request, user, &created_us) &&
         __builtin_sub_overflow(now_us, created_us, &facts.account_age_us))
         facts.account_age_us = created_us < 0 ? INT64_MAX : 0;
     facts.account_age_us = sl_max_i64(facts.account_age_us, 0);
-    if (person) {
-        facts.calls = person->calls;
-        facts.successes = person->successes;
-        facts.violations = person->violations;
+    if (user) {
+        facts.calls = user->calls;
+        facts.successes = user->successes;
+        facts.violations = user->violations;
     }
     return facts;
 }
 
-int32_t sl_person_trust(const struct sl_trust_weights *weights,
-                        const struct sluice_request *request, const struct sl_person *person,
-                        int64_t now_us)
+int32_t sl_user_trust(const struct sl_trust_weights *weights, const struct sluice_request *request,
+                      const struct sl_user *user, int64_t now_us)
 {
-    if (!person && (!request || request->other_count == 0))
+    if (!user && (!request || request->other_count == 0))
         return 0; /* an unknown user, in the common case */
-    struct sl_trust_facts facts = sl_person_facts(request, person, now_us);
+    struct sl_trust_facts facts = sl_user_facts(request, user, now_us);
     return sl_trust_score(weights, &facts);
 }

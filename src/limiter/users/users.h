@@ -13,21 +13,21 @@
 #include "base/text/number.h"
 #include "rules/ruleset.h"
 
-enum { SL_OWN_LIMITS_MAX = 16, SL_PERSON_TIER_MAX = 64 };
+enum { SL_USER_LIMITS_MAX = 16, SL_USER_TIER_MAX = 64 };
 
 #define SL_MINUTE_US INT64_C(60000000)
 
 /* A user's own numbers in a rule of that name. */
-struct sl_own_limit {
+struct sl_user_limit {
     char rule[SL_RULE_NAME_MAX + 1];
     uint64_t capacity;      /* 0: not given */
     struct sl_decimal rate; /* digits 0: not given */
 };
 
 /* Copied out, so that nothing of it changes while a decision is made. */
-struct sl_person {
+struct sl_user {
     bool is_exempt;
-    char tier[SL_PERSON_TIER_MAX + 1]; /* "": none */
+    char tier[SL_USER_TIER_MAX + 1]; /* "": none */
 
     bool has_created_at;
     int64_t created_at_us;
@@ -39,38 +39,37 @@ struct sl_person {
 
     uint64_t own_revision; /* changes whenever `own` does; never the same for two users, nor 0 */
     size_t own_count;
-    struct sl_own_limit own[SL_OWN_LIMITS_MAX]; /* the first own_count are filled */
+    struct sl_user_limit own[SL_USER_LIMITS_MAX]; /* the first own_count are filled */
 };
 
-struct sl_people;
+struct sl_users;
 
-struct sl_people_ops {
+struct sl_users_ops {
     /* False: nobody of that name is known, and *out is void. `tenant` is missing where
      * there is none. */
-    bool (*find)(struct sl_people *people, struct sluice_text tenant, struct sluice_text user,
-                 int64_t now_us, struct sl_person *out);
+    bool (*find)(struct sl_users *users, struct sluice_text tenant, struct sluice_text user,
+                 int64_t now_us, struct sl_user *out);
 
     /* The user was denied by an enforced rule. Cheap where that is known of this minute
      * already. */
-    void (*violated)(struct sl_people *people, struct sluice_text tenant, struct sluice_text user,
+    void (*violated)(struct sl_users *users, struct sluice_text tenant, struct sluice_text user,
                      int64_t now_us);
 };
 
-struct sl_people {
-    const struct sl_people_ops *ops;
+struct sl_users {
+    const struct sl_users_ops *ops;
     _Atomic uint32_t count; /* of those known: where it is 0, `find` need not be called */
 };
 
 /* What a score is made of at that time: what the request says (its attributes
  * `created_at` and `email_verified`) goes before the record. Both may be NULL. */
 struct sluice_request;
-struct sl_trust_facts sl_person_facts(const struct sluice_request *request,
-                                      const struct sl_person *person, int64_t now_us);
+struct sl_trust_facts sl_user_facts(const struct sluice_request *request,
+                                    const struct sl_user *user, int64_t now_us);
 
 /* The score of these facts. */
-int32_t sl_person_trust(const struct sl_trust_weights *weights,
-                        const struct sluice_request *request, const struct sl_person *person,
-                        int64_t now_us);
+int32_t sl_user_trust(const struct sl_trust_weights *weights, const struct sluice_request *request,
+                      const struct sl_user *user, int64_t now_us);
 
 /* Seconds since 1970 (decimals allowed) or RFC 3339, as µs since 1970, finer parts cut
  * off. False: neither, or not of the years up to 9999. */

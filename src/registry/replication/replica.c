@@ -36,16 +36,16 @@ bool sl_note_rows_of(struct sl_registry *registry, enum sl_sql which, const char
     bool is_key = which == SL_SQL_KEYS_NAMED, good = true;
     if (!registry->notes)
         return true;
-    struct sl_query query = sl_query(registry, which);
+    struct sl_sql_query query = sl_query(registry, which);
     sl_bind_text(&query, tenant);
     enum sl_step step;
-    while (good && (step = sl_query_step(&query, error)) == SL_STEP_ROW)
+    while (good && (step = sl_sql_query_step(&query, error)) == SL_STEP_ROW)
         good = sl_note_row(registry, is_key ? SL_ROW_KEY : SL_ROW_RULE, sl_row_text(&query, 0),
                            is_key ? NULL : sl_row_text(&query, 1), error);
-    return sl_query_ended(&query, step) && good;
+    return sl_sql_query_ended(&query, step) && good;
 }
 
-void sl_copy_note(struct sl_registry *registry, uint64_t change)
+void sl_replica_note(struct sl_registry *registry, uint64_t change)
 {
     SL_CHECK(registry->is_changing && change <= INT64_MAX);
     if (registry->changed.most == 0)
@@ -66,13 +66,14 @@ static const enum sl_sql copies[SL_ROW_KIND_COUNT] = {
     [SL_ROW_USER] = SL_SQL_COPY_USER,
 };
 
-static struct sl_row_number number_at(struct sl_query *query, int column)
+static struct sl_row_number number_at(struct sl_sql_query *query, int column)
 {
     return (struct sl_row_number){ !sl_row_is_null(query, column), sl_row_i64(query, column) };
 }
 
 /* Of a row of any of `copies`. */
-static struct sl_row read_row(struct sl_query *query, enum sl_row_kind kind, struct sl_arena *arena)
+static struct sl_row read_row(struct sl_sql_query *query, enum sl_row_kind kind,
+                              struct sl_arena *arena)
 {
     return (struct sl_row){
         .name = { kind, sl_row_copy(query, 0, arena), sl_row_maybe_copy(query, 1, arena) },
@@ -93,17 +94,17 @@ static struct sl_row read_row(struct sl_query *query, enum sl_row_kind kind, str
 static bool read_one(struct sl_registry *registry, const struct sl_row_name *name,
                      struct sl_arena *arena, struct sl_row *out, struct sluice_error *error)
 {
-    struct sl_query query = sl_query(registry, copies[name->kind]);
+    struct sl_sql_query query = sl_query(registry, copies[name->kind]);
     sl_bind_text(&query, name->first);
     if (name->second)
         sl_bind_text(&query, name->second);
-    enum sl_step step = sl_query_step(&query, error);
+    enum sl_step step = sl_sql_query_step(&query, error);
     if (step == SL_STEP_ROW)
         *out = read_row(&query, name->kind, arena);
     else
         *out = (struct sl_row){ .name = *name, .is_gone = true };
     out->change = (uint64_t)registry->stamp;
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
 static int by_name(const void *one, const void *other)
@@ -140,8 +141,8 @@ static const char **noted_names(const struct sl_buffer *noted, struct sl_arena *
     return names;
 }
 
-bool sl_copy_noted(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
-                   size_t *count, struct sluice_error *error)
+bool sl_replica_noted(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
+                      size_t *count, struct sluice_error *error)
 {
     size_t found;
     const char **names = noted_names(&registry->changed, arena, &found);
@@ -176,18 +177,18 @@ static bool count_rules(struct sl_registry *registry, size_t *out, struct sluice
 static bool read_all(struct sl_registry *registry, enum sl_row_kind kind, struct sl_arena *arena,
                      struct sl_row *rows, size_t *count, struct sluice_error *error)
 {
-    struct sl_query query = sl_query(registry, copies[kind]);
+    struct sl_sql_query query = sl_query(registry, copies[kind]);
     sl_bind_null(&query);
     if (kind == SL_ROW_RULE || kind == SL_ROW_EXEMPTION)
         sl_bind_null(&query);
     enum sl_step step;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW)
+    while ((step = sl_sql_query_step(&query, error)) == SL_STEP_ROW)
         rows[(*count)++] = read_row(&query, kind, arena);
-    return sl_query_ended(&query, step);
+    return sl_sql_query_ended(&query, step);
 }
 
-bool sl_copy_rules(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
-                   size_t *count, struct sluice_error *error)
+bool sl_replica_rules(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
+                      size_t *count, struct sluice_error *error)
 {
     size_t room = 0, found = 0;
     if (!sl_look_begin(registry, error))
@@ -204,48 +205,49 @@ bool sl_copy_rules(struct sl_registry *registry, struct sl_arena *arena, struct 
     return true;
 }
 
-bool sl_copy_users(struct sl_registry *registry, int64_t *after, size_t most,
-                   struct sl_arena *arena, struct sl_row *out, size_t *count,
-                   struct sluice_error *error)
+bool sl_replica_users(struct sl_registry *registry, int64_t *after, size_t most,
+                      struct sl_arena *arena, struct sl_row *out, size_t *count,
+                      struct sluice_error *error)
 {
     size_t found = 0;
     if (!sl_look_begin(registry, error))
         return false;
-    struct sl_query query = sl_query(registry, SL_SQL_COPY_USERS);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_COPY_USERS);
     sl_bind_i64(&query, *after);
     sl_bind_i64(&query, (int64_t)most);
     enum sl_step step;
-    while ((step = sl_query_step(&query, error)) == SL_STEP_ROW && found < most) {
+    while ((step = sl_sql_query_step(&query, error)) == SL_STEP_ROW && found < most) {
         out[found] = read_row(&query, SL_ROW_USER, arena);
         *after = out[found++].made.number;
     }
-    bool good = sl_query_ended(&query, step);
+    bool good = sl_sql_query_ended(&query, step);
     sl_look_end(registry);
     *count = found;
     return good;
 }
 
-bool sl_copy_is_empty(struct sl_registry *registry, bool *out, struct sluice_error *error)
+bool sl_replica_is_empty(struct sl_registry *registry, bool *out, struct sluice_error *error)
 {
     int64_t has_record = 0;
     size_t rules = 0;
     if (!sl_look_begin(registry, error))
         return false;
-    struct sl_query query = sl_query(registry, SL_SQL_HAS_RECORD);
-    bool good = count_rules(registry, &rules, error) && sl_query_number(&query, &has_record, error);
+    struct sl_sql_query query = sl_query(registry, SL_SQL_HAS_RECORD);
+    bool good =
+        count_rules(registry, &rules, error) && sl_sql_query_number(&query, &has_record, error);
     sl_look_end(registry);
     *out = rules == 0 && has_record == 0;
     return good;
 }
 
-bool sl_copy_stamp(struct sl_registry *registry, uint64_t change, struct sluice_error *error)
+bool sl_replica_stamp(struct sl_registry *registry, uint64_t change, struct sluice_error *error)
 {
     static const enum sl_sql stamps[] = { SL_SQL_STAMP_RULES, SL_SQL_STAMP_TIERS,
                                           SL_SQL_STAMP_EXEMPTIONS, SL_SQL_STAMP_TENANTS };
     for (size_t i = 0; i < sizeof stamps / sizeof *stamps; i++) {
-        struct sl_query query = sl_change(registry, stamps[i]);
+        struct sl_sql_query query = sl_change(registry, stamps[i]);
         sl_bind_i64(&query, (int64_t)change);
-        if (!sl_query_run(&query, NULL, error))
+        if (!sl_sql_query_run(&query, NULL, error))
             return false;
     }
     return true;

@@ -21,7 +21,7 @@ struct sl_log_place {
     uint64_t version, last;
 };
 
-struct sl_place {
+struct sl_replica_position {
     uint64_t epoch; /* 0: this is no copy yet */
     struct sl_log_place logs[SL_LOG_COUNT];
     bool is_partial; /* users are being fetched afresh */
@@ -33,54 +33,55 @@ struct sl_place {
 uint64_t sl_change_new(uint64_t version);
 
 /* What there is nothing of is 0. Within a transaction or outside. */
-bool sl_copy_place(struct sl_registry *registry, struct sl_place *out, struct sluice_error *error);
+bool sl_replica_place(struct sl_registry *registry, struct sl_replica_position *out,
+                      struct sluice_error *error);
 
 /* Within a transaction, as everything below that changes something. */
-bool sl_copy_put_place(struct sl_registry *registry, const struct sl_place *place,
-                       struct sluice_error *error);
+bool sl_replica_put_place(struct sl_registry *registry, const struct sl_replica_position *place,
+                          struct sluice_error *error);
 
 /* What is changed from here on is nobody else's: this is no copy any more. */
-bool sl_copy_leave(struct sl_registry *registry, struct sluice_error *error);
+bool sl_replica_leave(struct sl_registry *registry, struct sluice_error *error);
 
 /* ---- a change of ours ---- */
 
 /* From here to the transaction's end: rows carry this number and are noted. */
-void sl_copy_note(struct sl_registry *registry, uint64_t change);
+void sl_replica_note(struct sl_registry *registry, uint64_t change);
 
 /* Those that changed since, each once, as they are now. */
-bool sl_copy_noted(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
-                   size_t *count, struct sluice_error *error);
+bool sl_replica_noted(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
+                      size_t *count, struct sluice_error *error);
 
 /* ---- changes from elsewhere ---- */
 
 /* Of the rules log, each row once. `afresh`: there are no others. */
-bool sl_copy_apply(struct sl_registry *registry, const struct sl_row *rows, size_t count,
-                   bool afresh, struct sluice_error *error);
+bool sl_replica_apply(struct sl_registry *registry, const struct sl_row *rows, size_t count,
+                      bool afresh, struct sluice_error *error);
 /* `is_awaited`: between the two below. */
-bool sl_copy_apply_user(struct sl_registry *registry, const struct sl_row *row, bool is_awaited,
-                        struct sluice_error *error);
+bool sl_replica_apply_user(struct sl_registry *registry, const struct sl_row *row, bool is_awaited,
+                           struct sluice_error *error);
 
 /* Everybody's record is taken for gone unless it is applied before the end. What they did stays
  * known. */
-bool sl_copy_begin_users(struct sl_registry *registry, struct sluice_error *error);
-bool sl_copy_end_users(struct sl_registry *registry, struct sluice_error *error);
+bool sl_replica_begin_users(struct sl_registry *registry, struct sluice_error *error);
+bool sl_replica_end_users(struct sl_registry *registry, struct sluice_error *error);
 
 /* ---- the whole of it ---- */
 
 /* Is there nothing that could be shared? */
-bool sl_copy_is_empty(struct sl_registry *registry, bool *out, struct sluice_error *error);
+bool sl_replica_is_empty(struct sl_registry *registry, bool *out, struct sluice_error *error);
 
 /* Rows without a change's number get this one. */
-bool sl_copy_stamp(struct sl_registry *registry, uint64_t change, struct sluice_error *error);
+bool sl_replica_stamp(struct sl_registry *registry, uint64_t change, struct sluice_error *error);
 
 /* All of the rules log. */
-bool sl_copy_rules(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
-                   size_t *count, struct sluice_error *error);
+bool sl_replica_rules(struct sl_registry *registry, struct sl_arena *arena, struct sl_row **out,
+                      size_t *count, struct sluice_error *error);
 
 /* The next `most` users behind number *after, which becomes that of the last. */
-bool sl_copy_users(struct sl_registry *registry, int64_t *after, size_t most,
-                   struct sl_arena *arena, struct sl_row *out, size_t *count,
-                   struct sluice_error *error);
+bool sl_replica_users(struct sl_registry *registry, int64_t *after, size_t most,
+                      struct sl_arena *arena, struct sl_row *out, size_t *count,
+                      struct sluice_error *error);
 
 /* ---- what gives way: replica_save.c ---- */
 
@@ -89,10 +90,10 @@ bool sl_copy_users(struct sl_registry *registry, int64_t *after, size_t most,
 enum { SL_SAVED_MAX = 3 };
 
 /* A copy of the file as this one, whole or not at all. */
-bool sl_copy_save(struct sl_registry *registry, const char *path, struct sluice_error *error);
+bool sl_replica_save(struct sl_registry *registry, const char *path, struct sluice_error *error);
 
 /* The last ones stay, SL_SAVED_MAX of them: this one, whatever clocks say, and those written last
  * before. One too many is nobody's failure. */
-void sl_copy_leave_newest(const char *database, const char *newest);
+void sl_replica_leave_newest(const char *database, const char *newest);
 
 #endif

@@ -23,8 +23,8 @@ static bool clear(struct sl_registry *registry, struct sluice_error *error)
                                          SL_SQL_CLEAR_EXEMPTIONS, SL_SQL_CLEAR_KEYS,
                                          SL_SQL_CLEAR_TENANTS };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        struct sl_query query = sl_change(registry, steps[i]);
-        if (!sl_query_run(&query, NULL, error))
+        struct sl_sql_query query = sl_change(registry, steps[i]);
+        if (!sl_sql_query_run(&query, NULL, error))
             return false;
     }
     return true;
@@ -38,15 +38,15 @@ static bool drop(struct sl_registry *registry, const struct sl_row_name *name,
         [SL_ROW_EXEMPTION] = SL_SQL_DROP_EXEMPTION, [SL_ROW_TENANT] = SL_SQL_DROP_TENANT,
         [SL_ROW_KEY] = SL_SQL_DROP_DIGEST,
     };
-    struct sl_query query = sl_change(registry, drops[name->kind]);
+    struct sl_sql_query query = sl_change(registry, drops[name->kind]);
     bool is_nobodys = name->kind == SL_ROW_RULE && *name->first == '\0';
     sl_bind_text(&query, is_nobodys ? NULL : name->first);
     if (name->second)
         sl_bind_text(&query, name->second);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
-static void bind_number(struct sl_query *query, struct sl_row_number number)
+static void bind_number(struct sl_sql_query *query, struct sl_row_number number)
 {
     if (number.is_there)
         sl_bind_i64(query, number.number);
@@ -55,7 +55,7 @@ static void bind_number(struct sl_query *query, struct sl_row_number number)
 }
 
 /* The members that the kind has, in the order of its statement. */
-static void bind_members(struct sl_query *query, const struct sl_row *row)
+static void bind_members(struct sl_sql_query *query, const struct sl_row *row)
 {
     if (row->name.kind != SL_ROW_KEY)
         sl_bind_i64(query, (int64_t)row->change);
@@ -92,16 +92,16 @@ static bool put(struct sl_registry *registry, const struct sl_row *row, struct s
     };
     if (row->is_gone)
         return drop(registry, &row->name, error);
-    struct sl_query query = sl_change(registry, puts[row->name.kind]);
+    struct sl_sql_query query = sl_change(registry, puts[row->name.kind]);
     sl_bind_text(&query, row->name.first);
     if (row->name.second)
         sl_bind_text(&query, row->name.second);
     bind_members(&query, row);
-    return sl_query_run(&query, NULL, error);
+    return sl_sql_query_run(&query, NULL, error);
 }
 
-bool sl_copy_apply(struct sl_registry *registry, const struct sl_row *rows, size_t count,
-                   bool afresh, struct sluice_error *error)
+bool sl_replica_apply(struct sl_registry *registry, const struct sl_row *rows, size_t count,
+                      bool afresh, struct sluice_error *error)
 {
     if (!defer_references(registry, error) || (afresh && !clear(registry, error)))
         return false;
@@ -163,7 +163,7 @@ static bool need_tables(struct sl_registry *registry, struct sluice_error *error
 
 /* ---- the place ---- */
 
-static bool read_place(struct sl_registry *registry, struct sl_place *out,
+static bool read_place(struct sl_registry *registry, struct sl_replica_position *out,
                        struct sluice_error *error)
 {
     sqlite3_stmt *statement = NULL;
@@ -183,10 +183,11 @@ static bool read_place(struct sl_registry *registry, struct sl_place *out,
     return code == SQLITE_OK || sl_database_say(registry, "read", error);
 }
 
-bool sl_copy_place(struct sl_registry *registry, struct sl_place *out, struct sluice_error *error)
+bool sl_replica_place(struct sl_registry *registry, struct sl_replica_position *out,
+                      struct sluice_error *error)
 {
     bool are_there = false;
-    struct sl_place place = { 0 };
+    struct sl_replica_position place = { 0 };
     if (!sl_look_begin(registry, error))
         return false;
     bool good = has_tables(registry, &are_there, error) &&
@@ -197,8 +198,8 @@ bool sl_copy_place(struct sl_registry *registry, struct sl_place *out, struct sl
     return good;
 }
 
-bool sl_copy_put_place(struct sl_registry *registry, const struct sl_place *place,
-                       struct sluice_error *error)
+bool sl_replica_put_place(struct sl_registry *registry, const struct sl_replica_position *place,
+                          struct sluice_error *error)
 {
     if (!need_tables(registry, error))
         return false;
@@ -212,7 +213,7 @@ bool sl_copy_put_place(struct sl_registry *registry, const struct sl_place *plac
     return good;
 }
 
-bool sl_copy_leave(struct sl_registry *registry, struct sluice_error *error)
+bool sl_replica_leave(struct sl_registry *registry, struct sluice_error *error)
 {
     bool are_there;
     return has_tables(registry, &are_there, error) &&
@@ -221,7 +222,7 @@ bool sl_copy_leave(struct sl_registry *registry, struct sluice_error *error)
 
 /* ---- users ---- */
 
-bool sl_copy_begin_users(struct sl_registry *registry, struct sluice_error *error)
+bool sl_replica_begin_users(struct sl_registry *registry, struct sluice_error *error)
 {
     return need_tables(registry, error) &&
            execute(registry,
@@ -241,8 +242,8 @@ static bool see_user(struct sl_registry *registry, const struct sl_row *row,
     return good;
 }
 
-bool sl_copy_apply_user(struct sl_registry *registry, const struct sl_row *row, bool is_awaited,
-                        struct sluice_error *error)
+bool sl_replica_apply_user(struct sl_registry *registry, const struct sl_row *row, bool is_awaited,
+                           struct sluice_error *error)
 {
     bool found;
     if (row->is_gone)
@@ -262,7 +263,7 @@ bool sl_copy_apply_user(struct sl_registry *registry, const struct sl_row *row, 
 }
 
 /* Who has days is known without a record. All processes read everybody anew. */
-bool sl_copy_end_users(struct sl_registry *registry, struct sluice_error *error)
+bool sl_replica_end_users(struct sl_registry *registry, struct sluice_error *error)
 {
     int64_t before = sqlite3_total_changes64(registry->db);
     if (!need_tables(registry, error) ||
@@ -278,8 +279,8 @@ bool sl_copy_end_users(struct sl_registry *registry, struct sluice_error *error)
                  "spread_unseen); DELETE FROM spread_unseen",
                  error))
         return false;
-    struct sl_query forget = sl_change(registry, SL_SQL_FORGET_GONE);
+    struct sl_sql_query forget = sl_change(registry, SL_SQL_FORGET_GONE);
     sl_bind_i64(&forget, registry->next);
-    struct sl_query gone = sl_change(registry, SL_SQL_CLEAR_GONE);
-    return sl_query_run(&forget, NULL, error) && sl_query_run(&gone, NULL, error);
+    struct sl_sql_query gone = sl_change(registry, SL_SQL_CLEAR_GONE);
+    return sl_sql_query_run(&forget, NULL, error) && sl_sql_query_run(&gone, NULL, error);
 }

@@ -44,7 +44,7 @@ static bool write_part(struct sl_registry *registry, const char *part, struct sl
     return good;
 }
 
-bool sl_copy_save(struct sl_registry *registry, const char *path, struct sluice_error *error)
+bool sl_replica_save(struct sl_registry *registry, const char *path, struct sluice_error *error)
 {
     struct sl_arena arena = { 0 };
     const char *part = sl_arena_print(&arena, "%s" PART "%ld", path, (long)getpid());
@@ -106,7 +106,7 @@ static size_t find(const char *database, struct sl_arena *arena, struct file *ou
     return count;
 }
 
-void sl_copy_leave_newest(const char *database, const char *newest)
+void sl_replica_leave_newest(const char *database, const char *newest)
 {
     struct sl_arena arena = { 0 };
     struct file files[FILES_SEEN_MAX];

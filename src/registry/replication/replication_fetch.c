@@ -16,22 +16,23 @@ static bool are_same(struct sl_log_place a, struct sl_log_place b)
     return a.version == b.version && a.last == b.last;
 }
 
-static enum sl_spread_step fetch(struct sl_spread *spread, enum sl_log log, bool is_afresh)
+static enum sl_replication_step fetch(struct sl_replication *spread, enum sl_log log,
+                                      bool is_afresh)
 {
     struct sl_log_place place = spread->place.logs[log];
-    sl_spread_forget_rows(spread);
-    spread->phase = SL_SPREAD_FETCHES;
+    sl_replication_forget_rows(spread);
+    spread->phase = SL_REPLICATION_FETCHES;
     spread->log = log;
     spread->is_afresh = is_afresh;
     spread->from = is_afresh ? 0 : place.version;
     spread->known = is_afresh ? 0 : place.last;
-    return SL_SPREAD_MORE;
+    return SL_REPLICATION_MORE;
 }
 
 /* What of the two logs is not here yet. */
-enum sl_spread_step sl_spread_fetch_next(struct sl_spread *spread)
+enum sl_replication_step sl_replication_fetch_next(struct sl_replication *spread)
 {
-    const struct sl_place *place = &spread->place;
+    const struct sl_replica_position *place = &spread->place;
     const struct sl_log_place *there = spread->looked.logs;
     bool is_other = spread->looked.epoch.number != place->epoch;
     if (is_other || !are_same(place->logs[SL_LOG_RULES], there[SL_LOG_RULES]))
@@ -39,13 +40,14 @@ enum sl_spread_step sl_spread_fetch_next(struct sl_spread *spread)
     bool has_users = !place->is_partial && are_same(place->logs[SL_LOG_USERS], there[SL_LOG_USERS]);
     if (!spread->leaves_users && !has_users)
         return fetch(spread, SL_LOG_USERS, false);
-    spread->phase = SL_SPREAD_LOOKS;
-    return SL_SPREAD_DONE;
+    spread->phase = SL_REPLICATION_LOOKS;
+    return SL_REPLICATION_DONE;
 }
 
 /* ---- pages ---- */
 
-static bool keep_row(struct sl_spread *spread, struct sluice_text name, struct sluice_text value)
+static bool keep_row(struct sl_replication *spread, struct sluice_text name,
+                     struct sluice_text value)
 {
     spread->row_bytes += name.len + value.len;
     if (spread->row_bytes > FETCHED_MAX_BYTES)
@@ -69,7 +71,8 @@ static bool keep_row(struct sl_spread *spread, struct sluice_text name, struct s
     return true;
 }
 
-static bool keep_rows(struct sl_spread *spread, const struct sl_reply *reply, size_t first)
+static bool keep_rows(struct sl_replication *spread, const struct sl_redis_reply *reply,
+                      size_t first)
 {
     for (size_t i = first; i + 1 < reply->text_count; i += 2)
         if (!keep_row(spread, sl_reply_text(reply, i), sl_reply_text(reply, i + 1)))
@@ -80,7 +83,7 @@ static bool keep_rows(struct sl_spread *spread, const struct sl_reply *reply, si
 /* What is here gives way to another history: it is kept beside, once. Its file's name says to which
  * epoch it gave way, and the last change it had; where it never was a copy, that of the database.
  */
-static bool save(struct sl_spread *spread)
+static bool save(struct sl_replication *spread)
 {
     char path[sizeof spread->saved_as];
     uint64_t last = spread->place.logs[SL_LOG_RULES].last;
@@ -93,20 +96,20 @@ static bool save(struct sl_spread *spread)
     if (strcmp(path, spread->saved_as) == 0 && access(path, F_OK) == 0)
         return true;
     *spread->saved_as = '\0';
-    if (!sl_copy_save(spread->registry, path, &spread->error))
+    if (!sl_replica_save(spread->registry, path, &spread->error))
         return false;
     memcpy(spread->saved_as, path, (size_t)len + 1);
-    sl_copy_leave_newest(spread->database, path);
+    sl_replica_leave_newest(spread->database, path);
     return true;
 }
 
 /* In the transaction: is the copy still what was asked for? */
-static bool is_still(struct sl_spread *spread, bool *out)
+static bool is_still(struct sl_replication *spread, bool *out)
 {
-    struct sl_place now;
-    if (!sl_copy_place(spread->registry, &now, &spread->error))
+    struct sl_replica_position now;
+    if (!sl_replica_place(spread->registry, &now, &spread->error))
         return false;
-    const struct sl_place *then = &spread->place;
+    const struct sl_replica_position *then = &spread->place;
     *out = now.epoch == then->epoch && now.is_partial == then->is_partial &&
            are_same(now.logs[SL_LOG_RULES], then->logs[SL_LOG_RULES]) &&
            are_same(now.logs[SL_LOG_USERS], then->logs[SL_LOG_USERS]);
@@ -134,7 +137,7 @@ static bool have_one_name(const struct sl_row *a, const struct sl_row *b)
 
 /* A row that changes between two pages comes twice. As it was first it may be in the way of
  * another, which has its place by now. */
-static bool leave_last(struct sl_spread *spread)
+static bool leave_last(struct sl_replication *spread)
 {
     size_t count = spread->row_count, kept = 0;
     struct sl_row **sorted = calloc(count + 1, sizeof *sorted);
@@ -156,40 +159,41 @@ static bool leave_last(struct sl_spread *spread)
     return good || sl_error_say(&spread->error, "out of memory");
 }
 
-static bool apply_rules(struct sl_spread *spread, struct sl_place *place)
+static bool apply_rules(struct sl_replication *spread, struct sl_replica_position *place)
 {
     bool is_other = place->epoch != spread->looked.epoch.number;
-    if (!leave_last(spread) || !sl_copy_apply(spread->registry, spread->rows, spread->row_count,
-                                              spread->is_afresh, &spread->error))
+    if (!leave_last(spread) || !sl_replica_apply(spread->registry, spread->rows, spread->row_count,
+                                                 spread->is_afresh, &spread->error))
         return false;
     if (!is_other)
         return true;
     place->epoch = spread->looked.epoch.number;
     place->logs[SL_LOG_USERS] = (struct sl_log_place){ 0 };
     place->is_partial = true;
-    return sl_copy_begin_users(spread->registry, &spread->error);
+    return sl_replica_begin_users(spread->registry, &spread->error);
 }
 
-static bool apply_users(struct sl_spread *spread, struct sl_place *place, bool is_last)
+static bool apply_users(struct sl_replication *spread, struct sl_replica_position *place,
+                        bool is_last)
 {
-    if (spread->is_afresh && !sl_copy_begin_users(spread->registry, &spread->error))
+    if (spread->is_afresh && !sl_replica_begin_users(spread->registry, &spread->error))
         return false;
     place->is_partial |= spread->is_afresh;
     for (size_t i = 0; i < spread->row_count; i++)
-        if (!sl_copy_apply_user(spread->registry, &spread->rows[i], place->is_partial,
-                                &spread->error))
+        if (!sl_replica_apply_user(spread->registry, &spread->rows[i], place->is_partial,
+                                   &spread->error))
             return false;
     if (!is_last || !place->is_partial)
         return true;
     place->is_partial = false;
-    return sl_copy_end_users(spread->registry, &spread->error);
+    return sl_replica_end_users(spread->registry, &spread->error);
 }
 
 /* One transaction. *is_still false: nothing was applied. */
-static bool apply(struct sl_spread *spread, const struct sl_told_more *told, bool *is_applied)
+static bool apply(struct sl_replication *spread, const struct sl_told_more *told, bool *is_applied)
 {
     struct sl_registry *registry = spread->registry;
-    struct sl_place place = spread->place;
+    struct sl_replica_position place = spread->place;
     bool is_rules = spread->log == SL_LOG_RULES;
     if (!sl_registry_begin(registry, is_rules ? SL_CARE_POWER_CUT : SL_CARE_KILL, &spread->error))
         return false;
@@ -200,7 +204,7 @@ static bool apply(struct sl_spread *spread, const struct sl_told_more *told, boo
         place.logs[spread->log] = told->has_more
                                       ? (struct sl_log_place){ told->upto, spread->known }
                                       : (struct sl_log_place){ told->version, told->last };
-        good = good && sl_copy_put_place(registry, &place, &spread->error);
+        good = good && sl_replica_put_place(registry, &place, &spread->error);
     }
     if (!good || !*is_applied) {
         sl_registry_rollback(registry);
@@ -213,16 +217,17 @@ static bool apply(struct sl_spread *spread, const struct sl_told_more *told, boo
     return true;
 }
 
-static enum sl_spread_step apply_page(struct sl_spread *spread, const struct sl_told_more *told)
+static enum sl_replication_step apply_page(struct sl_replication *spread,
+                                           const struct sl_told_more *told)
 {
     bool is_applied = false, is_rules = spread->log == SL_LOG_RULES, is_empty = true;
     if (is_rules && spread->is_afresh &&
-        !sl_copy_is_empty(spread->registry, &is_empty, &spread->error))
-        return sl_spread_fail(spread);
+        !sl_replica_is_empty(spread->registry, &is_empty, &spread->error))
+        return sl_replication_fail(spread);
     if ((!is_empty && spread->database && !save(spread)) || !apply(spread, told, &is_applied))
-        return sl_spread_fail(spread);
+        return sl_replication_fail(spread);
     if (!is_applied)
-        return sl_spread_look_again(spread);
+        return sl_replication_look_again(spread);
     spread->has_given_way |= !is_empty;
     spread->has_new_rules |= is_rules;
     spread->has_new_users |= !is_rules;
@@ -230,26 +235,28 @@ static enum sl_spread_step apply_page(struct sl_spread *spread, const struct sl_
     spread->is_afresh = false;
     if (told->has_more)
         return fetch(spread, spread->log, false);
-    return sl_spread_fetch_next(spread);
+    return sl_replication_fetch_next(spread);
 }
 
-enum sl_spread_step sl_spread_take_page(struct sl_spread *spread, const struct sl_reply *reply)
+enum sl_replication_step sl_replication_take_page(struct sl_replication *spread,
+                                                  const struct sl_redis_reply *reply)
 {
     struct sl_told_more told;
     switch (sl_answer(reply, &told)) {
     case SL_TOLD_EPOCH:
-        return sl_spread_look_again(spread);
+        return sl_replication_look_again(spread);
     case SL_TOLD_AFRESH:
         return fetch(spread, spread->log, true);
     case SL_TOLD_ROWS:
         break;
     case SL_TOLD_DAMAGED:
-        return sl_spread_fail_saying(spread, "the registry in Redis is damaged: it has lost rows");
+        return sl_replication_fail_saying(spread,
+                                          "the registry in Redis is damaged: it has lost rows");
     default:
-        return sl_spread_fail_saying(spread, "the registry in Redis is none of Sluice's");
+        return sl_replication_fail_saying(spread, "the registry in Redis is none of Sluice's");
     }
     if (!keep_rows(spread, reply, told.first))
-        return sl_spread_fail(spread);
+        return sl_replication_fail(spread);
     spread->from = told.upto;
     /* Until the last page is here, what was known before the first: of what was deleted since no
      * trace may be gone. */
@@ -257,6 +264,6 @@ enum sl_spread_step sl_spread_take_page(struct sl_spread *spread, const struct s
         spread->known = told.last;
     /* Rules are applied when all are there. */
     if (spread->log == SL_LOG_RULES && told.has_more)
-        return SL_SPREAD_MORE;
+        return SL_REPLICATION_MORE;
     return apply_page(spread, &told);
 }

@@ -47,7 +47,7 @@ static void add_epoch(struct sl_channel_call *call, struct sl_epoch epoch)
 
 static bool end_call(struct sl_channel_call *call)
 {
-    call->query.patience_us = SL_SPREAD_PATIENCE_US;
+    call->query.patience_us = SL_REPLICATION_WAIT_US;
     call->query.is_quiet = true;
     return sl_call_end(call);
 }
@@ -150,7 +150,7 @@ static bool read_epoch(struct sluice_text text, struct sl_epoch *out)
     return read_change(text, &out->number);
 }
 
-bool sl_answer_look(const struct sl_reply *reply, struct sl_logs_seen *out)
+bool sl_answer_look(const struct sl_redis_reply *reply, struct sl_logs_seen *out)
 {
     if (reply->value_count != 4 || reply->text_count != 4)
         return false;
@@ -164,7 +164,7 @@ bool sl_answer_look(const struct sl_reply *reply, struct sl_logs_seen *out)
            read_change(sl_reply_text(reply, 2), &out->logs[SL_LOG_USERS].last);
 }
 
-enum sl_told sl_answer(const struct sl_reply *reply, struct sl_told_more *out)
+enum sl_told sl_answer(const struct sl_redis_reply *reply, struct sl_told_more *out)
 {
     static const char *const words[] = {
         [SL_TOLD_EPOCH] = "epoch",       [SL_TOLD_AFRESH] = "afresh",

@@ -8,7 +8,7 @@
 #include "store/redis/call.h"
 
 /* How long an answer is waited for, whatever a decision waits. */
-#define SL_SPREAD_PATIENCE_US INT64_C(500000)
+#define SL_REPLICATION_WAIT_US INT64_C(500000)
 
 /* What travels at once, or one row alone; a row that may be written; and what all of the rules log
  * may have, which is fetched as one (S6): less than FETCHED_MAX_BYTES of replication_fetch.c,
@@ -37,7 +37,7 @@ struct sl_logs_seen {
     bool was_made;
     struct sluice_text row; /* its value, good as long as the reply */
 };
-bool sl_answer_look(const struct sl_reply *reply, struct sl_logs_seen *out);
+bool sl_answer_look(const struct sl_redis_reply *reply, struct sl_logs_seen *out);
 
 /* Rows behind version `from`; `known`: a change that must be known there, 0: none. */
 struct sl_page_asked {
@@ -71,7 +71,7 @@ struct sl_told_more {
     uint64_t last; /* change: of the log; before a write */
     size_t first;  /* text of the reply from which on names and values follow */
 };
-enum sl_told sl_answer(const struct sl_reply *reply, struct sl_told_more *out);
+enum sl_told sl_answer(const struct sl_redis_reply *reply, struct sl_told_more *out);
 
 /* A change of `rows`, all of one log. `on` and `other_on` are the logs' last changes that it was
  * made on; SL_ANY: whichever. `row_on`: the same of its rows. */

@@ -11,32 +11,32 @@ enum { JSON_MAX_BYTES = 65536 };
 #define CAPACITY_MAX (UINT64_C(1) << 53)
 #define RATE_MAX     UINT64_C(1000000000)
 
-struct reading {
+struct limits_reader {
     struct sl_json_scan scan;
-    struct sl_own_limit *out;
+    struct sl_user_limit *out;
     size_t count;
     struct sluice_error *error;
 };
 
-static bool refuse(struct reading *in, const char *what)
+static bool refuse(struct limits_reader *in, const char *what)
 {
     return sl_error_say(in->error, "`limits`: %s", in->scan.error ? in->scan.error : what);
 }
 
-static bool refuse_in(struct reading *in, const char *what)
+static bool refuse_in(struct limits_reader *in, const char *what)
 {
     return sl_error_say(in->error, "`limits.%s`: %s", in->out[in->count].rule,
                         in->scan.error ? in->scan.error : what);
 }
 
-static bool take_name(struct reading *in, struct sluice_text name)
+static bool take_name(struct limits_reader *in, struct sluice_text name)
 {
     if (!sl_rule_name_is_good(name))
         return refuse(in, "a rule's name is 1 to 64 letters, digits, `.`, `_` or `-`");
-    if (in->count == SL_OWN_LIMITS_MAX)
+    if (in->count == SL_USER_LIMITS_MAX)
         return refuse(in, "at most 16 rules");
-    struct sl_own_limit *own = &in->out[in->count];
-    *own = (struct sl_own_limit){ .capacity = 0 };
+    struct sl_user_limit *own = &in->out[in->count];
+    *own = (struct sl_user_limit){ .capacity = 0 };
     memcpy(own->rule, name.at, name.len);
     for (size_t i = 0; i < in->count; i++)
         if (strcmp(in->out[i].rule, own->rule) == 0)
@@ -44,7 +44,7 @@ static bool take_name(struct reading *in, struct sluice_text name)
     return true;
 }
 
-static bool take_capacity(struct reading *in, struct sluice_text number)
+static bool take_capacity(struct limits_reader *in, struct sluice_text number)
 {
     uint64_t *capacity = &in->out[in->count].capacity;
     if (*capacity)
@@ -56,7 +56,7 @@ static bool take_capacity(struct reading *in, struct sluice_text number)
     return true;
 }
 
-static bool take_rate(struct reading *in, struct sluice_text number)
+static bool take_rate(struct limits_reader *in, struct sluice_text number)
 {
     struct sl_decimal *rate = &in->out[in->count].rate;
     if (rate->digits)
@@ -70,7 +70,7 @@ static bool take_rate(struct reading *in, struct sluice_text number)
     return true;
 }
 
-static bool read_member(struct reading *in)
+static bool read_member(struct limits_reader *in)
 {
     struct sluice_text name, number;
     if (!sl_json_string(&in->scan, &name) || !sl_json_take(&in->scan, ':'))
@@ -82,7 +82,7 @@ static bool read_member(struct reading *in)
     return sl_text_is(name, "capacity") ? take_capacity(in, number) : take_rate(in, number);
 }
 
-static bool read_numbers(struct reading *in)
+static bool read_numbers(struct limits_reader *in)
 {
     if (!sl_json_take(&in->scan, '{'))
         return refuse_in(in, "expected an object with `capacity` or `refill_rate`");
@@ -95,7 +95,7 @@ static bool read_numbers(struct reading *in)
     return sl_json_take(&in->scan, '}') || refuse_in(in, "expected `,` or `}`");
 }
 
-static bool read_rule(struct reading *in)
+static bool read_rule(struct limits_reader *in)
 {
     struct sluice_text name;
     if (!sl_json_string(&in->scan, &name) || !sl_json_take(&in->scan, ':'))
@@ -106,7 +106,7 @@ static bool read_rule(struct reading *in)
     return true;
 }
 
-static bool read_all(struct reading *in)
+static bool read_all(struct limits_reader *in)
 {
     if (!sl_json_take(&in->scan, '{'))
         return refuse(in, "expected an object of rules");
@@ -122,7 +122,7 @@ static bool read_all(struct reading *in)
     return in->scan.at == in->scan.end || refuse(in, "expected nothing more");
 }
 
-bool sl_limits_read(struct sluice_text json, struct sl_own_limit *out, size_t *count,
+bool sl_limits_read(struct sluice_text json, struct sl_user_limit *out, size_t *count,
                     struct sluice_error *error)
 {
     if (json.len > JSON_MAX_BYTES)
@@ -132,8 +132,8 @@ bool sl_limits_read(struct sluice_text json, struct sl_own_limit *out, size_t *c
         return sl_error_say(error, "out of memory");
     if (json.len)
         memcpy(copy, json.at, json.len);
-    struct sl_own_limit read[SL_OWN_LIMITS_MAX];
-    struct reading in = { sl_json_scan(copy, json.len), read, 0, error };
+    struct sl_user_limit read[SL_USER_LIMITS_MAX];
+    struct limits_reader in = { sl_json_scan(copy, json.len), read, 0, error };
     bool good = read_all(&in);
     if (good) {
         memcpy(out, read, in.count * sizeof *read);
@@ -163,7 +163,7 @@ static void print_decimal(struct sl_buffer *out, struct sl_decimal decimal)
     }
 }
 
-void sl_limits_print(struct sl_buffer *out, const struct sl_own_limit *own, size_t count)
+void sl_limits_print(struct sl_buffer *out, const struct sl_user_limit *own, size_t count)
 {
     sl_buffer_add(out, SL_TEXT("{"));
     for (size_t i = 0; i < count; i++) {

@@ -10,25 +10,25 @@ int64_t sl_day_of(int64_t now_us)
 }
 
 struct fill {
-    struct sl_people *people;
+    struct sl_users *users;
     int64_t last_day;
 };
 
 /* Who was dropped cannot be told any more: nobody is known, and everybody follows. */
 static void take_afresh(void *about)
 {
-    sl_people_clear(((struct fill *)about)->people);
+    sl_users_clear(((struct fill *)about)->users);
 }
 
 static void take_gone(void *about, const char *tenant, const char *id)
 {
-    sl_people_drop(((struct fill *)about)->people, tenant, id);
+    sl_users_drop(((struct fill *)about)->users, tenant, id);
 }
 
 /* Where there is no room the user stays unknown, which grants nothing. */
 static void take_record(void *about, const struct sl_user_record *record)
 {
-    sl_people_put(((struct fill *)about)->people, record);
+    sl_users_put(((struct fill *)about)->users, record);
 }
 
 /* A day that is yet to come was written by a clock that had leapt: it would push out those
@@ -37,29 +37,29 @@ static void take_day(void *about, const struct sl_user_day *day)
 {
     const struct fill *fill = about;
     if (day->day <= fill->last_day)
-        sl_people_put_day(fill->people, day);
+        sl_users_put_day(fill->users, day);
 }
 
-bool sl_people_fill_exempt(struct sl_people *people, struct sl_registry *registry, int64_t now_us,
-                           struct sluice_error *error)
+bool sl_users_fill_exempt(struct sl_users *users, struct sl_registry *registry, int64_t now_us,
+                          struct sluice_error *error)
 {
     struct sl_arena scratch = { 0 };
     struct sl_exemption *all;
-    size_t count, users = 0;
+    size_t count, kept = 0;
     bool good = sl_registry_exemptions(registry, now_us, &scratch, &all, &count, error);
     for (size_t i = 0; good && i < count; i++)
         if (all[i].kind == SL_EXEMPT_USER)
-            all[users++] = all[i];
-    if (good && !sl_people_set_exempt(people, all, users))
+            all[kept++] = all[i];
+    if (good && !sl_users_set_exempt(users, all, kept))
         good = sl_error_say(error, "out of memory");
     sl_arena_release(&scratch);
     return good;
 }
 
-bool sl_people_fill(struct sl_people *people, struct sl_registry *registry, int64_t now_us,
-                    uint64_t *revision, struct sluice_error *error)
+bool sl_users_fill(struct sl_users *users, struct sl_registry *registry, int64_t now_us,
+                   uint64_t *revision, struct sluice_error *error)
 {
-    struct fill fill = { people, sl_day_of(now_us) + 1 };
+    struct fill fill = { users, sl_day_of(now_us) + 1 };
     const struct sl_user_visitor visitor = {
         .afresh = take_afresh,
         .gone = take_gone,
@@ -70,9 +70,9 @@ bool sl_people_fill(struct sl_people *people, struct sl_registry *registry, int6
     uint64_t now = sl_registry_revision(registry);
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
     /* Who is exempt comes first, while there is room, and again, where all were forgotten. */
-    if (!sl_people_fill_exempt(people, registry, now_us, error) ||
+    if (!sl_users_fill_exempt(users, registry, now_us, error) ||
         !sl_registry_visit_users(registry, *revision, first_day, &visitor, error) ||
-        !sl_people_fill_exempt(people, registry, now_us, error))
+        !sl_users_fill_exempt(users, registry, now_us, error))
         return false;
     *revision = now;
     return true;

@@ -17,14 +17,14 @@ struct sl_entry {
 _Static_assert(sizeof(struct sl_facts) == SL_FACT_WORDS * sizeof(uint64_t), "in whole words");
 _Static_assert(sizeof(struct sl_entry) == 256, "four cache lines");
 
-static inline struct sl_entry *sl_entry_at(const struct sl_book *book, uint32_t number)
+static inline struct sl_entry *sl_entry_at(const struct sl_user_table *table, uint32_t number)
 {
-    return sl_slabs_at(&book->entries, number);
+    return sl_slabs_at(&table->entries, number);
 }
 
-static inline _Atomic uint64_t *sl_head_of(const struct sl_book *book, struct sl_hash128 key)
+static inline _Atomic uint64_t *sl_head_of(const struct sl_user_table *table, struct sl_hash128 key)
 {
-    return &book->heads[key.low >> book->head_shift];
+    return &table->heads[key.low >> table->head_shift];
 }
 
 static inline bool sl_entry_has(const struct sl_entry *entry, struct sl_hash128 key)
@@ -33,15 +33,15 @@ static inline bool sl_entry_has(const struct sl_entry *entry, struct sl_hash128 
            atomic_load_explicit(&entry->words[1], memory_order_acquire) == key.high;
 }
 
-static inline uint8_t sl_generation_of(const struct sl_book *book)
+static inline uint8_t sl_generation_of(const struct sl_user_table *table)
 {
-    return atomic_load_explicit(&book->generation, memory_order_acquire);
+    return atomic_load_explicit(&table->generation, memory_order_acquire);
 }
 
 /* Of an older generation only exemptions count. */
-static inline void sl_forget_old(const struct sl_book *book, struct sl_facts *facts)
+static inline void sl_forget_old(const struct sl_user_table *table, struct sl_facts *facts)
 {
-    if (facts->generation != sl_generation_of(book))
+    if (facts->generation != sl_generation_of(table))
         *facts = (struct sl_facts){ .key = facts->key,
                                     .flags = facts->flags & SL_FACT_EXEMPT,
                                     .exempt_until_us = facts->exempt_until_us };

@@ -33,7 +33,7 @@ bool sl_facts_exempt(const struct sl_facts *facts, int64_t now_us)
            (facts->exempt_until_us == 0 || now_us < facts->exempt_until_us);
 }
 
-static void show_record(const struct sl_facts *facts, struct sl_person *out)
+static void show_record(const struct sl_facts *facts, struct sl_user *out)
 {
     out->has_created_at = facts->flags & SL_FACT_CREATED_AT;
     out->created_at_us = facts->created_at_us;
@@ -45,7 +45,7 @@ static void show_record(const struct sl_facts *facts, struct sl_person *out)
 }
 
 /* An exemption that is over, and days of long ago, are nothing any more. */
-bool sl_facts_show(const struct sl_facts *facts, int64_t now_us, struct sl_person *out)
+bool sl_facts_show(const struct sl_facts *facts, int64_t now_us, struct sl_user *out)
 {
     struct sl_days_sum sum = sl_days_sum(&facts->days, now_us / SL_DAY_US);
     show_record(facts, out);

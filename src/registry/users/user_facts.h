@@ -12,6 +12,6 @@ void sl_facts_take_record(struct sl_facts *facts, const struct sl_user_record *r
 bool sl_facts_exempt(const struct sl_facts *facts, int64_t now_us);
 
 /* All but the own limits. False: there is nothing that would be missed. */
-bool sl_facts_show(const struct sl_facts *facts, int64_t now_us, struct sl_person *out);
+bool sl_facts_show(const struct sl_facts *facts, int64_t now_us, struct sl_user *out);
 
 #endif

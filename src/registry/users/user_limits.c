@@ -24,24 +24,24 @@ struct item {
 
 _Static_assert(sizeof(struct limit) == WORDS * sizeof(uint64_t), "in whole words");
 
-bool sl_own_open(struct sl_book *book)
+bool sl_user_limits_open(struct sl_user_table *table)
 {
-    return sl_slabs_open(&book->own, sizeof(struct item), book->most * SL_OWN_LIMITS_MAX);
+    return sl_slabs_open(&table->own, sizeof(struct item), table->most * SL_USER_LIMITS_MAX);
 }
 
-static bool add(struct sl_book *book, const struct sl_own_limit *own, uint32_t *first)
+static bool add(struct sl_user_table *table, const struct sl_user_limit *own, uint32_t *first)
 {
-    uint32_t number = sl_slabs_take(&book->own);
+    uint32_t number = sl_slabs_take(&table->own);
     if (!number)
         return false;
-    struct limit limit = { book->own_revision,
+    struct limit limit = { table->own_revision,
                            own->capacity,
                            own->rate.digits,
                            own->rate.places,
                            (uint32_t)strnlen(own->rule, SL_RULE_NAME_MAX),
                            { 0 } };
     memcpy(limit.name, own->rule, limit.name_len);
-    struct item *item = sl_slabs_at(&book->own, number);
+    struct item *item = sl_slabs_at(&table->own, number);
     sl_words_store(item->words, WORDS, &limit);
     atomic_store_explicit(&item->next, *first, memory_order_release);
     *first = number;
@@ -49,14 +49,14 @@ static bool add(struct sl_book *book, const struct sl_own_limit *own, uint32_t *
 }
 
 /* From the last to the first: the chain then has them in their order. */
-bool sl_own_save(struct sl_book *book, const struct sl_own_limit *own, size_t count,
-                 struct sl_facts *facts)
+bool sl_user_limits_save(struct sl_user_table *table, const struct sl_user_limit *own, size_t count,
+                         struct sl_facts *facts)
 {
     uint32_t first = 0;
-    book->own_revision++;
+    table->own_revision++;
     for (size_t i = count; i > 0; i--)
-        if (!add(book, &own[i - 1], &first)) {
-            sl_own_drop(book, first);
+        if (!add(table, &own[i - 1], &first)) {
+            sl_user_limits_drop(table, first);
             return false;
         }
     facts->own = first;
@@ -64,17 +64,17 @@ bool sl_own_save(struct sl_book *book, const struct sl_own_limit *own, size_t co
     return true;
 }
 
-void sl_own_drop(struct sl_book *book, uint32_t first)
+void sl_user_limits_drop(struct sl_user_table *table, uint32_t first)
 {
     while (first) {
-        struct item *item = sl_slabs_at(&book->own, first);
+        struct item *item = sl_slabs_at(&table->own, first);
         uint32_t next = atomic_load_explicit(&item->next, memory_order_relaxed);
-        sl_slabs_give(&book->own, first);
+        sl_slabs_give(&table->own, first);
         first = next;
     }
 }
 
-static void read_limit(const struct item *item, struct sl_own_limit *out, uint64_t *revision)
+static void read_limit(const struct item *item, struct sl_user_limit *out, uint64_t *revision)
 {
     struct limit limit;
     sl_words_load(item->words, WORDS, &limit);
@@ -87,13 +87,14 @@ static void read_limit(const struct item *item, struct sl_own_limit *out, uint64
 }
 
 /* Bounded, whatever the words have become meanwhile. */
-void sl_own_read(const struct sl_book *book, const struct sl_facts *facts, struct sl_person *out)
+void sl_user_limits_read(const struct sl_user_table *table, const struct sl_facts *facts,
+                         struct sl_user *out)
 {
     uint32_t number = facts->own;
     out->own_count = 0;
     out->own_revision = 0;
-    while (number && out->own_count < facts->own_count && out->own_count < SL_OWN_LIMITS_MAX) {
-        const struct item *item = sl_slabs_at(&book->own, number);
+    while (number && out->own_count < facts->own_count && out->own_count < SL_USER_LIMITS_MAX) {
+        const struct item *item = sl_slabs_at(&table->own, number);
         read_limit(item, &out->own[out->own_count++], &out->own_revision);
         number = atomic_load_explicit(&item->next, memory_order_acquire);
     }

@@ -24,24 +24,24 @@ static void copy_facts(const struct sl_entry *entry, struct sl_facts *out)
         sl_words_load(entry->words + DAYS_END, SL_FACT_WORDS - DAYS_END, to + DAYS_END * 8);
 }
 
-struct search {
-    const struct sl_book *book;
+struct user_search {
+    const struct sl_user_table *table;
     struct sl_hash128 key;
     struct sl_facts *out;
-    struct sl_person *with;
+    struct sl_user *with;
 };
 
 /* The entry, and where its chain goes on. */
-static enum look look_at(const struct search *search, uint32_t number, uint32_t *next)
+static enum look look_at(const struct user_search *search, uint32_t number, uint32_t *next)
 {
-    const struct sl_entry *entry = sl_entry_at(search->book, number);
+    const struct sl_entry *entry = sl_entry_at(search->table, number);
     uint32_t version = atomic_load_explicit(&entry->version, memory_order_acquire);
     bool found = sl_entry_has(entry, search->key);
     if (found) {
         copy_facts(entry, search->out);
-        sl_forget_old(search->book, search->out);
+        sl_forget_old(search->table, search->out);
         if (search->with)
-            sl_own_read(search->book, search->out, search->with);
+            sl_user_limits_read(search->table, search->out, search->with);
     }
     *next = atomic_load_explicit(&entry->next, memory_order_acquire);
     if (version % 2 || atomic_load_explicit(&entry->version, memory_order_acquire) != version)
@@ -50,7 +50,7 @@ static enum look look_at(const struct search *search, uint32_t number, uint32_t 
 }
 
 /* Along one chain, from the head as it was loaded. */
-static enum look walk(const struct search *search, uint32_t number)
+static enum look walk(const struct user_search *search, uint32_t number)
 {
     enum look look = LOOK_NOBODY;
     while (number && look == LOOK_NOBODY)
@@ -58,11 +58,11 @@ static enum look walk(const struct search *search, uint32_t number)
     return look;
 }
 
-bool sl_book_read(const struct sl_book *book, struct sl_hash128 key, struct sl_facts *out,
-                  struct sl_person *with)
+bool sl_user_table_read(const struct sl_user_table *table, struct sl_hash128 key,
+                        struct sl_facts *out, struct sl_user *with)
 {
-    const struct search search = { book, key, out, with };
-    const _Atomic uint64_t *head = sl_head_of(book, key);
+    const struct user_search search = { table, key, out, with };
+    const _Atomic uint64_t *head = sl_head_of(table, key);
     uint64_t now = atomic_load_explicit(head, memory_order_acquire), first;
     enum look look;
     do {

@@ -42,29 +42,29 @@ enum { LISTS = 3 };
 
 /* ---- lists ---- */
 
-static void list_init(struct sl_book *book, uint32_t list)
+static void list_init(struct sl_user_table *table, uint32_t list)
 {
-    struct sl_entry *end = sl_entry_at(book, list);
+    struct sl_entry *end = sl_entry_at(table, list);
     end->before = end->after = list;
 }
 
-static void list_remove(struct sl_book *book, uint32_t number)
+static void list_remove(struct sl_user_table *table, uint32_t number)
 {
-    struct sl_entry *entry = sl_entry_at(book, number);
+    struct sl_entry *entry = sl_entry_at(table, number);
     if (!entry->after)
         return;
-    sl_entry_at(book, entry->before)->after = entry->after;
-    sl_entry_at(book, entry->after)->before = entry->before;
+    sl_entry_at(table, entry->before)->after = entry->after;
+    sl_entry_at(table, entry->after)->before = entry->before;
     entry->before = entry->after = 0;
 }
 
 /* In front of `place`; in front of a list is at its end. */
-static void list_insert(struct sl_book *book, uint32_t place, uint32_t number)
+static void list_insert(struct sl_user_table *table, uint32_t place, uint32_t number)
 {
-    struct sl_entry *behind = sl_entry_at(book, place), *entry = sl_entry_at(book, number);
+    struct sl_entry *behind = sl_entry_at(table, place), *entry = sl_entry_at(table, number);
     entry->before = behind->before;
     entry->after = place;
-    sl_entry_at(book, behind->before)->after = number;
+    sl_entry_at(table, behind->before)->after = number;
     behind->before = number;
 }
 
@@ -80,18 +80,18 @@ static bool is_nothing(const struct sl_facts *facts)
 
 /* A stranger who is heard of again is the newest; who is exempt, or leaving, stays so.
  * Then the old one is in no list any more. */
-static void take_list(struct sl_book *book, uint32_t old, uint32_t number,
+static void take_list(struct sl_user_table *table, uint32_t old, uint32_t number,
                       const struct sl_facts *facts, bool was_exempt)
 {
     uint32_t place = 0;
     if (facts->flags & SL_FACT_EXEMPT)
-        place = was_exempt ? old : book->exempt;
+        place = was_exempt ? old : table->exempt;
     else if (is_stranger(facts))
-        place = book->strangers;
+        place = table->strangers;
     if (place)
-        list_insert(book, place, number);
+        list_insert(table, place, number);
     if (old)
-        list_remove(book, old);
+        list_remove(table, old);
 }
 
 /* ---- chains ---- */
@@ -102,195 +102,199 @@ static uint64_t head_word(uint32_t version, uint32_t number)
 }
 
 /* The one thread that writes. */
-static uint32_t next_of(const struct sl_book *book, uint32_t number)
+static uint32_t next_of(const struct sl_user_table *table, uint32_t number)
 {
-    return atomic_load_explicit(&sl_entry_at(book, number)->next, memory_order_relaxed);
+    return atomic_load_explicit(&sl_entry_at(table, number)->next, memory_order_relaxed);
 }
 
 /* `to` is in the chain where `old` was. */
-static void relink(struct sl_book *book, struct sl_hash128 key, uint32_t old, uint32_t to)
+static void relink(struct sl_user_table *table, struct sl_hash128 key, uint32_t old, uint32_t to)
 {
-    _Atomic uint64_t *head = sl_head_of(book, key);
+    _Atomic uint64_t *head = sl_head_of(table, key);
     uint64_t word = atomic_load_explicit(head, memory_order_relaxed);
     uint32_t first = (uint32_t)word, before = 0;
-    for (uint32_t number = first; number != old; number = next_of(book, number)) {
+    for (uint32_t number = first; number != old; number = next_of(table, number)) {
         SL_CHECK(number);
         before = number;
     }
     if (before)
-        atomic_store_explicit(&sl_entry_at(book, before)->next, to, memory_order_release);
+        atomic_store_explicit(&sl_entry_at(table, before)->next, to, memory_order_release);
     else
         first = to;
     atomic_store_explicit(head, head_word((uint32_t)(word >> 32) + 1, first), memory_order_release);
 }
 
-static void insert(struct sl_book *book, struct sl_hash128 key, uint32_t number)
+static void insert(struct sl_user_table *table, struct sl_hash128 key, uint32_t number)
 {
-    _Atomic uint64_t *head = sl_head_of(book, key);
+    _Atomic uint64_t *head = sl_head_of(table, key);
     uint64_t word = atomic_load_explicit(head, memory_order_relaxed);
-    atomic_store_explicit(&sl_entry_at(book, number)->next, (uint32_t)word, memory_order_release);
+    atomic_store_explicit(&sl_entry_at(table, number)->next, (uint32_t)word, memory_order_release);
     atomic_store_explicit(head, head_word((uint32_t)(word >> 32), number), memory_order_release);
 }
 
 /* From odd to even before it is linked, to odd once it is not. */
-static void step_version(struct sl_book *book, uint32_t number)
+static void step_version(struct sl_user_table *table, uint32_t number)
 {
-    _Atomic uint32_t *version = &sl_entry_at(book, number)->version;
+    _Atomic uint32_t *version = &sl_entry_at(table, number)->version;
     atomic_store_explicit(version, atomic_load_explicit(version, memory_order_relaxed) + 1,
                           memory_order_release);
 }
 
 /* ---- writing ---- */
 
-static void add_known(struct sl_book *book, int more)
+static void add_known(struct sl_user_table *table, int more)
 {
-    uint32_t known = atomic_load_explicit(book->known, memory_order_relaxed);
-    atomic_store_explicit(book->known, known + (uint32_t)more, memory_order_relaxed);
+    uint32_t known = atomic_load_explicit(table->known, memory_order_relaxed);
+    atomic_store_explicit(table->known, known + (uint32_t)more, memory_order_relaxed);
 }
 
 /* An entry in no chain and no list; 0: no memory. */
-static uint32_t take_entry(struct sl_book *book)
+static uint32_t take_entry(struct sl_user_table *table)
 {
-    uint32_t number = sl_slabs_take(&book->entries);
+    uint32_t number = sl_slabs_take(&table->entries);
     if (number &&
-        atomic_load_explicit(&sl_entry_at(book, number)->version, memory_order_relaxed) == 0)
-        step_version(book, number);
+        atomic_load_explicit(&sl_entry_at(table, number)->version, memory_order_relaxed) == 0)
+        step_version(table, number);
     return number;
 }
 
-static void erase(struct sl_book *book, uint32_t number, const struct sl_facts *facts)
+static void erase(struct sl_user_table *table, uint32_t number, const struct sl_facts *facts)
 {
-    relink(book, facts->key, number, next_of(book, number));
-    step_version(book, number);
-    list_remove(book, number);
-    sl_slabs_give(&book->entries, number);
-    add_known(book, -1);
+    relink(table, facts->key, number, next_of(table, number));
+    step_version(table, number);
+    list_remove(table, number);
+    sl_slabs_give(&table->entries, number);
+    add_known(table, -1);
 }
 
 /* Who has not been heard of for longest. */
-static bool evict(struct sl_book *book)
+static bool evict(struct sl_user_table *table)
 {
     struct sl_facts facts;
-    uint32_t oldest = sl_entry_at(book, book->strangers)->after;
-    if (oldest == book->strangers)
+    uint32_t oldest = sl_entry_at(table, table->strangers)->after;
+    if (oldest == table->strangers)
         return false;
-    sl_book_at(book, oldest, &facts);
-    erase(book, oldest, &facts);
+    sl_user_table_at(table, oldest, &facts);
+    erase(table, oldest, &facts);
     return true;
 }
 
-static uint32_t write_spare(struct sl_book *book, const struct sl_facts *facts)
+static uint32_t write_spare(struct sl_user_table *table, const struct sl_facts *facts)
 {
     struct sl_facts of_now = *facts;
-    of_now.generation = sl_generation_of(book);
-    sl_words_store(sl_entry_at(book, book->spare)->words, SL_FACT_WORDS, &of_now);
-    return book->spare;
+    of_now.generation = sl_generation_of(table);
+    sl_words_store(sl_entry_at(table, table->spare)->words, SL_FACT_WORDS, &of_now);
+    return table->spare;
 }
 
-static enum sl_saved add(struct sl_book *book, uint32_t *number, const struct sl_facts *facts)
+static enum sl_saved add(struct sl_user_table *table, uint32_t *number,
+                         const struct sl_facts *facts)
 {
-    bool is_full = atomic_load_explicit(book->known, memory_order_relaxed) >= book->most;
-    if (is_full && !evict(book))
+    bool is_full = atomic_load_explicit(table->known, memory_order_relaxed) >= table->most;
+    if (is_full && !evict(table))
         return SL_NOT_SAVED;
-    uint32_t spare = take_entry(book);
+    uint32_t spare = take_entry(table);
     if (!spare)
         return SL_NOT_SAVED;
-    *number = write_spare(book, facts);
-    book->spare = spare;
-    step_version(book, *number);
-    insert(book, facts->key, *number);
-    take_list(book, 0, *number, facts, false);
-    add_known(book, 1);
+    *number = write_spare(table, facts);
+    table->spare = spare;
+    step_version(table, *number);
+    insert(table, facts->key, *number);
+    take_list(table, 0, *number, facts, false);
+    add_known(table, 1);
     return is_full ? SL_SAVED_BY_EVICTING : SL_SAVED;
 }
 
-static void replace(struct sl_book *book, uint32_t *number, const struct sl_facts *facts,
+static void replace(struct sl_user_table *table, uint32_t *number, const struct sl_facts *facts,
                     const struct sl_facts *was)
 {
     uint32_t old = *number;
-    *number = write_spare(book, facts);
-    atomic_store_explicit(&sl_entry_at(book, *number)->next, next_of(book, old),
+    *number = write_spare(table, facts);
+    atomic_store_explicit(&sl_entry_at(table, *number)->next, next_of(table, old),
                           memory_order_release);
-    step_version(book, *number);
-    relink(book, facts->key, old, *number);
-    step_version(book, old);
-    take_list(book, old, *number, facts, was->flags & SL_FACT_EXEMPT);
-    book->spare = old;
+    step_version(table, *number);
+    relink(table, facts->key, old, *number);
+    step_version(table, old);
+    take_list(table, old, *number, facts, was->flags & SL_FACT_EXEMPT);
+    table->spare = old;
 }
 
-enum sl_saved sl_book_save(struct sl_book *book, uint32_t *number, const struct sl_facts *facts)
+enum sl_saved sl_user_table_save(struct sl_user_table *table, uint32_t *number,
+                                 const struct sl_facts *facts)
 {
     struct sl_facts was;
     if (!*number)
-        return is_nothing(facts) ? SL_SAVED : add(book, number, facts);
-    sl_words_load(sl_entry_at(book, *number)->words, SL_FACT_WORDS, &was);
+        return is_nothing(facts) ? SL_SAVED : add(table, number, facts);
+    sl_words_load(sl_entry_at(table, *number)->words, SL_FACT_WORDS, &was);
     if (is_nothing(facts)) {
-        erase(book, *number, facts);
+        erase(table, *number, facts);
         *number = 0;
     } else {
-        replace(book, number, facts, &was);
+        replace(table, number, facts, &was);
     }
     if (was.own != facts->own)
-        sl_own_drop(book, was.own);
+        sl_user_limits_drop(table, was.own);
     return SL_SAVED;
 }
 
 /* ---- finding, for who writes ---- */
 
-bool sl_book_at(const struct sl_book *book, uint32_t number, struct sl_facts *out)
+bool sl_user_table_at(const struct sl_user_table *table, uint32_t number, struct sl_facts *out)
 {
-    const struct sl_entry *entry = sl_entry_at(book, number);
+    const struct sl_entry *entry = sl_entry_at(table, number);
     if (atomic_load_explicit(&entry->version, memory_order_relaxed) % 2)
         return false;
     sl_words_load(entry->words, SL_FACT_WORDS, out);
-    sl_forget_old(book, out);
+    sl_forget_old(table, out);
     return true;
 }
 
-uint32_t sl_book_find(const struct sl_book *book, struct sl_hash128 key, struct sl_facts *out)
+uint32_t sl_user_table_find(const struct sl_user_table *table, struct sl_hash128 key,
+                            struct sl_facts *out)
 {
-    uint32_t number = (uint32_t)atomic_load_explicit(sl_head_of(book, key), memory_order_relaxed);
-    while (number && !sl_entry_has(sl_entry_at(book, number), key))
-        number = next_of(book, number);
+    uint32_t number = (uint32_t)atomic_load_explicit(sl_head_of(table, key), memory_order_relaxed);
+    while (number && !sl_entry_has(sl_entry_at(table, number), key))
+        number = next_of(table, number);
     *out = (struct sl_facts){ .key = key };
     if (number)
-        sl_book_at(book, number, out);
+        sl_user_table_at(table, number, out);
     return number;
 }
 
-void sl_book_forget_all(struct sl_book *book)
+void sl_user_table_forget_all(struct sl_user_table *table)
 {
-    atomic_store_explicit(&book->generation, (uint8_t)(sl_generation_of(book) + 1),
+    atomic_store_explicit(&table->generation, (uint8_t)(sl_generation_of(table) + 1),
                           memory_order_release);
 }
 
 /* ---- who is exempt ---- */
 
 /* The list changes its name. Who was leaving already goes first. */
-void sl_book_ask_exempt(struct sl_book *book)
+void sl_user_table_ask_exempt(struct sl_user_table *table)
 {
-    struct sl_entry *from = sl_entry_at(book, book->exempt), *to = sl_entry_at(book, book->leaving);
-    if (from->after == book->exempt)
+    struct sl_entry *from = sl_entry_at(table, table->exempt),
+                    *to = sl_entry_at(table, table->leaving);
+    if (from->after == table->exempt)
         return;
-    sl_entry_at(book, to->before)->after = from->after;
-    sl_entry_at(book, from->after)->before = to->before;
-    sl_entry_at(book, from->before)->after = book->leaving;
+    sl_entry_at(table, to->before)->after = from->after;
+    sl_entry_at(table, from->after)->before = to->before;
+    sl_entry_at(table, from->before)->after = table->leaving;
     to->before = from->before;
-    list_init(book, book->exempt);
+    list_init(table, table->exempt);
 }
 
-void sl_book_stays_exempt(struct sl_book *book, uint32_t number)
+void sl_user_table_stays_exempt(struct sl_user_table *table, uint32_t number)
 {
-    list_remove(book, number);
-    list_insert(book, book->exempt, number);
+    list_remove(table, number);
+    list_insert(table, table->exempt, number);
 }
 
-uint32_t sl_book_leaving(const struct sl_book *book, struct sl_facts *out)
+uint32_t sl_user_table_leaving(const struct sl_user_table *table, struct sl_facts *out)
 {
-    uint32_t number = sl_entry_at(book, book->leaving)->after;
-    if (number == book->leaving)
+    uint32_t number = sl_entry_at(table, table->leaving)->after;
+    if (number == table->leaving)
         return 0;
-    sl_book_at(book, number, out);
+    sl_user_table_at(table, number, out);
     return number;
 }
 
@@ -299,30 +303,30 @@ uint32_t sl_book_leaving(const struct sl_book *book, struct sl_facts *out)
 /* A head for each user there can be: with a quarter of them, who is not known would be
  * looked for in four entries, each a miss of the cache. They are memory that is touched
  * only when it is used. */
-bool sl_book_open(struct sl_book *book, uint32_t most, _Atomic uint32_t *known)
+bool sl_user_table_open(struct sl_user_table *table, uint32_t most, _Atomic uint32_t *known)
 {
     uint32_t bits = 1;
     while (most >> bits > 1)
         bits++;
-    *book = (struct sl_book){ .most = most, .known = known, .head_shift = 64 - bits };
-    book->heads = calloc((size_t)1 << bits, sizeof *book->heads);
-    if (!book->heads || !sl_own_open(book) ||
-        !sl_slabs_open(&book->entries, sizeof(struct sl_entry), most + LISTS + 1))
+    *table = (struct sl_user_table){ .most = most, .known = known, .head_shift = 64 - bits };
+    table->heads = calloc((size_t)1 << bits, sizeof *table->heads);
+    if (!table->heads || !sl_user_limits_open(table) ||
+        !sl_slabs_open(&table->entries, sizeof(struct sl_entry), most + LISTS + 1))
         return false;
-    uint32_t *const taken[] = { &book->strangers, &book->exempt, &book->leaving, &book->spare };
+    uint32_t *const taken[] = { &table->strangers, &table->exempt, &table->leaving, &table->spare };
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        *taken[i] = take_entry(book);
-    if (!book->spare)
+        *taken[i] = take_entry(table);
+    if (!table->spare)
         return false;
-    list_init(book, book->strangers);
-    list_init(book, book->exempt);
-    list_init(book, book->leaving);
+    list_init(table, table->strangers);
+    list_init(table, table->exempt);
+    list_init(table, table->leaving);
     return true;
 }
 
-void sl_book_close(struct sl_book *book)
+void sl_user_table_close(struct sl_user_table *table)
 {
-    free(book->heads);
-    sl_slabs_close(&book->entries);
-    sl_slabs_close(&book->own);
+    free(table->heads);
+    sl_slabs_close(&table->entries);
+    sl_slabs_close(&table->own);
 }

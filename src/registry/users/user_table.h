@@ -27,10 +27,10 @@ struct sl_facts {
     uint8_t flags;      /* SL_FACT_… */
     uint8_t generation; /* of the book, when it was written; the book's own matter */
     struct sl_days days;
-    char tier[SL_PERSON_TIER_MAX]; /* not terminated */
+    char tier[SL_USER_TIER_MAX]; /* not terminated */
 };
 
-struct sl_book {
+struct sl_user_table {
     _Atomic uint64_t *heads; /* of each chain: its first entry, and how often one left it */
     uint32_t head_shift;     /* the topmost bits of a key say which */
     _Atomic uint32_t *known; /* how many there are, for whoever asks */
@@ -46,23 +46,24 @@ struct sl_book {
 };
 
 /* At most `most` users. Keeps `known`. False: no memory; it can be closed all the same. */
-bool sl_book_open(struct sl_book *book, uint32_t most, _Atomic uint32_t *known);
-void sl_book_close(struct sl_book *book);
+bool sl_user_table_open(struct sl_user_table *table, uint32_t most, _Atomic uint32_t *known);
+void sl_user_table_close(struct sl_user_table *table);
 
 /* ---- any thread, at any time ---- */
 
 /* False: there is nobody of that key. Of `with` (or NULL) only the own limits are filled
  * in. */
-bool sl_book_read(const struct sl_book *book, struct sl_hash128 key, struct sl_facts *out,
-                  struct sl_person *with);
+bool sl_user_table_read(const struct sl_user_table *table, struct sl_hash128 key,
+                        struct sl_facts *out, struct sl_user *with);
 
 /* ---- one thread at a time ---- */
 
 /* The entry's number and its facts; or 0 and what is known of nobody. */
-uint32_t sl_book_find(const struct sl_book *book, struct sl_hash128 key, struct sl_facts *out);
+uint32_t sl_user_table_find(const struct sl_user_table *table, struct sl_hash128 key,
+                            struct sl_facts *out);
 
 /* The same by number, from 1 up to book->entries.used. False: it is nobody's. */
-bool sl_book_at(const struct sl_book *book, uint32_t number, struct sl_facts *out);
+bool sl_user_table_at(const struct sl_user_table *table, uint32_t number, struct sl_facts *out);
 
 enum sl_saved { SL_SAVED, SL_SAVED_BY_EVICTING, SL_NOT_SAVED };
 
@@ -70,27 +71,29 @@ enum sl_saved { SL_SAVED, SL_SAVED_BY_EVICTING, SL_NOT_SAVED };
  * where they are. An entry whose facts say nothing any more goes, and so do own limits
  * that they do not name. Not saved: only for somebody new, where there is no memory, or no
  * room and no stranger to make it. */
-enum sl_saved sl_book_save(struct sl_book *book, uint32_t *number, const struct sl_facts *facts);
+enum sl_saved sl_user_table_save(struct sl_user_table *table, uint32_t *number,
+                                 const struct sl_facts *facts);
 
 /* From now on only exemptions are known of those who are in it, to readers too. To be
  * followed by saving each of them again, who is somewhere from 1 up to
  * book->entries.used, before it is done the next time. */
-void sl_book_forget_all(struct sl_book *book);
+void sl_user_table_forget_all(struct sl_user_table *table);
 
 /* Everybody who is exempt is asked to leave; who stays is told so. */
-void sl_book_ask_exempt(struct sl_book *book);
-void sl_book_stays_exempt(struct sl_book *book, uint32_t number);
+void sl_user_table_ask_exempt(struct sl_user_table *table);
+void sl_user_table_stays_exempt(struct sl_user_table *table, uint32_t number);
 /* The first of those still leaving; 0: nobody. */
-uint32_t sl_book_leaving(const struct sl_book *book, struct sl_facts *out);
+uint32_t sl_user_table_leaving(const struct sl_user_table *table, struct sl_facts *out);
 
 /* ---- own limits: user_limits.c ---- */
 
 /* Into facts, which no entry has yet. False: no memory. */
-bool sl_own_save(struct sl_book *book, const struct sl_own_limit *own, size_t count,
-                 struct sl_facts *facts);
-void sl_own_drop(struct sl_book *book, uint32_t first);
+bool sl_user_limits_save(struct sl_user_table *table, const struct sl_user_limit *own, size_t count,
+                         struct sl_facts *facts);
+void sl_user_limits_drop(struct sl_user_table *table, uint32_t first);
 /* Any thread; what is read is good if the facts' entry is unchanged afterwards. */
-void sl_own_read(const struct sl_book *book, const struct sl_facts *facts, struct sl_person *out);
-bool sl_own_open(struct sl_book *book);
+void sl_user_limits_read(const struct sl_user_table *table, const struct sl_facts *facts,
+                         struct sl_user *out);
+bool sl_user_limits_open(struct sl_user_table *table);
 
 #endif

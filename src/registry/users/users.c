@@ -30,58 +30,58 @@
 
 enum { MOST_MAX = 1 << 24, VISITED_AT_ONCE = 256 };
 
-struct people {
-    struct sl_people seam;
+struct users {
+    struct sl_users seam;
     struct sl_ids ids;
     uint64_t seed;
-    struct sl_book book;
+    struct sl_user_table table;
 
     pthread_mutex_t lock;
     pthread_mutex_t many; /* held for a whole change of many users; taken first */
-    struct sl_people_counts counts;
+    struct sl_users_counts counts;
     struct sl_waiting waiting;
 };
 
-static struct people *people_of(struct sl_people *people)
+static struct users *people_of(struct sl_users *users)
 {
-    return (struct people *)people;
+    return (struct users *)users;
 }
 
-static struct sl_hash128 key_of(const struct people *people, const char *tenant, const char *id)
+static struct sl_hash128 key_of(const struct users *users, const char *tenant, const char *id)
 {
-    return sl_ids_key(people->seed, sl_text(tenant), sl_text(id));
+    return sl_ids_key(users->seed, sl_text(tenant), sl_text(id));
 }
 
 /* ---- finding ---- */
 
-static bool find(struct people *people, struct sl_hash128 key, int64_t now_us,
-                 struct sl_person *out)
+static bool find(struct users *users, struct sl_hash128 key, int64_t now_us, struct sl_user *out)
 {
     struct sl_facts facts;
-    return sl_book_read(&people->book, key, &facts, out) && sl_facts_show(&facts, now_us, out);
+    return sl_user_table_read(&users->table, key, &facts, out) &&
+           sl_facts_show(&facts, now_us, out);
 }
 
 /* Without memory for the digest nobody is known: the limits of everybody hold. */
-static bool find_asked(struct sl_people *seam, struct sluice_text tenant, struct sluice_text user,
-                       int64_t now_us, struct sl_person *out)
+static bool find_asked(struct sl_users *seam, struct sluice_text tenant, struct sluice_text user,
+                       int64_t now_us, struct sl_user *out)
 {
-    struct people *people = people_of(seam);
+    struct users *users = people_of(seam);
     char room[SL_DIGEST_HEX + 1];
     struct sluice_text id;
-    return sl_ids_keep(&people->ids, user, room, &id) &&
-           find(people, sl_ids_key(people->seed, tenant, id), now_us, out);
+    return sl_ids_keep(&users->ids, user, room, &id) &&
+           find(users, sl_ids_key(users->seed, tenant, id), now_us, out);
 }
 
-bool sl_people_find_kept(struct sl_people *people, const char *tenant, const char *id,
-                         int64_t now_us, struct sl_person *out)
+bool sl_users_find_kept(struct sl_users *users, const char *tenant, const char *id, int64_t now_us,
+                        struct sl_user *out)
 {
-    struct people *own = people_of(people);
+    struct users *own = people_of(users);
     return find(own, key_of(own, tenant, id), now_us, out);
 }
 
-const char *sl_people_id(struct sl_people *people, struct sluice_text user, struct sl_arena *arena)
+const char *sl_users_id(struct sl_users *users, struct sluice_text user, struct sl_arena *arena)
 {
-    struct people *own = people_of(people);
+    struct users *own = people_of(users);
     char room[SL_DIGEST_HEX + 1];
     struct sluice_text id;
     return sl_ids_keep_either(&own->ids, user, room, &id) ? sl_arena_copy(arena, id) : NULL;
@@ -90,42 +90,43 @@ const char *sl_people_id(struct sl_people *people, struct sluice_text user, stru
 /* ---- changing ---- */
 
 /* Under the lock. */
-static bool save(struct people *people, uint32_t *number, const struct sl_facts *facts)
+static bool save(struct users *users, uint32_t *number, const struct sl_facts *facts)
 {
-    enum sl_saved saved = sl_book_save(&people->book, number, facts);
-    people->counts.evicted += saved == SL_SAVED_BY_EVICTING;
-    people->counts.refused += saved == SL_NOT_SAVED;
+    enum sl_saved saved = sl_user_table_save(&users->table, number, facts);
+    users->counts.evicted += saved == SL_SAVED_BY_EVICTING;
+    users->counts.refused += saved == SL_NOT_SAVED;
     return saved != SL_NOT_SAVED;
 }
 
-bool sl_people_put(struct sl_people *people, const struct sl_user_record *record)
+bool sl_users_put(struct sl_users *users, const struct sl_user_record *record)
 {
-    struct people *own = people_of(people);
-    struct sl_own_limit limits[SL_OWN_LIMITS_MAX];
+    struct users *own = people_of(users);
+    struct sl_user_limit limits[SL_USER_LIMITS_MAX];
     struct sluice_error unreadable;
     size_t count = 0;
     if (record->limits && !sl_limits_read(sl_text(record->limits), limits, &count, &unreadable))
         count = 0;
     struct sl_facts facts;
     pthread_mutex_lock(&own->lock);
-    uint32_t number = sl_book_find(&own->book, key_of(own, record->tenant, record->id), &facts);
+    uint32_t number =
+        sl_user_table_find(&own->table, key_of(own, record->tenant, record->id), &facts);
     sl_facts_take_record(&facts, record);
-    bool good = !count || sl_own_save(&own->book, limits, count, &facts);
+    bool good = !count || sl_user_limits_save(&own->table, limits, count, &facts);
     if (good && !save(own, &number, &facts)) {
-        sl_own_drop(&own->book, facts.own);
+        sl_user_limits_drop(&own->table, facts.own);
         good = false;
     }
     pthread_mutex_unlock(&own->lock);
     return good;
 }
 
-static bool change_days(struct sl_people *people, const struct sl_user_day *day,
+static bool change_days(struct sl_users *users, const struct sl_user_day *day,
                         void (*change)(struct sl_days *days, const struct sl_user_day *day))
 {
-    struct people *own = people_of(people);
+    struct users *own = people_of(users);
     struct sl_facts facts;
     pthread_mutex_lock(&own->lock);
-    uint32_t number = sl_book_find(&own->book, key_of(own, day->tenant, day->id), &facts);
+    uint32_t number = sl_user_table_find(&own->table, key_of(own, day->tenant, day->id), &facts);
     change(&facts.days, day);
     bool good = save(own, &number, &facts);
     pthread_mutex_unlock(&own->lock);
@@ -138,9 +139,9 @@ static void put_day(struct sl_days *days, const struct sl_user_day *day)
     sl_days_put_violations(days, day->day, day->violations, day->last_minute);
 }
 
-bool sl_people_put_day(struct sl_people *people, const struct sl_user_day *day)
+bool sl_users_put_day(struct sl_users *users, const struct sl_user_day *day)
 {
-    return change_days(people, day, put_day);
+    return change_days(users, day, put_day);
 }
 
 static void add_outcomes(struct sl_days *days, const struct sl_user_day *more)
@@ -148,26 +149,26 @@ static void add_outcomes(struct sl_days *days, const struct sl_user_day *more)
     sl_days_add_outcomes(days, more->day, more->calls, more->successes);
 }
 
-bool sl_people_add_outcomes(struct sl_people *people, const struct sl_user_day *more)
+bool sl_users_add_outcomes(struct sl_users *users, const struct sl_user_day *more)
 {
-    return change_days(people, more, add_outcomes);
+    return change_days(users, more, add_outcomes);
 }
 
 /* ---- violations ---- */
 
 /* Once in a minute, and only where somebody is denied: a lock and two allocations. */
-static void count_violation(struct people *people, struct sl_hash128 key,
+static void count_violation(struct users *users, struct sl_hash128 key,
                             struct sl_violation *violation)
 {
     struct sl_facts facts;
-    pthread_mutex_lock(&people->lock);
-    uint32_t number = sl_book_find(&people->book, key, &facts);
+    pthread_mutex_lock(&users->lock);
+    uint32_t number = sl_user_table_find(&users->table, key, &facts);
     if (sl_days_is_news(&facts.days, violation->minute)) { /* else another thread's by now */
         sl_days_add_violation(&facts.days, violation->minute);
-        if (save(people, &number, &facts) && !sl_waiting_put(&people->waiting, violation))
-            people->counts.violations_dropped++;
+        if (save(users, &number, &facts) && !sl_waiting_put(&users->waiting, violation))
+            users->counts.violations_dropped++;
     }
-    pthread_mutex_unlock(&people->lock);
+    pthread_mutex_unlock(&users->lock);
 }
 
 /* A name with a zero byte in it is none that the registry could hold. */
@@ -177,41 +178,42 @@ static bool is_keepable(struct sluice_text name)
     return name.len <= SL_USER_ID_MAX && (name.len == 0 || !memchr(name.at, 0, name.len));
 }
 
-static void violated(struct sl_people *seam, struct sluice_text tenant, struct sluice_text user,
+static void violated(struct sl_users *seam, struct sluice_text tenant, struct sluice_text user,
                      int64_t now_us)
 {
-    struct people *people = people_of(seam);
+    struct users *users = people_of(seam);
     int64_t minute = now_us / SL_MINUTE_US;
     char room[SL_DIGEST_HEX + 1];
     struct sluice_text id;
     struct sl_facts facts;
-    if (now_us < 0 || !sl_ids_keep(&people->ids, user, room, &id))
+    if (now_us < 0 || !sl_ids_keep(&users->ids, user, room, &id))
         return;
-    struct sl_hash128 key = sl_ids_key(people->seed, tenant, id);
-    if (sl_book_read(&people->book, key, &facts, NULL) && !sl_days_is_news(&facts.days, minute))
+    struct sl_hash128 key = sl_ids_key(users->seed, tenant, id);
+    if (sl_user_table_read(&users->table, key, &facts, NULL) &&
+        !sl_days_is_news(&facts.days, minute))
         return;
     if (!is_keepable(tenant) || !is_keepable(id))
         return;
     struct sl_violation violation = { sl_text_copy(tenant), sl_text_copy(id), minute };
-    count_violation(people, key, &violation);
+    count_violation(users, key, &violation);
     sl_violation_free(&violation);
 }
 
-size_t sl_people_take_violations(struct sl_people *people, struct sl_violation *out, size_t room)
+size_t sl_users_take_violations(struct sl_users *users, struct sl_violation *out, size_t room)
 {
-    struct people *own = people_of(people);
+    struct users *own = people_of(users);
     pthread_mutex_lock(&own->lock);
     size_t taken = sl_waiting_take(&own->waiting, out, room);
     pthread_mutex_unlock(&own->lock);
     return taken;
 }
 
-void sl_people_drop(struct sl_people *people, const char *tenant, const char *id)
+void sl_users_drop(struct sl_users *users, const char *tenant, const char *id)
 {
-    struct people *own = people_of(people);
+    struct users *own = people_of(users);
     struct sl_facts facts;
     pthread_mutex_lock(&own->lock);
-    uint32_t number = sl_book_find(&own->book, key_of(own, tenant, id), &facts);
+    uint32_t number = sl_user_table_find(&own->table, key_of(own, tenant, id), &facts);
     facts = (struct sl_facts){
         .key = facts.key,
         .flags = facts.flags & SL_FACT_EXEMPT,
@@ -225,55 +227,56 @@ void sl_people_drop(struct sl_people *people, const char *tenant, const char *id
 /* ---- exemptions ---- */
 
 /* "tenant/id", cut at the first slash, or the bare id of somebody without a tenant. */
-static struct sl_hash128 exempt_key(const struct people *people, const char *value)
+static struct sl_hash128 exempt_key(const struct users *users, const char *value)
 {
     const char *slash = strchr(value, '/');
     struct sluice_text tenant = { slash ? value : NULL, slash ? (size_t)(slash - value) : 0 };
-    return sl_ids_key(people->seed, tenant, sl_text(slash ? slash + 1 : value));
+    return sl_ids_key(users->seed, tenant, sl_text(slash ? slash + 1 : value));
 }
 
-static bool exempt(struct people *people, const struct sl_exemption *exemption)
+static bool exempt(struct users *users, const struct sl_exemption *exemption)
 {
     struct sl_facts facts;
-    pthread_mutex_lock(&people->lock);
-    uint32_t number = sl_book_find(&people->book, exempt_key(people, exemption->value), &facts);
+    pthread_mutex_lock(&users->lock);
+    uint32_t number =
+        sl_user_table_find(&users->table, exempt_key(users, exemption->value), &facts);
     facts.flags |= SL_FACT_EXEMPT;
     facts.exempt_until_us = exemption->until_us;
-    bool good = save(people, &number, &facts);
+    bool good = save(users, &number, &facts);
     if (good)
-        sl_book_stays_exempt(&people->book, number);
-    pthread_mutex_unlock(&people->lock);
+        sl_user_table_stays_exempt(&users->table, number);
+    pthread_mutex_unlock(&users->lock);
     return good;
 }
 
-static void end_exemption(struct people *people, uint32_t number, struct sl_facts *facts)
+static void end_exemption(struct users *users, uint32_t number, struct sl_facts *facts)
 {
     facts->flags &= (uint8_t)~SL_FACT_EXEMPT;
     facts->exempt_until_us = 0;
-    save(people, &number, facts);
+    save(users, &number, facts);
 }
 
 /* False: nobody was left. */
-static bool see_off_one(struct people *people)
+static bool see_off_one(struct users *users)
 {
     struct sl_facts facts;
-    pthread_mutex_lock(&people->lock);
-    uint32_t number = sl_book_leaving(&people->book, &facts);
+    pthread_mutex_lock(&users->lock);
+    uint32_t number = sl_user_table_leaving(&users->table, &facts);
     if (number)
-        end_exemption(people, number, &facts);
-    pthread_mutex_unlock(&people->lock);
+        end_exemption(users, number, &facts);
+    pthread_mutex_unlock(&users->lock);
     return number != 0;
 }
 
 /* Who is in the old set and in the new is exempt all the time. */
-bool sl_people_set_exempt(struct sl_people *people, const struct sl_exemption *exemptions,
-                          size_t count)
+bool sl_users_set_exempt(struct sl_users *users, const struct sl_exemption *exemptions,
+                         size_t count)
 {
-    struct people *own = people_of(people);
+    struct users *own = people_of(users);
     bool good = true;
     pthread_mutex_lock(&own->many);
     pthread_mutex_lock(&own->lock);
-    sl_book_ask_exempt(&own->book);
+    sl_user_table_ask_exempt(&own->table);
     pthread_mutex_unlock(&own->lock);
     for (size_t i = 0; i < count; i++)
         if (exemptions[i].kind == SL_EXEMPT_USER)
@@ -288,58 +291,58 @@ bool sl_people_set_exempt(struct sl_people *people, const struct sl_exemption *e
 
 /* Each entry, a few under the lock at a time. Who is saved meanwhile may be passed over:
  * whoever wrote that knew what there is to know. */
-static void visit_all(struct people *people, int64_t before_day,
-                      void (*visit)(struct people *people, uint32_t number, int64_t before_day))
+static void visit_all(struct users *users, int64_t before_day,
+                      void (*visit)(struct users *users, uint32_t number, int64_t before_day))
 {
     bool more = true;
     for (uint32_t next = 1; more;) {
-        pthread_mutex_lock(&people->lock);
-        for (int i = 0; i < VISITED_AT_ONCE && next <= people->book.entries.used; i++)
-            visit(people, next++, before_day);
-        more = next <= people->book.entries.used;
-        pthread_mutex_unlock(&people->lock);
+        pthread_mutex_lock(&users->lock);
+        for (int i = 0; i < VISITED_AT_ONCE && next <= users->table.entries.used; i++)
+            visit(users, next++, before_day);
+        more = next <= users->table.entries.used;
+        pthread_mutex_unlock(&users->lock);
     }
 }
 
-static void sweep_entry(struct people *people, uint32_t number, int64_t before_day)
+static void sweep_entry(struct users *users, uint32_t number, int64_t before_day)
 {
     struct sl_facts facts;
-    if (!sl_book_at(&people->book, number, &facts) || facts.flags & SL_FACT_RECORD ||
+    if (!sl_user_table_at(&users->table, number, &facts) || facts.flags & SL_FACT_RECORD ||
         sl_days_newest(&facts.days) >= before_day ||
         sl_facts_exempt(&facts, before_day * SL_DAY_US))
         return;
     facts = (struct sl_facts){ .key = facts.key };
-    save(people, &number, &facts);
+    save(users, &number, &facts);
 }
 
-void sl_people_sweep(struct sl_people *people, int64_t before_day)
+void sl_users_sweep(struct sl_users *users, int64_t before_day)
 {
-    visit_all(people_of(people), before_day, sweep_entry);
+    visit_all(people_of(users), before_day, sweep_entry);
 }
 
 /* What has been forgotten gives its room back. */
-static void save_again(struct people *people, uint32_t number, int64_t unused)
+static void save_again(struct users *users, uint32_t number, int64_t unused)
 {
     struct sl_facts facts;
     (void)unused;
-    if (sl_book_at(&people->book, number, &facts))
-        save(people, &number, &facts);
+    if (sl_user_table_at(&users->table, number, &facts))
+        save(users, &number, &facts);
 }
 
-void sl_people_clear(struct sl_people *people)
+void sl_users_clear(struct sl_users *users)
 {
-    struct people *own = people_of(people);
+    struct users *own = people_of(users);
     pthread_mutex_lock(&own->many);
     pthread_mutex_lock(&own->lock);
-    sl_book_forget_all(&own->book);
+    sl_user_table_forget_all(&own->table);
     pthread_mutex_unlock(&own->lock);
     visit_all(own, 0, save_again);
     pthread_mutex_unlock(&own->many);
 }
 
-void sl_people_measure(struct sl_people *people, struct sl_people_counts *out)
+void sl_users_measure(struct sl_users *users, struct sl_users_counts *out)
 {
-    struct people *own = people_of(people);
+    struct users *own = people_of(users);
     pthread_mutex_lock(&own->lock);
     *out = own->counts;
     pthread_mutex_unlock(&own->lock);
@@ -347,35 +350,35 @@ void sl_people_measure(struct sl_people *people, struct sl_people_counts *out)
 
 /* ---- opening ---- */
 
-static const struct sl_people_ops people_ops = { find_asked, violated };
+static const struct sl_users_ops people_ops = { find_asked, violated };
 
-struct sl_people *sl_people_open(const struct sl_people_config *config)
+struct sl_users *sl_users_open(const struct sl_users_config *config)
 {
-    size_t most = config->most ? config->most : SL_PEOPLE_MAX;
-    struct people *people = calloc(1, sizeof *people);
-    if (!people)
+    size_t most = config->most ? config->most : SL_USERS_MAX;
+    struct users *users = calloc(1, sizeof *users);
+    if (!users)
         return NULL;
-    people->seam.ops = &people_ops;
-    people->ids.hashed = config->hash_identifiers;
-    people->ids.are_digests = config->ids_are_digests;
-    people->seed = sl_random64();
-    pthread_mutex_init(&people->lock, NULL);
-    pthread_mutex_init(&people->many, NULL);
-    if (sl_waiting_open(&people->waiting) &&
-        sl_book_open(&people->book, most < MOST_MAX ? (uint32_t)most : MOST_MAX,
-                     &people->seam.count))
-        return &people->seam;
-    sl_people_close(&people->seam);
+    users->seam.ops = &people_ops;
+    users->ids.hashed = config->hash_identifiers;
+    users->ids.are_digests = config->ids_are_digests;
+    users->seed = sl_random64();
+    pthread_mutex_init(&users->lock, NULL);
+    pthread_mutex_init(&users->many, NULL);
+    if (sl_waiting_open(&users->waiting) &&
+        sl_user_table_open(&users->table, most < MOST_MAX ? (uint32_t)most : MOST_MAX,
+                           &users->seam.count))
+        return &users->seam;
+    sl_users_close(&users->seam);
     return NULL;
 }
 
-void sl_people_close(struct sl_people *people)
+void sl_users_close(struct sl_users *users)
 {
-    struct people *own = people_of(people);
-    if (!people)
+    struct users *own = people_of(users);
+    if (!users)
         return;
     sl_waiting_close(&own->waiting);
-    sl_book_close(&own->book);
+    sl_user_table_close(&own->table);
     sl_ids_release(&own->ids);
     pthread_mutex_destroy(&own->lock);
     pthread_mutex_destroy(&own->many);

@@ -16,21 +16,21 @@
 enum { ANY = 1, PATHS = 2, DOTTED = 3, ROOTS = 4 };
 
 /* Chains of entries; 0 is the end. */
-struct node {
+struct cover_node {
     uint32_t exact; /* patterns that end here */
     uint32_t below; /* patterns that end in `*` here */
 };
 
-struct entry {
+struct cover_entry {
     const struct sl_rule *rule;
     uint32_t next;
 };
 
 struct sl_cover {
     struct sl_textmap edges; /* (node, segment) → node */
-    struct node *nodes;
+    struct cover_node *nodes;
     uint32_t node_count;
-    struct entry *entries; /* 0 is nobody */
+    struct cover_entry *entries; /* 0 is nobody */
     uint32_t entry_count;
 };
 
@@ -62,10 +62,10 @@ static void add(struct sl_arena *arena, struct sl_cover *cover, const struct sl_
         }
         node = child;
     }
-    struct node *end = &cover->nodes[node];
+    struct cover_node *end = &cover->nodes[node];
     uint32_t *chain = is_any(rule) || pattern->prefix ? &end->below : &end->exact;
     uint32_t fresh = ++cover->entry_count;
-    cover->entries[fresh] = (struct entry){ rule, *chain };
+    cover->entries[fresh] = (struct cover_entry){ rule, *chain };
     *chain = fresh;
 }
 
@@ -85,7 +85,7 @@ struct sl_cover *sl_cover_new(struct sl_arena *arena, const struct sl_rule *cons
 }
 
 /* One search under way. */
-struct search {
+struct cover_search {
     const struct sl_cover *cover;
     const struct sl_pattern *narrow;
     const struct sl_rule **out;
@@ -93,14 +93,14 @@ struct search {
     size_t count;
 };
 
-static void collect(struct search *search, uint32_t chain)
+static void collect(struct cover_search *search, uint32_t chain)
 {
     for (; chain && search->count < search->room; chain = search->cover->entries[chain].next)
         search->out[search->count++] = search->cover->entries[chain].rule;
 }
 
 /* Recursion as deep as the pattern has segments; each node at most once. */
-static void walk(struct search *search, uint32_t number, size_t depth)
+static void walk(struct cover_search *search, uint32_t number, size_t depth)
 {
     const struct sl_textmap *edges = &search->cover->edges;
     const struct sl_pattern *narrow = search->narrow;
@@ -124,7 +124,7 @@ static void walk(struct search *search, uint32_t number, size_t depth)
 size_t sl_cover_find(const struct sl_cover *cover, const struct sl_rule *narrow,
                      const struct sl_rule **out, size_t room)
 {
-    struct search search = { cover, &narrow->resource, out, room, 0 };
+    struct cover_search search = { cover, &narrow->resource, out, room, 0 };
     collect(&search, cover->nodes[ANY].below);
     if (!is_any(narrow))
         walk(&search, root_of(narrow), 0);

@@ -34,7 +34,7 @@ static void only_shadows(struct sl_lint *lint)
 
 /* One of the two functions, and what its warnings are about where they are too
  * many to be shown; the first two never are. */
-static const struct check {
+static const struct lint_check {
     sl_lint_file *file;
     sl_lint_rule *rule;
     const char *about;
@@ -83,7 +83,7 @@ const char *sl_lint_quote(struct sl_lint *lint, struct sluice_text text)
     return lint->said < SL_LINT_SAID_MAX ? sl_report_quote(lint->report, text) : "";
 }
 
-static void run_check(struct sl_lint *lint, const struct check *check)
+static void run_check(struct sl_lint *lint, const struct lint_check *check)
 {
     lint->said = 0;
     if (check->file)

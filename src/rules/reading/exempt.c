@@ -96,9 +96,9 @@ static const struct sl_key exempt_keys[] = {
     { 0 },
 };
 
-const struct sl_table sl_exempt_table = { "`exempt`", exempt_keys };
+const struct sl_key_table sl_exempt_table = { "`exempt`", exempt_keys };
 
-static const struct kind {
+static const struct exempt_kind {
     const char *key; /* what problems call the value */
     sl_reading *read;
     size_t offset;
@@ -123,7 +123,7 @@ static bool read_exemption(struct sl_reader *in, const struct sl_overlay_exempti
                            struct sl_exempt_until *out)
 {
     SL_CHECK(exemption->kind != SL_EXEMPT_USER);
-    const struct kind *kind = &kinds[exemption->kind];
+    const struct exempt_kind *kind = &kinds[exemption->kind];
     struct sl_node node = { .kind = SL_NODE_SCALAR,
                             .key = sl_text(kind->key),
                             .text = sl_text(exemption->value) };

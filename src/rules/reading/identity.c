@@ -71,7 +71,7 @@ static const struct sl_key key_keys[] = {
     { 0 },
 };
 
-static const struct sl_table key_table = { "a key", key_keys };
+static const struct sl_key_table key_table = { "a key", key_keys };
 
 static bool read_key(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
 {
@@ -121,7 +121,7 @@ static const struct sl_key jwt_keys[] = {
     { 0 },
 };
 
-static const struct sl_table jwt_table = { "`jwt`", jwt_keys };
+static const struct sl_key_table jwt_table = { "`jwt`", jwt_keys };
 
 static void check_kids(struct sl_reader *in, const struct sl_node *keys,
                        const struct sl_identity *identity)
@@ -210,4 +210,4 @@ static const struct sl_key identity_keys[] = {
     { 0 },
 };
 
-const struct sl_table sl_identity_table = { "`identity`", identity_keys };
+const struct sl_key_table sl_identity_table = { "`identity`", identity_keys };

@@ -70,7 +70,7 @@ static const struct sl_key listener_keys[] = {
     { 0 },
 };
 
-static const struct sl_table listener_table = { "a listener", listener_keys };
+static const struct sl_key_table listener_table = { "a listener", listener_keys };
 
 /* The address alone, a map of both, or `off`. */
 static bool read_listener(struct sl_reader *in, const struct sl_node *node, const void *shape,
@@ -101,7 +101,7 @@ static const struct sl_key listen_keys[] = {
     { 0 },
 };
 
-const struct sl_table sl_listen_table = { "`listen`", listen_keys };
+const struct sl_key_table sl_listen_table = { "`listen`", listen_keys };
 
 #define AT(field) (offsetof(struct sl_settings, tls.field) - offsetof(struct sl_settings, tls))
 
@@ -113,7 +113,7 @@ static const struct sl_key tls_keys[] = {
     { 0 },
 };
 
-const struct sl_table sl_tls_table = { "`tls`", tls_keys };
+const struct sl_key_table sl_tls_table = { "`tls`", tls_keys };
 
 /* The entry of `listen` under `key`, if it is written. */
 static const struct sl_node *listener_node(const struct sl_node *file, const char *key)

@@ -6,14 +6,14 @@
 #include "rules/ruleset.h"
 #include "rules/tree/keys.h"
 
-extern const struct sl_table sl_file_table;      /* settings.c; fills a struct sl_ruleset */
-extern const struct sl_table sl_listen_table;    /* listen.c; a struct sl_settings */
-extern const struct sl_table sl_tls_table;       /* listen.c; sl_settings.tls */
-extern const struct sl_table sl_identity_table;  /* identity.c; a struct sl_identity */
-extern const struct sl_table sl_exempt_table;    /* exempt.c; a struct sl_exempt */
-extern const struct sl_table sl_tier_table;      /* tier.c; a struct sl_tier */
-extern const struct sl_table sl_rule_table;      /* rule.c; a struct sl_rule_draft */
-extern const struct sl_table sl_condition_table; /* condition.c; a struct sl_condition */
+extern const struct sl_key_table sl_file_table;      /* settings.c; fills a struct sl_ruleset */
+extern const struct sl_key_table sl_listen_table;    /* listen.c; a struct sl_settings */
+extern const struct sl_key_table sl_tls_table;       /* listen.c; sl_settings.tls */
+extern const struct sl_key_table sl_identity_table;  /* identity.c; a struct sl_identity */
+extern const struct sl_key_table sl_exempt_table;    /* exempt.c; a struct sl_exempt */
+extern const struct sl_key_table sl_tier_table;      /* tier.c; a struct sl_tier */
+extern const struct sl_key_table sl_rule_table;      /* rule.c; a struct sl_rule_draft */
+extern const struct sl_key_table sl_condition_table; /* condition.c; a struct sl_condition */
 
 /* A short way to write a row's range. */
 #define SL_RANGE(least, most) (&(const struct sl_range){ (least), (most) })
@@ -57,7 +57,7 @@ void sl_listen_check(struct sl_reader *in, const struct sl_node *file,
                      const struct sl_settings *settings);
 
 /* What a rule says for one tier. */
-struct sl_own_numbers {
+struct sl_tier_numbers {
     const struct sl_node *node; /* NULL: nothing */
     uint64_t capacity;          /* 0: not given */
     struct sl_decimal rate;     /* 0: not given */
@@ -74,12 +74,12 @@ struct sl_rule_draft {
     struct sl_decimal rate;
     struct sl_decimal burst;
     bool first_request;
-    struct sl_own_numbers *own; /* by tier; NULL: none */
+    struct sl_tier_numbers *own; /* by tier; NULL: none */
 };
 
 /* The rule's `tiers`; out: struct sl_rule_draft. */
-sl_reading sl_read_own_numbers;
-extern const struct sl_table sl_own_numbers_table;
+sl_reading sl_read_tier_numbers;
+extern const struct sl_key_table sl_tier_numbers_table;
 
 /* Does what the rule says of its numbers fit its algorithm? Then composes
  * them, for no tier and for each. rule_numbers.c */

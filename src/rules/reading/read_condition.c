@@ -108,7 +108,7 @@ static const struct sl_key condition_keys[] = {
     { 0 },
 };
 
-const struct sl_table sl_condition_table = { "a condition", condition_keys };
+const struct sl_key_table sl_condition_table = { "a condition", condition_keys };
 
 bool sl_read_condition(struct sl_reader *in, const struct sl_node *node, const void *shape,
                        void *out)

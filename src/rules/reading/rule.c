@@ -135,7 +135,7 @@ static const struct sl_key guard_keys[] = {
     { 0 },
 };
 
-static const struct sl_table guard_table = { "`burst_guard`", guard_keys };
+static const struct sl_key_table guard_table = { "`burst_guard`", guard_keys };
 
 static bool read_guard(struct sl_reader *in, const struct sl_node *node, const void *shape,
                        void *out)
@@ -208,7 +208,7 @@ static const struct sl_key rule_keys[] = {
       .help = "counts and reports, and never denies" },
     { "burst_guard", read_guard, AT(rule.guard), .below = &guard_table, .missing = "off",
       .help = "warns, then blocks, who asks too fast" },
-    { "tiers", sl_read_own_numbers, .below = &sl_own_numbers_table, .below_by = ".TIER.",
+    { "tiers", sl_read_tier_numbers, .below = &sl_tier_numbers_table, .below_by = ".TIER.",
       .missing = "the tier's scale", .help = "numbers of its own for a tier" },
     { "on_missing", sl_read_choice, AT(rule.deny_missing), missing_words, .standard = "skip",
       .help = "a request lacks what `per` names: `skip` the rule, or `deny`" },
@@ -220,7 +220,7 @@ static const struct sl_key rule_keys[] = {
     { 0 },
 };
 
-const struct sl_table sl_rule_table = { "a rule", rule_keys };
+const struct sl_key_table sl_rule_table = { "a rule", rule_keys };
 
 static bool spans_tenants(const struct sl_part *per, size_t count)
 {

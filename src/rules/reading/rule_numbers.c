@@ -108,16 +108,16 @@ static bool check_complete(struct sl_reader *in, const struct sl_node *rule,
 }
 
 static const struct sl_key own_keys[] = {
-    { "capacity", sl_read_u64, offsetof(struct sl_own_numbers, capacity), &sl_capacity_range,
+    { "capacity", sl_read_u64, offsetof(struct sl_tier_numbers, capacity), &sl_capacity_range,
       .missing = "by the tier's scale", .help = "the rule's capacity for this tier" },
-    { "refill_rate", sl_read_decimal, offsetof(struct sl_own_numbers, rate), &sl_rate_range,
+    { "refill_rate", sl_read_decimal, offsetof(struct sl_tier_numbers, rate), &sl_rate_range,
       .missing = "by the tier's scale", .help = "buckets: tokens per second for this tier" },
-    { "unlimited", sl_read_bool, offsetof(struct sl_own_numbers, unlimited),
+    { "unlimited", sl_read_bool, offsetof(struct sl_tier_numbers, unlimited),
       .missing = "the tier's", .help = "the rule does not apply to this tier" },
     { 0 },
 };
 
-const struct sl_table sl_own_numbers_table = { "a rule's tier", own_keys };
+const struct sl_key_table sl_tier_numbers_table = { "a rule's tier", own_keys };
 
 static bool report_undeclared(struct sl_reader *in, const struct sl_node *entry,
                               const struct sl_ruleset *rules)
@@ -141,10 +141,10 @@ static bool report_undeclared(struct sl_reader *in, const struct sl_node *entry,
 }
 
 static bool read_own(struct sl_reader *in, const struct sl_node *entry,
-                     const struct sl_rule_draft *draft, struct sl_own_numbers *own)
+                     const struct sl_rule_draft *draft, struct sl_tier_numbers *own)
 {
     const struct sl_algo *algo = draft->rule.algo;
-    if (!sl_read_keys(in, entry, &sl_own_numbers_table, own))
+    if (!sl_read_keys(in, entry, &sl_tier_numbers_table, own))
         return false;
     own->node = entry;
     if (own->rate.digits && algo && !algo->is_bucket)
@@ -160,8 +160,8 @@ static bool read_own(struct sl_reader *in, const struct sl_node *entry,
     return true;
 }
 
-bool sl_read_own_numbers(struct sl_reader *in, const struct sl_node *node, const void *shape,
-                         void *out)
+bool sl_read_tier_numbers(struct sl_reader *in, const struct sl_node *node, const void *shape,
+                          void *out)
 {
     struct sl_rule_draft *draft = out;
     bool good = true;
@@ -171,7 +171,7 @@ bool sl_read_own_numbers(struct sl_reader *in, const struct sl_node *node, const
     draft->own = sl_arena_take(in->scratch, draft->rules->tier_count * sizeof *draft->own);
     for (const struct sl_node *entry = node->first; entry; entry = entry->next) {
         ptrdiff_t tier = sl_ruleset_tier(draft->rules, entry->key);
-        struct sl_own_numbers unused = { 0 };
+        struct sl_tier_numbers unused = { 0 };
         if (tier < 0)
             good = report_undeclared(in, entry, draft->rules);
         good &= read_own(in, entry, draft, tier < 0 ? &unused : &draft->own[tier]);
@@ -198,7 +198,7 @@ static struct sl_numbers_in base_numbers(const struct sl_rule_draft *draft)
 /* A number of the rule's own replaces the scaled one; the other stays scaled. */
 static struct sl_numbers_in tier_numbers(const struct sl_rule_draft *draft,
                                          const struct sl_tier *tier,
-                                         const struct sl_own_numbers *own)
+                                         const struct sl_tier_numbers *own)
 {
     struct sl_numbers_in in = base_numbers(draft);
     in.capacity_scale = tier->scale;
@@ -209,7 +209,7 @@ static struct sl_numbers_in tier_numbers(const struct sl_rule_draft *draft,
 }
 
 /* The rule's word on a tier, if it says one, goes before the tier's. */
-static bool is_unlimited(const struct sl_tier *tier, const struct sl_own_numbers *own)
+static bool is_unlimited(const struct sl_tier *tier, const struct sl_tier_numbers *own)
 {
     return own && own->node ? own->unlimited : tier->unlimited;
 }
@@ -221,7 +221,7 @@ static bool compose_tiers(struct sl_reader *in, struct sl_mark mark,
     bool good = true;
     for (size_t i = 0; i < draft->rules->tier_count; i++) {
         const struct sl_tier *tier = &draft->rules->tiers[i];
-        const struct sl_own_numbers *own = draft->own ? &draft->own[i] : NULL;
+        const struct sl_tier_numbers *own = draft->own ? &draft->own[i] : NULL;
         parts[i] = tier_numbers(draft, tier, own);
         if (is_unlimited(tier, own)) {
             numbers[i].unlimited = true;

@@ -19,7 +19,7 @@ static const struct sl_key admin_keys[] = {
     { 0 },
 };
 
-static const struct sl_table admin_table = { "`admin`", admin_keys };
+static const struct sl_key_table admin_table = { "`admin`", admin_keys };
 
 static const struct sl_key store_tls_keys[] = {
     { "ca", sl_read_path, AT(store_tls.ca) - AT(store_tls), .missing = "the system's",
@@ -31,7 +31,7 @@ static const struct sl_key store_tls_keys[] = {
     { 0 },
 };
 
-static const struct sl_table store_tls_table = { "`store_tls`", store_tls_keys };
+static const struct sl_key_table store_tls_table = { "`store_tls`", store_tls_keys };
 
 static const struct sl_duration_range timeout_range = { 1000, 3600 * SECOND_US, "from 1ms to 1h" };
 
@@ -51,7 +51,7 @@ static const struct sl_key timeout_keys[] = {
     { 0 },
 };
 
-static const struct sl_table timeout_table = { "`timeouts`", timeout_keys };
+static const struct sl_key_table timeout_table = { "`timeouts`", timeout_keys };
 
 static const struct sl_decimal_range share_range = { 0, SL_TRUST_ONE, "a decimal from 0 to 1" };
 static const struct sl_decimal_range days_range = { 1, UINT64_C(36500) * SL_TRUST_ONE,
@@ -74,7 +74,7 @@ static const struct sl_key trust_keys[] = {
     { 0 },
 };
 
-static const struct sl_table trust_table = { "`trust`", trust_keys };
+static const struct sl_key_table trust_table = { "`trust`", trust_keys };
 
 static const char *const failure_words[] = {
     [SL_FAIL_ALLOW] = "allow", [SL_FAIL_DENY] = "deny", [SL_FAIL_LOCAL] = "local", NULL
@@ -197,7 +197,7 @@ static const struct sl_key file_keys[] = {
     { 0 },
 };
 
-const struct sl_table sl_file_table = { "a rules file", file_keys };
+const struct sl_key_table sl_file_table = { "a rules file", file_keys };
 
 void sl_settings_init(struct sl_settings *settings)
 {

@@ -28,7 +28,7 @@ static const struct sl_key tier_keys[] = {
     { 0 },
 };
 
-const struct sl_table sl_tier_table = { "a tier", tier_keys };
+const struct sl_key_table sl_tier_table = { "a tier", tier_keys };
 
 static bool read_tier(struct sl_reader *in, const struct sl_node *entry, struct sl_tier *out)
 {

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-static size_t count_keys(const struct sl_table *table)
+static size_t count_keys(const struct sl_key_table *table)
 {
     size_t count = 0;
     while (table->keys[count].name)
@@ -18,7 +18,7 @@ static size_t count_keys(const struct sl_table *table)
 
 /* Returns the key that was probably meant, or NULL. */
 static const char *report_unknown(struct sl_reader *in, const struct sl_node *entry,
-                                  const struct sl_table *table)
+                                  const struct sl_key_table *table)
 {
     if (sl_report_is_full(in->report)) {
         sl_report_error(in->report, entry->key_mark, "unknown key");
@@ -42,7 +42,7 @@ static const char *report_unknown(struct sl_reader *in, const struct sl_node *en
 /* A key that was probably meant is then read as such: its value may be wrong
  * too, and it is not missing as well. */
 static bool check_known(struct sl_reader *in, const struct sl_node *map,
-                        const struct sl_table *table)
+                        const struct sl_key_table *table)
 {
     bool good = true;
     for (struct sl_node *entry = map->first; entry; entry = entry->next) {
@@ -89,7 +89,7 @@ static bool read_key(struct sl_reader *in, const struct sl_node *map, const stru
 
 bool sl_read_keys(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
 {
-    const struct sl_table *table = shape;
+    const struct sl_key_table *table = shape;
     if (node->kind != SL_NODE_MAP)
         return sl_refuse(in, node, "a map: %s has keys such as `%s`", table->what,
                          table->keys[0].name);
@@ -106,7 +106,7 @@ bool sl_read_keys(struct sl_reader *in, const struct sl_node *node, const void *
     return good;
 }
 
-static void print_table(FILE *out, const struct sl_table *table, const char *prefix)
+static void print_table(FILE *out, const struct sl_key_table *table, const char *prefix)
 {
     for (const struct sl_key *key = table->keys; key->name; key++) {
         char path[128];
@@ -126,7 +126,7 @@ static void print_table(FILE *out, const struct sl_table *table, const char *pre
     }
 }
 
-void sl_keys_print(FILE *out, const struct sl_table *table)
+void sl_keys_print(FILE *out, const struct sl_key_table *table)
 {
     fprintf(out, "%-34s  %-24s  %s\n", "KEY", "DEFAULT", "WHAT IT IS");
     print_table(out, table, "");

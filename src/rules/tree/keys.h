@@ -5,7 +5,7 @@
 
 #include "rules/tree/read.h"
 
-struct sl_table;
+struct sl_key_table;
 
 /* `missing` is what the file means where the key is not written. `standard` is
  * such a value as text and read as if it had been; where nothing is read,
@@ -13,10 +13,10 @@ struct sl_table;
 struct sl_key {
     const char *name;
     sl_reading *read;
-    size_t offset;                /* of what it fills, in the struct of the table */
-    const void *shape;            /* for `read`; where null, it is given `below` */
-    const struct sl_table *below; /* the keys inside the value */
-    const char *below_by;         /* how they are reached: NULL ".", else ".TIER." or "[]." */
+    size_t offset;                    /* of what it fills, in the struct of the table */
+    const void *shape;                /* for `read`; where null, it is given `below` */
+    const struct sl_key_table *below; /* the keys inside the value */
+    const char *below_by;             /* how they are reached: NULL ".", else ".TIER." or "[]." */
     const char *standard;
     const char *missing;
     bool required;
@@ -25,7 +25,7 @@ struct sl_key {
     const char *help;
 };
 
-struct sl_table {
+struct sl_key_table {
     const char *what;          /* "a rule" */
     const struct sl_key *keys; /* ended by a row without a name */
 };
@@ -37,6 +37,6 @@ struct sl_table {
 sl_reading sl_read_keys;
 
 /* Every key of the table, and those below it, with its default and what it does. */
-void sl_keys_print(FILE *out, const struct sl_table *table);
+void sl_keys_print(FILE *out, const struct sl_key_table *table);
 
 #endif

@@ -17,12 +17,13 @@
 
 /* How the values of a map are read: by the rows of a table; or (by_name) each is a map of
  * such rows; or nothing is known of them. */
-struct reading {
-    const struct sl_table *table;
+struct json_context {
+    const struct sl_key_table *table;
     bool by_name;
 };
 
-static void print_value(struct sl_buffer *out, const struct sl_node *node, struct reading around);
+static void print_value(struct sl_buffer *out, const struct sl_node *node,
+                        struct json_context around);
 
 static bool is_clean(char c)
 {
@@ -59,7 +60,7 @@ static void print_string(struct sl_buffer *out, struct sluice_text text)
     sl_buffer_add(out, SL_TEXT("\""));
 }
 
-static const struct sl_key *row_of(struct reading around, const struct sl_node *node)
+static const struct sl_key *row_of(struct json_context around, const struct sl_node *node)
 {
     if (!around.table || around.by_name)
         return NULL;
@@ -69,7 +70,7 @@ static const struct sl_key *row_of(struct reading around, const struct sl_node *
     return key->name ? key : NULL;
 }
 
-static bool is_read_as_number(struct reading around, const struct sl_node *node)
+static bool is_read_as_number(struct json_context around, const struct sl_node *node)
 {
     const struct sl_key *key = row_of(around, node);
     return key && (key->is_numeric || key->read == sl_read_u32 || key->read == sl_read_u64 ||
@@ -77,7 +78,7 @@ static bool is_read_as_number(struct reading around, const struct sl_node *node)
 }
 
 /* `007` → `7`, `00.5` → `0.5`, where that is a number. */
-static struct sluice_text without_zeros(struct reading around, const struct sl_node *node)
+static struct sluice_text without_zeros(struct json_context around, const struct sl_node *node)
 {
     struct sl_decimal unused;
     struct sluice_text text = node->text;
@@ -88,7 +89,8 @@ static struct sluice_text without_zeros(struct reading around, const struct sl_n
     return zeros ? text : node->text;
 }
 
-static void print_scalar(struct sl_buffer *out, const struct sl_node *node, struct reading around)
+static void print_scalar(struct sl_buffer *out, const struct sl_node *node,
+                         struct json_context around)
 {
     struct sluice_text text = node->plain ? without_zeros(around, node) : node->text;
     if (!node->plain)
@@ -101,17 +103,18 @@ static void print_scalar(struct sl_buffer *out, const struct sl_node *node, stru
         print_string(out, text);
 }
 
-static struct reading inside(struct reading around, const struct sl_node *map)
+static struct json_context inside(struct json_context around, const struct sl_node *map)
 {
     if (around.by_name)
-        return (struct reading){ .table = around.table };
+        return (struct json_context){ .table = around.table };
     const struct sl_key *key = row_of(around, map);
     if (!key)
-        return (struct reading){ 0 };
-    return (struct reading){ key->below, key->below_by && key->below_by[0] == '.' }; /* .TIER. */
+        return (struct json_context){ 0 };
+    return (struct json_context){ key->below,
+                                  key->below_by && key->below_by[0] == '.' }; /* .TIER. */
 }
 
-static void print_map(struct sl_buffer *out, const struct sl_node *map, struct reading reading)
+static void print_map(struct sl_buffer *out, const struct sl_node *map, struct json_context reading)
 {
     sl_buffer_add(out, SL_TEXT("{"));
     for (const struct sl_node *entry = map->first; entry; entry = entry->next) {
@@ -125,7 +128,8 @@ static void print_map(struct sl_buffer *out, const struct sl_node *map, struct r
 }
 
 /* Its elements are read as it is: they carry its key. */
-static void print_list(struct sl_buffer *out, const struct sl_node *list, struct reading around)
+static void print_list(struct sl_buffer *out, const struct sl_node *list,
+                       struct json_context around)
 {
     sl_buffer_add(out, SL_TEXT("["));
     for (const struct sl_node *element = list->first; element; element = element->next) {
@@ -137,7 +141,8 @@ static void print_list(struct sl_buffer *out, const struct sl_node *list, struct
 }
 
 /* As deep as a tree is: SL_TREE_DEPTH_MAX. */
-static void print_value(struct sl_buffer *out, const struct sl_node *node, struct reading around)
+static void print_value(struct sl_buffer *out, const struct sl_node *node,
+                        struct json_context around)
 {
     SL_CHECK(node->kind != SL_NODE_BROKEN);
     if (node->kind == SL_NODE_MAP)
@@ -149,11 +154,11 @@ static void print_value(struct sl_buffer *out, const struct sl_node *node, struc
 }
 
 const char *sl_node_json(struct sl_arena *arena, const struct sl_node *map,
-                         const struct sl_table *table)
+                         const struct sl_key_table *table)
 {
     struct sl_buffer text = sl_buffer(JSON_MAX_BYTES);
     SL_CHECK(map->kind == SL_NODE_MAP);
-    print_map(&text, map, (struct reading){ .table = table });
+    print_map(&text, map, (struct json_context){ .table = table });
     SL_CHECK(!text.failed);
     const char *copy = sl_arena_copy(arena, (struct sluice_text){ text.at, text.len });
     sl_buffer_release(&text);

@@ -9,6 +9,6 @@
  * which JSON cannot write: where the table asks for a number it is 7, elsewhere the text
  * "007". In `arena`. */
 const char *sl_node_json(struct sl_arena *arena, const struct sl_node *map,
-                         const struct sl_table *table);
+                         const struct sl_key_table *table);
 
 #endif

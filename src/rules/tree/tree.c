@@ -26,13 +26,14 @@ struct builder {
 };
 
 /* Where a node will stand. */
-struct place {
+struct yaml_position {
     struct sluice_text key;
     struct sl_mark key_mark;
     unsigned depth;
 };
 
-static struct sl_node *build(struct builder *b, const yaml_event_t *event, struct place place);
+static struct sl_node *build(struct builder *b, const yaml_event_t *event,
+                             struct yaml_position place);
 
 /* False: reading has stopped. The caller deletes the event. */
 static bool next_event(struct builder *b, yaml_event_t *event)
@@ -46,7 +47,8 @@ static bool next_event(struct builder *b, yaml_event_t *event)
     return false;
 }
 
-static struct sl_node *new_node(struct builder *b, const yaml_event_t *event, struct place place)
+static struct sl_node *new_node(struct builder *b, const yaml_event_t *event,
+                                struct yaml_position place)
 {
     struct sl_mark mark = sl_mark_of(event->start_mark);
     if (++b->nodes > SL_TREE_NODES_MAX) {
@@ -95,7 +97,7 @@ static void refuse_decorations(struct builder *b, const yaml_event_t *event)
 }
 
 static struct sl_node *build_scalar(struct builder *b, const yaml_event_t *event,
-                                    struct place place)
+                                    struct yaml_position place)
 {
     struct sl_node *node = new_node(b, event, place);
     if (!node)
@@ -108,7 +110,8 @@ static struct sl_node *build_scalar(struct builder *b, const yaml_event_t *event
     return node;
 }
 
-static struct sl_node *build_alias(struct builder *b, const yaml_event_t *event, struct place place)
+static struct sl_node *build_alias(struct builder *b, const yaml_event_t *event,
+                                   struct yaml_position place)
 {
     struct sluice_text name = sl_text((const char *)event->data.alias.anchor);
     sl_report_error(b->report, sl_mark_of(event->start_mark),
@@ -119,7 +122,7 @@ static struct sl_node *build_alias(struct builder *b, const yaml_event_t *event,
 }
 
 /* The next element or key; NULL at the end of the list or map, or if stopped. */
-static struct sl_node *build_next(struct builder *b, struct place place)
+static struct sl_node *build_next(struct builder *b, struct yaml_position place)
 {
     yaml_event_t event;
     if (!next_event(b, &event))
@@ -130,13 +133,14 @@ static struct sl_node *build_next(struct builder *b, struct place place)
     return node;
 }
 
-static struct sl_node *build_list(struct builder *b, const yaml_event_t *event, struct place place)
+static struct sl_node *build_list(struct builder *b, const yaml_event_t *event,
+                                  struct yaml_position place)
 {
     struct sl_node *list = new_node(b, event, place);
     if (!list)
         return NULL;
     list->kind = SL_NODE_LIST;
-    struct place inside = { place.key, place.key_mark, place.depth + 1 };
+    struct yaml_position inside = { place.key, place.key_mark, place.depth + 1 };
     struct sl_node **end = &list->first;
     for (struct sl_node *node; (node = build_next(b, inside)); end = &node->next) {
         *end = node;
@@ -200,16 +204,18 @@ void sl_map_refuse_duplicates(const struct sl_node *map, struct sl_report *repor
     free(entries);
 }
 
-static struct sl_node *build_map(struct builder *b, const yaml_event_t *event, struct place place)
+static struct sl_node *build_map(struct builder *b, const yaml_event_t *event,
+                                 struct yaml_position place)
 {
     struct sl_node *map = new_node(b, event, place);
     if (!map)
         return NULL;
     map->kind = SL_NODE_MAP;
-    struct place inside = { place.key, place.key_mark, place.depth + 1 };
+    struct yaml_position inside = { place.key, place.key_mark, place.depth + 1 };
     struct sl_node **end = &map->first;
     for (struct sl_node *key; (key = build_next(b, inside));) {
-        struct sl_node *value = build_next(b, (struct place){ key->text, key->mark, inside.depth });
+        struct sl_node *value =
+            build_next(b, (struct yaml_position){ key->text, key->mark, inside.depth });
         if (!value)
             break;
         if (!key_is_good(b, key))
@@ -222,7 +228,8 @@ static struct sl_node *build_map(struct builder *b, const yaml_event_t *event, s
     return map;
 }
 
-static struct sl_node *build(struct builder *b, const yaml_event_t *event, struct place place)
+static struct sl_node *build(struct builder *b, const yaml_event_t *event,
+                             struct yaml_position place)
 {
     if (place.depth > SL_TREE_DEPTH_MAX) {
         sl_report_error(b->report, sl_mark_of(event->start_mark),
@@ -262,7 +269,7 @@ static struct sl_node *build_document(struct builder *b)
         } else if (event.type != YAML_STREAM_START_EVENT &&
                    event.type != YAML_DOCUMENT_START_EVENT &&
                    event.type != YAML_DOCUMENT_END_EVENT) {
-            root = build(b, &event, (struct place){ 0 });
+            root = build(b, &event, (struct yaml_position){ 0 });
         }
         yaml_event_delete(&event);
     }

@@ -23,13 +23,13 @@ struct scan {
 };
 
 /* Where a node will stand. */
-struct place {
+struct json_position {
     struct sluice_text key;
     struct sl_mark key_mark;
     unsigned depth;
 };
 
-static struct sl_node *read_value(struct scan *scan, struct place place);
+static struct sl_node *read_value(struct scan *scan, struct json_position place);
 
 /* Always false. */
 static bool stop(struct scan *scan, struct sl_mark mark, const char *what)
@@ -257,7 +257,7 @@ static bool read_word(struct scan *scan, struct sluice_text *text)
 
 /* ---- values ---------------------------------------------------------------- */
 
-static struct sl_node *new_node(struct scan *scan, struct place place)
+static struct sl_node *new_node(struct scan *scan, struct json_position place)
 {
     bool deep = place.depth > SL_TREE_DEPTH_MAX;
     if (deep)
@@ -297,9 +297,9 @@ static bool one_follows(struct scan *scan, char close, bool first)
     return true;
 }
 
-static void read_list(struct scan *scan, struct sl_node *list, struct place place)
+static void read_list(struct scan *scan, struct sl_node *list, struct json_position place)
 {
-    struct place inside = { place.key, place.key_mark, place.depth + 1 };
+    struct json_position inside = { place.key, place.key_mark, place.depth + 1 };
     struct sl_node **end = &list->first;
     list->kind = SL_NODE_LIST;
     advance(scan, 1);
@@ -314,7 +314,7 @@ static void read_list(struct scan *scan, struct sl_node *list, struct place plac
 }
 
 /* A name and its colon. */
-static bool read_key(struct scan *scan, struct place *place)
+static bool read_key(struct scan *scan, struct json_position *place)
 {
     place->key_mark = scan->mark;
     if (!next_is(scan, '"'))
@@ -327,9 +327,9 @@ static bool read_key(struct scan *scan, struct place *place)
     return true;
 }
 
-static void read_map(struct scan *scan, struct sl_node *map, struct place place)
+static void read_map(struct scan *scan, struct sl_node *map, struct json_position place)
 {
-    struct place inside = { .depth = place.depth + 1 };
+    struct json_position inside = { .depth = place.depth + 1 };
     struct sl_node **end = &map->first;
     map->kind = SL_NODE_MAP;
     advance(scan, 1);
@@ -355,7 +355,7 @@ static void read_scalar(struct scan *scan, struct sl_node *node)
 }
 
 /* NULL: it has stopped. */
-static struct sl_node *read_value(struct scan *scan, struct place place)
+static struct sl_node *read_value(struct scan *scan, struct json_position place)
 {
     skip_space(scan);
     struct sl_node *node = new_node(scan, place);
@@ -380,7 +380,7 @@ struct sl_node *sl_tree_json_parse(struct sl_arena *arena, struct sluice_text js
                         json.len, SL_RULES_FILE_MAX_BYTES);
         return NULL;
     }
-    struct sl_node *root = read_value(&scan, (struct place){ 0 });
+    struct sl_node *root = read_value(&scan, (struct json_position){ 0 });
     skip_space(&scan);
     if (root && scan.at < scan.end)
         stop(&scan, scan.mark, "something stands behind its end; leave it out");

@@ -121,9 +121,9 @@ static void print_chain(struct sl_buffer *out, const struct sl_audit *audit)
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-void sl_run_audit(struct sl_office *office, struct sl_job *job)
+void sl_run_audit(struct sl_control *control, struct sl_job *job)
 {
-    const struct sl_audit *audit = office->server->audit;
+    const struct sl_audit *audit = control->server->audit;
     struct sl_buffer *out = &job->out;
     struct sl_audit_counts counts;
     struct filter filter;

@@ -46,7 +46,7 @@ static const char *canonical_key(struct sl_job *job, const char *value)
 }
 
 /* tenant/name, the name as it is kept. */
-static const char *canonical_name(struct sl_office *office, struct sl_job *job, const char *value,
+static const char *canonical_name(struct sl_control *control, struct sl_job *job, const char *value,
                                   bool is_user)
 {
     const char *slash = strchr(value, '/');
@@ -59,7 +59,7 @@ static const char *canonical_name(struct sl_office *office, struct sl_job *job, 
     }
     if (!is_user)
         return value;
-    const char *id = sl_people_id(office->people, sl_text(name), &job->arena);
+    const char *id = sl_users_id(control->users, sl_text(name), &job->arena);
     if (!id) {
         sl_job_refuse(job, 503, "out of memory");
         return NULL;
@@ -67,8 +67,8 @@ static const char *canonical_name(struct sl_office *office, struct sl_job *job, 
     return sl_arena_print(&job->arena, "%.*s%s", (int)(name - value), value, id);
 }
 
-static const char *canonical(struct sl_office *office, struct sl_job *job, enum sl_exempt_kind kind,
-                             const char *value)
+static const char *canonical(struct sl_control *control, struct sl_job *job,
+                             enum sl_exempt_kind kind, const char *value)
 {
     switch (kind) {
     case SL_EXEMPT_IP:
@@ -76,7 +76,7 @@ static const char *canonical(struct sl_office *office, struct sl_job *job, enum 
     case SL_EXEMPT_API_KEY:
         return canonical_key(job, value);
     default:
-        return canonical_name(office, job, value, kind == SL_EXEMPT_USER);
+        return canonical_name(control, job, value, kind == SL_EXEMPT_USER);
     }
 }
 
@@ -105,9 +105,9 @@ static const char *name_of(struct sl_job *job, const struct sl_exempt_name *name
 }
 
 /* The file's, as if the API had made them. Returns how many. */
-static size_t list_file(struct sl_office *office, struct sl_job *job, struct sl_exemption **out)
+static size_t list_file(struct sl_control *control, struct sl_job *job, struct sl_exemption **out)
 {
-    const struct sl_exempt *exempt = &sl_office_rules(office)->exempt;
+    const struct sl_exempt *exempt = &sl_control_rules(control)->exempt;
     size_t count =
         exempt->ip_count + exempt->user_count + exempt->client_count + exempt->api_key_count;
     struct sl_exemption *all = sl_arena_take(&job->arena, (count + 1) * sizeof *all), *next = all;
@@ -137,7 +137,7 @@ static void print_all(struct sl_buffer *out, const struct sl_exemption *all, siz
     }
 }
 
-static void list(struct sl_office *office, struct sl_job *job)
+static void list(struct sl_control *control, struct sl_job *job)
 {
     static const char *const parameters[] = { NULL };
     struct sluice_error error = { 0 };
@@ -145,12 +145,12 @@ static void list(struct sl_office *office, struct sl_job *job)
     size_t count;
     if (!sl_job_check_query(job, parameters))
         return;
-    if (!sl_registry_exemptions(office->registry, sl_walltime_us(), &job->arena, &ours, &count,
+    if (!sl_registry_exemptions(control->registry, sl_walltime_us(), &job->arena, &ours, &count,
                                 &error)) {
         sl_job_refuse(job, 503, "%s", error.text);
         return;
     }
-    size_t file_count = list_file(office, job, &files);
+    size_t file_count = list_file(control, job, &files);
     sl_buffer_add(&job->out, SL_TEXT("{\"exemptions\": ["));
     print_all(&job->out, files, file_count, "file");
     print_all(&job->out, ours, count, "api");
@@ -165,44 +165,44 @@ static bool read_kind(struct sl_job *job, const char *text, enum sl_exempt_kind 
            sl_job_refuse(job, 422, "`kind` is `user`, `client`, `ip` or `api_key`");
 }
 
-static bool read_value(struct sl_office *office, struct sl_job *job, const char *kind,
+static bool read_value(struct sl_control *control, struct sl_job *job, const char *kind,
                        const char *value, struct sl_exemption *out)
 {
     if (!read_kind(job, kind, &out->kind))
         return false;
     if (!value || !*value)
         return sl_job_refuse(job, 422, "`value` is missing: whom to exempt");
-    out->value = canonical(office, job, out->kind, value);
+    out->value = canonical(control, job, out->kind, value);
     return out->value;
 }
 
 /* In force: users where they are found, the others with a new edition. */
-static bool end_change(struct sl_office *office, struct sl_job *job, enum sl_exempt_kind kind)
+static bool end_change(struct sl_control *control, struct sl_job *job, enum sl_exempt_kind kind)
 {
     struct sluice_error error = { 0 };
     struct sl_ruleset *rules = NULL;
     if (kind != SL_EXEMPT_USER) {
-        rules = sl_change_compose(office, job, 422);
+        rules = sl_change_compose(control, job, 422);
         if (!rules)
             return false;
     }
-    if (!sl_change_end(office, job, rules))
+    if (!sl_change_end(control, job, rules))
         return false;
     if (kind == SL_EXEMPT_USER && !job->dry_run &&
-        !sl_people_fill_exempt(office->people, office->registry, sl_walltime_us(), &error))
+        !sl_users_fill_exempt(control->users, control->registry, sl_walltime_us(), &error))
         return sl_job_refuse(job, 503, "it is kept, but not in force before a restart: %s",
                              error.text);
     return true;
 }
 
 /* One that is over is not there any more, though a row may be. `found` is it, where it is. */
-static bool is_live(struct sl_office *office, struct sl_job *job,
+static bool is_live(struct sl_control *control, struct sl_job *job,
                     const struct sl_exemption *exemption, struct sl_exemption *found)
 {
     struct sluice_error error = { 0 };
     struct sl_exemption *all;
     size_t count;
-    if (!sl_registry_exemptions(office->registry, sl_walltime_us(), &job->arena, &all, &count,
+    if (!sl_registry_exemptions(control->registry, sl_walltime_us(), &job->arena, &all, &count,
                                 &error))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -213,7 +213,7 @@ static bool is_live(struct sl_office *office, struct sl_job *job,
     return false;
 }
 
-static void add(struct sl_office *office, struct sl_job *job)
+static void add(struct sl_control *control, struct sl_job *job)
 {
     static const char *const members[] = { "kind", "value", "until", "reason", NULL };
     static const char *const parameters[] = { NULL };
@@ -228,7 +228,7 @@ static void add(struct sl_office *office, struct sl_job *job)
                 sl_json_text(job, object, "value", &value) &&
                 sl_json_text(job, object, "reason", &exemption.reason) &&
                 sl_json_moment(job, object, "until", &has_until, &exemption.until_us) &&
-                read_value(office, job, kind, value, &exemption);
+                read_value(control, job, kind, value, &exemption);
     json_decref(object);
     if (!good)
         return;
@@ -241,11 +241,11 @@ static void add(struct sl_office *office, struct sl_job *job)
         sl_job_refuse(job, 422, "`until` is over already");
         return;
     }
-    if (!sl_change_begin(office, job))
+    if (!sl_change_begin(control, job))
         return;
-    bool was_live = is_live(office, job, &exemption, &old);
-    if (!sl_registry_put_exemption(office->registry, &exemption, &is_new, &error)) {
-        sl_change_fail(office, job, &error);
+    bool was_live = is_live(control, job, &exemption, &old);
+    if (!sl_registry_put_exemption(control->registry, &exemption, &is_new, &error)) {
+        sl_change_fail(control, job, &error);
         return;
     }
     job->status = !was_live && !job->dry_run ? 201 : 200;
@@ -253,19 +253,19 @@ static void add(struct sl_office *office, struct sl_job *job)
     print_exemption(&job->out, &exemption, "api");
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
-    sl_job_note(job, &(struct sl_note){ .exempt = &exemption });
-    end_change(office, job, exemption.kind);
+    sl_job_note(job, &(struct sl_audit_note){ .exempt = &exemption });
+    end_change(control, job, exemption.kind);
 }
 
-static bool is_files(struct sl_office *office, struct sl_job *job,
+static bool is_files(struct sl_control *control, struct sl_job *job,
                      const struct sl_exemption *exemption)
 {
     struct sl_exemption *all;
-    size_t count = list_file(office, job, &all);
+    size_t count = list_file(control, job, &all);
     for (size_t i = 0; i < count; i++) {
         if (all[i].kind != exemption->kind)
             continue;
-        const char *value = canonical(office, job, all[i].kind, all[i].value);
+        const char *value = canonical(control, job, all[i].kind, all[i].value);
         if (value && strcmp(value, exemption->value) == 0)
             return true;
     }
@@ -273,7 +273,7 @@ static bool is_files(struct sl_office *office, struct sl_job *job,
 }
 
 /* In the query or in a body. */
-static bool read_which(struct sl_office *office, struct sl_job *job, struct sl_exemption *out)
+static bool read_which(struct sl_control *control, struct sl_job *job, struct sl_exemption *out)
 {
     static const char *const members[] = { "kind", "value", NULL };
     const char *kind = sl_job_query(job, "kind"), *value = sl_job_query(job, "value");
@@ -282,36 +282,36 @@ static bool read_which(struct sl_office *office, struct sl_job *job, struct sl_e
     if ((kind || value) && job->body.at)
         return sl_job_refuse(job, 422, "say which in the query or in a body, not in both");
     if (!job->body.at)
-        return read_value(office, job, kind, value, out);
+        return read_value(control, job, kind, value, out);
     json_t *object = sl_job_object(job, members);
     if (!object)
         return false;
     bool good = sl_json_text(job, object, "kind", &kind) &&
                 sl_json_text(job, object, "value", &value) &&
-                read_value(office, job, kind, value, out);
+                read_value(control, job, kind, value, out);
     json_decref(object);
     return good;
 }
 
-static void take_away(struct sl_office *office, struct sl_job *job)
+static void take_away(struct sl_control *control, struct sl_job *job)
 {
     struct sl_exemption exemption = { 0 }, old;
     struct sluice_error error = { 0 };
     bool found;
-    if (!read_which(office, job, &exemption) || !sl_change_begin(office, job))
+    if (!read_which(control, job, &exemption) || !sl_change_begin(control, job))
         return;
-    bool was_live = is_live(office, job, &exemption, &old);
-    if (!sl_registry_drop_exemption(office->registry, exemption.kind, exemption.value, &found,
+    bool was_live = is_live(control, job, &exemption, &old);
+    if (!sl_registry_drop_exemption(control->registry, exemption.kind, exemption.value, &found,
                                     &error)) {
-        sl_change_fail(office, job, &error);
+        sl_change_fail(control, job, &error);
         return;
     }
     if (!found || !was_live) {
-        bool is_there = is_files(office, job, &exemption);
+        bool is_there = is_files(control, job, &exemption);
         sl_job_refuse(job, is_there ? 409 : 404,
                       is_there ? "that is the rules file's exemption; take it out there"
                                : "there is no such exemption");
-        sl_change_drop(office);
+        sl_change_drop(control);
         return;
     }
     sl_buffer_add(&job->out, SL_TEXT("{"));
@@ -321,16 +321,16 @@ static void take_away(struct sl_office *office, struct sl_job *job)
     sl_print_bool(&job->out, "deleted", true);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
-    sl_job_note(job, &(struct sl_note){ .exempt = &old });
-    end_change(office, job, exemption.kind);
+    sl_job_note(job, &(struct sl_audit_note){ .exempt = &old });
+    end_change(control, job, exemption.kind);
 }
 
-void sl_run_exemptions(struct sl_office *office, struct sl_job *job)
+void sl_run_exemptions(struct sl_control *control, struct sl_job *job)
 {
     if (sl_job_is(job, "POST"))
-        add(office, job);
+        add(control, job);
     else if (sl_job_is(job, "DELETE"))
-        take_away(office, job);
+        take_away(control, job);
     else
-        list(office, job);
+        list(control, job);
 }

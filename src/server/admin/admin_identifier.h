@@ -14,10 +14,10 @@ struct sl_identifier {
 };
 
 /* Out of the job's body. False: refused. */
-bool sl_job_read_identifier(struct sl_office *office, struct sl_job *job,
+bool sl_job_read_identifier(struct sl_control *control, struct sl_job *job,
                             struct sl_identifier *out);
 
 /* The main thread's, by the rules in force. */
-struct sl_limiter *sl_office_limiter(const struct sl_office *office);
+struct sl_limiter *sl_control_limiter(const struct sl_control *control);
 
 #endif

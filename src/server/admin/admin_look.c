@@ -47,10 +47,10 @@ static void see(void *about, const struct sl_looked *looked)
 }
 
 /* The rules first, for whether they matter is known only then. */
-void sl_run_look(struct sl_office *office, struct sl_job *job)
+void sl_run_look(struct sl_control *control, struct sl_job *job)
 {
     struct sl_identifier who;
-    if (!sl_job_read_identifier(office, job, &who))
+    if (!sl_job_read_identifier(control, job, &who))
         return;
     if (job->dry_run) {
         sl_job_refuse(job, 422, "a look changes nothing; leave `dry_run` out");
@@ -60,7 +60,7 @@ void sl_run_look(struct sl_office *office, struct sl_job *job)
         .request = &who.request, .name = who.rule, .see = see, .about = &job->out
     };
     sl_buffer_add(&job->out, SL_TEXT("{\"rules\": ["));
-    int status = sl_limiter_look(sl_office_limiter(office), &look);
+    int status = sl_limiter_look(sl_control_limiter(control), &look);
     if (status != SLUICE_OK) {
         sl_job_refuse(job, 503, "%s", sluice_status_text(status));
         return;

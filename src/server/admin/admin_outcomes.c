@@ -5,7 +5,7 @@
 
 enum { OUTCOMES_MAX = 1000 };
 
-static bool read_outcome(struct sl_office *office, struct sl_job *job, const json_t *object,
+static bool read_outcome(struct sl_control *control, struct sl_job *job, const json_t *object,
                          struct sl_user_day *out)
 {
     static const char *const members[] = { "user", "tenant", "success", NULL };
@@ -23,7 +23,7 @@ static bool read_outcome(struct sl_office *office, struct sl_job *job, const jso
         return sl_job_refuse(job, 422, "`success` is true or false");
     *out = (struct sl_user_day){
         .tenant = tenant,
-        .id = sl_people_id(office->people, sl_text(user), &job->arena),
+        .id = sl_users_id(control->users, sl_text(user), &job->arena),
         .day = sl_day_of(sl_walltime_us()),
         .calls = 1,
         .successes = json_is_true(success),
@@ -33,7 +33,7 @@ static bool read_outcome(struct sl_office *office, struct sl_job *job, const jso
 }
 
 /* All or none. */
-static struct sl_user_day *read_outcomes(struct sl_office *office, struct sl_job *job,
+static struct sl_user_day *read_outcomes(struct sl_control *control, struct sl_job *job,
                                          const json_t *json, size_t *count)
 {
     bool is_array = json_is_array(json);
@@ -44,38 +44,38 @@ static struct sl_user_day *read_outcomes(struct sl_office *office, struct sl_job
     }
     struct sl_user_day *days = sl_arena_take(&job->arena, *count * sizeof *days);
     for (size_t i = 0; i < *count; i++)
-        if (!read_outcome(office, job, is_array ? json_array_get(json, i) : json, &days[i]))
+        if (!read_outcome(control, job, is_array ? json_array_get(json, i) : json, &days[i]))
             return NULL;
     return days;
 }
 
 /* Kept through the end of this process, not through a power cut: they are many. */
-static bool write_outcomes(struct sl_office *office, struct sl_job *job,
+static bool write_outcomes(struct sl_control *control, struct sl_job *job,
                            const struct sl_user_day *days, size_t count)
 {
     struct sluice_error error = { 0 };
-    if (!sl_registry_begin(office->registry, SL_CARE_KILL, &error))
+    if (!sl_registry_begin(control->registry, SL_CARE_KILL, &error))
         return sl_job_refuse(job, 503, "nothing was recorded: %s", error.text);
     for (size_t i = 0; i < count; i++)
-        if (!sl_registry_add_outcomes(office->registry, &days[i], &error))
-            return sl_change_fail(office, job, &error);
-    if (!sl_registry_commit(office->registry, &error))
+        if (!sl_registry_add_outcomes(control->registry, &days[i], &error))
+            return sl_change_fail(control, job, &error);
+    if (!sl_registry_commit(control->registry, &error))
         return sl_job_refuse(job, 503, "nothing was recorded: %s", error.text);
     for (size_t i = 0; i < count; i++)
-        sl_people_add_outcomes(office->people, &days[i]);
+        sl_users_add_outcomes(control->users, &days[i]);
     return true;
 }
 
-void sl_run_outcomes(struct sl_office *office, struct sl_job *job)
+void sl_run_outcomes(struct sl_control *control, struct sl_job *job)
 {
     static const char *const parameters[] = { NULL };
     size_t count;
     json_t *json = sl_job_check_query(job, parameters) ? sl_job_json(job) : NULL;
     if (!json)
         return;
-    const struct sl_user_day *days = read_outcomes(office, job, json, &count);
+    const struct sl_user_day *days = read_outcomes(control, job, json, &count);
     json_decref(json);
-    if (!days || (!job->dry_run && !write_outcomes(office, job, days, count)))
+    if (!days || (!job->dry_run && !write_outcomes(control, job, days, count)))
         return;
     sl_buffer_add(&job->out, SL_TEXT("{"));
     sl_print_i64(&job->out, "recorded", (int64_t)count);

@@ -7,9 +7,9 @@ static const char *const no_parameters[] = { NULL };
 
 /* ---- reset ---- */
 
-struct sl_limiter *sl_office_limiter(const struct sl_office *office)
+struct sl_limiter *sl_control_limiter(const struct sl_control *control)
 {
-    const struct sl_edition *edition = office->server->edition;
+    const struct sl_edition *edition = control->server->edition;
     return edition->limiters[edition->limiter_count - 1];
 }
 
@@ -37,25 +37,25 @@ static bool has_identifier(const struct sl_rule *rule, const struct sluice_reque
 }
 
 /* Of the rules that the answer lists, if there are any. */
-static void note_reset(struct sl_office *office, struct sl_job *job,
+static void note_reset(struct sl_control *control, struct sl_job *job,
                        const struct sluice_request *request)
 {
     struct sluice_text rules = { job->out.at, job->out.len };
     while (rules.len && *rules.at != '[')
         rules.at++, rules.len--;
     if (rules.len > 2 && !job->dry_run)
-        sl_note_reset(office, job, request, rules);
+        sl_audit_note_reset(control, job, request, rules);
 }
 
 /* Forgets them in the rule of that name; refused where that cannot be. `skips`: nothing to
  * forget is no reason to stop. */
-static bool reset_rule(struct sl_office *office, struct sl_job *job,
+static bool reset_rule(struct sl_control *control, struct sl_job *job,
                        const struct sluice_request *request, const char *name, bool skips)
 {
     int status = SLUICE_INVALID;
-    if (has_identifier(sl_ruleset_rule(sl_office_rules(office), name), request))
+    if (has_identifier(sl_ruleset_rule(sl_control_rules(control), name), request))
         status =
-            job->dry_run ? SLUICE_OK : sl_limiter_reset(sl_office_limiter(office), request, name);
+            job->dry_run ? SLUICE_OK : sl_limiter_reset(sl_control_limiter(control), request, name);
     if (status == SLUICE_OK) {
         if (job->out.at[job->out.len - 1] != '[')
             sl_buffer_add(&job->out, SL_TEXT(", "));
@@ -67,7 +67,7 @@ static bool reset_rule(struct sl_office *office, struct sl_job *job,
     if (status == SLUICE_INVALID)
         return sl_job_refuse(job, 422, "rule `%s` counts by something that is not given", name);
     sl_buffer_add(&job->out, SL_TEXT("]"));
-    note_reset(office, job, request); /* what is forgotten by now stays so */
+    note_reset(control, job, request); /* what is forgotten by now stays so */
     return sl_job_refuse(job, 503, "%s", sluice_status_text(status));
 }
 
@@ -77,16 +77,17 @@ static bool is_callers(const struct sl_job *job, const struct sl_rule *rule)
 }
 
 /* Those that match, of a tenant its own; whoever is exempt may have counts from before. */
-static bool reset_all(struct sl_office *office, struct sl_job *job, struct sluice_request *request)
+static bool reset_all(struct sl_control *control, struct sl_job *job,
+                      struct sluice_request *request)
 {
     const struct sl_rule *const *matched;
-    size_t count = 0, all = sl_limiter_match(sl_office_limiter(office), request, &matched);
+    size_t count = 0, all = sl_limiter_match(sl_control_limiter(control), request, &matched);
     const char **names = sl_arena_take(&job->arena, (all + 1) * sizeof *names);
     for (size_t i = 0; i < all; i++)
         if (is_callers(job, matched[i]))
             names[count++] = matched[i]->name;
     for (size_t i = 0; i < count; i++)
-        if (!reset_rule(office, job, request, names[i], true))
+        if (!reset_rule(control, job, request, names[i], true))
             return false;
     return true;
 }
@@ -101,7 +102,8 @@ static bool check_tenant(struct sl_job *job, struct sluice_request *request)
     return true;
 }
 
-bool sl_job_read_identifier(struct sl_office *office, struct sl_job *job, struct sl_identifier *out)
+bool sl_job_read_identifier(struct sl_control *control, struct sl_job *job,
+                            struct sl_identifier *out)
 {
     if (!sl_job_check_query(job, no_parameters))
         return false;
@@ -113,49 +115,49 @@ bool sl_job_read_identifier(struct sl_office *office, struct sl_job *job, struct
     const char *rule = take_rule(job, &out->room, &out->request);
     if (!check_tenant(job, &out->request))
         return false;
-    if (sl_office_rules(office)->settings.identity.user_id_sha256_email_ip)
-        sl_user_id_apply(office->hasher, &out->request, out->user_id);
+    if (sl_control_rules(control)->settings.identity.user_id_sha256_email_ip)
+        sl_user_id_apply(control->hasher, &out->request, out->user_id);
     out->rule =
         rule && job->tenant ? sl_arena_print(&job->arena, "%s/%s", job->tenant, rule) : rule;
-    if (out->rule && !sl_ruleset_rule(sl_office_rules(office), out->rule))
+    if (out->rule && !sl_ruleset_rule(sl_control_rules(control), out->rule))
         return sl_job_refuse(job, 404, "there is no rule `%s`", rule);
     return true;
 }
 
-void sl_run_reset(struct sl_office *office, struct sl_job *job)
+void sl_run_reset(struct sl_control *control, struct sl_job *job)
 {
     struct sl_identifier who;
-    if (!sl_job_read_identifier(office, job, &who))
+    if (!sl_job_read_identifier(control, job, &who))
         return;
     job->note.name = who.rule;
     sl_buffer_add(&job->out, SL_TEXT("{\"reset\": ["));
-    bool good = who.rule ? reset_rule(office, job, &who.request, who.rule, false)
-                         : reset_all(office, job, &who.request);
+    bool good = who.rule ? reset_rule(control, job, &who.request, who.rule, false)
+                         : reset_all(control, job, &who.request);
     if (!good)
         return;
     sl_buffer_add(&job->out, SL_TEXT("]"));
-    note_reset(office, job, &who.request);
+    note_reset(control, job, &who.request);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
 }
 
 /* ---- reload ---- */
 
-void sl_run_reload(struct sl_office *office, struct sl_job *job)
+void sl_run_reload(struct sl_control *control, struct sl_job *job)
 {
-    struct sl_report report = { .file = office->config->rules_path };
+    struct sl_report report = { .file = control->config->rules_path };
     if (!sl_job_check_query(job, no_parameters))
         return;
     if (job->dry_run) {
         sl_job_refuse(job, 422, "a reload cannot be tried; `sluice lint` looks at a file");
         return;
     }
-    office->actor = sl_job_actor(job);
-    bool good = office->reload(office->about, &report);
-    office->actor = NULL;
+    control->actor = sl_job_actor(job);
+    bool good = control->reload(control->about, &report);
+    control->actor = NULL;
     if (good) {
         sl_buffer_add(&job->out, SL_TEXT("{\"reloaded\": true"));
-        sl_print_i64(&job->out, "rules", (int64_t)sl_office_rules(office)->rule_count);
+        sl_print_i64(&job->out, "rules", (int64_t)sl_control_rules(control)->rule_count);
         sl_buffer_add(&job->out, SL_TEXT("}"));
     } else {
         sl_job_refuse_report(job, 422, &report);

@@ -69,25 +69,25 @@ static void print_rule(struct sl_job *job, const struct sl_rule *rule)
 }
 
 /* Of the last change; to a tenant, of what it sees: the rest is not its business. */
-static uint64_t revision_of(struct sl_office *office, const struct sl_job *job)
+static uint64_t revision_of(struct sl_control *control, const struct sl_job *job)
 {
-    const struct sl_ruleset *rules = sl_office_rules(office);
+    const struct sl_ruleset *rules = sl_control_rules(control);
     uint64_t last = 0;
     if (!job->tenant)
-        return sl_office_revision(office);
+        return sl_control_revision(control);
     for (size_t i = 0; i < rules->rule_count; i++)
         if (is_visible(job, &rules->rules[i]) && rules->rules[i].revision > last)
             last = rules->rules[i].revision;
-    return office->spread ? SL_CHANGE_VERSION(last) : last;
+    return control->spread ? SL_CHANGE_VERSION(last) : last;
 }
 
-static void print_list(struct sl_office *office, struct sl_job *job, const char *tenant)
+static void print_list(struct sl_control *control, struct sl_job *job, const char *tenant)
 {
-    const struct sl_ruleset *rules = sl_office_rules(office);
+    const struct sl_ruleset *rules = sl_control_rules(control);
     struct sl_buffer *out = &job->out;
     bool is_first = true;
     sl_buffer_add(out, SL_TEXT("{"));
-    sl_print_i64(out, "revision", (int64_t)revision_of(office, job));
+    sl_print_i64(out, "revision", (int64_t)revision_of(control, job));
     sl_print_name(out, "rules");
     sl_buffer_add(out, SL_TEXT("["));
     for (size_t i = 0; i < rules->rule_count; i++) {
@@ -158,10 +158,10 @@ static const char *counts_of(const struct sl_rule *old, const struct sl_rule *ne
 /* ---- changing ---- */
 
 /* Tenants choose among the algorithms of their tier. */
-static bool check_algorithm(struct sl_office *office, struct sl_job *job,
+static bool check_algorithm(struct sl_control *control, struct sl_job *job,
                             const struct sl_ruleset *rules, const struct sl_rule *rule)
 {
-    const struct sl_tenant *tenant = sl_office_tenant(office, job, rule->tenant);
+    const struct sl_tenant *tenant = sl_control_tenant(control, job, rule->tenant);
     ptrdiff_t tier = tenant && tenant->tier ? sl_ruleset_tier(rules, sl_text(tenant->tier)) : -1;
     uint32_t allowed = tier >= 0 ? rules->tiers[tier].algorithms : 0, which = 0;
     while (sl_algos[which] != rule->algo)
@@ -198,19 +198,19 @@ static bool check_lists(struct sl_job *job, const struct sl_rule *rule)
                OWN_RULE_LIST_MAX);
 }
 
-static bool check_tenant(struct sl_office *office, struct sl_job *job, const char *tenant,
+static bool check_tenant(struct sl_control *control, struct sl_job *job, const char *tenant,
                          bool is_new)
 {
-    if (!sl_office_tenant(office, job, tenant))
+    if (!sl_control_tenant(control, job, tenant))
         return sl_job_refuse_tenant(job, tenant);
-    if (is_new && sl_ruleset_count_of(sl_office_rules(office), tenant) >= SL_TENANT_RULES_MAX)
+    if (is_new && sl_ruleset_count_of(sl_control_rules(control), tenant) >= SL_TENANT_RULES_MAX)
         return sl_job_refuse(job, 409, "a tenant has at most %d rules of its own",
                              SL_TENANT_RULES_MAX);
     return true;
 }
 
 /* The answer to a PUT that is about to be committed. */
-static void print_put(struct sl_office *office, struct sl_job *job, const struct sl_rule *old,
+static void print_put(struct sl_control *control, struct sl_job *job, const struct sl_rule *old,
                       const struct sl_ruleset *rules, const struct sl_rule *new)
 {
     struct sl_buffer *out = &job->out;
@@ -222,7 +222,7 @@ static void print_put(struct sl_office *office, struct sl_job *job, const struct
     if (job->tenant) /* a warning names rules, and they may be anybody's */
         sl_print_raw(out, "warnings", "[]");
     else
-        print_warnings(out, sl_office_rules(office), rules);
+        print_warnings(out, sl_control_rules(control), rules);
     sl_print_dry_run(job);
     sl_buffer_add(out, SL_TEXT("}"));
 }
@@ -233,38 +233,39 @@ static void note(struct sl_job *job, const char *full, const struct sl_rule *old
 {
     const char *slash = strchr(full, '/');
     struct sluice_text tenant = { full, slash ? (size_t)(slash - full) : 0 };
-    sl_job_note(job, &(struct sl_note){ .subject = "rule",
-                                        .name = full,
-                                        .tenant = slash ? sl_arena_copy(&job->arena, tenant) : NULL,
-                                        .before = old ? old->json : NULL,
-                                        .after = new ? new->json : NULL });
+    sl_job_note(
+        job, &(struct sl_audit_note){ .subject = "rule",
+                                      .name = full,
+                                      .tenant = slash ? sl_arena_copy(&job->arena, tenant) : NULL,
+                                      .before = old ? old->json : NULL,
+                                      .after = new ? new->json : NULL });
 }
 
-static bool try_put(struct sl_office *office, struct sl_job *job, const char *tenant,
+static bool try_put(struct sl_control *control, struct sl_job *job, const char *tenant,
                     const char *name)
 {
     struct sluice_error error = { 0 };
     const char *full = full_name(job, tenant, name);
-    const struct sl_rule *old = sl_ruleset_rule(sl_office_rules(office), full);
+    const struct sl_rule *old = sl_ruleset_rule(sl_control_rules(control), full);
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL) ||
-        (tenant && !check_tenant(office, job, tenant, !old)))
-        return sl_change_drop(office);
-    if (!sl_registry_put_rule(office->registry, tenant, name, job->body.at, &error))
-        return sl_change_fail(office, job, &error);
-    struct sl_ruleset *rules = sl_change_compose(office, job, 422);
+        (tenant && !check_tenant(control, job, tenant, !old)))
+        return sl_change_drop(control);
+    if (!sl_registry_put_rule(control->registry, tenant, name, job->body.at, &error))
+        return sl_change_fail(control, job, &error);
+    struct sl_ruleset *rules = sl_change_compose(control, job, 422);
     if (!rules)
         return false;
     const struct sl_rule *new = sl_ruleset_rule(rules, full);
-    if (tenant && (!check_lists(job, new) || !check_algorithm(office, job, rules, new))) {
+    if (tenant && (!check_lists(job, new) || !check_algorithm(control, job, rules, new))) {
         sl_ruleset_free(rules);
-        return sl_change_drop(office);
+        return sl_change_drop(control);
     }
-    print_put(office, job, old, rules, new);
+    print_put(control, job, old, rules, new);
     note(job, full, old, new);
-    return sl_change_end(office, job, rules);
+    return sl_change_end(control, job, rules);
 }
 
-static void put_rule(struct sl_office *office, struct sl_job *job, const char *tenant,
+static void put_rule(struct sl_control *control, struct sl_job *job, const char *tenant,
                      const char *name)
 {
     if (!sl_job_check_query(job, no_parameters))
@@ -278,46 +279,46 @@ static void put_rule(struct sl_office *office, struct sl_job *job, const char *t
         return;
     bool good = !tenant || check_own(job, json);
     json_decref(json);
-    if (good && sl_change_begin(office, job))
-        try_put(office, job, tenant, name);
+    if (good && sl_change_begin(control, job))
+        try_put(control, job, tenant, name);
 }
 
 /* How a rule goes: its row, or the file's rule is hidden by one. */
-static bool take_away(struct sl_office *office, struct sl_job *job, const struct sl_rule *old,
+static bool take_away(struct sl_control *control, struct sl_job *job, const struct sl_rule *old,
                       const char *tenant, const char *name)
 {
     struct sluice_error error = { 0 };
     bool found = true;
     bool hides = !job->undo && (!old->revision || old->replaces_files);
     job->would = job->undo ? "undo" : hides ? "hide" : "delete";
-    bool good = hides ? sl_registry_put_rule(office->registry, tenant, name, NULL, &error)
-                      : sl_registry_drop_rule(office->registry, tenant, name, &found, &error);
+    bool good = hides ? sl_registry_put_rule(control->registry, tenant, name, NULL, &error)
+                      : sl_registry_drop_rule(control->registry, tenant, name, &found, &error);
     if (!good)
-        return sl_change_fail(office, job, &error);
+        return sl_change_fail(control, job, &error);
     if (found)
         return true;
     sl_job_refuse(job, 404, "the API has changed nothing about a rule `%s`", name);
-    return sl_change_drop(office);
+    return sl_change_drop(control);
 }
 
-static bool try_delete(struct sl_office *office, struct sl_job *job, const char *tenant,
+static bool try_delete(struct sl_control *control, struct sl_job *job, const char *tenant,
                        const char *name)
 {
     const char *full = full_name(job, tenant, name);
-    const struct sl_rule *old = sl_ruleset_rule(sl_office_rules(office), full);
-    if (tenant && !sl_office_tenant(office, job, tenant)) {
+    const struct sl_rule *old = sl_ruleset_rule(sl_control_rules(control), full);
+    if (tenant && !sl_control_tenant(control, job, tenant)) {
         sl_job_refuse_tenant(job, tenant);
-        return sl_change_drop(office);
+        return sl_change_drop(control);
     }
     if (!old && !job->undo) {
         sl_job_refuse(job, 404, "there is no rule `%s`", name);
-        return sl_change_drop(office);
+        return sl_change_drop(control);
     }
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL))
-        return sl_change_drop(office);
-    if (!take_away(office, job, old, tenant, name))
+        return sl_change_drop(control);
+    if (!take_away(control, job, old, tenant, name))
         return false;
-    struct sl_ruleset *rules = sl_change_compose(office, job, 422);
+    struct sl_ruleset *rules = sl_change_compose(control, job, 422);
     if (!rules)
         return false;
     const struct sl_rule *now = sl_ruleset_rule(rules, full);
@@ -333,27 +334,27 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     note(job, full, old, now);
-    return sl_change_end(office, job, rules);
+    return sl_change_end(control, job, rules);
 }
 
-static void delete_rule(struct sl_office *office, struct sl_job *job, const char *tenant,
+static void delete_rule(struct sl_control *control, struct sl_job *job, const char *tenant,
                         const char *name)
 {
     static const char *const parameters[] = { "undo", NULL };
-    if (sl_job_check_query(job, parameters) && sl_change_begin(office, job))
-        try_delete(office, job, tenant, name);
+    if (sl_job_check_query(job, parameters) && sl_change_begin(control, job))
+        try_delete(control, job, tenant, name);
 }
 
-static void get_rule(struct sl_office *office, struct sl_job *job, const char *tenant,
+static void get_rule(struct sl_control *control, struct sl_job *job, const char *tenant,
                      const char *name)
 {
     const struct sl_rule *rule =
-        sl_ruleset_rule(sl_office_rules(office), full_name(job, tenant, name));
+        sl_ruleset_rule(sl_control_rules(control), full_name(job, tenant, name));
     if (!sl_job_check_query(job, no_parameters))
         return;
     /* A tenant sees rules of everybody's that are about it, under their own names. */
     if (!rule && job->tenant)
-        rule = sl_ruleset_rule(sl_office_rules(office), name);
+        rule = sl_ruleset_rule(sl_control_rules(control), name);
     if (!rule || !is_visible(job, rule)) {
         sl_job_refuse(job, 404, "there is no rule `%s`", name);
         return;
@@ -362,50 +363,50 @@ static void get_rule(struct sl_office *office, struct sl_job *job, const char *t
     print_rule(job, rule);
 }
 
-static void run_one(struct sl_office *office, struct sl_job *job, const char *tenant,
+static void run_one(struct sl_control *control, struct sl_job *job, const char *tenant,
                     const char *name)
 {
     if (sl_job_is(job, "PUT"))
-        put_rule(office, job, tenant, name);
+        put_rule(control, job, tenant, name);
     else if (sl_job_is(job, "DELETE"))
-        delete_rule(office, job, tenant, name);
+        delete_rule(control, job, tenant, name);
     else
-        get_rule(office, job, tenant, name);
+        get_rule(control, job, tenant, name);
 }
 
 /* ---- routes ---- */
 
-void sl_run_rules(struct sl_office *office, struct sl_job *job)
+void sl_run_rules(struct sl_control *control, struct sl_job *job)
 {
     if (sl_job_check_query(job, no_parameters))
-        print_list(office, job, NULL);
+        print_list(control, job, NULL);
 }
 
-void sl_run_rule(struct sl_office *office, struct sl_job *job)
+void sl_run_rule(struct sl_control *control, struct sl_job *job)
 {
-    run_one(office, job, job->tenant, job->parts[0].at);
+    run_one(control, job, job->tenant, job->parts[0].at);
 }
 
 /* The tenant in the path; another's is not there. */
-static bool check_path(struct sl_office *office, struct sl_job *job)
+static bool check_path(struct sl_control *control, struct sl_job *job)
 {
     const char *tenant = job->parts[0].at;
     bool is_own = !job->tenant || strcmp(job->tenant, tenant) == 0;
     /* Another instance may have made it just now: then the transaction knows. */
-    bool is_early = office->spread && !sl_job_is(job, "GET");
-    if (is_own && (is_early || sl_office_tenant(office, job, tenant)))
+    bool is_early = control->spread && !sl_job_is(job, "GET");
+    if (is_own && (is_early || sl_control_tenant(control, job, tenant)))
         return true;
     return sl_job_refuse_tenant(job, tenant);
 }
 
-void sl_run_tenant_rules(struct sl_office *office, struct sl_job *job)
+void sl_run_tenant_rules(struct sl_control *control, struct sl_job *job)
 {
-    if (sl_job_check_query(job, no_parameters) && check_path(office, job))
-        print_list(office, job, job->parts[0].at);
+    if (sl_job_check_query(job, no_parameters) && check_path(control, job))
+        print_list(control, job, job->parts[0].at);
 }
 
-void sl_run_tenant_rule(struct sl_office *office, struct sl_job *job)
+void sl_run_tenant_rule(struct sl_control *control, struct sl_job *job)
 {
-    if (check_path(office, job))
-        run_one(office, job, job->parts[0].at, job->parts[1].at);
+    if (check_path(control, job))
+        run_one(control, job, job->parts[0].at, job->parts[1].at);
 }

@@ -49,20 +49,20 @@ static bool read_series(struct sl_job *job, struct sl_stats_print *print)
     return true;
 }
 
-static bool read_asking(struct sl_office *office, struct sl_job *job, struct asking *asking)
+static bool read_asking(struct sl_control *control, struct sl_job *job, struct asking *asking)
 {
     static const char *const parameters[] = { "window", "series", "rule", "top", "limit", NULL };
     *asking = (struct asking){ .limit = RULES_DEFAULT, .print.top = TOP_DEFAULT };
     if (!sl_job_check_query(job, parameters))
         return false;
     asking->rule = sl_job_query(job, "rule");
-    if (asking->rule && !sl_ruleset_rule(sl_office_rules(office), asking->rule))
+    if (asking->rule && !sl_ruleset_rule(sl_control_rules(control), asking->rule))
         return sl_job_refuse(job, 404, "there is no rule `%s`", asking->rule);
     asking->print.out = &job->out;
-    asking->print.record = office->server->record;
+    asking->print.record = control->server->record;
     asking->print.now_s = sl_boottime_us() / 1000000;
     asking->print.wall_us = sl_walltime_us();
-    asking->print.is_watched = sl_is_watched(&sl_office_rules(office)->settings);
+    asking->print.is_watched = sl_is_observed(&sl_control_rules(control)->settings);
     return read_window(job, &asking->print) && read_series(job, &asking->print) &&
            read_count(job, "top", SL_TOP_ENTRIES, &asking->print.top) &&
            read_count(job, "limit", RULES_MAX, &asking->limit);
@@ -91,7 +91,7 @@ static void print_limit(struct sl_buffer *out, const struct sl_rule *rule)
 static void print_rule(const struct asking *asking, const struct sl_rule *rule, uint32_t number)
 {
     const struct sl_stats_print *print = &asking->print;
-    const struct sl_detail *detail = print->record->roll.rules[number].detail;
+    const struct sl_detail *detail = print->record->ids.rules[number].detail;
     const struct sl_top_term *terms = print->record->terms;
     struct sl_buffer *out = print->out;
     sl_buffer_add(out, SL_TEXT("{"));
@@ -118,14 +118,14 @@ static void print_rule(const struct asking *asking, const struct sl_rule *rule, 
 }
 
 /* A rule's place in the file, and how busy it is. */
-struct place {
+struct rank {
     size_t index;
     uint64_t checks;
 };
 
 static int by_checks(const void *a, const void *b)
 {
-    const struct place *left = a, *right = b;
+    const struct rank *left = a, *right = b;
     if (left->checks != right->checks)
         return left->checks < right->checks ? 1 : -1;
     return left->index < right->index ? -1 : 1;
@@ -133,14 +133,14 @@ static int by_checks(const void *a, const void *b)
 
 static int by_index(const void *a, const void *b)
 {
-    const struct place *left = a, *right = b;
+    const struct rank *left = a, *right = b;
     return left->index < right->index ? -1 : 1;
 }
 
 /* In the longest of the periods that were asked for. */
 static uint64_t checks_of(const struct asking *asking, uint32_t number)
 {
-    const struct sl_detail *detail = asking->print.record->roll.rules[number].detail;
+    const struct sl_detail *detail = asking->print.record->ids.rules[number].detail;
     struct sl_sums sum = { 0 };
     uint64_t checks = 0;
     enum sl_period period = SL_PERIOD_COUNT - 1;
@@ -158,11 +158,11 @@ static void print_rules(const struct asking *asking, struct sl_job *job,
                         const struct sl_edition *edition)
 {
     const struct sl_ruleset *rules = edition->rules;
-    struct place *places = sl_arena_take(&job->arena, (rules->rule_count + 1) * sizeof *places);
+    struct rank *places = sl_arena_take(&job->arena, (rules->rule_count + 1) * sizeof *places);
     size_t count = 0;
     for (size_t i = 0; i < rules->rule_count; i++)
         if (!asking->rule || strcmp(asking->rule, rules->rules[i].name) == 0)
-            places[count++] = (struct place){ i, checks_of(asking, edition->numbers[i]) };
+            places[count++] = (struct rank){ i, checks_of(asking, edition->numbers[i]) };
     if (count > asking->limit) {
         qsort(places, count, sizeof *places, by_checks);
         count = asking->limit;
@@ -207,11 +207,11 @@ static void print_connections(struct sl_buffer *out, struct sl_server *server)
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-void sl_run_stats(struct sl_office *office, struct sl_job *job)
+void sl_run_stats(struct sl_control *control, struct sl_job *job)
 {
-    struct sl_server *server = office->server;
+    struct sl_server *server = control->server;
     struct asking asking;
-    if (!read_asking(office, job, &asking))
+    if (!read_asking(control, job, &asking))
         return;
     struct sl_buffer *out = &job->out;
     sl_buffer_add(out, SL_TEXT("{"));
@@ -219,7 +219,7 @@ void sl_run_stats(struct sl_office *office, struct sl_job *job)
     sl_stats_print_time(out, "at", asking.print.wall_us);
     sl_stats_print_time(out, "started_at", server->started_us);
     sl_print_i64(out, "uptime_s", asking.print.now_s - server->record->started_s);
-    sl_print_bool(out, "identifiers_hashed", sl_office_rules(office)->settings.hash_identifiers);
+    sl_print_bool(out, "identifiers_hashed", sl_control_rules(control)->settings.hash_identifiers);
     /* Without its lock: this thread is the one that writes it. */
     sl_buffer_add(out, SL_TEXT(", \"decisions\": {"));
     sl_stats_print_figure(&asking.print, &server->record->all);
@@ -227,7 +227,7 @@ void sl_run_stats(struct sl_office *office, struct sl_job *job)
     print_algorithms(&asking);
     print_rules(&asking, job, server->edition);
     sl_print_store_stats(out, server);
-    sl_print_spread_stats(out, server);
+    sl_print_replication_stats(out, server);
     print_connections(out, server);
     sl_print_audit_stats(out, server);
     sl_buffer_add(out, SL_TEXT("}"));

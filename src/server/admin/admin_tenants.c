@@ -50,7 +50,7 @@ static void print_rule_names(struct sl_buffer *out, const struct sl_ruleset *rul
     sl_buffer_add(out, SL_TEXT("]"));
 }
 
-static void print_tenant(struct sl_office *office, struct sl_job *job,
+static void print_tenant(struct sl_control *control, struct sl_job *job,
                          const struct sl_tenant *tenant)
 {
     struct sl_buffer *out = &job->out;
@@ -59,7 +59,7 @@ static void print_tenant(struct sl_office *office, struct sl_job *job,
     sl_print_text(out, "tier", tenant->tier);
     sl_print_text(out, "etag", job->dry_run ? NULL : sl_job_etag(job, 't', tenant->revision));
     print_keys(out, job, tenant);
-    print_rule_names(out, sl_office_rules(office), tenant->name);
+    print_rule_names(out, sl_control_rules(control), tenant->name);
     sl_print_dry_run(job);
     sl_buffer_add(out, SL_TEXT("}"));
 }
@@ -83,11 +83,11 @@ static void note_tenant(struct sl_job *job, const struct sl_tenant *old,
                         const struct sl_tenant *new)
 {
     const char *name = old ? old->name : new->name;
-    sl_job_note(job, &(struct sl_note){ .subject = "tenant",
-                                        .name = name,
-                                        .tenant = name,
-                                        .before = brief(job, old),
-                                        .after = brief(job, new) });
+    sl_job_note(job, &(struct sl_audit_note){ .subject = "tenant",
+                                              .name = name,
+                                              .tenant = name,
+                                              .before = brief(job, old),
+                                              .after = brief(job, new) });
 }
 
 /* A key by its label, tier and the first digits of its digest; never itself. */
@@ -103,16 +103,16 @@ static void note_key(struct sl_job *job, const struct sl_tenant_key *key, bool i
     sl_buffer_add(&out, SL_TEXT("}"));
     const char *json = sl_arena_copy(&job->arena, (struct sluice_text){ out.at, out.len });
     sl_buffer_release(&out);
-    sl_job_note(job, &(struct sl_note){ .subject = "key",
-                                        .name = hex,
-                                        .tenant = key->tenant,
-                                        .before = is_there ? json : NULL,
-                                        .after = is_there ? NULL : json });
+    sl_job_note(job, &(struct sl_audit_note){ .subject = "key",
+                                              .name = hex,
+                                              .tenant = key->tenant,
+                                              .before = is_there ? json : NULL,
+                                              .after = is_there ? NULL : json });
 }
 
 /* ---- tenants ---- */
 
-void sl_run_tenants(struct sl_office *office, struct sl_job *job)
+void sl_run_tenants(struct sl_control *control, struct sl_job *job)
 {
     struct sluice_error error = { 0 };
     struct sl_buffer *out = &job->out;
@@ -120,7 +120,7 @@ void sl_run_tenants(struct sl_office *office, struct sl_job *job)
     size_t count;
     if (!sl_job_check_query(job, no_parameters))
         return;
-    if (!sl_registry_tenants(office->registry, &job->arena, &tenants, &count, &error)) {
+    if (!sl_registry_tenants(control->registry, &job->arena, &tenants, &count, &error)) {
         sl_job_refuse(job, 503, "%s", error.text);
         return;
     }
@@ -131,17 +131,17 @@ void sl_run_tenants(struct sl_office *office, struct sl_job *job)
         sl_print_text(out, "tier", tenants[i].tier);
         sl_print_i64(out, "keys", (int64_t)tenants[i].key_count);
         sl_print_i64(out, "rules",
-                     (int64_t)sl_ruleset_count_of(sl_office_rules(office), tenants[i].name));
+                     (int64_t)sl_ruleset_count_of(sl_control_rules(control), tenants[i].name));
         sl_print_text(out, "etag", sl_job_etag(job, 't', tenants[i].revision));
         sl_buffer_add(out, SL_TEXT("}"));
     }
     sl_buffer_add(out, SL_TEXT("]}"));
 }
 
-static void get_tenant(struct sl_office *office, struct sl_job *job, const char *name)
+static void get_tenant(struct sl_control *control, struct sl_job *job, const char *name)
 {
     bool is_own = !job->tenant || strcmp(job->tenant, name) == 0;
-    const struct sl_tenant *tenant = is_own ? sl_office_tenant(office, job, name) : NULL;
+    const struct sl_tenant *tenant = is_own ? sl_control_tenant(control, job, name) : NULL;
     if (!sl_job_check_query(job, no_parameters))
         return;
     if (!tenant) {
@@ -149,12 +149,12 @@ static void get_tenant(struct sl_office *office, struct sl_job *job, const char 
         return;
     }
     job->etag = sl_job_etag(job, 't', tenant->revision);
-    print_tenant(office, job, tenant);
+    print_tenant(control, job, tenant);
 }
 
-static bool check_tier(struct sl_office *office, struct sl_job *job, const char *tier)
+static bool check_tier(struct sl_control *control, struct sl_job *job, const char *tier)
 {
-    if (!tier || sl_ruleset_tier(sl_office_rules(office), sl_text(tier)) >= 0)
+    if (!tier || sl_ruleset_tier(sl_control_rules(control), sl_text(tier)) >= 0)
         return true;
     return sl_job_refuse(job, 422, "there is no tier `%s`", tier);
 }
@@ -165,13 +165,13 @@ static bool matches(struct sl_job *job, const struct sl_tenant *tenant)
 }
 
 /* Keys are part of an edition, so every change makes one. */
-static bool end_change(struct sl_office *office, struct sl_job *job)
+static bool end_change(struct sl_control *control, struct sl_job *job)
 {
-    struct sl_ruleset *rules = sl_change_compose(office, job, 409);
-    return rules && sl_change_end(office, job, rules);
+    struct sl_ruleset *rules = sl_change_compose(control, job, 409);
+    return rules && sl_change_end(control, job, rules);
 }
 
-static void put_tenant(struct sl_office *office, struct sl_job *job, const char *name)
+static void put_tenant(struct sl_control *control, struct sl_job *job, const char *name)
 {
     static const char *const members[] = { "tier", NULL };
     struct sluice_error error = { 0 };
@@ -186,48 +186,48 @@ static void put_tenant(struct sl_office *office, struct sl_job *job, const char 
     json_t *object = sl_job_object(job, members);
     bool good = object && sl_json_text(job, object, "tier", &tier);
     json_decref(object);
-    if (!good || !sl_change_begin(office, job))
+    if (!good || !sl_change_begin(control, job))
         return;
-    const struct sl_tenant *old = sl_office_tenant(office, job, name);
-    if (!matches(job, old) || !check_tier(office, job, tier)) {
-        sl_change_drop(office);
-        return;
-    }
-    if (!sl_registry_put_tenant(office->registry, name, tier, &is_new, &error)) {
-        sl_change_fail(office, job, &error);
+    const struct sl_tenant *old = sl_control_tenant(control, job, name);
+    if (!matches(job, old) || !check_tier(control, job, tier)) {
+        sl_change_drop(control);
         return;
     }
-    const struct sl_tenant *tenant = sl_office_tenant(office, job, name);
+    if (!sl_registry_put_tenant(control->registry, name, tier, &is_new, &error)) {
+        sl_change_fail(control, job, &error);
+        return;
+    }
+    const struct sl_tenant *tenant = sl_control_tenant(control, job, name);
     if (!tenant) {
-        sl_change_fail(office, job, &(struct sluice_error){ "it cannot be read back" });
+        sl_change_fail(control, job, &(struct sluice_error){ "it cannot be read back" });
         return;
     }
     job->status = is_new && !job->dry_run ? 201 : 200;
     job->would = is_new ? "create" : "replace";
     job->etag = job->dry_run ? NULL : sl_job_etag(job, 't', tenant->revision);
-    print_tenant(office, job, tenant);
+    print_tenant(control, job, tenant);
     note_tenant(job, old, tenant);
-    end_change(office, job);
+    end_change(control, job);
 }
 
-static void delete_tenant(struct sl_office *office, struct sl_job *job, const char *name)
+static void delete_tenant(struct sl_control *control, struct sl_job *job, const char *name)
 {
     struct sluice_error error = { 0 };
     bool found;
-    if (!sl_job_check_query(job, no_parameters) || !sl_change_begin(office, job))
+    if (!sl_job_check_query(job, no_parameters) || !sl_change_begin(control, job))
         return;
-    const struct sl_tenant *old = sl_office_tenant(office, job, name);
+    const struct sl_tenant *old = sl_control_tenant(control, job, name);
     if (!matches(job, old)) {
-        sl_change_drop(office);
+        sl_change_drop(control);
         return;
     }
-    if (!sl_registry_drop_tenant(office->registry, name, &found, &error)) {
-        sl_change_fail(office, job, &error);
+    if (!sl_registry_drop_tenant(control->registry, name, &found, &error)) {
+        sl_change_fail(control, job, &error);
         return;
     }
     if (!found || !old) {
         sl_job_refuse_tenant(job, name);
-        sl_change_drop(office);
+        sl_change_drop(control);
         return;
     }
     sl_buffer_add(&job->out, SL_TEXT("{"));
@@ -237,18 +237,18 @@ static void delete_tenant(struct sl_office *office, struct sl_job *job, const ch
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     note_tenant(job, old, NULL);
-    end_change(office, job);
+    end_change(control, job);
 }
 
-void sl_run_tenant(struct sl_office *office, struct sl_job *job)
+void sl_run_tenant(struct sl_control *control, struct sl_job *job)
 {
     const char *name = job->parts[0].at;
     if (sl_job_is(job, "PUT"))
-        put_tenant(office, job, name);
+        put_tenant(control, job, name);
     else if (sl_job_is(job, "DELETE"))
-        delete_tenant(office, job, name);
+        delete_tenant(control, job, name);
     else
-        get_tenant(office, job, name);
+        get_tenant(control, job, name);
 }
 
 /* ---- keys ---- */
@@ -262,7 +262,7 @@ static const char *make_key(struct sl_job *job)
 }
 
 /* The digest that is given, or a new key with its own. False: refused. */
-static bool read_key(struct sl_office *office, struct sl_job *job, const json_t *object,
+static bool read_key(struct sl_control *control, struct sl_job *job, const json_t *object,
                      struct sl_tenant_key *key, const char **plain)
 {
     const char *digest;
@@ -277,7 +277,7 @@ static bool read_key(struct sl_office *office, struct sl_job *job, const json_t 
         return sl_digest_parse(sl_text(digest), &key->digest) ||
                sl_job_refuse(job, 422, "`sha256` is the key's SHA-256, 64 hex digits");
     *plain = make_key(job);
-    sl_sha256_of(office->hasher, sl_text(*plain), &key->digest);
+    sl_sha256_of(control->hasher, sl_text(*plain), &key->digest);
     return true;
 }
 
@@ -294,7 +294,7 @@ static void print_key(struct sl_job *job, const struct sl_tenant_key *key, const
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-void sl_run_tenant_keys(struct sl_office *office, struct sl_job *job)
+void sl_run_tenant_keys(struct sl_control *control, struct sl_job *job)
 {
     static const char *const members[] = { "label", "tier", "sha256", NULL };
     struct sluice_error error = { 0 };
@@ -302,31 +302,31 @@ void sl_run_tenant_keys(struct sl_office *office, struct sl_job *job)
     const char *plain;
     bool is_new;
     json_t *object = sl_job_check_query(job, no_parameters) ? sl_job_object(job, members) : NULL;
-    bool good = object && read_key(office, job, object, &key, &plain);
+    bool good = object && read_key(control, job, object, &key, &plain);
     json_decref(object);
-    if (!good || !sl_change_begin(office, job))
+    if (!good || !sl_change_begin(control, job))
         return;
-    const struct sl_tenant *tenant = sl_office_tenant(office, job, key.tenant);
-    if (!tenant || tenant->key_count >= SL_TENANT_KEYS_MAX || !check_tier(office, job, key.tier)) {
+    const struct sl_tenant *tenant = sl_control_tenant(control, job, key.tenant);
+    if (!tenant || tenant->key_count >= SL_TENANT_KEYS_MAX || !check_tier(control, job, key.tier)) {
         if (tenant && tenant->key_count >= SL_TENANT_KEYS_MAX)
             sl_job_refuse(job, 409, "a tenant has at most %d keys", SL_TENANT_KEYS_MAX);
         else if (!tenant)
             sl_job_refuse_tenant(job, key.tenant);
-        sl_change_drop(office);
+        sl_change_drop(control);
         return;
     }
-    if (!sl_registry_put_key(office->registry, &key, &is_new, &error)) {
-        sl_change_fail(office, job, &error);
+    if (!sl_registry_put_key(control->registry, &key, &is_new, &error)) {
+        sl_change_fail(control, job, &error);
         return;
     }
     if (!is_new) {
         sl_job_refuse(job, 409, "that key is in use already");
-        sl_change_drop(office);
+        sl_change_drop(control);
         return;
     }
     print_key(job, &key, plain);
     note_key(job, &key, false);
-    end_change(office, job);
+    end_change(control, job);
 }
 
 /* By the first digits of its digest; NULL: none, or several. */
@@ -345,22 +345,22 @@ static const struct sl_tenant_key *find_key(const struct sl_tenant *tenant, cons
     return found;
 }
 
-void sl_run_tenant_key(struct sl_office *office, struct sl_job *job)
+void sl_run_tenant_key(struct sl_control *control, struct sl_job *job)
 {
     const char *name = job->parts[0].at, *id = job->parts[1].at;
     struct sluice_error error = { 0 };
     bool found;
-    if (!sl_job_check_query(job, no_parameters) || !sl_change_begin(office, job))
+    if (!sl_job_check_query(job, no_parameters) || !sl_change_begin(control, job))
         return;
-    const struct sl_tenant_key *key = find_key(sl_office_tenant(office, job, name), id);
+    const struct sl_tenant_key *key = find_key(sl_control_tenant(control, job, name), id);
     if (!key) {
         if (!job->is_problem)
             sl_job_refuse(job, 404, "tenant `%s` has no key `%s`", name, id);
-        sl_change_drop(office);
+        sl_change_drop(control);
         return;
     }
-    if (!sl_registry_drop_key(office->registry, name, &key->digest, &found, &error)) {
-        sl_change_fail(office, job, &error);
+    if (!sl_registry_drop_key(control->registry, name, &key->digest, &found, &error)) {
+        sl_change_fail(control, job, &error);
         return;
     }
     sl_buffer_add(&job->out, SL_TEXT("{"));
@@ -370,5 +370,5 @@ void sl_run_tenant_key(struct sl_office *office, struct sl_job *job)
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     note_key(job, key, true);
-    end_change(office, job);
+    end_change(control, job);
 }

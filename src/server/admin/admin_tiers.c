@@ -35,9 +35,9 @@ static void print_tier(struct sl_job *job, const struct sl_tier *tier)
     sl_buffer_add(&job->out, SL_TEXT("}"));
 }
 
-void sl_run_tiers(struct sl_office *office, struct sl_job *job)
+void sl_run_tiers(struct sl_control *control, struct sl_job *job)
 {
-    const struct sl_ruleset *rules = sl_office_rules(office);
+    const struct sl_ruleset *rules = sl_control_rules(control);
     struct sl_buffer *out = &job->out;
     if (!sl_job_check_query(job, no_parameters))
         return;
@@ -57,21 +57,21 @@ void sl_run_tiers(struct sl_office *office, struct sl_job *job)
 static void note(struct sl_job *job, const char *name, const struct sl_tier *old,
                  const struct sl_tier *new)
 {
-    sl_job_note(job, &(struct sl_note){ .subject = "tier",
-                                        .name = name,
-                                        .before = old ? old->json : NULL,
-                                        .after = new ? new->json : NULL });
+    sl_job_note(job, &(struct sl_audit_note){ .subject = "tier",
+                                              .name = name,
+                                              .before = old ? old->json : NULL,
+                                              .after = new ? new->json : NULL });
 }
 
-static bool try_put(struct sl_office *office, struct sl_job *job, const char *name)
+static bool try_put(struct sl_control *control, struct sl_job *job, const char *name)
 {
     struct sluice_error error = { 0 };
-    const struct sl_tier *old = find(sl_office_rules(office), name);
+    const struct sl_tier *old = find(sl_control_rules(control), name);
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL))
-        return sl_change_drop(office);
-    if (!sl_registry_put_tier(office->registry, name, job->body.at, &error))
-        return sl_change_fail(office, job, &error);
-    struct sl_ruleset *rules = sl_change_compose(office, job, 422);
+        return sl_change_drop(control);
+    if (!sl_registry_put_tier(control->registry, name, job->body.at, &error))
+        return sl_change_fail(control, job, &error);
+    struct sl_ruleset *rules = sl_change_compose(control, job, 422);
     if (!rules)
         return false;
     const struct sl_tier *new = find(rules, name);
@@ -82,66 +82,66 @@ static bool try_put(struct sl_office *office, struct sl_job *job, const char *na
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     note(job, name, old, new);
-    return sl_change_end(office, job, rules);
+    return sl_change_end(control, job, rules);
 }
 
-static void put_tier(struct sl_office *office, struct sl_job *job, const char *name)
+static void put_tier(struct sl_control *control, struct sl_job *job, const char *name)
 {
     if (!sl_job_check_query(job, no_parameters))
         return;
-    if (strlen(name) > SL_PERSON_TIER_MAX) {
-        sl_job_refuse(job, 422, "a tier's name has at most %d bytes", SL_PERSON_TIER_MAX);
+    if (strlen(name) > SL_USER_TIER_MAX) {
+        sl_job_refuse(job, 422, "a tier's name has at most %d bytes", SL_USER_TIER_MAX);
         return;
     }
     json_t *json = sl_job_json(job);
     if (!json)
         return;
     json_decref(json);
-    if (sl_change_begin(office, job))
-        try_put(office, job, name);
+    if (sl_change_begin(control, job))
+        try_put(control, job, name);
 }
 
 /* Whoever is of a tier that is gone would silently have the limits of none. */
-static bool check_unused(struct sl_office *office, struct sl_job *job, const char *name,
+static bool check_unused(struct sl_control *control, struct sl_job *job, const char *name,
                          const struct sl_ruleset *rules)
 {
     struct sluice_error error = { 0 };
     const char *user = NULL;
     if (find(rules, name)) /* it is the file's again */
         return true;
-    if (!sl_registry_tier_user(office->registry, name, &job->arena, &user, &error))
+    if (!sl_registry_tier_user(control->registry, name, &job->arena, &user, &error))
         return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
     return !user || sl_job_refuse(job, 409, "%s is of tier `%s`; change that first", user, name);
 }
 
-static bool try_delete(struct sl_office *office, struct sl_job *job, const char *name)
+static bool try_delete(struct sl_control *control, struct sl_job *job, const char *name)
 {
     struct sluice_error error = { 0 };
     bool found = true;
-    const struct sl_tier *old = find(sl_office_rules(office), name);
+    const struct sl_tier *old = find(sl_control_rules(control), name);
     if (!old && !job->undo) {
         sl_job_refuse(job, 404, "there is no tier `%s`", name);
-        return sl_change_drop(office);
+        return sl_change_drop(control);
     }
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL))
-        return sl_change_drop(office);
+        return sl_change_drop(control);
     bool hides = !job->undo && (!old->revision || old->replaces_files);
     job->would = job->undo ? "undo" : hides ? "hide" : "delete";
-    bool good = hides ? sl_registry_put_tier(office->registry, name, NULL, &error)
-                      : sl_registry_drop_tier(office->registry, name, &found, &error);
+    bool good = hides ? sl_registry_put_tier(control->registry, name, NULL, &error)
+                      : sl_registry_drop_tier(control->registry, name, &found, &error);
     if (!good)
-        return sl_change_fail(office, job, &error);
+        return sl_change_fail(control, job, &error);
     if (!found) {
         sl_job_refuse(job, 404, "the API has changed nothing about a tier `%s`", name);
-        return sl_change_drop(office);
+        return sl_change_drop(control);
     }
     /* A conflict: it is rules that name it, not what was sent. */
-    struct sl_ruleset *rules = sl_change_compose(office, job, 409);
+    struct sl_ruleset *rules = sl_change_compose(control, job, 409);
     if (!rules)
         return false;
-    if (!check_unused(office, job, name, rules)) {
+    if (!check_unused(control, job, name, rules)) {
         sl_ruleset_free(rules);
-        return sl_change_drop(office);
+        return sl_change_drop(control);
     }
     const struct sl_tier *now = find(rules, name);
     sl_buffer_add(&job->out, SL_TEXT("{"));
@@ -156,19 +156,19 @@ static bool try_delete(struct sl_office *office, struct sl_job *job, const char 
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     note(job, name, old, now);
-    return sl_change_end(office, job, rules);
+    return sl_change_end(control, job, rules);
 }
 
-static void delete_tier(struct sl_office *office, struct sl_job *job, const char *name)
+static void delete_tier(struct sl_control *control, struct sl_job *job, const char *name)
 {
     static const char *const parameters[] = { "undo", NULL };
-    if (sl_job_check_query(job, parameters) && sl_change_begin_all(office, job))
-        try_delete(office, job, name);
+    if (sl_job_check_query(job, parameters) && sl_change_begin_all(control, job))
+        try_delete(control, job, name);
 }
 
-static void get_tier(struct sl_office *office, struct sl_job *job, const char *name)
+static void get_tier(struct sl_control *control, struct sl_job *job, const char *name)
 {
-    const struct sl_tier *tier = find(sl_office_rules(office), name);
+    const struct sl_tier *tier = find(sl_control_rules(control), name);
     if (!sl_job_check_query(job, no_parameters))
         return;
     if (!tier) {
@@ -179,13 +179,13 @@ static void get_tier(struct sl_office *office, struct sl_job *job, const char *n
     print_tier(job, tier);
 }
 
-void sl_run_tier(struct sl_office *office, struct sl_job *job)
+void sl_run_tier(struct sl_control *control, struct sl_job *job)
 {
     const char *name = job->parts[0].at;
     if (sl_job_is(job, "PUT"))
-        put_tier(office, job, name);
+        put_tier(control, job, name);
     else if (sl_job_is(job, "DELETE"))
-        delete_tier(office, job, name);
+        delete_tier(control, job, name);
     else
-        get_tier(office, job, name);
+        get_tier(control, job, name);
 }

@@ -35,23 +35,23 @@ struct who {
     const char *id; /* as it is kept */
 };
 
-static bool take_who(struct sl_office *office, struct sl_job *job, struct who *out)
+static bool take_who(struct sl_control *control, struct sl_job *job, struct who *out)
 {
     static const char *const parameters[] = { "tenant", NULL };
     if (!sl_job_check_query(job, parameters) || !sl_user_check_id(job, "ID", job->parts[0].at) ||
         !sl_user_take_tenant(job, sl_job_query(job, "tenant"), &out->tenant))
         return false;
-    out->id = sl_people_id(office->people, job->parts[0], &job->arena);
+    out->id = sl_users_id(control->users, job->parts[0], &job->arena);
     return out->id || sl_job_refuse(job, 503, "out of memory");
 }
 
 /* ---- looking ---- */
 
 static void print_trust(struct sl_buffer *out, const struct sl_trust_weights *weights,
-                        const struct sl_person *person, int64_t now_us)
+                        const struct sl_user *user, int64_t now_us)
 {
     struct sl_trust_parts parts;
-    struct sl_trust_facts facts = sl_person_facts(NULL, person, now_us);
+    struct sl_trust_facts facts = sl_user_facts(NULL, user, now_us);
     int32_t score = sl_trust_score(weights, &facts);
     int64_t age_us = facts.account_age_us > 0 ? facts.account_age_us : 0;
     sl_trust_explain(weights, &facts, &parts);
@@ -76,10 +76,10 @@ static void print_trust(struct sl_buffer *out, const struct sl_trust_weights *we
 }
 
 /* Where records spread, revisions are each instance's own: then it is made of what they say. */
-static const char *etag_of(struct sl_office *office, struct sl_job *job,
+static const char *etag_of(struct sl_control *control, struct sl_job *job,
                            const struct sl_user_record *record)
 {
-    if (!office->spread)
+    if (!control->spread)
         return sl_job_etag(job, 'u', record->revision);
     const char *text =
         sl_arena_print(&job->arena, "%d %" PRId64 " %d %d %s\n%s", record->has_created_at,
@@ -90,17 +90,17 @@ static const char *etag_of(struct sl_office *office, struct sl_job *job,
 }
 
 /* Of the record, as it is or would be; what happened is the people's. */
-static void print_user(struct sl_office *office, struct sl_job *job,
+static void print_user(struct sl_control *control, struct sl_job *job,
                        const struct sl_user_record *record, bool is_known)
 {
     struct sl_buffer *out = &job->out;
-    struct sl_person person = { 0 };
+    struct sl_user user = { 0 };
     int64_t now_us = sl_walltime_us();
-    is_known |= sl_people_find_kept(office->people, record->tenant, record->id, now_us, &person);
-    person.has_created_at = record->has_created_at;
-    person.created_at_us = record->created_at_us;
-    person.has_email_verified = record->has_email_verified;
-    person.email_verified = record->email_verified;
+    is_known |= sl_users_find_kept(control->users, record->tenant, record->id, now_us, &user);
+    user.has_created_at = record->has_created_at;
+    user.created_at_us = record->created_at_us;
+    user.has_email_verified = record->has_email_verified;
+    user.email_verified = record->email_verified;
     sl_buffer_add(out, SL_TEXT("{"));
     sl_print_text(out, "user", record->id);
     sl_print_text(out, "tenant", *record->tenant ? record->tenant : NULL);
@@ -116,26 +116,26 @@ static void print_user(struct sl_office *office, struct sl_job *job,
     sl_print_text(out, "tier", record->tier);
     sl_print_raw(out, "limits", record->limits ? record->limits : "{}");
     sl_print_text(out, "etag",
-                  record->revision && !job->dry_run ? etag_of(office, job, record) : NULL);
-    print_trust(out, &sl_office_rules(office)->settings.trust, &person, now_us);
+                  record->revision && !job->dry_run ? etag_of(control, job, record) : NULL);
+    print_trust(out, &sl_control_rules(control)->settings.trust, &user, now_us);
     sl_print_dry_run(job);
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-static void get_user(struct sl_office *office, struct sl_job *job, const struct who *who)
+static void get_user(struct sl_control *control, struct sl_job *job, const struct who *who)
 {
     struct sluice_error error = { 0 };
     struct sl_user_record record;
     bool found;
-    if (!sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record, &found,
+    if (!sl_registry_user(control->registry, who->tenant, who->id, &job->arena, &record, &found,
                           &error)) {
         sl_job_refuse(job, 503, "%s", error.text);
         return;
     }
     if (!found)
         record = (struct sl_user_record){ .tenant = who->tenant, .id = who->id };
-    job->etag = found ? etag_of(office, job, &record) : NULL;
-    print_user(office, job, &record, found);
+    job->etag = found ? etag_of(control, job, &record) : NULL;
+    print_user(control, job, &record, found);
 }
 
 /* ---- changing ---- */
@@ -155,26 +155,27 @@ static bool read_facts(struct sl_job *job, const json_t *object, struct sl_user_
     return true;
 }
 
-static bool read_tier(struct sl_office *office, struct sl_job *job, const json_t *object,
+static bool read_tier(struct sl_control *control, struct sl_job *job, const json_t *object,
                       struct sl_user_record *record)
 {
     if (!json_object_get(object, "tier"))
         return true;
     if (!sl_json_text(job, object, "tier", &record->tier))
         return false;
-    if (record->tier && strlen(record->tier) > SL_PERSON_TIER_MAX)
-        return sl_job_refuse(job, 422, "`tier` has at most %d bytes", SL_PERSON_TIER_MAX);
-    if (record->tier && sl_ruleset_tier(sl_office_rules(office), sl_text(record->tier)) < 0)
+    if (record->tier && strlen(record->tier) > SL_USER_TIER_MAX)
+        return sl_job_refuse(job, 422, "`tier` has at most %d bytes", SL_USER_TIER_MAX);
+    if (record->tier && sl_ruleset_tier(sl_control_rules(control), sl_text(record->tier)) < 0)
         return sl_job_refuse(job, 422, "there is no tier `%s`", record->tier);
     return true;
 }
 
-static bool check_own(struct sl_office *office, struct sl_job *job, const struct sl_own_limit *own)
+static bool check_own(struct sl_control *control, struct sl_job *job,
+                      const struct sl_user_limit *own)
 {
     struct sl_numbers numbers;
-    const struct sl_rule *rule = sl_ruleset_rule(sl_office_rules(office), own->rule);
+    const struct sl_rule *rule = sl_ruleset_rule(sl_control_rules(control), own->rule);
     if (rule) {
-        const char *wrong = sl_rule_own_numbers(rule, own, &numbers);
+        const char *wrong = sl_rule_user_numbers(rule, own, &numbers);
         return !wrong || sl_job_refuse(job, 422, "rule `%s`: %s", own->rule, wrong);
     }
     return sl_job_refuse(job, 422, "there is no rule `%s`", own->rule);
@@ -197,11 +198,11 @@ static const char *limits_text(struct sl_job *job)
     return text;
 }
 
-static bool read_limits(struct sl_office *office, struct sl_job *job, const json_t *object,
+static bool read_limits(struct sl_control *control, struct sl_job *job, const json_t *object,
                         struct sl_user_record *record)
 {
     const json_t *limits = json_object_get(object, "limits");
-    struct sl_own_limit own[SL_OWN_LIMITS_MAX];
+    struct sl_user_limit own[SL_USER_LIMITS_MAX];
     struct sl_buffer text = sl_buffer(1 << 16);
     struct sluice_error error = { 0 };
     size_t count;
@@ -216,7 +217,7 @@ static bool read_limits(struct sl_office *office, struct sl_job *job, const json
     if (!sl_limits_read(sl_text(written), own, &count, &error))
         return sl_job_refuse(job, 422, "%s", error.text);
     for (size_t i = 0; i < count; i++)
-        if (!check_own(office, job, &own[i]))
+        if (!check_own(control, job, &own[i]))
             return false;
     if (count) {
         sl_limits_print(&text, own, count);
@@ -226,13 +227,13 @@ static bool read_limits(struct sl_office *office, struct sl_job *job, const json
     return true;
 }
 
-static bool read_changes(struct sl_office *office, struct sl_job *job, const json_t *object,
+static bool read_changes(struct sl_control *control, struct sl_job *job, const json_t *object,
                          struct sl_user_record *record)
 {
     if (job->tenant && (json_object_get(object, "tier") || json_object_get(object, "limits")))
         return sl_job_refuse(job, 403, "`tier` and `limits` take the admin's token");
-    return read_facts(job, object, record) && read_tier(office, job, object, record) &&
-           read_limits(office, job, object, record);
+    return read_facts(job, object, record) && read_tier(control, job, object, record) &&
+           read_limits(control, job, object, record);
 }
 
 static bool are_same(const char *a, const char *b)
@@ -260,80 +261,80 @@ static void note(struct sl_job *job, const struct who *who, const struct sl_user
                  const struct sl_user_record *new)
 {
     if (!are_same(old->tier, new->tier) || !are_same(old->limits, new->limits))
-        sl_job_note(job, &(struct sl_note){ .subject = "user",
-                                            .name = who->id,
-                                            .tenant = *who->tenant ? who->tenant : NULL,
-                                            .before = brief(job, old),
-                                            .after = brief(job, new) });
+        sl_job_note(job, &(struct sl_audit_note){ .subject = "user",
+                                                  .name = who->id,
+                                                  .tenant = *who->tenant ? who->tenant : NULL,
+                                                  .before = brief(job, old),
+                                                  .after = brief(job, new) });
 }
 
 /* In the transaction: what is not given stays as it is there. */
-static bool try_put(struct sl_office *office, struct sl_job *job, const struct who *who,
+static bool try_put(struct sl_control *control, struct sl_job *job, const struct who *who,
                     const json_t *object)
 {
     struct sluice_error error = { 0 };
     struct sl_user_record record;
     bool found;
-    if (!sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record, &found,
+    if (!sl_registry_user(control->registry, who->tenant, who->id, &job->arena, &record, &found,
                           &error))
-        return sl_change_fail(office, job, &error);
+        return sl_change_fail(control, job, &error);
     if (!found)
         record = (struct sl_user_record){ .tenant = who->tenant, .id = who->id };
     struct sl_user_record old = record;
-    if (!sl_job_check_match(job, found ? etag_of(office, job, &record) : NULL) ||
-        !read_changes(office, job, object, &record))
-        return sl_change_drop(office);
-    if (!sl_registry_put_user(office->registry, &record, &error) ||
-        !sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record,
+    if (!sl_job_check_match(job, found ? etag_of(control, job, &record) : NULL) ||
+        !read_changes(control, job, object, &record))
+        return sl_change_drop(control);
+    if (!sl_registry_put_user(control->registry, &record, &error) ||
+        !sl_registry_user(control->registry, who->tenant, who->id, &job->arena, &record,
                           &(bool){ false }, &error))
-        return sl_change_fail(office, job, &error);
+        return sl_change_fail(control, job, &error);
     job->status = found || job->dry_run ? 200 : 201;
     job->would = found ? "replace" : "create";
     note(job, who, &old, &record);
-    if (!sl_change_end(office, job, NULL))
+    if (!sl_change_end(control, job, NULL))
         return false;
     if (!job->dry_run)
-        sl_people_put(office->people, &record);
-    job->etag = job->dry_run ? NULL : etag_of(office, job, &record);
-    print_user(office, job, &record, true);
+        sl_users_put(control->users, &record);
+    job->etag = job->dry_run ? NULL : etag_of(control, job, &record);
+    print_user(control, job, &record, true);
     return true;
 }
 
-static void put_user(struct sl_office *office, struct sl_job *job, const struct who *who)
+static void put_user(struct sl_control *control, struct sl_job *job, const struct who *who)
 {
     static const char *const members[] = { "created_at", "email_verified", "tier", "limits", NULL };
     json_t *object = sl_job_object(job, members);
     if (!object)
         return;
-    if (sl_change_begin_user(office, job, who->tenant, who->id))
-        try_put(office, job, who, object);
+    if (sl_change_begin_user(control, job, who->tenant, who->id))
+        try_put(control, job, who, object);
     json_decref(object);
 }
 
-static void delete_user(struct sl_office *office, struct sl_job *job, const struct who *who)
+static void delete_user(struct sl_control *control, struct sl_job *job, const struct who *who)
 {
     struct sluice_error error = { 0 };
     struct sl_user_record record;
     bool found, is_recorded;
-    sl_office_flush(office); /* or somebody who was denied just now is not known on disk */
-    if (!sl_change_begin_user(office, job, who->tenant, who->id))
+    sl_control_flush(control); /* or somebody who was denied just now is not known on disk */
+    if (!sl_change_begin_user(control, job, who->tenant, who->id))
         return;
-    if (!sl_registry_user(office->registry, who->tenant, who->id, &job->arena, &record,
+    if (!sl_registry_user(control->registry, who->tenant, who->id, &job->arena, &record,
                           &is_recorded, &error)) {
-        sl_change_fail(office, job, &error);
+        sl_change_fail(control, job, &error);
         return;
     }
-    if (!sl_job_check_match(job, is_recorded ? etag_of(office, job, &record) : NULL)) {
-        sl_change_drop(office);
+    if (!sl_job_check_match(job, is_recorded ? etag_of(control, job, &record) : NULL)) {
+        sl_change_drop(control);
         return;
     }
-    if (!sl_registry_drop_user(office->registry, who->tenant, who->id, &found, &error)) {
-        sl_change_fail(office, job, &error);
+    if (!sl_registry_drop_user(control->registry, who->tenant, who->id, &found, &error)) {
+        sl_change_fail(control, job, &error);
         return;
     }
     if (!found) {
         sl_job_refuse(job, 404, "nothing is known of that user");
-        sl_change_drop(office);
+        sl_change_drop(control);
         return;
     }
     sl_buffer_add(&job->out, SL_TEXT("{"));
@@ -345,19 +346,19 @@ static void delete_user(struct sl_office *office, struct sl_job *job, const stru
     sl_buffer_add(&job->out, SL_TEXT("}"));
     if (is_recorded)
         note(job, who, &record, &(struct sl_user_record){ 0 });
-    if (sl_change_end(office, job, NULL) && !job->dry_run)
-        sl_people_drop(office->people, who->tenant, who->id);
+    if (sl_change_end(control, job, NULL) && !job->dry_run)
+        sl_users_drop(control->users, who->tenant, who->id);
 }
 
-void sl_run_user(struct sl_office *office, struct sl_job *job)
+void sl_run_user(struct sl_control *control, struct sl_job *job)
 {
     struct who who;
-    if (!take_who(office, job, &who))
+    if (!take_who(control, job, &who))
         return;
     if (sl_job_is(job, "PUT"))
-        put_user(office, job, &who);
+        put_user(control, job, &who);
     else if (sl_job_is(job, "DELETE"))
-        delete_user(office, job, &who);
+        delete_user(control, job, &who);
     else
-        get_user(office, job, &who);
+        get_user(control, job, &who);
 }

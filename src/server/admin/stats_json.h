@@ -7,7 +7,7 @@
 
 struct sl_stats_print {
     struct sl_buffer *out;
-    const struct sl_record *record;
+    const struct sl_rule_stats *record;
     int64_t now_s, wall_us;
     bool periods[SL_PERIOD_COUNT]; /* which */
     bool has_series;
@@ -28,7 +28,7 @@ struct sl_server;
 
 /* Members: how the store is doing, and the audit log. stats_store.c */
 void sl_print_store_stats(struct sl_buffer *out, const struct sl_server *server);
-void sl_print_spread_stats(struct sl_buffer *out, const struct sl_server *server);
+void sl_print_replication_stats(struct sl_buffer *out, const struct sl_server *server);
 void sl_print_audit_stats(struct sl_buffer *out, const struct sl_server *server);
 
 /* "name": "2026-11-16T12:00:00.123456Z" */

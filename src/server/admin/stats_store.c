@@ -33,15 +33,15 @@ static void print_calls(struct sl_buffer *out, const struct sl_store_health *hea
 }
 
 /* Over all rules. */
-struct leased {
+struct lease_totals {
     uint64_t held, most, units[SL_LEASE_END_COUNT], calls[SL_LEASE_RESULT_COUNT], short_of;
 };
 
-static void add_up(struct sl_leases *leases, struct leased *sum)
+static void add_up(struct sl_leases *leases, struct lease_totals *sum)
 {
     struct sl_lease_held held[SL_LEASE_RULES];
     sl_leases_held(leases, held, sl_boottime_us());
-    *sum = (struct leased){ 0 };
+    *sum = (struct lease_totals){ 0 };
     for (uint32_t i = 0; i < SL_LEASE_RULES; i++) {
         const struct sl_lease_counts *counts = sl_leases_counts(leases, i);
         sum->held += held[i].units;
@@ -58,7 +58,7 @@ static void add_up(struct sl_leases *leases, struct leased *sum)
  * itself is in the metrics, under these names. */
 static void print_leases(struct sl_buffer *out, struct sl_leases *leases)
 {
-    struct leased sum;
+    struct lease_totals sum;
     add_up(leases, &sum);
     sl_buffer_add(out, SL_TEXT(", \"leases\": {"));
     sl_print_i64(out, "held_units", (int64_t)sum.held);
@@ -106,16 +106,16 @@ void sl_print_store_stats(struct sl_buffer *out, const struct sl_server *server)
     if (has_health) {
         server->store->ops->health(server->store, &health);
         print_calls(out, &health);
-        if (sl_near_leases(server->store->near))
-            print_leases(out, sl_near_leases(server->store->near));
+        if (sl_answer_cache_leases(server->store->answers))
+            print_leases(out, sl_answer_cache_leases(server->store->answers));
     }
     print_table(out, server);
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-void sl_print_spread_stats(struct sl_buffer *out, const struct sl_server *server)
+void sl_print_replication_stats(struct sl_buffer *out, const struct sl_server *server)
 {
-    const struct sl_spread_figures *figures = &server->spread;
+    const struct sl_replication_figures *figures = &server->spread;
     int64_t looked_us = atomic_load(&figures->looked_us);
     if (!figures->is_on) {
         sl_print_text(out, "spread", NULL);

@@ -18,7 +18,7 @@ static const char too_many[] = "Too many wrong tokens or keys came from this add
                                "send the right one.";
 
 /* Their rules, in the order of enum sl_attempt. */
-struct sl_ruleset *sl_attempts_rules(const struct sl_identity *identity)
+struct sl_ruleset *sl_auth_throttle_rules(const struct sl_identity *identity)
 {
     char text[1024];
     struct sl_report report = { .file = "wrong credentials" };
@@ -51,7 +51,7 @@ static bool ask(struct sl_message *message, enum sl_attempt what, struct sluice_
     return sl_message_address(message, &request->ip);
 }
 
-bool sl_attempts_bar(struct sl_message *message, enum sl_attempt what)
+bool sl_auth_throttle_bar(struct sl_message *message, enum sl_attempt what)
 {
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
@@ -60,7 +60,7 @@ bool sl_attempts_bar(struct sl_message *message, enum sl_attempt what)
         return false;
     if (!ask(message, what, &request))
         return true;
-    sl_limiter_decide(message->conn->worker->attempts, &request, &decision);
+    sl_limiter_decide(message->conn->worker->auth_throttle, &request, &decision);
     if (decision.allowed)
         return false;
     int64_t wait_us = decision.retry_after_us;
@@ -69,7 +69,7 @@ bool sl_attempts_bar(struct sl_message *message, enum sl_attempt what)
     return true;
 }
 
-bool sl_attempts_count(struct sl_message *message, enum sl_attempt what)
+bool sl_auth_throttle_count(struct sl_message *message, enum sl_attempt what)
 {
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
@@ -77,14 +77,14 @@ bool sl_attempts_count(struct sl_message *message, enum sl_attempt what)
         return true;
     if (!ask(message, what, &request))
         return false;
-    sl_limiter_decide(message->conn->worker->attempts, &request, &decision);
+    sl_limiter_decide(message->conn->worker->auth_throttle, &request, &decision);
     return true;
 }
 
-uint64_t sl_attempts_counted(const struct sl_limiter *attempts, enum sl_attempt what)
+uint64_t sl_auth_throttle_counted(const struct sl_limiter *auth_throttle, enum sl_attempt what)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < SL_OUTCOME_COUNT; i++)
-        sum += sl_count_read(&sl_limiter_counts(attempts)->by_rule[what][i]);
+        sum += sl_count_read(&sl_limiter_counts(auth_throttle)->by_rule[what][i]);
     return sum;
 }

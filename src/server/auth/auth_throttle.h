@@ -10,15 +10,15 @@
 enum sl_attempt { SL_ATTEMPT_CREDENTIALS, SL_ATTEMPT_TOKENS, SL_ATTEMPT_KEYS, SL_ATTEMPT_COUNT };
 
 /* The rules that limit them, per address as these settings cut it. NULL: no memory. */
-struct sl_ruleset *sl_attempts_rules(const struct sl_identity *identity);
+struct sl_ruleset *sl_auth_throttle_rules(const struct sl_identity *identity);
 
 /* Has whoever sent this failed too often? Then the message is refused already (429). */
-bool sl_attempts_bar(struct sl_message *message, enum sl_attempt what);
+bool sl_auth_throttle_bar(struct sl_message *message, enum sl_attempt what);
 
 /* They have failed once more. False: refused already, for want of memory. */
-bool sl_attempts_count(struct sl_message *message, enum sl_attempt what);
+bool sl_auth_throttle_count(struct sl_message *message, enum sl_attempt what);
 
 /* How many were wrong so far, of those that this limiter has counted. Any thread. */
-uint64_t sl_attempts_counted(const struct sl_limiter *attempts, enum sl_attempt what);
+uint64_t sl_auth_throttle_counted(const struct sl_limiter *auth_throttle, enum sl_attempt what);
 
 #endif

@@ -94,7 +94,7 @@ static bool role_by_token(struct sl_message *message, enum sl_role *role)
     *role = token.at ? role_of(message, token) : SL_ROLE_NOBODY;
     if (*role != SL_ROLE_NOBODY)
         return true;
-    return sl_attempts_count(message, SL_ATTEMPT_CREDENTIALS) &&
+    return sl_auth_throttle_count(message, SL_ATTEMPT_CREDENTIALS) &&
            refuse_wrong(message, "That is not the admin's token; send `Authorization: Bearer "
                                  "TOKEN`.");
 }
@@ -114,7 +114,7 @@ static bool role_by_key(struct sl_message *message, enum sl_role *role,
     *role = SL_ROLE_TENANT;
     if (*owner)
         return true;
-    return sl_attempts_count(message, SL_ATTEMPT_CREDENTIALS) &&
+    return sl_auth_throttle_count(message, SL_ATTEMPT_CREDENTIALS) &&
            refuse_unknown(message, "No tenant has that API key.");
 }
 
@@ -128,7 +128,7 @@ bool sl_caller_role(struct sl_message *message, enum sl_role *role,
     bool has_token = head->known[SL_HTTP_AUTHORIZATION].at;
     bool has_key = head->known[SL_HTTP_X_API_KEY].at;
     if (has_token || has_key) {
-        if (sl_attempts_bar(message, SL_ATTEMPT_CREDENTIALS))
+        if (sl_auth_throttle_bar(message, SL_ATTEMPT_CREDENTIALS))
             return false;
         return has_token ? role_by_token(message, role) : role_by_key(message, role, owner);
     }
@@ -173,13 +173,13 @@ static bool take_token(struct sl_message *message, struct sluice_text text, stru
     const char *why;
     out->has_token = sl_verifier_known(worker->verifier, text, now_us, &out->token);
     if (!out->has_token) {
-        if (sl_attempts_bar(message, SL_ATTEMPT_TOKENS))
+        if (sl_auth_throttle_bar(message, SL_ATTEMPT_TOKENS))
             return false;
         out->has_token = sl_verifier_check(worker->verifier, text, now_us, &out->token, &why);
     }
     if (out->has_token)
         return keep_values(message, &out->token);
-    return sl_attempts_count(message, SL_ATTEMPT_TOKENS) && refuse_token(message, why);
+    return sl_auth_throttle_count(message, SL_ATTEMPT_TOKENS) && refuse_token(message, why);
 }
 
 bool sl_caller_is_exempt(const struct sl_message *message, struct sluice_text digest)
@@ -203,9 +203,9 @@ static bool take_key(struct sl_message *message, struct sl_caller *out)
     bool knows_keys = sl_keyring_has_tenants(ring) || out->mapping->api_keys_required;
     if (out->owner || out->is_admin || !knows_keys || sl_caller_is_exempt(message, out->api_key))
         return true;
-    if (sl_attempts_bar(message, SL_ATTEMPT_KEYS))
+    if (sl_auth_throttle_bar(message, SL_ATTEMPT_KEYS))
         return false;
-    return sl_attempts_count(message, SL_ATTEMPT_KEYS) &&
+    return sl_auth_throttle_count(message, SL_ATTEMPT_KEYS) &&
            refuse_unknown(message, "No tenant has that API key.");
 }
 
@@ -254,7 +254,7 @@ bool sl_caller_has_parts(struct sluice_text token)
 static bool take_admin(struct sl_message *message, struct sluice_text token, struct sl_caller *out)
 {
     const struct sl_files *files = message->conn->worker->edition->files;
-    if (sl_attempts_bar(message, SL_ATTEMPT_CREDENTIALS))
+    if (sl_auth_throttle_bar(message, SL_ATTEMPT_CREDENTIALS))
         return false;
     enum sl_role role = role_of(message, token);
     out->is_admin = role == SL_ROLE_ADMIN;
@@ -262,7 +262,7 @@ static bool take_admin(struct sl_message *message, struct sluice_text token, str
         return true;
     if (role == SL_ROLE_READER)
         return refuse(message, 403, "That token may only look; this call takes something.");
-    return sl_attempts_count(message, SL_ATTEMPT_CREDENTIALS) &&
+    return sl_auth_throttle_count(message, SL_ATTEMPT_CREDENTIALS) &&
            refuse_wrong(message, "That token is neither the admin's nor a JSON Web Token.");
 }
 

@@ -20,9 +20,9 @@ enum { CHANGES_MAX_BYTES = 32 << 10 };
         .name = name_, .type = SL_FIGURE_JSON, .text = text_                                       \
     }
 
-static void write_event(struct sl_office *office, const struct sl_audit_event *event)
+static void write_event(struct sl_control *control, const struct sl_audit_event *event)
 {
-    sl_audit_write(office->server->audit, event, sl_walltime_us());
+    sl_audit_write(control->server->audit, event, sl_walltime_us());
 }
 
 /* ---- by jobs ---- */
@@ -32,9 +32,9 @@ static const char *kept(struct sl_job *job, const char *text)
     return text ? sl_arena_copy(&job->arena, sl_text(text)) : NULL;
 }
 
-void sl_job_note(struct sl_job *job, const struct sl_note *note)
+void sl_job_note(struct sl_job *job, const struct sl_audit_note *note)
 {
-    job->note = (struct sl_note){
+    job->note = (struct sl_audit_note){
         .subject = note->subject,
         .name = kept(job, note->name),
         .tenant = kept(job, note->tenant),
@@ -51,29 +51,29 @@ const char *sl_job_actor(struct sl_job *job)
     return job->is_local ? "local" : "admin";
 }
 
-static const char *digest_of(struct sl_office *office, struct sl_arena *arena,
+static const char *digest_of(struct sl_control *control, struct sl_arena *arena,
                              struct sluice_text text)
 {
     struct sl_digest digest;
     char hex[SL_DIGEST_HEX + 1];
-    sl_sha256_of(office->hasher, text, &digest);
+    sl_sha256_of(control->hasher, text, &digest);
     sl_digest_print(&digest, hex);
     return sl_arena_copy(arena, sl_text(hex));
 }
 
-static bool hides(const struct sl_office *office)
+static bool hides(const struct sl_control *control)
 {
-    return sl_office_rules(office)->settings.hash_identifiers;
+    return sl_control_rules(control)->settings.hash_identifiers;
 }
 
 /* ---- exemptions ---- */
 
 /* Users' names are digests already, where they have to be. */
-static const char *exempt_value(struct sl_office *office, struct sl_job *job,
+static const char *exempt_value(struct sl_control *control, struct sl_job *job,
                                 const struct sl_exemption *exempt)
 {
-    return exempt->kind == SL_EXEMPT_IP && hides(office)
-               ? digest_of(office, &job->arena, sl_text(exempt->value))
+    return exempt->kind == SL_EXEMPT_IP && hides(control)
+               ? digest_of(control, &job->arena, sl_text(exempt->value))
                : exempt->value;
 }
 
@@ -101,10 +101,10 @@ static void name_exempt(struct sl_audit_event *event, enum sl_exempt_kind kind, 
     event->identifier = sl_text(slash + 1);
 }
 
-static void note_exempt(struct sl_office *office, struct sl_job *job)
+static void note_exempt(struct sl_control *control, struct sl_job *job)
 {
     const struct sl_exemption *exempt = job->note.exempt;
-    const char *value = exempt_value(office, job, exempt);
+    const char *value = exempt_value(control, job, exempt);
     bool is_removed = strcmp(job->would, "delete") == 0;
     struct sl_audit_figure figures[] = {
         TEXT("actor", sl_text(sl_job_actor(job))),
@@ -120,16 +120,16 @@ static void note_exempt(struct sl_office *office, struct sl_job *job)
         .figure_count = sizeof figures / sizeof *figures,
     };
     name_exempt(&event, exempt->kind, value);
-    write_event(office, &event);
+    write_event(control, &event);
 }
 
 /* ---- everything else ---- */
 
-void sl_note_change(struct sl_office *office, struct sl_job *job)
+void sl_audit_note_change(struct sl_control *control, struct sl_job *job)
 {
-    const struct sl_note *note = &job->note;
+    const struct sl_audit_note *note = &job->note;
     if (note->exempt) {
-        note_exempt(office, job);
+        note_exempt(control, job);
         return;
     }
     if (!note->subject)
@@ -141,41 +141,43 @@ void sl_note_change(struct sl_office *office, struct sl_job *job)
         TEXT("subject", sl_text(note->subject)),   TEXT("name", sl_text(note->name)),
         JSON("before", sl_text(note->before)),     JSON("after", sl_text(note->after)),
     };
-    write_event(office, &(struct sl_audit_event){
-                            .kind = SL_AUDIT_CONFIG_UPDATED,
-                            .tenant = sl_text(note->tenant),
-                            .identifier = sl_text(is_user ? note->name : NULL),
-                            .rule = sl_text(is_rule ? note->name : NULL),
-                            .figures = figures,
-                            .figure_count = sizeof figures / sizeof *figures,
-                        });
+    write_event(control, &(struct sl_audit_event){
+                             .kind = SL_AUDIT_CONFIG_UPDATED,
+                             .tenant = sl_text(note->tenant),
+                             .identifier = sl_text(is_user ? note->name : NULL),
+                             .rule = sl_text(is_rule ? note->name : NULL),
+                             .figures = figures,
+                             .figure_count = sizeof figures / sizeof *figures,
+                         });
 }
 
 /* ---- resets ---- */
 
 /* One of the request's names, as it is counted; a digest, where nothing else may be kept. */
-static struct sluice_text reset_value(struct sl_office *office, struct sl_job *job,
-                                      const struct sl_asker *asker, enum sl_attribute attribute)
+static struct sluice_text reset_value(struct sl_control *control, struct sl_job *job,
+                                      const struct sl_caller_keys *caller,
+                                      enum sl_attribute attribute)
 {
-    struct sluice_text value = sl_asker_value(asker, &(struct sl_part){ .attribute = attribute });
+    struct sluice_text value =
+        sl_caller_keys_value(caller, &(struct sl_part){ .attribute = attribute });
     if (sl_text_missing(value))
         return (struct sluice_text){ 0 };
-    if (!hides(office)) /* with a NUL in it, if there is one */
+    if (!hides(control)) /* with a NUL in it, if there is one */
         return (struct sluice_text){ sl_arena_copy(&job->arena, value), value.len };
     if (attribute == SL_ATTR_USER)
-        return sl_text(sl_people_id(office->people, value, &job->arena));
-    return sl_text(digest_of(office, &job->arena, value));
+        return sl_text(sl_users_id(control->users, value, &job->arena));
+    return sl_text(digest_of(control, &job->arena, value));
 }
 
-void sl_note_reset(struct sl_office *office, struct sl_job *job,
-                   const struct sluice_request *request, struct sluice_text rules)
+void sl_audit_note_reset(struct sl_control *control, struct sl_job *job,
+                         const struct sluice_request *request, struct sluice_text rules)
 {
-    struct sl_asker asker = { 0 };
-    if (!sl_asker_init(&asker, sl_office_rules(office), request))
+    struct sl_caller_keys caller = { 0 };
+    if (!sl_caller_keys_init(&caller, sl_control_rules(control), request))
         return;
-    struct sluice_text user = reset_value(office, job, &asker, SL_ATTR_USER);
-    struct sluice_text client = reset_value(office, job, &asker, SL_ATTR_CLIENT);
-    struct sluice_text ip = reset_value(office, job, &asker, SL_ATTR_IP);
+    struct sluice_text user = reset_value(control, job, &caller, SL_ATTR_USER);
+    struct sluice_text client = reset_value(control, job, &caller, SL_ATTR_CLIENT);
+    struct sluice_text ip = reset_value(control, job, &caller, SL_ATTR_IP);
     bool is_one = (user.at != NULL) + (client.at != NULL) + (ip.at != NULL) == 1;
     struct sl_audit_figure figures[] = {
         TEXT("actor", sl_text(sl_job_actor(job))),
@@ -184,9 +186,9 @@ void sl_note_reset(struct sl_office *office, struct sl_job *job,
         TEXT("client", client),
         TEXT("ip", ip),
     };
-    struct sluice_text all = asker.request.resource;
+    struct sluice_text all = caller.request.resource;
     write_event(
-        office,
+        control,
         &(struct sl_audit_event){
             .kind = SL_AUDIT_RESET,
             .tenant =
@@ -195,12 +197,12 @@ void sl_note_reset(struct sl_office *office, struct sl_job *job,
                           : user.at ? user
                           : ip.at   ? ip
                                     : client,
-            .resource = sl_text_missing(all) || hides(office) ? (struct sluice_text){ 0 } : all,
+            .resource = sl_text_missing(all) || hides(control) ? (struct sluice_text){ 0 } : all,
             .rule = sl_text(job->note.name),
             .figures = figures,
             .figure_count = sizeof figures / sizeof *figures,
         });
-    sl_asker_release(&asker);
+    sl_caller_keys_release(&caller);
 }
 
 /* ---- reloads ---- */
@@ -274,16 +276,17 @@ static const struct thing *tiers_of(struct diff *diff, const struct sl_ruleset *
     return all;
 }
 
-const char *sl_note_text(struct sl_office *office, struct sluice_text text, struct sl_arena *arena)
+const char *sl_audit_note_text(struct sl_control *control, struct sluice_text text,
+                               struct sl_arena *arena)
 {
-    return sl_arena_print(arena, "{\"sha256\": \"%s\"}", digest_of(office, arena, text));
+    return sl_arena_print(arena, "{\"sha256\": \"%s\"}", digest_of(control, arena, text));
 }
 
-static void write_reload(struct sl_office *office, const struct sl_note_rules *rules,
+static void write_reload(struct sl_control *control, const struct sl_audit_note_rules *rules,
                          const struct diff *diff)
 {
     struct sl_audit_figure figures[] = {
-        TEXT("actor", sl_text(office->actor ? office->actor : "file")),
+        TEXT("actor", sl_text(control->actor ? control->actor : "file")),
         TEXT("change", SL_TEXT("reload")),
         TEXT("subject", SL_TEXT("rules")),
         TEXT("name", ((struct sluice_text){ 0 })),
@@ -292,14 +295,14 @@ static void write_reload(struct sl_office *office, const struct sl_note_rules *r
         JSON("changes", ((struct sluice_text){ diff->out.at, diff->out.len })),
         { .name = "changes_total", .number = (int64_t)diff->count },
     };
-    write_event(office, &(struct sl_audit_event){
-                            .kind = SL_AUDIT_CONFIG_UPDATED,
-                            .figures = figures,
-                            .figure_count = sizeof figures / sizeof *figures,
-                        });
+    write_event(control, &(struct sl_audit_event){
+                             .kind = SL_AUDIT_CONFIG_UPDATED,
+                             .figures = figures,
+                             .figure_count = sizeof figures / sizeof *figures,
+                         });
 }
 
-void sl_note_reload(struct sl_office *office, const struct sl_note_rules *rules)
+void sl_audit_note_reload(struct sl_control *control, const struct sl_audit_note_rules *rules)
 {
     struct diff diff = { .out = sl_buffer(CHANGES_MAX_BYTES) };
     sl_buffer_add(&diff.out, SL_TEXT("["));
@@ -309,7 +312,7 @@ void sl_note_reload(struct sl_office *office, const struct sl_note_rules *rules)
     diff.out.most = CHANGES_MAX_BYTES + 1;
     sl_buffer_add(&diff.out, SL_TEXT("]"));
     if (!diff.out.failed && (diff.count || rules->before || rules->is_certain))
-        write_reload(office, rules, &diff);
+        write_reload(control, rules, &diff);
     sl_buffer_release(&diff.out);
     sl_arena_release(&diff.arena);
 }

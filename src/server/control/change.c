@@ -8,111 +8,112 @@
 #include "wire/json/decision.h"
 
 /* The transaction has ended, one way or the other. */
-static void end_trial(struct sl_office *office)
+static void end_trial(struct sl_control *control)
 {
-    if (!office->untouched)
+    if (!control->untouched)
         return;
-    sl_registry_close(office->registry);
-    office->registry = office->untouched;
-    office->untouched = NULL;
+    sl_registry_close(control->registry);
+    control->registry = control->untouched;
+    control->untouched = NULL;
 }
 
-static void roll_back(struct sl_office *office)
+static void roll_back(struct sl_control *control)
 {
-    sl_registry_rollback(office->registry);
-    end_trial(office);
+    sl_registry_rollback(control->registry);
+    end_trial(control);
 }
 
 /* A dry run makes no database: where there is none yet, it is tried on one in memory. */
-static bool begin_trial(struct sl_office *office, const struct sl_job *job,
+static bool begin_trial(struct sl_control *control, const struct sl_job *job,
                         struct sluice_error *error)
 {
     /* A revision of 0 is also that of a database that cannot be read any more. */
-    bool had_one = office->rules_revision || office->people_revision;
-    if (!job->dry_run || had_one || sl_registry_revision(office->registry) != 0)
+    bool had_one = control->rules_revision || control->people_revision;
+    if (!job->dry_run || had_one || sl_registry_revision(control->registry) != 0)
         return true;
     struct sl_registry *trial = sl_registry_open(NULL, false, error);
     if (!trial)
         return false;
-    office->untouched = office->registry;
-    office->registry = trial;
+    control->untouched = control->registry;
+    control->registry = trial;
     return true;
 }
 
-bool sl_change_fail(struct sl_office *office, struct sl_job *job, const struct sluice_error *error)
+bool sl_change_fail(struct sl_control *control, struct sl_job *job,
+                    const struct sluice_error *error)
 {
-    roll_back(office);
+    roll_back(control);
     return sl_job_refuse(job, 503, "nothing was changed: %s", error->text);
 }
 
-bool sl_change_drop(struct sl_office *office)
+bool sl_change_drop(struct sl_control *control)
 {
-    roll_back(office);
+    roll_back(control);
     return false;
 }
 
 /* Where what others have changed cannot be in force here, a tag of what is would be yesterday's. */
-static bool can_compare(struct sl_office *office, const struct sl_job *job,
+static bool can_compare(struct sl_control *control, const struct sl_job *job,
                         struct sluice_error *error)
 {
     bool is_conditional = job->if_match.at || job->if_none_match.at;
-    if (!is_conditional || office->untouched ||
-        sl_registry_rules_revision(office->registry) == office->rules_revision)
+    if (!is_conditional || control->untouched ||
+        sl_registry_rules_revision(control->registry) == control->rules_revision)
         return true;
     return sl_error_say(error, "what was changed elsewhere does not go together with this "
                                "instance's rules file, so that no tag can be compared here");
 }
 
 /* `is_users`: about a user's record, whose tag is made of the record alone. */
-static bool begin(struct sl_office *office, struct sl_job *job, bool is_users)
+static bool begin(struct sl_control *control, struct sl_job *job, bool is_users)
 {
     struct sluice_error error = { 0 };
-    bool is_ready = !office->spread || sl_spread_ready(office, job->dry_run, &error);
-    if (!is_ready || !begin_trial(office, job, &error) ||
-        !sl_registry_begin(office->registry, SL_CARE_POWER_CUT, &error)) {
-        end_trial(office);
+    bool is_ready = !control->spread || sl_replication_ready(control, job->dry_run, &error);
+    if (!is_ready || !begin_trial(control, job, &error) ||
+        !sl_registry_begin(control->registry, SL_CARE_POWER_CUT, &error)) {
+        end_trial(control);
         return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
     }
     /* As of now nobody else can change it: what is in force must be what is there, or a
      * tag would be compared with that of yesterday. */
-    if (!office->untouched)
-        sl_office_take_over_rules(office);
-    if (!is_users && !can_compare(office, job, &error))
-        return sl_change_fail(office, job, &error);
-    if (!office->spread && !office->untouched && !job->dry_run &&
-        !sl_copy_leave(office->registry, &error))
-        return sl_change_fail(office, job, &error);
-    office->begun_revision = sl_registry_rules_revision(office->registry);
-    if (office->spread && !office->untouched && !sl_spread_start(office, &error))
-        return sl_change_fail(office, job, &error);
+    if (!control->untouched)
+        sl_control_take_over_rules(control);
+    if (!is_users && !can_compare(control, job, &error))
+        return sl_change_fail(control, job, &error);
+    if (!control->spread && !control->untouched && !job->dry_run &&
+        !sl_replica_leave(control->registry, &error))
+        return sl_change_fail(control, job, &error);
+    control->begun_revision = sl_registry_rules_revision(control->registry);
+    if (control->spread && !control->untouched && !sl_replication_start(control, &error))
+        return sl_change_fail(control, job, &error);
     return true;
 }
 
-bool sl_change_begin(struct sl_office *office, struct sl_job *job)
+bool sl_change_begin(struct sl_control *control, struct sl_job *job)
 {
-    if (office->spread)
-        office->spread->has_row = office->spread->wants_users = false;
-    return begin(office, job, false);
+    if (control->spread)
+        control->spread->has_row = control->spread->wants_users = false;
+    return begin(control, job, false);
 }
 
-bool sl_change_begin_user(struct sl_office *office, struct sl_job *job, const char *tenant,
+bool sl_change_begin_user(struct sl_control *control, struct sl_job *job, const char *tenant,
                           const char *id)
 {
-    if (office->spread) {
-        office->spread->row = (struct sl_row_name){ SL_ROW_USER, tenant, id };
-        office->spread->has_row = true;
-        office->spread->wants_users = false;
+    if (control->spread) {
+        control->spread->row = (struct sl_row_name){ SL_ROW_USER, tenant, id };
+        control->spread->has_row = true;
+        control->spread->wants_users = false;
     }
-    return begin(office, job, true);
+    return begin(control, job, true);
 }
 
-bool sl_change_begin_all(struct sl_office *office, struct sl_job *job)
+bool sl_change_begin_all(struct sl_control *control, struct sl_job *job)
 {
-    if (office->spread) {
-        office->spread->has_row = false;
-        office->spread->wants_users = true;
+    if (control->spread) {
+        control->spread->has_row = false;
+        control->spread->wants_users = true;
     }
-    return begin(office, job, false);
+    return begin(control, job, false);
 }
 
 /* Are all problems those of this tenant's own rules? */
@@ -157,13 +158,13 @@ void sl_job_refuse_report(struct sl_job *job, uint32_t status, struct sl_report 
     sl_buffer_add(out, SL_TEXT("]}"));
 }
 
-const struct sl_tenant *sl_office_tenant(struct sl_office *office, struct sl_job *job,
-                                         const char *name)
+const struct sl_tenant *sl_control_tenant(struct sl_control *control, struct sl_job *job,
+                                          const char *name)
 {
     struct sluice_error error = { 0 };
     struct sl_tenant *tenants;
     size_t count;
-    if (!sl_registry_tenants(office->registry, &job->arena, &tenants, &count, &error)) {
+    if (!sl_registry_tenants(control->registry, &job->arena, &tenants, &count, &error)) {
         sl_job_refuse(job, 503, "%s", error.text);
         return NULL;
     }
@@ -178,13 +179,14 @@ bool sl_job_refuse_tenant(struct sl_job *job, const char *name)
     return job->is_problem ? false : sl_job_refuse(job, 404, "there is no tenant `%s`", name);
 }
 
-struct sl_ruleset *sl_change_compose(struct sl_office *office, struct sl_job *job, uint32_t status)
+struct sl_ruleset *sl_change_compose(struct sl_control *control, struct sl_job *job,
+                                     uint32_t status)
 {
-    struct sl_report report = { .file = office->config->rules_path };
-    struct sl_ruleset *rules = sl_office_compose(
-        office, (struct sluice_text){ office->text.at, office->text.len }, &report);
+    struct sl_report report = { .file = control->config->rules_path };
+    struct sl_ruleset *rules = sl_control_compose(
+        control, (struct sluice_text){ control->text.at, control->text.len }, &report);
     if (!rules) {
-        roll_back(office);
+        roll_back(control);
         sl_job_refuse_report(job, status, &report);
     }
     sl_report_release(&report);
@@ -192,59 +194,61 @@ struct sl_ruleset *sl_change_compose(struct sl_office *office, struct sl_job *jo
 }
 
 /* Where rules spread, Redis has it first. False: the transaction is over. */
-static bool spread(struct sl_office *office, struct sl_job *job)
+static bool spread(struct sl_control *control, struct sl_job *job)
 {
     static const uint32_t refusals[] = {
-        [SL_SPREAD_REFUSED] = 503, [SL_SPREAD_LARGE] = 413, [SL_SPREAD_FULL] = 409
+        [SL_REPLICATION_REFUSED] = 503, [SL_REPLICATION_LARGE] = 413, [SL_REPLICATION_FULL] = 409
     };
     struct sluice_error error = { 0 };
-    enum sl_spread_end end = office->spread ? sl_spread_write(office, &error) : SL_SPREAD_WON;
-    if (end == SL_SPREAD_WON)
+    enum sl_replication_end end =
+        control->spread ? sl_replication_write(control, &error) : SL_REPLICATION_WON;
+    if (end == SL_REPLICATION_WON)
         return true;
-    roll_back(office);
-    job->is_overtaken = end == SL_SPREAD_CONFLICT;
-    if (end == SL_SPREAD_UNKNOWN)
+    roll_back(control);
+    job->is_overtaken = end == SL_REPLICATION_CONFLICT;
+    if (end == SL_REPLICATION_UNKNOWN)
         sl_job_refuse(job, 503, "%s", error.text);
-    else if (end != SL_SPREAD_CONFLICT)
+    else if (end != SL_REPLICATION_CONFLICT)
         sl_job_refuse(job, refusals[end], "nothing was changed: %s", error.text);
     return false;
 }
 
-bool sl_change_end(struct sl_office *office, struct sl_job *job, struct sl_ruleset *rules)
+bool sl_change_end(struct sl_control *control, struct sl_job *job, struct sl_ruleset *rules)
 {
     struct sluice_error error = { 0 };
     struct sl_edition *edition = NULL;
     if (job->dry_run) {
-        roll_back(office);
+        roll_back(control);
         sl_ruleset_free(rules);
         return true;
     }
     if (rules) {
         /* Made before the commit: what is on disk can then be in force too. */
-        edition = sl_office_edition(office, rules, sl_files_keep(office->server->edition->files));
+        edition =
+            sl_control_edition(control, rules, sl_files_keep(control->server->edition->files));
         if (!edition) {
-            roll_back(office);
+            roll_back(control);
             return sl_job_refuse(job, 503, "nothing was changed: out of memory");
         }
     }
     /* Within the transaction, where it is ours: a change that the rules need not be composed for
      * must not look like another process's. */
-    uint64_t revision = sl_registry_rules_revision(office->registry);
-    if (!spread(office, job)) {
+    uint64_t revision = sl_registry_rules_revision(control->registry);
+    if (!spread(control, job)) {
         sl_edition_drop(edition);
         return false;
     }
-    if (!sl_registry_commit(office->registry, &error)) {
+    if (!sl_registry_commit(control->registry, &error)) {
         sl_edition_drop(edition);
         return sl_job_refuse(job, 503, "%s: %s",
-                             office->spread ? SL_ELSEWHERE_ALONE : "nothing was changed",
+                             control->spread ? SL_ELSEWHERE_ALONE : "nothing was changed",
                              error.text);
     }
     if (edition)
-        sl_office_publish(office, edition);
-    else if (office->rules_revision == office->begun_revision)
-        office->rules_revision = revision;
-    sl_near_forget(office->server->store->near);
-    sl_note_change(office, job);
+        sl_control_publish(control, edition);
+    else if (control->rules_revision == control->begun_revision)
+        control->rules_revision = revision;
+    sl_answer_cache_forget(control->server->store->answers);
+    sl_audit_note_change(control, job);
     return true;
 }

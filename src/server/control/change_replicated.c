@@ -37,23 +37,24 @@ static bool is_kept(const struct sl_row *row, const struct sl_user_record *recor
 
 /* What Redis has of this user, in a transaction of its own: whoever is refused then and looks
  * again sees why. */
-static bool keep_row(struct sl_office *office, const struct sl_row *row, struct sluice_error *error)
+static bool keep_row(struct sl_control *control, const struct sl_row *row,
+                     struct sluice_error *error)
 {
-    struct sl_registry *registry = office->registry;
+    struct sl_registry *registry = control->registry;
     if (!sl_registry_begin(registry, SL_CARE_KILL, error))
         return false;
-    if (!sl_copy_apply_user(registry, row, office->spread->visitor.place.is_partial, error)) {
+    if (!sl_replica_apply_user(registry, row, control->spread->visitor.place.is_partial, error)) {
         sl_registry_rollback(registry);
         return false;
     }
-    office->spread->writes++;
-    return sl_registry_commit(registry, error) && sl_office_refresh_people(office, error);
+    control->spread->writes++;
+    return sl_registry_commit(registry, error) && sl_control_refresh_users(control, error);
 }
 
 /* The record as Redis has it: that is what is changed. */
-static bool take_row(struct sl_office *office, struct sluice_error *error)
+static bool take_row(struct sl_control *control, struct sluice_error *error)
 {
-    struct sl_office_spread *spread = office->spread;
+    struct sl_control_replication *spread = control->spread;
     const char *value = spread->visitor.row_value;
     struct sl_arena arena = { 0 };
     struct sl_row row = { .name = spread->row, .is_gone = true };
@@ -65,32 +66,32 @@ static bool take_row(struct sl_office *office, struct sluice_error *error)
                 sl_row_parse((struct sluice_text){ name.at, name.len }, sl_text(value), &arena,
                              &row, error);
     spread->row_on = row.change;
-    good = good && sl_registry_user(office->registry, row.name.first, row.name.second, &arena,
+    good = good && sl_registry_user(control->registry, row.name.first, row.name.second, &arena,
                                     &record, &is_here, error);
     if (good && !is_kept(&row, &record, is_here))
-        good = keep_row(office, &row, error);
+        good = keep_row(control, &row, error);
     sl_buffer_release(&name);
     sl_arena_release(&arena);
     return good;
 }
 
-bool sl_spread_ready(struct sl_office *office, bool is_dry_run, struct sluice_error *error)
+bool sl_replication_ready(struct sl_control *control, bool is_dry_run, struct sluice_error *error)
 {
-    struct sl_office_spread *spread = office->spread;
-    struct sl_spread *talk = &spread->visitor;
+    struct sl_control_replication *spread = control->spread;
+    struct sl_replication *talk = &spread->visitor;
     talk->leaves_users = !spread->wants_users;
     talk->founds = is_dry_run ? SL_FOUNDS_NONE : SL_FOUNDS_EMPTY;
     talk->who = spread->follower.who; /* one bidder */
     talk->row = spread->has_row ? &spread->row : NULL;
     spread->is_noting = false;
-    switch (sl_spread_visit(office, FETCH_US, WAIT_US)) {
-    case SL_SPREAD_DONE:
+    switch (sl_replication_visit(control, FETCH_US, WAIT_US)) {
+    case SL_REPLICATION_DONE:
         spread->is_noting = true;
-        return !spread->has_row || take_row(office, error);
-    case SL_SPREAD_NONE:
+        return !spread->has_row || take_row(control, error);
+    case SL_REPLICATION_NONE:
         *error = talk->error;
         return is_dry_run;
-    case SL_SPREAD_MORE:
+    case SL_REPLICATION_MORE:
         return sl_error_say(error, "this instance is still fetching what others have changed");
     default:
         *error = talk->error;
@@ -100,38 +101,39 @@ bool sl_spread_ready(struct sl_office *office, bool is_dry_run, struct sluice_er
 
 /* ---- in the transaction ---- */
 
-bool sl_spread_start(struct sl_office *office, struct sluice_error *error)
+bool sl_replication_start(struct sl_control *control, struct sluice_error *error)
 {
-    struct sl_office_spread *spread = office->spread;
+    struct sl_control_replication *spread = control->spread;
     enum sl_log log = spread->has_row ? SL_LOG_USERS : SL_LOG_RULES;
     if (!spread->is_noting)
         return true;
-    if (!sl_copy_place(office->registry, &spread->place, error))
+    if (!sl_replica_place(control->registry, &spread->place, error))
         return false;
     if (spread->place.epoch != spread->visitor.looked.epoch.number)
         return sl_error_say(error, "the registry in Redis has just been replaced");
     spread->change = sl_change_new(spread->place.logs[log].version + 1);
-    sl_copy_note(office->registry, spread->change);
+    sl_replica_note(control->registry, spread->change);
     return true;
 }
 
 /* ---- the end ---- */
 
-static struct sl_office_spread *spread_of(struct sl_channel_call *call)
+static struct sl_control_replication *spread_of(struct sl_channel_call *call)
 {
-    return (struct sl_office_spread *)(void *)((char *)call -
-                                               offsetof(struct sl_office_spread, waited));
+    return (
+        struct sl_control_replication *)(void *)((char *)call -
+                                                 offsetof(struct sl_control_replication, waited));
 }
 
 static void on_written(struct sl_channel_call *call)
 {
-    struct sl_office_spread *spread = spread_of(call);
+    struct sl_control_replication *spread = spread_of(call);
     spread->told = call->reply ? sl_answer(call->reply, &spread->more) : SL_TOLD_WRONG;
 }
 
 static void on_found_out(struct sl_channel_call *call)
 {
-    struct sl_office_spread *spread = spread_of(call);
+    struct sl_control_replication *spread = spread_of(call);
     struct sl_logs_seen looked;
     bool good = call->reply && sl_answer_look(call->reply, &looked);
     spread->was_made = good && looked.was_made;
@@ -140,42 +142,42 @@ static void on_found_out(struct sl_channel_call *call)
 
 /* The answer was lost. Once its deadline has passed the script does nothing any more, and whether
  * it did stays true. */
-static enum sl_spread_end find_out(struct sl_office *office, enum sl_log log,
-                                   struct sluice_error *error)
+static enum sl_replication_end find_out(struct sl_control *control, enum sl_log log,
+                                        struct sluice_error *error)
 {
-    struct sl_office_spread *spread = office->spread;
-    struct sl_store *store = office->server->store;
+    struct sl_control_replication *spread = control->spread;
+    struct sl_store *store = control->server->store;
     struct sluice_error why = { 0 };
     int64_t rest_us = spread->waited.query.due_us - sl_link_now_us();
     store->ops->why(store, &why);
     if (spread->waited.query.sent_us == 0) {
         sl_error_say(error, "Redis does not answer (%s)", why.text);
-        return SL_SPREAD_REFUSED;
+        return SL_REPLICATION_REFUSED;
     }
     usleep((useconds_t)sl_max_i64(rest_us, 0));
     for (int i = 0; i < TRIES; i++) {
         usleep(i ? PAUSE_US : 0);
         if (!sl_ask_look(&spread->visitor.scripts, &spread->waited, log, NULL, spread->change))
             continue;
-        sl_spread_call(office, on_found_out);
+        sl_replication_call(control, on_found_out);
         if (spread->told != SL_TOLD_DONE)
             continue;
         sl_error_say(error, "Redis did not take it in time (%s)", why.text);
-        return spread->was_made ? SL_SPREAD_WON : SL_SPREAD_REFUSED;
+        return spread->was_made ? SL_REPLICATION_WON : SL_REPLICATION_REFUSED;
     }
     sl_error_say(error,
                  "whether it was changed is not known: Redis was asked to and does not answer any "
                  "more (%s). Look at it again",
                  why.text);
-    return SL_SPREAD_UNKNOWN;
+    return SL_REPLICATION_UNKNOWN;
 }
 
 /* Where nobody else has changed that log meanwhile, this is where it is now; but not where rows of
  * it are still to come, of which users have many. */
-static bool move_on(struct sl_office *office, enum sl_log log, size_t count,
+static bool move_on(struct sl_control *control, enum sl_log log, size_t count,
                     struct sluice_error *error)
 {
-    struct sl_office_spread *spread = office->spread;
+    struct sl_control_replication *spread = control->spread;
     struct sl_log_place *place = &spread->place.logs[log];
     struct sluice_error why = { 0 };
     bool is_partial = log == SL_LOG_USERS && spread->place.is_partial;
@@ -185,8 +187,8 @@ static bool move_on(struct sl_office *office, enum sl_log log, size_t count,
     if (is_partial || !is_next)
         return true;
     *place = (struct sl_log_place){ spread->more.version, spread->change };
-    if (sl_copy_put_place(office->registry, &spread->place, &why)) {
-        atomic_store(&office->server->spread.versions[log], place->version);
+    if (sl_replica_put_place(control->registry, &spread->place, &why)) {
+        atomic_store(&control->server->spread.versions[log], place->version);
         return true;
     }
     return sl_error_say(error, SL_ELSEWHERE_ALONE ": %s", why.text);
@@ -207,10 +209,10 @@ static bool fit(const struct sl_row *rows, size_t count, struct sluice_error *er
                                 SL_ROW_MAX_BYTES >> 20);
 }
 
-static enum sl_spread_end write_rows(struct sl_office *office, const struct sl_row *rows,
-                                     size_t count, struct sluice_error *error)
+static enum sl_replication_end write_rows(struct sl_control *control, const struct sl_row *rows,
+                                          size_t count, struct sluice_error *error)
 {
-    struct sl_office_spread *spread = office->spread;
+    struct sl_control_replication *spread = control->spread;
     enum sl_log log = sl_log_of(rows[0].name.kind);
     const struct sl_log_place *places = spread->place.logs;
     bool is_user = log == SL_LOG_USERS;
@@ -227,68 +229,68 @@ static enum sl_spread_end write_rows(struct sl_office *office, const struct sl_r
         .count = count,
     };
     if (!fit(rows, count, error))
-        return SL_SPREAD_LARGE;
+        return SL_REPLICATION_LARGE;
     if (!sl_ask_write(&spread->visitor.scripts, &spread->waited, &asked)) {
         sl_error_say(error, "it is too large, or there is no memory");
-        return SL_SPREAD_REFUSED;
+        return SL_REPLICATION_REFUSED;
     }
-    sl_spread_call(office, on_written);
+    sl_replication_call(control, on_written);
     if (spread->told == SL_TOLD_DONE)
-        return move_on(office, log, count, error) ? SL_SPREAD_WON : SL_SPREAD_UNKNOWN;
+        return move_on(control, log, count, error) ? SL_REPLICATION_WON : SL_REPLICATION_UNKNOWN;
     if (spread->told == SL_TOLD_CONFLICT || spread->told == SL_TOLD_EPOCH) {
-        atomic_fetch_add(&office->server->spread.conflicts, 1);
-        return SL_SPREAD_CONFLICT;
+        atomic_fetch_add(&control->server->spread.conflicts, 1);
+        return SL_REPLICATION_CONFLICT;
     }
     if (spread->told == SL_TOLD_FULL) {
         sl_error_say(error,
                      "rules, tiers, exemptions, tenants and keys have %d MiB in Redis, and more "
                      "are not taken; delete some first",
                      SL_RULES_MAX_BYTES >> 20);
-        return SL_SPREAD_FULL;
+        return SL_REPLICATION_FULL;
     }
     if (spread->told == SL_TOLD_DAMAGED) {
         sl_error_say(error, "the registry in Redis is damaged: it has lost rows");
-        return SL_SPREAD_REFUSED;
+        return SL_REPLICATION_REFUSED;
     }
-    enum sl_spread_end end = find_out(office, log, error);
-    spread->writes += end == SL_SPREAD_WON;
+    enum sl_replication_end end = find_out(control, log, error);
+    spread->writes += end == SL_REPLICATION_WON;
     return end;
 }
 
-enum sl_spread_end sl_spread_write(struct sl_office *office, struct sluice_error *error)
+enum sl_replication_end sl_replication_write(struct sl_control *control, struct sluice_error *error)
 {
     struct sl_arena arena = { 0 };
     struct sl_row *rows;
     size_t count;
-    enum sl_spread_end end = SL_SPREAD_WON;
-    if (!office->spread->is_noting)
-        return SL_SPREAD_WON;
-    if (!sl_copy_noted(office->registry, &arena, &rows, &count, error))
-        end = SL_SPREAD_REFUSED;
+    enum sl_replication_end end = SL_REPLICATION_WON;
+    if (!control->spread->is_noting)
+        return SL_REPLICATION_WON;
+    if (!sl_replica_noted(control->registry, &arena, &rows, &count, error))
+        end = SL_REPLICATION_REFUSED;
     else if (count)
-        end = write_rows(office, rows, count, error);
+        end = write_rows(control, rows, count, error);
     sl_arena_release(&arena);
     return end;
 }
 
 /* ---- now and then ---- */
 
-bool sl_spread_sweep(struct sl_office *office, int64_t kept_us)
+bool sl_replication_sweep(struct sl_control *control, int64_t kept_us)
 {
-    struct sl_office_spread *spread = office->spread;
-    struct sl_registry *registry = office->registry;
+    struct sl_control_replication *spread = control->spread;
+    struct sl_registry *registry = control->registry;
     struct sluice_error error = { 0 };
     bool has_more = false;
     spread->has_row = spread->wants_users = false;
-    if (atomic_load(&office->server->spread.versions[SL_LOG_RULES]) == 0 ||
-        !sl_spread_ready(office, true, &error) || !spread->is_noting ||
+    if (atomic_load(&control->server->spread.versions[SL_LOG_RULES]) == 0 ||
+        !sl_replication_ready(control, true, &error) || !spread->is_noting ||
         !sl_registry_begin(registry, SL_CARE_KILL, &error))
         return false;
     /* By the one clock that all have in common: what goes here goes everywhere. */
     int64_t before_us = spread->visitor.looked.now_us - kept_us;
-    if (sl_spread_start(office, &error) &&
+    if (sl_replication_start(control, &error) &&
         sl_registry_sweep(registry, before_us, &has_more, &error) &&
-        sl_spread_write(office, &error) == SL_SPREAD_WON)
+        sl_replication_write(control, &error) == SL_REPLICATION_WON)
         return sl_registry_commit(registry, &error) && has_more;
     sl_registry_rollback(registry);
     return false;

@@ -26,76 +26,76 @@ enum { VIOLATIONS_AT_ONCE = 1024, TRIES_MAX = 24, PAUSE_MAX_US = 32000 };
 
 /* ---- opening ---- */
 
-bool sl_office_open(struct sl_office *office, const struct sl_settings *settings)
+bool sl_control_open(struct sl_control *control, const struct sl_settings *settings)
 {
     struct sluice_error error = { 0 };
-    office->database = sl_registry_path(settings, office->config->rules_file, &office->arena);
-    office->registry = sl_registry_open(office->database, false, &error);
-    if (!office->registry) {
+    control->database = sl_registry_path(settings, control->config->rules_file, &control->arena);
+    control->registry = sl_registry_open(control->database, false, &error);
+    if (!control->registry) {
         fprintf(stderr, "sluice: %s\n", error.text);
         return false;
     }
-    if (!sl_office_spread_open(office, settings))
+    if (!sl_control_replication_open(control, settings))
         return false;
-    office->people = sl_people_open(&(struct sl_people_config){
+    control->users = sl_users_open(&(struct sl_users_config){
         .hash_identifiers = settings->hash_identifiers,
         .ids_are_digests = settings->identity.user_id_sha256_email_ip,
     });
-    if (!office->people) {
+    if (!control->users) {
         fprintf(stderr, "sluice: out of memory\n");
         return false;
     }
-    if (!sl_office_refresh_people(office, &error)) {
+    if (!sl_control_refresh_users(control, &error)) {
         fprintf(stderr, "sluice: %s\n", error.text);
         return false;
     }
     return true;
 }
 
-void sl_office_close(struct sl_office *office)
+void sl_control_close(struct sl_control *control)
 {
-    if (office->people && office->registry)
-        sl_office_flush(office);
-    if (office->people)
-        sl_people_close(office->people);
-    sl_office_spread_close(office);
-    if (office->registry)
-        sl_registry_close(office->registry);
-    sl_sha256_free(office->hasher);
-    sl_buffer_release(&office->text);
-    sl_arena_release(&office->arena);
+    if (control->users && control->registry)
+        sl_control_flush(control);
+    if (control->users)
+        sl_users_close(control->users);
+    sl_control_replication_close(control);
+    if (control->registry)
+        sl_registry_close(control->registry);
+    sl_sha256_free(control->hasher);
+    sl_buffer_release(&control->text);
+    sl_arena_release(&control->arena);
 }
 
 /* ---- rules ---- */
 
-struct sl_ruleset *sl_office_compose(struct sl_office *office, struct sluice_text text,
-                                     struct sl_report *report)
+struct sl_ruleset *sl_control_compose(struct sl_control *control, struct sluice_text text,
+                                      struct sl_report *report)
 {
     struct sl_arena scratch = { 0 };
     struct sl_overlay overlay;
     struct sluice_error error = { 0 };
     struct sl_ruleset *rules = NULL;
-    office->composed_revision = sl_registry_rules_revision(office->registry);
-    if (sl_registry_overlay(office->registry, sl_walltime_us(), &scratch, &overlay, &error))
-        rules = sl_ruleset_parse_over(office->config->rules_path, text, &overlay, report);
+    control->composed_revision = sl_registry_rules_revision(control->registry);
+    if (sl_registry_overlay(control->registry, sl_walltime_us(), &scratch, &overlay, &error))
+        rules = sl_ruleset_parse_over(control->config->rules_path, text, &overlay, report);
     else
         sl_report_error(report, (struct sl_mark){ 0 }, "%s", error.text);
     sl_arena_release(&scratch);
     if (rules) {
-        sl_fit_listen(&rules->settings, office->config);
-        sl_fit_files(&rules->settings, false);
+        sl_startup_listen(&rules->settings, control->config);
+        sl_startup_files(&rules->settings, false);
     }
     return rules;
 }
 
-static struct sl_keyring *load_keyring(struct sl_office *office)
+static struct sl_keyring *load_keyring(struct sl_control *control)
 {
     struct sl_arena scratch = { 0 };
     struct sl_tenant *tenants;
     size_t count;
     struct sluice_error error = { 0 };
     struct sl_keyring *ring = NULL;
-    if (sl_registry_tenants(office->registry, &scratch, &tenants, &count, &error))
+    if (sl_registry_tenants(control->registry, &scratch, &tenants, &count, &error))
         ring = sl_keyring_new(tenants, count);
     else
         fprintf(stderr, "sluice: %s\n", error.text);
@@ -103,27 +103,27 @@ static struct sl_keyring *load_keyring(struct sl_office *office)
     return ring;
 }
 
-struct sl_edition *sl_office_edition(struct sl_office *office, struct sl_ruleset *rules,
-                                     struct sl_files *files)
+struct sl_edition *sl_control_edition(struct sl_control *control, struct sl_ruleset *rules,
+                                      struct sl_files *files)
 {
-    const struct sl_server *server = office->server;
-    struct sl_keyring *ring = load_keyring(office);
+    const struct sl_server *server = control->server;
+    struct sl_keyring *ring = load_keyring(control);
     if (!ring) {
         sl_ruleset_free(rules);
         sl_files_drop(files);
         return NULL;
     }
-    struct sl_record *record = server->record;
+    struct sl_rule_stats *record = server->record;
     struct sl_edition *edition = sl_edition_new(&(struct sl_edition_parts){
         .rules = rules,
         .files = files,
         .keyring = ring,
         .store = server->store,
-        .people = office->people,
+        .users = control->users,
         .worker_count = server->worker_count,
-        .sights = record && sl_is_watched(&rules->settings) ? record->sights : NULL,
+        .observers = record && sl_is_observed(&rules->settings) ? record->observers : NULL,
         .wants_numbers = record,
-        .numbers = record ? sl_record_enrol(record, rules) : NULL,
+        .numbers = record ? sl_rule_stats_enrol(record, rules) : NULL,
     });
     if (!edition)
         fprintf(stderr, "sluice: out of memory\n");
@@ -141,117 +141,119 @@ static void keep_hiding(struct sl_settings *settings, const struct sl_settings *
 /* A number that was another rule's has nothing of that one's counts. */
 static void name_leases(const struct sl_server *server, const struct sl_edition *edition)
 {
-    struct sl_leases *leases = sl_near_leases(server->store->near);
+    struct sl_leases *leases = sl_answer_cache_leases(server->store->answers);
     for (size_t i = 0; leases && i < edition->rules->rule_count; i++)
         sl_leases_name(leases, edition->numbers ? edition->numbers[i] : (uint32_t)i,
                        sl_text(edition->rules->rules[i].name));
 }
 
 /* Workers go over when they next come round. */
-void sl_office_publish(struct sl_office *office, struct sl_edition *edition)
+void sl_control_publish(struct sl_control *control, struct sl_edition *edition)
 {
-    struct sl_server *server = office->server;
+    struct sl_server *server = control->server;
     struct sl_edition *old = server->edition;
     if (old)
         keep_hiding(&edition->rules->settings, &old->rules->settings);
     server->edition = edition;
     if (server->record)
-        sl_record_settle(server->record, edition->rules, edition->numbers);
+        sl_rule_stats_settle(server->record, edition->rules, edition->numbers);
     name_leases(server, edition);
-    office->rules_revision = office->composed_revision;
+    control->rules_revision = control->composed_revision;
     atomic_store(&server->spread.is_refused, false);
     for (size_t i = 0; server->workers && i < server->worker_count; i++) {
         struct sl_worker *worker = &server->workers[i];
         sl_edition_drop(atomic_exchange(&worker->next, sl_edition_keep(edition)));
         sl_worker_wake(worker);
     }
-    sl_near_turn_page(server->store->near);
+    sl_answer_cache_turn_page(server->store->answers);
     sl_edition_drop(old);
 }
 
-static void take_over_edition(struct sl_office *office, struct sl_edition *edition)
+static void take_over_edition(struct sl_control *control, struct sl_edition *edition)
 {
-    struct sl_edition *old = sl_edition_keep(office->server->edition);
-    sl_office_publish(office, edition);
-    const char *actor = office->actor;
-    office->actor = actor ? actor : "other process";
-    sl_note_reload(office, &(struct sl_note_rules){
-                               .old = old->rules, .new = edition->rules, .is_certain = true });
-    office->actor = actor;
+    struct sl_edition *old = sl_edition_keep(control->server->edition);
+    sl_control_publish(control, edition);
+    const char *actor = control->actor;
+    control->actor = actor ? actor : "other process";
+    sl_audit_note_reload(control, &(struct sl_audit_note_rules){ .old = old->rules,
+                                                                 .new = edition->rules,
+                                                                 .is_certain = true });
+    control->actor = actor;
     sl_edition_drop(old);
 }
 
 /* Another process has changed the rules. What cannot be used is said once. */
-void sl_office_take_over_rules(struct sl_office *office)
+void sl_control_take_over_rules(struct sl_control *control)
 {
-    uint64_t revision = sl_registry_rules_revision(office->registry);
-    struct sl_report report = { .file = office->config->rules_path };
-    if (revision == office->rules_revision || revision == office->refused_revision)
+    uint64_t revision = sl_registry_rules_revision(control->registry);
+    struct sl_report report = { .file = control->config->rules_path };
+    if (revision == control->rules_revision || revision == control->refused_revision)
         return;
-    struct sl_ruleset *rules = sl_office_compose(
-        office, (struct sluice_text){ office->text.at, office->text.len }, &report);
+    struct sl_ruleset *rules = sl_control_compose(
+        control, (struct sluice_text){ control->text.at, control->text.len }, &report);
     if (!rules)
         sl_report_print(&report, stderr);
     sl_report_release(&report);
     struct sl_edition *edition =
-        rules ? sl_office_edition(office, rules, sl_files_keep(office->server->edition->files))
+        rules ? sl_control_edition(control, rules, sl_files_keep(control->server->edition->files))
               : NULL;
     if (edition) {
-        take_over_edition(office, edition);
+        take_over_edition(control, edition);
         return;
     }
-    office->refused_revision = revision;
-    atomic_store(&office->server->spread.is_refused, true);
+    control->refused_revision = revision;
+    atomic_store(&control->server->spread.is_refused, true);
     fprintf(stderr,
             "sluice: what the database holds now cannot be used; the rules in force stay\n");
 }
 
 /* Mostly it is users, and then the rules need not be read again. */
-void sl_office_take_over(struct sl_office *office)
+void sl_control_take_over(struct sl_control *control)
 {
     struct sluice_error error = { 0 };
-    sl_office_take_over_rules(office);
-    bool was_stale = office->is_stale;
-    office->is_stale = !sl_office_refresh_people(office, &error);
-    if (office->is_stale && !was_stale)
+    sl_control_take_over_rules(control);
+    bool was_stale = control->is_stale;
+    control->is_stale = !sl_control_refresh_users(control, &error);
+    if (control->is_stale && !was_stale)
         fprintf(stderr, "sluice: %s\n", error.text);
 }
 
 /* ---- people ---- */
 
-bool sl_office_refresh_people(struct sl_office *office, struct sluice_error *error)
+bool sl_control_refresh_users(struct sl_control *control, struct sluice_error *error)
 {
-    sl_near_forget(office->server->store->near); /* who is exempt now, or has another limit */
-    return sl_people_fill(office->people, office->registry, sl_walltime_us(),
-                          &office->people_revision, error);
+    sl_answer_cache_forget(
+        control->server->store->answers); /* who is exempt now, or has another limit */
+    return sl_users_fill(control->users, control->registry, sl_walltime_us(),
+                         &control->people_revision, error);
 }
 
-static bool write_violations(struct sl_office *office, const struct sl_violation *all, size_t count,
-                             struct sluice_error *error)
+static bool write_violations(struct sl_control *control, const struct sl_violation *all,
+                             size_t count, struct sluice_error *error)
 {
-    if (!sl_registry_begin(office->registry, SL_CARE_KILL, error))
+    if (!sl_registry_begin(control->registry, SL_CARE_KILL, error))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!sl_registry_add_violation(office->registry, all[i].tenant, all[i].id, all[i].minute,
+        if (!sl_registry_add_violation(control->registry, all[i].tenant, all[i].id, all[i].minute,
                                        error)) {
-            sl_registry_rollback(office->registry);
+            sl_registry_rollback(control->registry);
             return false;
         }
-    return sl_registry_commit(office->registry, error);
+    return sl_registry_commit(control->registry, error);
 }
 
 /* False: there are none. */
-static bool flush_some(struct sl_office *office)
+static bool flush_some(struct sl_control *control)
 {
     struct sl_violation all[VIOLATIONS_AT_ONCE];
     struct sluice_error error = { 0 };
-    size_t count = sl_people_take_violations(office->people, all, VIOLATIONS_AT_ONCE);
+    size_t count = sl_users_take_violations(control->users, all, VIOLATIONS_AT_ONCE);
     if (count == 0)
         return false;
-    bool good = write_violations(office, all, count, &error);
-    if (!good && !office->has_said_unwritten)
+    bool good = write_violations(control, all, count, &error);
+    if (!good && !control->has_said_unwritten)
         fprintf(stderr, "sluice: note: violations are counted in memory alone: %s\n", error.text);
-    office->has_said_unwritten = !good;
+    control->has_said_unwritten = !good;
     for (size_t i = 0; i < count; i++) {
         free(all[i].tenant);
         free(all[i].id);
@@ -260,62 +262,62 @@ static bool flush_some(struct sl_office *office)
 }
 
 /* As many as can wait, and no more: decisions go on meanwhile. */
-void sl_office_flush(struct sl_office *office)
+void sl_control_flush(struct sl_control *control)
 {
-    for (int i = 0; i < SL_VIOLATIONS_WAITING_MAX / VIOLATIONS_AT_ONCE && flush_some(office); i++)
+    for (int i = 0; i < SL_VIOLATIONS_WAITING_MAX / VIOLATIONS_AT_ONCE && flush_some(control); i++)
         ;
 }
 
 /* What is long over need not be kept; a failure is none of anybody's, and tried again. True: there
  * may be more. */
-static bool sweep(struct sl_office *office, int64_t now_us)
+static bool sweep(struct sl_control *control, int64_t now_us)
 {
     struct sluice_error error = { 0 };
     bool has_more = false;
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
-    sl_people_sweep(office->people, first_day);
-    if (office->spread)
-        has_more = sl_spread_sweep(office, KEPT_US);
-    if (sl_registry_revision(office->registry) == 0 ||
-        !sl_registry_begin(office->registry, SL_CARE_KILL, &error))
+    sl_users_sweep(control->users, first_day);
+    if (control->spread)
+        has_more = sl_replication_sweep(control, KEPT_US);
+    if (sl_registry_revision(control->registry) == 0 ||
+        !sl_registry_begin(control->registry, SL_CARE_KILL, &error))
         return has_more;
-    if ((office->spread ||
-         sl_registry_sweep(office->registry, now_us - KEPT_US, &has_more, &error)) &&
-        sl_registry_forget_days(office->registry, first_day, &error))
-        return sl_registry_commit(office->registry, &error) && has_more;
-    sl_registry_rollback(office->registry);
+    if ((control->spread ||
+         sl_registry_sweep(control->registry, now_us - KEPT_US, &has_more, &error)) &&
+        sl_registry_forget_days(control->registry, first_day, &error))
+        return sl_registry_commit(control->registry, &error) && has_more;
+    sl_registry_rollback(control->registry);
     return false;
 }
 
 /* Once an hour, and soon again where it was not all; unless the wall clock went another way than
  * time: what it says of dates may be taken back, and what was deleted would not be. */
-static void sweep_now_and_then(struct sl_office *office)
+static void sweep_now_and_then(struct sl_control *control)
 {
     int64_t boot_us = sl_boottime_us(), wall_us = sl_walltime_us();
-    int64_t drift_us = wall_us - boot_us - office->wall_ahead_us;
+    int64_t drift_us = wall_us - boot_us - control->wall_ahead_us;
     bool is_steady = drift_us > -STEADY_US && drift_us < STEADY_US;
-    office->wall_ahead_us = wall_us - boot_us;
+    control->wall_ahead_us = wall_us - boot_us;
     if (!is_steady)
-        office->sweep_at_us = boot_us + SWEEP_US;
-    if (boot_us < office->sweep_at_us)
+        control->sweep_at_us = boot_us + SWEEP_US;
+    if (boot_us < control->sweep_at_us)
         return;
-    office->sweep_at_us = boot_us + (sweep(office, wall_us) ? SWEEP_SOON_US : SWEEP_US);
+    control->sweep_at_us = boot_us + (sweep(control, wall_us) ? SWEEP_SOON_US : SWEEP_US);
 }
 
-void sl_office_look(struct sl_office *office)
+void sl_control_look(struct sl_control *control)
 {
-    if (sl_registry_is_changed(office->registry) || office->is_stale)
-        sl_office_take_over(office);
-    sl_office_flush(office);
-    sweep_now_and_then(office);
-    sl_office_spread_look(office);
+    if (sl_registry_is_changed(control->registry) || control->is_stale)
+        sl_control_take_over(control);
+    sl_control_flush(control);
+    sweep_now_and_then(control);
+    sl_control_replication_look(control);
 }
 
-uint64_t sl_office_revision(struct sl_office *office)
+uint64_t sl_control_revision(struct sl_control *control)
 {
-    if (office->spread)
-        return atomic_load(&office->server->spread.versions[SL_LOG_RULES]);
-    return sl_registry_revision(office->registry);
+    if (control->spread)
+        return atomic_load(&control->server->spread.versions[SL_LOG_RULES]);
+    return sl_registry_revision(control->registry);
 }
 
 /* ---- jobs ---- */
@@ -326,7 +328,7 @@ static void take_back(struct sl_job *job)
     sl_buffer_clear(&job->out);
     job->status = 200;
     job->etag = job->would = NULL;
-    job->note = (struct sl_note){ 0 };
+    job->note = (struct sl_audit_note){ 0 };
     job->is_problem = job->is_overtaken = false;
 }
 
@@ -339,13 +341,13 @@ static void pause_before(int try)
 }
 
 /* Again, as long as other instances are faster: everything is asked and checked anew. */
-static void run(struct sl_office *office, struct sl_job *job)
+static void run(struct sl_control *control, struct sl_job *job)
 {
-    job->route->run(office, job);
+    job->route->run(control, job);
     for (int i = 1; i < TRIES_MAX && job->is_overtaken; i++) {
         pause_before(i);
         take_back(job);
-        job->route->run(office, job);
+        job->route->run(control, job);
     }
     if (job->is_overtaken)
         sl_job_refuse(job, 503,
@@ -353,7 +355,7 @@ static void run(struct sl_office *office, struct sl_job *job)
                       "time; try again");
 }
 
-void sl_office_run(struct sl_office *office, struct sl_job *job)
+void sl_control_run(struct sl_control *control, struct sl_job *job)
 {
     struct sl_worker *worker = job->worker;
     const struct sl_route *route = job->route;
@@ -364,7 +366,7 @@ void sl_office_run(struct sl_office *office, struct sl_job *job)
     else if (job->body.at && !(route->bodies && sl_methods_have(route->bodies, job->method)))
         sl_job_refuse(job, 422, "this call takes no body; leave it out");
     else
-        run(office, job);
+        run(control, job);
     sl_jobs_add(&worker->answers, job, SIZE_MAX);
     sl_worker_wake(worker);
 }

@@ -18,26 +18,27 @@ enum {
 
 /* ---- figures ---- */
 
-static void tell_place(struct sl_office *office, const struct sl_place *place)
+static void tell_place(struct sl_control *control, const struct sl_replica_position *place)
 {
-    struct sl_spread_figures *figures = &office->server->spread;
+    struct sl_replication_figures *figures = &control->server->spread;
     for (size_t i = 0; i < SL_LOG_COUNT; i++)
         atomic_store(&figures->versions[i], place->logs[i].version);
 }
 
 /* What a conversation has come to. */
-static void tell(struct sl_office *office, struct sl_spread *talk, enum sl_spread_step step)
+static void tell(struct sl_control *control, struct sl_replication *talk,
+                 enum sl_replication_step step)
 {
-    struct sl_spread_figures *figures = &office->server->spread;
-    struct sl_office_spread *spread = office->spread;
+    struct sl_replication_figures *figures = &control->server->spread;
+    struct sl_control_replication *spread = control->spread;
     if (talk->has_given_way)
         fprintf(stderr, "sluice: what `%s` held gives way to the registry in Redis%s%s\n",
-                office->database ? office->database : "the database in memory",
+                control->database ? control->database : "the database in memory",
                 *talk->saved_as ? "; it is kept as " : "", talk->saved_as);
     talk->has_given_way = false;
     atomic_fetch_add(&figures->applied, talk->applied);
     talk->applied = 0;
-    if (step == SL_SPREAD_FAILED) {
+    if (step == SL_REPLICATION_FAILED) {
         atomic_fetch_add(&figures->failures, 1);
         if (!spread->has_said_failure)
             fprintf(stderr, "sluice: changes of other instances do not come in: %s\n",
@@ -45,34 +46,34 @@ static void tell(struct sl_office *office, struct sl_spread *talk, enum sl_sprea
         spread->has_said_failure = true;
         return;
     }
-    if (step == SL_SPREAD_MORE)
+    if (step == SL_REPLICATION_MORE)
         return; /* not yet known whether it comes in */
     atomic_store(&figures->looked_us, sl_link_now_us());
-    tell_place(office, &talk->place);
-    if (step == SL_SPREAD_WAIT)
+    tell_place(control, &talk->place);
+    if (step == SL_REPLICATION_MUST_WAIT)
         return; /* nor is it here */
     if (spread->has_said_failure)
         fprintf(stderr, "sluice: changes of other instances come in again\n");
     spread->has_said_failure = false;
 }
 
-static void put_in_force(struct sl_office *office, struct sl_spread *talk)
+static void put_in_force(struct sl_control *control, struct sl_replication *talk)
 {
     bool is_new = talk->has_new_rules || talk->has_new_users;
     talk->has_new_rules = talk->has_new_users = false;
-    if (!is_new || !office->server->edition)
+    if (!is_new || !control->server->edition)
         return;
-    office->actor = "other instance";
-    sl_office_take_over(office);
-    office->actor = NULL;
+    control->actor = "other instance";
+    sl_control_take_over(control);
+    control->actor = NULL;
 }
 
 /* Why Redis did not answer, if it did not. */
-static void explain(struct sl_office *office, const struct sl_channel_call *call,
+static void explain(struct sl_control *control, const struct sl_channel_call *call,
                     struct sluice_error *error)
 {
     struct sluice_error why = { 0 };
-    struct sl_store *store = office->server->store;
+    struct sl_store *store = control->server->store;
     if (call->status == SLUICE_OK)
         return;
     store->ops->why(store, &why);
@@ -84,142 +85,143 @@ static void explain(struct sl_office *office, const struct sl_channel_call *call
 
 static void on_answered(struct sl_channel_call *call)
 {
-    struct sl_office_spread *spread =
-        (struct sl_office_spread *)(void *)((char *)call -
-                                            offsetof(struct sl_office_spread, waited));
-    spread->step = sl_spread_take(&spread->visitor, call);
+    struct sl_control_replication *spread =
+        (struct sl_control_replication *)(void *)((char *)call -
+                                                  offsetof(struct sl_control_replication, waited));
+    spread->step = sl_replication_take(&spread->visitor, call);
 }
 
-void sl_spread_call(struct sl_office *office, void (*done)(struct sl_channel_call *call))
+void sl_replication_call(struct sl_control *control, void (*done)(struct sl_channel_call *call))
 {
-    struct sl_store *store = office->server->store;
-    office->spread->waited.done = done;
-    store->ops->call(store, &office->spread->waited);
+    struct sl_store *store = control->server->store;
+    control->spread->waited.done = done;
+    store->ops->call(store, &control->spread->waited);
 }
 
-enum sl_spread_step sl_spread_visit(struct sl_office *office, int64_t fetch_us, int64_t wait_us)
+enum sl_replication_step sl_replication_visit(struct sl_control *control, int64_t fetch_us,
+                                              int64_t wait_us)
 {
-    struct sl_office_spread *spread = office->spread;
-    struct sl_spread *talk = &spread->visitor;
+    struct sl_control_replication *spread = control->spread;
+    struct sl_replication *talk = &spread->visitor;
     int64_t start_us = sl_link_now_us();
-    sl_spread_begin(talk);
-    spread->step = SL_SPREAD_MORE;
+    sl_replication_begin(talk);
+    spread->step = SL_REPLICATION_MORE;
     do {
-        if (spread->step == SL_SPREAD_WAIT)
+        if (spread->step == SL_REPLICATION_MUST_WAIT)
             usleep(PAUSE_US);
-        spread->step = SL_SPREAD_FAILED;
-        if (sl_spread_ask(talk, &spread->waited))
-            sl_spread_call(office, on_answered);
-    } while (sl_link_now_us() - start_us < (spread->step == SL_SPREAD_WAIT   ? wait_us
-                                            : spread->step == SL_SPREAD_MORE ? fetch_us
-                                                                             : 0));
-    if (spread->step == SL_SPREAD_FAILED)
-        explain(office, &spread->waited, &talk->error);
-    enum sl_spread_step step = spread->step;
-    tell(office, talk, step);
-    put_in_force(office, talk);
+        spread->step = SL_REPLICATION_FAILED;
+        if (sl_replication_ask(talk, &spread->waited))
+            sl_replication_call(control, on_answered);
+    } while (sl_link_now_us() - start_us < (spread->step == SL_REPLICATION_MUST_WAIT ? wait_us
+                                            : spread->step == SL_REPLICATION_MORE    ? fetch_us
+                                                                                     : 0));
+    if (spread->step == SL_REPLICATION_FAILED)
+        explain(control, &spread->waited, &talk->error);
+    enum sl_replication_step step = spread->step;
+    tell(control, talk, step);
+    put_in_force(control, talk);
     return step;
 }
 
 /* ---- opening ---- */
 
-bool sl_office_spread_open(struct sl_office *office, const struct sl_settings *settings)
+bool sl_control_replication_open(struct sl_control *control, const struct sl_settings *settings)
 {
-    struct sl_store *store = office->server->store;
+    struct sl_store *store = control->server->store;
     if (!settings->spread || !store || !store->ops->call)
         return true;
-    struct sl_office_spread *spread = calloc(1, sizeof *spread);
+    struct sl_control_replication *spread = calloc(1, sizeof *spread);
     if (!spread) {
         fprintf(stderr, "sluice: out of memory\n");
         return false;
     }
-    office->spread = spread;
-    office->server->spread.is_on = true;
-    sl_spread_open(&spread->follower, office->registry, office->database);
-    sl_spread_open(&spread->visitor, office->registry, office->database);
-    spread->follower.founds = SL_FOUNDS_COPY;
+    control->spread = spread;
+    control->server->spread.is_on = true;
+    sl_replication_open(&spread->follower, control->registry, control->database);
+    sl_replication_open(&spread->visitor, control->registry, control->database);
+    spread->follower.founds = SL_FOUNDS_REPLICA;
     spread->visitor.leaves_users = true; /* they come in when it serves already */
     spread->call.bytes = spread->waited.bytes = sl_buffer(CALL_MAX_BYTES);
-    if (sl_copy_place(office->registry, &spread->visitor.place, &spread->visitor.error))
-        tell_place(office, &spread->visitor.place);
-    sl_spread_visit(office, FIRST_FETCH_US, FIRST_WAIT_US);
+    if (sl_replica_place(control->registry, &spread->visitor.place, &spread->visitor.error))
+        tell_place(control, &spread->visitor.place);
+    sl_replication_visit(control, FIRST_FETCH_US, FIRST_WAIT_US);
     return true;
 }
 
-void sl_office_spread_close(struct sl_office *office)
+void sl_control_replication_close(struct sl_control *control)
 {
-    struct sl_office_spread *spread = office->spread;
+    struct sl_control_replication *spread = control->spread;
     if (!spread)
         return;
-    sl_spread_close(&spread->follower);
-    sl_spread_close(&spread->visitor);
+    sl_replication_close(&spread->follower);
+    sl_replication_close(&spread->visitor);
     sl_buffer_release(&spread->call.bytes);
     sl_buffer_release(&spread->waited.bytes);
     free(spread);
-    office->spread = NULL;
+    control->spread = NULL;
 }
 
 /* ---- following ---- */
 
-static void ask(struct sl_office *office);
+static void ask(struct sl_control *control);
 
 /* What was asked before a change of ours may be older than that. */
-static bool is_outdated(const struct sl_office_spread *spread)
+static bool is_outdated(const struct sl_control_replication *spread)
 {
-    return spread->asked_at != spread->writes && spread->follower.phase == SL_SPREAD_FETCHES;
+    return spread->asked_at != spread->writes && spread->follower.phase == SL_REPLICATION_FETCHES;
 }
 
 static void on_followed(struct sl_channel_call *call)
 {
-    struct sl_office *office = call->about;
-    struct sl_office_spread *spread = office->spread;
+    struct sl_control *control = call->about;
+    struct sl_control_replication *spread = control->spread;
     spread->is_asking = false;
     if (!spread->line.channel || is_outdated(spread)) {
-        sl_spread_begin(&spread->follower);
+        sl_replication_begin(&spread->follower);
         return;
     }
-    enum sl_spread_step step = sl_spread_take(&spread->follower, call);
-    if (step == SL_SPREAD_FAILED)
-        explain(office, call, &spread->follower.error);
-    tell(office, &spread->follower, step);
-    put_in_force(office, &spread->follower);
-    if (step == SL_SPREAD_MORE)
-        ask(office);
+    enum sl_replication_step step = sl_replication_take(&spread->follower, call);
+    if (step == SL_REPLICATION_FAILED)
+        explain(control, call, &spread->follower.error);
+    tell(control, &spread->follower, step);
+    put_in_force(control, &spread->follower);
+    if (step == SL_REPLICATION_MORE)
+        ask(control);
 }
 
-static void ask(struct sl_office *office)
+static void ask(struct sl_control *control)
 {
-    struct sl_office_spread *spread = office->spread;
-    if (!sl_spread_ask(&spread->follower, &spread->call)) {
-        tell(office, &spread->follower, SL_SPREAD_FAILED);
-        sl_spread_begin(&spread->follower);
+    struct sl_control_replication *spread = control->spread;
+    if (!sl_replication_ask(&spread->follower, &spread->call)) {
+        tell(control, &spread->follower, SL_REPLICATION_FAILED);
+        sl_replication_begin(&spread->follower);
         return;
     }
     spread->call.done = on_followed;
-    spread->call.about = office;
+    spread->call.about = control;
     spread->is_asking = true;
     spread->asked_at = spread->writes;
     sl_channel_call(spread->line.channel, &spread->call);
     sl_channel_flush(spread->line.channel);
 }
 
-bool sl_office_spread_follow(struct sl_office *office, uv_loop_t *loop)
+bool sl_control_replication_follow(struct sl_control *control, uv_loop_t *loop)
 {
-    return !office->spread ||
-           sl_line_open(&office->spread->line, loop, office->server->store, SL_LINE_PATIENT);
+    return !control->spread ||
+           sl_line_open(&control->spread->line, loop, control->server->store, SL_LINE_PATIENT);
 }
 
-void sl_office_spread_leave(struct sl_office *office)
+void sl_control_replication_leave(struct sl_control *control)
 {
-    if (office->spread)
-        sl_line_close(&office->spread->line);
+    if (control->spread)
+        sl_line_close(&control->spread->line);
 }
 
-void sl_office_spread_look(struct sl_office *office)
+void sl_control_replication_look(struct sl_control *control)
 {
-    struct sl_office_spread *spread = office->spread;
+    struct sl_control_replication *spread = control->spread;
     if (!spread || !spread->line.channel || spread->is_asking)
         return;
-    sl_spread_begin(&spread->follower);
-    ask(office);
+    sl_replication_begin(&spread->follower);
+    ask(control);
 }

@@ -7,7 +7,7 @@
 /* Those of a worker: its loop's, its listeners, and connections that are refused. */
 enum { FILES_OF_OUR_OWN = 64, FILES_OF_A_WORKER = 12 + 64 };
 
-bool sl_fit_is_serveable(const struct sl_settings *settings)
+bool sl_startup_is_serveable(const struct sl_settings *settings)
 {
     return settings->http.address || settings->https.address || settings->grpc.address ||
            settings->resp.address;
@@ -24,7 +24,7 @@ static bool listener_differs(const struct sl_listener *old, const struct sl_list
            old->tls != new->tls;
 }
 
-const char *sl_fit_fixed_change(const struct sl_settings *old, const struct sl_settings *new)
+const char *sl_startup_fixed_change(const struct sl_settings *old, const struct sl_settings *new)
 {
     if (listener_differs(&old->http, &new->http) || listener_differs(&old->https, &new->https) ||
         listener_differs(&old->grpc, &new->grpc) || listener_differs(&old->resp, &new->resp))
@@ -54,7 +54,7 @@ const char *sl_fit_fixed_change(const struct sl_settings *old, const struct sl_s
 }
 
 /* As many files as the hard limit lets us have, and no more connections than that. */
-bool sl_fit_files(struct sl_settings *settings, bool says)
+bool sl_startup_files(struct sl_settings *settings, bool says)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
@@ -76,7 +76,7 @@ bool sl_fit_files(struct sl_settings *settings, bool says)
     return false;
 }
 
-void sl_fit_listen(struct sl_settings *settings, const struct sl_serve_config *config)
+void sl_startup_listen(struct sl_settings *settings, const struct sl_serve_config *config)
 {
     if (config->http)
         settings->http.address = config->http;

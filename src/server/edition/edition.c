@@ -12,10 +12,11 @@ static bool make_limiters(struct sl_edition *edition, const struct sl_edition_pa
         struct sl_limiter *limiter = sl_limiter_new(edition->rules, parts->store);
         if (!limiter)
             return false;
-        sl_limiter_set_people(limiter, parts->people);
+        sl_limiter_set_users(limiter, parts->users);
         edition->limiters[edition->limiter_count++] = limiter;
         if (i < parts->worker_count &&
-            !sl_limiter_set_sight(limiter, parts->sights ? parts->sights[i] : NULL, parts->numbers))
+            !sl_limiter_set_observer(limiter, parts->observers ? parts->observers[i] : NULL,
+                                     parts->numbers))
             return false;
     }
     return edition->limiters;
@@ -63,7 +64,7 @@ void sl_edition_drop(struct sl_edition *edition)
 }
 
 /* The audit log needs to know whom. */
-bool sl_is_watched(const struct sl_settings *settings)
+bool sl_is_observed(const struct sl_settings *settings)
 {
     return settings->statistics || strcmp(settings->audit, "off") != 0;
 }

@@ -30,11 +30,11 @@ struct sl_edition_parts {
     struct sl_files *files;
     struct sl_keyring *keyring;
     struct sl_store *store;
-    struct sl_people *people; /* NULL: nothing is known of users */
+    struct sl_users *users; /* NULL: nothing is known of users */
     size_t worker_count;
-    struct sl_sight **sights; /* by worker; NULL: nobody watches */
-    bool wants_numbers;       /* of the rules, for them and for who counts, */
-    uint32_t *numbers;        /* and these */
+    struct sl_observer **observers; /* by worker; NULL: nobody watches */
+    bool wants_numbers;             /* of the rules, for them and for who counts, */
+    uint32_t *numbers;              /* and these */
 };
 
 /* Takes over rules, files, keyring and numbers, also if it fails. Held once. NULL: no memory. */
@@ -43,6 +43,6 @@ struct sl_edition *sl_edition_keep(struct sl_edition *edition);
 void sl_edition_drop(struct sl_edition *edition);
 
 /* Do limiters by these settings note whom and how long, or only count? */
-bool sl_is_watched(const struct sl_settings *settings);
+bool sl_is_observed(const struct sl_settings *settings);
 
 #endif

@@ -7,7 +7,7 @@
 #include "registry/replication/replica.h"
 
 /* For whoever watches; the main thread writes, any may read. */
-struct sl_spread_figures {
+struct sl_replication_figures {
     bool is_on; /* set before there are others */
     _Atomic uint64_t versions[SL_LOG_COUNT];
     _Atomic int64_t looked_us; /* by sl_link_now_us, when Redis was last heard; 0: never */

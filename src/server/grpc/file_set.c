@@ -8,9 +8,9 @@
 enum { SET_FILE = 1, NAME = 1, FILE_PACKAGE = 2, FILE_SERVICE = 6 };
 
 /* What something that has a name may have in it. */
-enum kind { NOTHING, A_FILE, A_MESSAGE, AN_ENUM, A_SERVICE, A_METHOD };
+enum element_kind { NOTHING, A_FILE, A_MESSAGE, AN_ENUM, A_SERVICE, A_METHOD };
 
-static enum kind kind_within(enum kind outer, uint32_t number)
+static enum element_kind kind_within(enum element_kind outer, uint32_t number)
 {
     switch (outer) {
     case A_FILE:
@@ -46,11 +46,11 @@ static bool cut_name(struct sluice_text *symbol, struct sluice_text name)
 }
 
 /* As deep as what we serve is nested. */
-static bool has_symbol(struct sluice_text within, enum kind kind, struct sluice_text symbol)
+static bool has_symbol(struct sluice_text within, enum element_kind kind, struct sluice_text symbol)
 {
     struct sl_proto_field field;
     while (sl_proto_next(&within, &field)) {
-        enum kind inner = kind_within(kind, field.number);
+        enum element_kind inner = kind_within(kind, field.number);
         if (inner == NOTHING || field.kind != SL_PROTO_BYTES)
             continue;
         struct sluice_text name = text_in(field.text, NAME), rest = symbol;

@@ -31,7 +31,7 @@ static bool name_alone(const struct sl_grpc_ask *ask, const struct sl_rls_descri
         !sl_descriptor_name_alone(&from->descriptor, SL_DIRECT_KEY, &ask->round->memory, request))
         return false;
     SL_CHECK(sl_direct_window(from->limit, from->unit_us, direct)); /* any number of 32 bits fits */
-    sl_round_manner(ask->round)->direct = direct;
+    sl_round_options(ask->round)->direct = direct;
     return true;
 }
 
@@ -60,7 +60,7 @@ static bool add_requests(const struct sl_grpc_ask *ask, const struct sl_rls_requ
             return fail(ask, sl_rls_no_memory);
         }
         if (i > 0)
-            sl_round_manner(ask->round)->joins = true;
+            sl_round_options(ask->round)->joins = true;
         if (!sl_caller_name(&caller, message, request, true))
             return false;
     }

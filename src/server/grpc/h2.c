@@ -16,7 +16,7 @@ enum {
 
 static bool spend(struct sl_h2 *h2, int32_t much)
 {
-    return sl_patience_take(&h2->patience, much, uv_now(&h2->conn->worker->loop));
+    return sl_frame_budget_take(&h2->budget, much, uv_now(&h2->conn->worker->loop));
 }
 
 /* Who gives up waiting for an answer has made a call like any other, and the store may be late:
@@ -24,7 +24,7 @@ static bool spend(struct sl_h2 *h2, int32_t much)
 static bool is_reset_bearable(struct sl_h2 *h2, int32_t number)
 {
     const struct sl_h2_stream *stream = sl_h2_find(h2, number);
-    return (stream && stream->is_whole) || spend(h2, SL_PATIENCE_RESET);
+    return (stream && stream->is_whole) || spend(h2, SL_FRAME_BUDGET_RESET);
 }
 
 /* Is a frame of that kind bearable? */
@@ -33,7 +33,7 @@ static bool is_bearable(struct sl_h2 *h2, const nghttp2_frame_hd *head)
     switch (head->type) {
     case NGHTTP2_DATA:
         return head->length >= SMALL_DATA_BYTES || head->flags & NGHTTP2_FLAG_END_STREAM ||
-               spend(h2, SL_PATIENCE_FRAME);
+               spend(h2, SL_FRAME_BUDGET_FRAME);
     case NGHTTP2_HEADERS:
         h2->continuations = 0;
         return true;
@@ -42,9 +42,9 @@ static bool is_bearable(struct sl_h2 *h2, const nghttp2_frame_hd *head)
     case NGHTTP2_RST_STREAM:
         return is_reset_bearable(h2, head->stream_id);
     case NGHTTP2_SETTINGS:
-        return head->flags & NGHTTP2_FLAG_ACK || spend(h2, SL_PATIENCE_SETTINGS);
+        return head->flags & NGHTTP2_FLAG_ACK || spend(h2, SL_FRAME_BUDGET_SETTINGS);
     default:
-        return spend(h2, SL_PATIENCE_FRAME);
+        return spend(h2, SL_FRAME_BUDGET_FRAME);
     }
 }
 
@@ -157,7 +157,7 @@ static int on_stream_close(nghttp2_session *session, int32_t number, uint32_t er
     if (!stream)
         return 0;
     if (stream->is_whole || (stream->is_over && error_code == NGHTTP2_NO_ERROR))
-        sl_patience_give(&h2->patience, SL_PATIENCE_CALL);
+        sl_frame_budget_give(&h2->budget, SL_FRAME_BUDGET_CALL);
     nghttp2_session_set_stream_user_data(session, number, NULL);
     sl_h2_stream_give(stream);
     return 0;
@@ -203,7 +203,7 @@ struct sl_h2 *sl_h2_new(struct sl_conn *conn)
     if (!h2)
         return NULL;
     h2->conn = conn;
-    h2->patience = sl_patience(uv_now(&conn->worker->loop));
+    h2->budget = sl_frame_budget(uv_now(&conn->worker->loop));
     /* The window of a whole connection is wide: what it lets in is bounded anyhow, and in a narrow
      * one heads of calls would come without their messages, whenever we do not read for a while. */
     if (open_session(h2) &&

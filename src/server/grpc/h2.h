@@ -94,7 +94,7 @@ struct sl_h2 {
     size_t held_bytes;   /* of messages; */
     size_t room_bytes;   /* of all buffers of its streams; */
     size_t unread_bytes; /* of answers */
-    struct sl_patience patience;
+    struct sl_frame_budget budget;
     int64_t read_us;                                /* the time of this turn, by sl_boottime_us */
     struct sl_h2_stream *recent[SL_H2_STREAMS_MAX]; /* by number; see sl_h2_find */
     uint32_t continuations;                         /* of the block of fields that is being read */

@@ -26,7 +26,7 @@ struct http {
     struct sl_chunked chunks;
 };
 
-enum step { WAIT, NEXT, FULL };
+enum http_step { WAIT, NEXT, FULL };
 
 /* Every message has its own time, also if the one before it ended within the same
  * packet. */
@@ -42,8 +42,8 @@ static struct http *state_of(struct sl_conn *conn)
 }
 
 /* A message that makes no sense: where the next one begins is anybody's guess. */
-static enum step refuse_message(struct sl_conn *conn, struct sl_round *round,
-                                const struct sl_http_wrong *wrong)
+static enum http_step refuse_message(struct sl_conn *conn, struct sl_round *round,
+                                     const struct sl_http_wrong *wrong)
 {
     struct sl_call *call = sl_round_call(round, conn);
     sl_count_add(&conn->worker->traffic.malformed, 1);
@@ -56,7 +56,7 @@ static enum step refuse_message(struct sl_conn *conn, struct sl_round *round,
     return WAIT;
 }
 
-static enum step refuse_body(struct sl_conn *conn, struct sl_round *round, bool too_long)
+static enum http_step refuse_body(struct sl_conn *conn, struct sl_round *round, bool too_long)
 {
     static const struct sl_http_wrong long_body = {
         413, "The body is too long: at most 1 MiB (1048576 bytes) are read."
@@ -79,7 +79,7 @@ static struct sl_message message_of(struct sl_conn *conn, struct sl_round *round
 }
 
 /* Consumes it; its bytes stay until the round is finished. */
-static enum step hand_on(struct sl_conn *conn, struct sl_message *message, size_t total)
+static enum http_step hand_on(struct sl_conn *conn, struct sl_message *message, size_t total)
 {
     const struct sl_route *route = sl_route_find(message->head->path);
     bool keep_alive = message->head->keep_alive;
@@ -96,8 +96,8 @@ static enum step hand_on(struct sl_conn *conn, struct sl_message *message, size_
 }
 
 /* The client waits to be told whether its body is wanted. */
-static enum step answer_expectation(struct sl_conn *conn, struct sl_round *round,
-                                    const struct sl_http_head *head)
+static enum http_step answer_expectation(struct sl_conn *conn, struct sl_round *round,
+                                         const struct sl_http_head *head)
 {
     struct sl_message message = message_of(conn, round, head);
     message.call->keep_alive = false;
@@ -113,8 +113,8 @@ static enum step answer_expectation(struct sl_conn *conn, struct sl_round *round
     return WAIT;
 }
 
-static enum step wait_for_body(struct sl_conn *conn, struct sl_round *round,
-                               const struct sl_http_head *head)
+static enum http_step wait_for_body(struct sl_conn *conn, struct sl_round *round,
+                                    const struct sl_http_head *head)
 {
     struct http *http = state_of(conn);
     start_timer(conn, http, SL_TIMER_BODY);
@@ -125,7 +125,7 @@ static enum step wait_for_body(struct sl_conn *conn, struct sl_round *round,
 
 /* For a message of so many bytes. Calls that were added before may point into the
  * buffer, so they are finished first. */
-static enum step make_room(struct sl_conn *conn, struct sl_round *round, size_t total)
+static enum http_step make_room(struct sl_conn *conn, struct sl_round *round, size_t total)
 {
     if (round->call_count > 0)
         return FULL;
@@ -140,13 +140,13 @@ static size_t longer(size_t len)
     return wanted < SL_CONN_IN_MAX_BYTES ? wanted : SL_CONN_IN_MAX_BYTES;
 }
 
-static enum step read_sized(struct sl_conn *conn, struct sl_round *round,
-                            const struct sl_http_head *head)
+static enum http_step read_sized(struct sl_conn *conn, struct sl_round *round,
+                                 const struct sl_http_head *head)
 {
     struct http *http = state_of(conn);
     size_t total = http->head_len + http->body_len, have = conn->in_end - conn->in_start;
     if (have < total) {
-        enum step step = wait_for_body(conn, round, head);
+        enum http_step step = wait_for_body(conn, round, head);
         if (conn->in_end == conn->in_room && !conn->is_finished)
             return make_room(conn, round, total < longer(have) ? total : longer(have));
         return step;
@@ -166,8 +166,8 @@ static void close_gap(struct sl_conn *conn, size_t head_and_body, const char *re
     conn->in_end = (size_t)(to - conn->in) + len;
 }
 
-static enum step read_chunked(struct sl_conn *conn, struct sl_round *round,
-                              const struct sl_http_head *head)
+static enum http_step read_chunked(struct sl_conn *conn, struct sl_round *round,
+                                   const struct sl_http_head *head)
 {
     struct http *http = state_of(conn);
     struct sl_http_wrong wrong = { 0 };
@@ -180,7 +180,7 @@ static enum step read_chunked(struct sl_conn *conn, struct sl_round *round,
     size_t body_len = http->chunks.decoded_len;
     close_gap(conn, http->head_len + body_len, at);
     if (end == SL_CHUNKED_MORE) {
-        enum step step = wait_for_body(conn, round, head);
+        enum http_step step = wait_for_body(conn, round, head);
         size_t have = conn->in_end - conn->in_start;
         if (conn->in_end == conn->in_room && !conn->is_finished)
             return make_room(conn, round, longer(have));
@@ -209,7 +209,7 @@ static bool may_be_array(struct sl_conn *conn, const struct sl_http_head *head)
 static bool must_wait(struct sl_conn *conn, const struct sl_round *round,
                       const struct sl_http_head *head)
 {
-    if (!conn->has_asked || !conn->worker->line.channel)
+    if (!conn->has_asked || !conn->worker->store_io.channel)
         return false;
     const struct sl_route *route = sl_route_find(head->path);
     if (!route)
@@ -219,7 +219,7 @@ static bool must_wait(struct sl_conn *conn, const struct sl_round *round,
 }
 
 /* One message, as far as it is there. */
-static enum step read_message(struct sl_conn *conn, struct sl_round *round)
+static enum http_step read_message(struct sl_conn *conn, struct sl_round *round)
 {
     struct http *http = state_of(conn);
     struct sl_http_wrong wrong = { 0 };
@@ -258,7 +258,7 @@ static enum sl_front_end read_messages(struct sl_conn *conn, struct sl_round *ro
         }
         if (i == MESSAGES_MAX || !sl_round_has_room(round, 1))
             return SL_FRONT_FULL;
-        enum step step = read_message(conn, round);
+        enum http_step step = read_message(conn, round);
         if (step == FULL)
             return SL_FRONT_FULL;
         if (step == WAIT)

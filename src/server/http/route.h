@@ -7,10 +7,10 @@
 #include "server/message.h"
 
 struct sl_job;
-struct sl_office;
+struct sl_control;
 
 /* A call of the admin API, on the main thread. */
-typedef void sl_run(struct sl_office *office, struct sl_job *job);
+typedef void sl_run(struct sl_control *control, struct sl_job *job);
 
 struct sl_route {
     struct sluice_text path; /* a star is a segment that is not empty */

@@ -22,13 +22,13 @@
 #define SL_PAGE_CSS "text/css; charset=utf-8"
 #define SL_PAGE_JS  "text/javascript; charset=utf-8"
 
-struct sl_page {
+struct sl_dashboard_file {
     struct sluice_text below; /* its name, below /dashboard/; none: the page itself */
     const char *type;
     struct sluice_text (*bytes)(void);
 };
 
-static const struct sl_page pages[] = {
+static const struct sl_dashboard_file pages[] = {
 #define SL_PAGE(name, below, type, path) { SL_TEXT(below), type, sl_asset_page_##name },
 #include "server/http/page.def"
 #undef SL_PAGE
@@ -53,7 +53,7 @@ static struct tag tag_of(struct sluice_text bytes)
     return tag;
 }
 
-static const struct sl_page *find_page(const struct sl_message *message)
+static const struct sl_dashboard_file *find_page(const struct sl_message *message)
 {
     struct sluice_text below[SL_JOB_PARTS_MAX] = { SL_TEXT("") };
     sl_path_matches(message->route->path, message->head->path, below);
@@ -92,7 +92,7 @@ static void reply_page(struct sl_round *round, struct sl_call *call)
 
 void sl_call_page(struct sl_message *message)
 {
-    const struct sl_page *page = find_page(message);
+    const struct sl_dashboard_file *page = find_page(message);
     if (!page) {
         sl_message_refuse(message, 404, "The dashboard has no such file; it is at `/`.");
         return;

@@ -60,14 +60,14 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
     metrics->has_store = server->store->ops->health;
     if (metrics->has_store)
         server->store->ops->health(server->store, &metrics->store);
-    metrics->leases = sl_near_leases(server->store->near);
-    metrics->denials_held = sl_near_held(server->store->near);
+    metrics->leases = sl_answer_cache_leases(server->store->answers);
+    metrics->denials_held = sl_answer_cache_held(server->store->answers);
     metrics->spread = server->spread.is_on ? &server->spread : NULL;
     if (server->audit)
         sl_audit_counts(server->audit, &metrics->audit);
     metrics->record = server->record;
     metrics->numbers = self->edition->numbers;
-    metrics->is_watched = sl_is_watched(&self->edition->rules->settings);
+    metrics->is_watched = sl_is_observed(&self->edition->rules->settings);
     sl_process_read(&server->process, &metrics->process);
     metrics->has_table = sl_table_read(&server->table_watch, &metrics->table);
     for (size_t i = 0; good && i < server->worker_count; i++) {
@@ -77,7 +77,7 @@ static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
         metrics->refused += atomic_load(&worker->refused);
         sl_metrics_add(metrics, worker->edition->limiters[i]);
         sl_metrics_add_traffic(metrics, &worker->traffic);
-        sl_metrics_add_attempts(metrics, worker->attempts);
+        sl_metrics_add_auth_throttle(metrics, worker->auth_throttle);
     }
     pthread_mutex_unlock(&server->counts_lock);
     return good;

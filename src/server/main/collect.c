@@ -17,59 +17,61 @@ static void add_limiter(struct sl_counted *to, const struct sl_edition *edition,
 }
 
 /* Those of a worker that has not gone over to a new edition yet are with the old one. */
-static void count(struct sl_record *record, struct sl_server *server, int64_t now_s)
+static void count(struct sl_rule_stats *record, struct sl_server *server, int64_t now_s)
 {
     struct sl_counted counted;
-    if (!sl_record_begin_count(record, &counted))
+    if (!sl_rule_stats_begin_count(record, &counted))
         return; /* at the next look */
     pthread_mutex_lock(&server->counts_lock);
     for (size_t i = 0; i < server->worker_count; i++)
         if (server->workers[i].edition)
             add_limiter(&counted, server->workers[i].edition, i);
     pthread_mutex_unlock(&server->counts_lock);
-    sl_record_count(record, &counted, now_s);
+    sl_rule_stats_count(record, &counted, now_s);
 }
 
 /* ---- looking ---- */
 
 /* What is due once a second, but for the denials: to print them needs no lock, for this thread is
  * the one that writes. */
-static void sum_up(struct sl_record *record, struct sl_server *server)
+static void sum_up(struct sl_rule_stats *record, struct sl_server *server)
 {
     int64_t now_s = sl_boottime_us() / 1000000;
     record->counted_s = now_s;
     count(record, server, now_s);
-    sl_record_take_callers(record, now_s);
-    sl_record_turn(record, now_s, sl_walltime_us());
+    sl_rule_stats_take_callers(record, now_s);
+    sl_rule_stats_turn(record, now_s, sl_walltime_us());
 }
 
-void sl_record_look(struct sl_record *record, struct sl_server *server, struct sl_audit *audit)
+void sl_collect_rule_stats(struct sl_rule_stats *record, struct sl_server *server,
+                           struct sl_audit *audit)
 {
     int64_t now_s = sl_boottime_us() / 1000000;
     bool is_due = now_s != record->counted_s;
     pthread_mutex_lock(&record->lock);
     for (size_t i = 0; i < server->worker_count; i++) {
-        sl_record_absorb(record, i, now_s);
-        if (sl_sight_has_notes(record->sights[i]))
+        sl_rule_stats_absorb(record, i, now_s);
+        if (sl_observer_has_samples(record->observers[i]))
             sl_worker_wake(&server->workers[i]);
     }
     if (is_due)
         sum_up(record, server);
     pthread_mutex_unlock(&record->lock);
     if (is_due)
-        sl_denials_flush(record->denials, &record->roll, audit);
+        sl_denials_flush(record->denials, &record->ids, audit);
 }
 
-void sl_record_end(struct sl_record *record, struct sl_server *server, struct sl_audit *audit)
+void sl_rule_stats_end(struct sl_rule_stats *record, struct sl_server *server,
+                       struct sl_audit *audit)
 {
     int64_t now_s = sl_boottime_us() / 1000000;
     pthread_mutex_lock(&record->lock);
     for (size_t i = 0; i < server->worker_count; i++) {
-        sl_record_absorb(record, i, now_s);
-        sl_sight_hand_over(record->sights[i]);
-        sl_record_absorb(record, i, now_s);
+        sl_rule_stats_absorb(record, i, now_s);
+        sl_observer_hand_over(record->observers[i]);
+        sl_rule_stats_absorb(record, i, now_s);
     }
     sum_up(record, server);
     pthread_mutex_unlock(&record->lock);
-    sl_denials_flush(record->denials, &record->roll, audit);
+    sl_denials_flush(record->denials, &record->ids, audit);
 }

@@ -7,9 +7,11 @@
 struct sl_server;
 
 /* Everything that is due by now; who has something to hand over is told to. Takes the lock. */
-void sl_record_look(struct sl_record *record, struct sl_server *server, struct sl_audit *audit);
+void sl_collect_rule_stats(struct sl_rule_stats *record, struct sl_server *server,
+                           struct sl_audit *audit);
 
 /* The last look, when the workers have ended. */
-void sl_record_end(struct sl_record *record, struct sl_server *server, struct sl_audit *audit);
+void sl_rule_stats_end(struct sl_rule_stats *record, struct sl_server *server,
+                       struct sl_audit *audit);
 
 #endif

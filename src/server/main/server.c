@@ -37,9 +37,9 @@ struct keeper {
     uv_signal_t hangup, terminate, interrupt;
     uv_timer_t look;
     struct sl_watch watch;
-    struct sl_office office;
+    struct sl_control control;
     struct sl_audit audit;
-    struct sl_record record;
+    struct sl_rule_stats record;
     struct sl_store_watch store_watch;
     struct sl_edition *first; /* what cannot change is as it was in it */
     bool has_said_files;
@@ -66,9 +66,9 @@ static struct sl_ruleset *load_alone(struct keeper *keeper, struct sl_buffer *te
         sl_ruleset_parse(config->rules_path, (struct sluice_text){ text->at, text->len }, report);
     if (!rules)
         return NULL;
-    sl_fit_listen(&rules->settings, config);
-    keeper->has_said_files |= !sl_fit_files(&rules->settings, !keeper->has_said_files);
-    if (sl_fit_is_serveable(&rules->settings))
+    sl_startup_listen(&rules->settings, config);
+    keeper->has_said_files |= !sl_startup_files(&rules->settings, !keeper->has_said_files);
+    if (sl_startup_is_serveable(&rules->settings))
         return rules;
     sl_report_error(report, SL_MARK_LAST,
                     "there is nothing to serve: every listener of `listen` is off");
@@ -86,7 +86,7 @@ static struct sl_files *load_files(struct keeper *keeper, struct sl_ruleset *alo
         sl_files_load(alone,
                       &(struct sl_files_config){ .speaks_tls = keeper->speaks_tls,
                                                  .old = old ? old->files : NULL,
-                                                 .hasher = keeper->office.hasher },
+                                                 .hasher = keeper->control.hasher },
                       &error);
     if (!files)
         sl_report_error(report, SL_MARK_LAST, "%s", error.text);
@@ -100,12 +100,12 @@ static struct sl_edition *make_edition(struct keeper *keeper, struct sl_ruleset 
     struct sl_files *files = load_files(keeper, alone, report);
     if (!files)
         return NULL;
-    struct sl_ruleset *rules = sl_office_compose(&keeper->office, text, report);
+    struct sl_ruleset *rules = sl_control_compose(&keeper->control, text, report);
     if (!rules) {
         sl_files_drop(files);
         return NULL;
     }
-    struct sl_edition *edition = sl_office_edition(&keeper->office, rules, files);
+    struct sl_edition *edition = sl_control_edition(&keeper->control, rules, files);
     if (!edition)
         sl_report_error(report, SL_MARK_LAST, "the edition could not be made");
     return edition;
@@ -132,7 +132,7 @@ static void watch_files(struct keeper *keeper, const struct sl_settings *setting
 static void note_fixed(const struct keeper *keeper, const struct sl_ruleset *rules)
 {
     const struct sl_ruleset *first = keeper->first->rules;
-    const char *fixed = sl_fit_fixed_change(&first->settings, &rules->settings);
+    const char *fixed = sl_startup_fixed_change(&first->settings, &rules->settings);
     if (fixed)
         fprintf(stderr, "sluice: note: a change of `%s` needs a restart; the rest is in force\n",
                 fixed);
@@ -145,16 +145,17 @@ static void note_fixed(const struct keeper *keeper, const struct sl_ruleset *rul
 static void note_reload(struct keeper *keeper, const struct sl_edition *old,
                         struct sluice_text old_text)
 {
-    struct sl_office *office = &keeper->office;
+    struct sl_control *control = &keeper->control;
     struct sl_arena arena = { 0 };
-    struct sluice_text text = { office->text.at, office->text.len };
+    struct sluice_text text = { control->text.at, control->text.len };
     bool is_same = sl_text_equal(old_text, text);
-    sl_note_reload(office, &(struct sl_note_rules){
-                               .old = old->rules,
-                               .new = keeper->server.edition->rules,
-                               .before = is_same ? NULL : sl_note_text(office, old_text, &arena),
-                               .after = is_same ? NULL : sl_note_text(office, text, &arena),
-                           });
+    sl_audit_note_reload(
+        control, &(struct sl_audit_note_rules){
+                     .old = old->rules,
+                     .new = keeper->server.edition->rules,
+                     .before = is_same ? NULL : sl_audit_note_text(control, old_text, &arena),
+                     .after = is_same ? NULL : sl_audit_note_text(control, text, &arena),
+                 });
     sl_arena_release(&arena);
 }
 
@@ -167,12 +168,12 @@ static bool adopt_text(struct keeper *keeper, struct sl_ruleset *alone, struct s
     if (!edition)
         return false;
     struct sl_edition *old = keeper->first ? sl_edition_keep(keeper->server.edition) : NULL;
-    struct sl_buffer old_text = keeper->office.text;
-    keeper->office.text = *text;
+    struct sl_buffer old_text = keeper->control.text;
+    keeper->control.text = *text;
     *text = sl_buffer(SL_RULES_FILE_MAX_BYTES);
     if (old)
         note_fixed(keeper, edition->rules);
-    sl_office_publish(&keeper->office, edition);
+    sl_control_publish(&keeper->control, edition);
     if (old)
         note_reload(keeper, old, (struct sluice_text){ old_text.at, old_text.len });
     sl_edition_drop(old);
@@ -237,9 +238,9 @@ static void on_look(uv_timer_t *timer)
     struct keeper *keeper = timer->data;
     if (sl_watch_changed(&keeper->watch))
         reload(keeper);
-    sl_office_look(&keeper->office);
+    sl_control_look(&keeper->control);
     sl_store_look(&keeper->store_watch, keeper->server.store, &keeper->audit);
-    sl_record_look(&keeper->record, &keeper->server, &keeper->audit);
+    sl_collect_rule_stats(&keeper->record, &keeper->server, &keeper->audit);
     sl_table_look(&keeper->server.table_watch);
     sl_process_look(&keeper->server.process);
 }
@@ -250,7 +251,7 @@ static void on_jobs(uv_async_t *jobs)
     struct sl_job *next;
     for (struct sl_job *job = sl_jobs_take(&keeper->server.jobs); job; job = next) {
         next = job->next;
-        sl_office_run(&keeper->office, job);
+        sl_control_run(&keeper->control, job);
     }
 }
 
@@ -392,7 +393,7 @@ static bool open_audit(struct keeper *keeper, const struct sl_settings *settings
 static bool open_record(struct keeper *keeper)
 {
     keeper->server.record = &keeper->record;
-    bool good = sl_record_init(&keeper->record, keeper->server.worker_count);
+    bool good = sl_rule_stats_init(&keeper->record, keeper->server.worker_count);
     if (!good)
         fprintf(stderr, "sluice: out of memory\n");
     return good;
@@ -408,7 +409,7 @@ static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
     server->store_watch = &keeper->store_watch;
     keeper->store_watch.name = sl_store_url_name(&settings->store);
     return open_audit(keeper, settings) && open_record(keeper) && open_store(keeper, alone) &&
-           sl_office_open(&keeper->office, settings);
+           sl_control_open(&keeper->control, settings);
 }
 
 static bool open_rules(struct keeper *keeper, struct sl_report *report)
@@ -439,9 +440,9 @@ static bool open_all(struct keeper *keeper)
         return false;
     keeper->first = sl_edition_keep(server->edition);
     const struct sl_settings *settings = &server->edition->rules->settings;
-    server->attempts_rules = sl_attempts_rules(&settings->identity);
+    server->auth_throttle_rules = sl_auth_throttle_rules(&settings->identity);
     /* The loop first: libuv aborts where its very first loop runs out of files half way. */
-    return open_loop(keeper) && sl_office_spread_follow(&keeper->office, &keeper->loop) &&
+    return open_loop(keeper) && sl_control_replication_follow(&keeper->control, &keeper->loop) &&
            open_listeners(server, settings) && start_workers(server);
 }
 
@@ -479,8 +480,8 @@ static void close_all(struct keeper *keeper)
     for (size_t i = 0; server->workers && i < server->worker_count; i++)
         sl_worker_join(&server->workers[i]);
     if (server->workers)
-        sl_record_end(&keeper->record, server, &keeper->audit);
-    sl_office_spread_leave(&keeper->office);
+        sl_rule_stats_end(&keeper->record, server, &keeper->audit);
+    sl_control_replication_leave(&keeper->control);
     if (keeper->is_loop_open)
         sl_loop_close(&keeper->loop);
     for (size_t i = 0; server->workers && i < server->worker_count; i++)
@@ -490,11 +491,11 @@ static void close_all(struct keeper *keeper)
     sl_jobs_release(&server->jobs);
     sl_edition_drop(server->edition);
     sl_edition_drop(keeper->first);
-    sl_office_close(&keeper->office);
-    sl_ruleset_free(server->attempts_rules);
+    sl_control_close(&keeper->control);
+    sl_ruleset_free(server->auth_throttle_rules);
     sl_store_close(server->store);
     if (server->record)
-        sl_record_release(&keeper->record);
+        sl_rule_stats_release(&keeper->record);
     sl_audit_close(&keeper->audit);
     sl_watch_release(&keeper->watch);
     free(server->workers);
@@ -503,18 +504,18 @@ static void close_all(struct keeper *keeper)
 int sl_serve(const struct sl_serve_config *config)
 {
     struct keeper keeper = { .config = config };
-    struct sl_office *office = &keeper.office;
-    *office = (struct sl_office){ .server = &keeper.server, .config = config };
-    office->hasher = sl_sha256_new();
-    office->reload = reload_into;
-    office->about = &keeper;
+    struct sl_control *control = &keeper.control;
+    *control = (struct sl_control){ .server = &keeper.server, .config = config };
+    control->hasher = sl_sha256_new();
+    control->reload = reload_into;
+    control->about = &keeper;
     keeper.server.audit = &keeper.audit;
     sl_jobs_init(&keeper.server.jobs);
     pthread_mutex_init(&keeper.server.counts_lock, NULL);
     keeper.server.started_us = sl_walltime_us();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a database at its limit is an error like any other */
-    if (!office->hasher || !open_all(&keeper)) {
+    if (!control->hasher || !open_all(&keeper)) {
         if (keeper.server.workers && keeper.server.workers[0].is_started) {
             remove_files(&keeper.server);
             _exit(2); /* threads run already: the system clears up */

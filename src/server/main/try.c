@@ -17,7 +17,7 @@ enum { PATTERN_MAX_BYTES = 512 };
 static const struct {
     enum sl_attribute attribute;
     const char *name, *value;
-} people[] = {
+} users[] = {
     { SL_ATTR_TENANT, "tenant", "acme" }, { SL_ATTR_USER, "user", "alice" },
     { SL_ATTR_IP, "ip", "192.0.2.7" },    { SL_ATTR_CLIENT, "client", "app" },
     { SL_ATTR_METHOD, "method", "GET" },  { SL_ATTR_TIER, "tier", "free" },
@@ -73,9 +73,9 @@ static void add_person(struct sl_buffer *out, const struct sl_rule *rule)
         const struct sl_part *part = &rule->per[j];
         if (asks_for(rule, part))
             continue;
-        for (size_t i = 0; i < sizeof people / sizeof *people; i++)
-            if (part->attribute == people[i].attribute)
-                add_member(out, sl_text(people[i].name), sl_text(people[i].value));
+        for (size_t i = 0; i < sizeof users / sizeof *users; i++)
+            if (part->attribute == users[i].attribute)
+                add_member(out, sl_text(users[i].name), sl_text(users[i].value));
         if (part->attribute == SL_ATTR_OTHER)
             add_member(out, part->name, SL_TEXT("x"));
     }

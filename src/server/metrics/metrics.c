@@ -64,7 +64,7 @@ void sl_metrics_add(struct sl_metrics *metrics, const struct sl_limiter *limiter
         metrics->trust[i] += sl_count_read(&counts->trust[i]);
     metrics->trust_thousandths += sl_count_read(&counts->trust_thousandths);
     for (size_t i = 0; i < 2; i++)
-        metrics->near[i] += sl_count_read(&counts->near[i]);
+        metrics->answers[i] += sl_count_read(&counts->answers[i]);
     for (size_t i = 0; i < counts->rules->rule_count; i++) {
         struct sl_metric_rule *row = row_of(metrics, counts->rules, i);
         for (size_t k = 0; row && k < SL_OUTCOME_COUNT; k++)
@@ -78,7 +78,7 @@ void sl_metrics_add(struct sl_metrics *metrics, const struct sl_limiter *limiter
 
 /* ---- printing ---- */
 
-static void print_version(struct sl_page *page, const char *version)
+static void print_version(struct sl_metrics_page *page, const char *version)
 {
     sl_page_family(page, "sluice_build_info", "gauge", "Always 1; the label tells the version.");
     sl_page_label(page, "version", sl_text(version));
@@ -95,7 +95,7 @@ static const bool can_be[SL_REASON_COUNT][2] = {
 };
 
 /* Which samples there are: see metrics_rules.c. */
-static void print_decisions(struct sl_page *page, const struct sl_metrics *metrics)
+static void print_decisions(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     sl_page_family(page, "sluice_decisions_total", "counter",
                    "Decisions by reason and outcome; peeks are not counted.");
@@ -109,7 +109,7 @@ static void print_decisions(struct sl_page *page, const struct sl_metrics *metri
         }
 }
 
-static void print_trust(struct sl_page *page, const struct sl_metrics *metrics)
+static void print_trust(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     static const char *const bounds[SL_TRUST_TENTHS] = { "0.1", "0.2", "0.3", "0.4", "0.5",
                                                          "0.6", "0.7", "0.8", "0.9", "1" };
@@ -122,7 +122,7 @@ static void print_trust(struct sl_page *page, const struct sl_metrics *metrics)
                                                        .sum_places = 3 });
 }
 
-static void print_exemptions(struct sl_page *page, const struct sl_metrics *metrics)
+static void print_exemptions(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     const uint64_t *exempt = metrics->decisions[SLUICE_REASON_EXEMPT];
     sl_page_family(page, "sluice_exemptions_used_total", "counter",
@@ -130,7 +130,7 @@ static void print_exemptions(struct sl_page *page, const struct sl_metrics *metr
     sl_page_number(page, exempt[false] + exempt[true]);
 }
 
-static void print_reloads(struct sl_page *page, const struct sl_metrics *metrics)
+static void print_reloads(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     sl_page_family(page, "sluice_reloads_total", "counter",
                    "Reloads of the rules, by how they ended.");
@@ -152,7 +152,7 @@ static const struct sl_single singles[] = {
 
 void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
 {
-    struct sl_page page = { .out = out };
+    struct sl_metrics_page page = { .out = out };
     print_version(&page, metrics->version);
     print_decisions(&page, metrics);
     print_exemptions(&page, metrics);
@@ -163,7 +163,7 @@ void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics)
     sl_metrics_print_traffic(&page, metrics);
     sl_metrics_print_store(&page, metrics);
     sl_metrics_print_leases(&page, metrics);
-    sl_metrics_print_spread(&page, metrics);
-    sl_metrics_print_record(&page, metrics);
+    sl_metrics_print_replication(&page, metrics);
+    sl_metrics_print_rule_stats(&page, metrics);
     sl_metrics_print_process(&page, metrics);
 }

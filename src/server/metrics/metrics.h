@@ -20,7 +20,7 @@
 
 #define SL_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-struct sl_record;
+struct sl_rule_stats;
 
 struct sl_metric_rule {
     const char *name;
@@ -48,10 +48,10 @@ struct sl_metrics {
     bool has_table;           /* an embedded one, */
     struct sluice_stats table;
     struct sl_audit_counts audit;
-    const struct sl_spread_figures *spread; /* what other instances change; NULL: nothing */
-    struct sl_record *record;               /* what is measured; NULL: nothing is, */
-    const uint32_t *numbers;                /* and the numbers of the rules in it; */
-    bool is_watched;                        /* else it has counts alone */
+    const struct sl_replication_figures *spread; /* what other instances change; NULL: nothing */
+    struct sl_rule_stats *record;                /* what is measured; NULL: nothing is, */
+    const uint32_t *numbers;                     /* and the numbers of the rules in it; */
+    bool is_watched;                             /* else it has counts alone */
 
     /* Summed up: */
     struct sl_metric_rule *rules; /* in the order of the file */
@@ -60,10 +60,10 @@ struct sl_metrics {
     uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
     uint64_t trust[SL_TRUST_TENTHS + 1];    /* the last stays 0: no score is above 1 */
     uint64_t trust_thousandths;
-    uint64_t near[2]; /* [allowed]: of all, those that the store was not asked for */
+    uint64_t answers[2]; /* [allowed]: of all, those that the store was not asked for */
     uint64_t direct[SL_DIRECT_COUNT][SL_OUTCOME_COUNT]; /* limits that requests brought */
     struct sl_traffic traffic;
-    uint64_t attempts[SL_ATTEMPT_COUNT]; /* wrong credentials */
+    uint64_t auth_throttle[SL_ATTEMPT_COUNT]; /* wrong credentials */
 
     const struct sl_ruleset *ruleset;
     struct sl_textmap places; /* name → place in `rules` + 1, once it is needed */
@@ -83,7 +83,8 @@ void sl_metrics_add(struct sl_metrics *metrics, const struct sl_limiter *limiter
 
 /* Adds what a worker has moved, and what it has counted of wrong credentials. */
 void sl_metrics_add_traffic(struct sl_metrics *metrics, const struct sl_traffic *traffic);
-void sl_metrics_add_attempts(struct sl_metrics *metrics, const struct sl_limiter *attempts);
+void sl_metrics_add_auth_throttle(struct sl_metrics *metrics,
+                                  const struct sl_limiter *auth_throttle);
 
 void sl_metrics_print(struct sl_buffer *out, const struct sl_metrics *metrics);
 

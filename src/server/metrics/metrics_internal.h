@@ -8,12 +8,12 @@
 /* How many things a table of families has. */
 #define SL_COUNT_OF(table) (sizeof(table) / sizeof *(table))
 
-void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metrics);
-void sl_metrics_print_traffic(struct sl_page *page, const struct sl_metrics *metrics);
-void sl_metrics_print_store(struct sl_page *page, const struct sl_metrics *metrics);
-void sl_metrics_print_leases(struct sl_page *page, const struct sl_metrics *metrics);
-void sl_metrics_print_spread(struct sl_page *page, const struct sl_metrics *metrics);
-void sl_metrics_print_record(struct sl_page *page, const struct sl_metrics *metrics);
-void sl_metrics_print_process(struct sl_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_rules(struct sl_metrics_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_traffic(struct sl_metrics_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_store(struct sl_metrics_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_leases(struct sl_metrics_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_replication(struct sl_metrics_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_rule_stats(struct sl_metrics_page *page, const struct sl_metrics *metrics);
+void sl_metrics_print_process(struct sl_metrics_page *page, const struct sl_metrics *metrics);
 
 #endif

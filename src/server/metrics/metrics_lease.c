@@ -14,14 +14,15 @@ static const char *const results[] = { SL_LEASE_RESULTS(NAME)
 };
 
 /* A rule that leases. */
-struct leased {
+struct lease_row {
     const struct sl_rule *rule;
     const struct sl_lease_counts *counts;
     struct sl_lease_held held;
 };
 
-static void print_by(struct sl_page *page, const struct leased *leased, const char *label,
-                     const char *const *names, const _Atomic uint64_t *counts, size_t count)
+static void print_by(struct sl_metrics_page *page, const struct lease_row *leased,
+                     const char *label, const char *const *names, const _Atomic uint64_t *counts,
+                     size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         sl_page_label(page, "rule", sl_text(leased->rule->name));
@@ -30,40 +31,40 @@ static void print_by(struct sl_page *page, const struct leased *leased, const ch
     }
 }
 
-static void print_units(struct sl_page *page, const struct leased *leased)
+static void print_units(struct sl_metrics_page *page, const struct lease_row *leased)
 {
     print_by(page, leased, "end", ends, leased->counts->units, SL_LEASE_END_COUNT);
 }
 
-static void print_calls(struct sl_page *page, const struct leased *leased)
+static void print_calls(struct sl_metrics_page *page, const struct lease_row *leased)
 {
     print_by(page, leased, "result", results, leased->counts->calls, SL_LEASE_RESULT_COUNT);
 }
 
-static void print_one(struct sl_page *page, const struct leased *leased, uint64_t number)
+static void print_one(struct sl_metrics_page *page, const struct lease_row *leased, uint64_t number)
 {
     sl_page_label(page, "rule", sl_text(leased->rule->name));
     sl_page_number(page, number);
 }
 
-static void print_held(struct sl_page *page, const struct leased *leased)
+static void print_held(struct sl_metrics_page *page, const struct lease_row *leased)
 {
     print_one(page, leased, leased->held.units);
 }
 
-static void print_most(struct sl_page *page, const struct leased *leased)
+static void print_most(struct sl_metrics_page *page, const struct lease_row *leased)
 {
     print_one(page, leased, leased->held.most);
 }
 
-static void print_short(struct sl_page *page, const struct leased *leased)
+static void print_short(struct sl_metrics_page *page, const struct lease_row *leased)
 {
     print_one(page, leased, sl_count_read(&leased->counts->short_of));
 }
 
 static const struct of_leased {
     const char *name, *type, *help;
-    void (*print)(struct sl_page *page, const struct leased *leased);
+    void (*print)(struct sl_metrics_page *page, const struct lease_row *leased);
 } families[] = {
     { "sluice_lease_units_total", "counter", "Units taken ahead, and what became of them.",
       print_units },
@@ -75,7 +76,7 @@ static const struct of_leased {
       print_short },
 };
 
-void sl_metrics_print_leases(struct sl_page *page, const struct sl_metrics *metrics)
+void sl_metrics_print_leases(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     const struct sl_ruleset *rules = metrics->ruleset;
     struct sl_lease_held held[SL_LEASE_RULES];
@@ -86,9 +87,9 @@ void sl_metrics_print_leases(struct sl_page *page, const struct sl_metrics *metr
         sl_page_family(page, families[k].name, families[k].type, families[k].help);
         for (size_t i = 0; i < rules->rule_count; i++) {
             uint32_t number = metrics->numbers ? metrics->numbers[i] : (uint32_t)i;
-            struct leased leased = { &rules->rules[i],
-                                     sl_leases_counts(metrics->leases, number),
-                                     { 0 } };
+            struct lease_row leased = { &rules->rules[i],
+                                        sl_leases_counts(metrics->leases, number),
+                                        { 0 } };
             if (!leased.counts || sl_rule_lease(leased.rule) == SL_LEASE_OFF)
                 continue;
             leased.held = held[number];

@@ -5,7 +5,8 @@
 
 #include "base/text/number.h"
 
-void sl_page_family(struct sl_page *page, const char *name, const char *type, const char *help)
+void sl_page_family(struct sl_metrics_page *page, const char *name, const char *type,
+                    const char *help)
 {
     struct sl_buffer *out = page->out;
     page->family = name;
@@ -23,7 +24,7 @@ void sl_page_family(struct sl_page *page, const char *name, const char *type, co
 /* ---- a sample ---- */
 
 /* Of a histogram there are three, told apart by the end of their name. */
-static void begin(struct sl_page *page, const char *suffix)
+static void begin(struct sl_metrics_page *page, const char *suffix)
 {
     if (page->has_name)
         return;
@@ -32,7 +33,7 @@ static void begin(struct sl_page *page, const char *suffix)
     page->has_name = true;
 }
 
-static void begin_label(struct sl_page *page, const char *name)
+static void begin_label(struct sl_metrics_page *page, const char *name)
 {
     begin(page, "");
     sl_buffer_add(page->out, page->has_label ? SL_TEXT("\",") : SL_TEXT("{"));
@@ -46,7 +47,7 @@ static bool is_special(char c)
     return c == '\\' || c == '"' || c == '\n';
 }
 
-void sl_page_label(struct sl_page *page, const char *name, struct sluice_text value)
+void sl_page_label(struct sl_metrics_page *page, const char *name, struct sluice_text value)
 {
     begin_label(page, name);
     for (size_t at = 0, plain; at < value.len; at += plain) {
@@ -60,13 +61,13 @@ void sl_page_label(struct sl_page *page, const char *name, struct sluice_text va
     }
 }
 
-void sl_page_label_i64(struct sl_page *page, const char *name, int64_t value)
+void sl_page_label_i64(struct sl_metrics_page *page, const char *name, int64_t value)
 {
     begin_label(page, name);
     sl_buffer_add_i64(page->out, value);
 }
 
-void sl_page_text(struct sl_page *page, struct sluice_text value)
+void sl_page_text(struct sl_metrics_page *page, struct sluice_text value)
 {
     begin(page, "");
     sl_buffer_add(page->out, page->has_label ? SL_TEXT("\"} ") : SL_TEXT(" "));
@@ -75,12 +76,12 @@ void sl_page_text(struct sl_page *page, struct sluice_text value)
     page->has_name = page->has_label = false;
 }
 
-void sl_page_number(struct sl_page *page, uint64_t value)
+void sl_page_number(struct sl_metrics_page *page, uint64_t value)
 {
     sl_page_decimal(page, value, 0);
 }
 
-void sl_page_decimal(struct sl_page *page, uint64_t units, uint32_t places)
+void sl_page_decimal(struct sl_metrics_page *page, uint64_t units, uint32_t places)
 {
     char text[48];
     uint64_t one = sl_power_of_ten(places), part = units % one;
@@ -96,7 +97,7 @@ void sl_page_decimal(struct sl_page *page, uint64_t units, uint32_t places)
 
 /* ---- many at once ---- */
 
-void sl_page_singles(struct sl_page *page, const struct sl_single *singles, size_t count,
+void sl_page_singles(struct sl_metrics_page *page, const struct sl_single *singles, size_t count,
                      const void *figures)
 {
     for (const struct sl_single *single = singles; single < singles + count; single++) {
@@ -105,7 +106,7 @@ void sl_page_singles(struct sl_page *page, const struct sl_single *singles, size
     }
 }
 
-static void begin_histogram(struct sl_page *page, const struct sl_page_buckets *histogram,
+static void begin_histogram(struct sl_metrics_page *page, const struct sl_page_buckets *histogram,
                             const char *suffix)
 {
     begin(page, suffix);
@@ -113,7 +114,7 @@ static void begin_histogram(struct sl_page *page, const struct sl_page_buckets *
         sl_page_label(page, histogram->label, sl_text(histogram->value));
 }
 
-void sl_page_histogram(struct sl_page *page, const struct sl_page_buckets *histogram)
+void sl_page_histogram(struct sl_metrics_page *page, const struct sl_page_buckets *histogram)
 {
     uint64_t so_far = 0;
     for (size_t i = 0; i <= histogram->bound_count; i++) {

@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 
-struct sl_page {
+struct sl_metrics_page {
     struct sl_buffer *out;
     const char *family; /* whose samples follow */
     bool has_name;      /* the sample is begun: its name is there, */
@@ -17,19 +17,20 @@ struct sl_page {
 };
 
 /* All but `out` is static text. */
-void sl_page_family(struct sl_page *page, const char *name, const char *type, const char *help);
+void sl_page_family(struct sl_metrics_page *page, const char *name, const char *type,
+                    const char *help);
 
 /* Whatever the value holds is escaped. */
-void sl_page_label(struct sl_page *page, const char *name, struct sluice_text value);
-void sl_page_label_i64(struct sl_page *page, const char *name, int64_t value);
+void sl_page_label(struct sl_metrics_page *page, const char *name, struct sluice_text value);
+void sl_page_label_i64(struct sl_metrics_page *page, const char *name, int64_t value);
 
-void sl_page_number(struct sl_page *page, uint64_t value);
+void sl_page_number(struct sl_metrics_page *page, uint64_t value);
 
 /* units / 10^places, without zeros at its end. */
-void sl_page_decimal(struct sl_page *page, uint64_t units, uint32_t places);
+void sl_page_decimal(struct sl_metrics_page *page, uint64_t units, uint32_t places);
 
 /* A value that is a number's text. */
-void sl_page_text(struct sl_page *page, struct sluice_text value);
+void sl_page_text(struct sl_metrics_page *page, struct sluice_text value);
 
 /* Families of one number each, which stands at `offset` of some struct: a uint64_t. */
 struct sl_single {
@@ -37,7 +38,7 @@ struct sl_single {
     size_t offset;
 };
 
-void sl_page_singles(struct sl_page *page, const struct sl_single *singles, size_t count,
+void sl_page_singles(struct sl_metrics_page *page, const struct sl_single *singles, size_t count,
                      const void *figures);
 
 /* The samples of one histogram of a family. */
@@ -51,6 +52,6 @@ struct sl_page_buckets {
     uint32_t sum_places;
 };
 
-void sl_page_histogram(struct sl_page *page, const struct sl_page_buckets *histogram);
+void sl_page_histogram(struct sl_metrics_page *page, const struct sl_page_buckets *histogram);
 
 #endif

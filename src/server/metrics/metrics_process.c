@@ -13,7 +13,7 @@ static const struct sl_single singles[] = {
 #undef AT
 };
 
-void sl_metrics_print_process(struct sl_page *page, const struct sl_metrics *metrics)
+void sl_metrics_print_process(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     sl_page_singles(page, singles, SL_COUNT_OF(singles), &metrics->process);
     sl_page_family(page, "process_cpu_seconds_total", "counter",

@@ -23,7 +23,8 @@ static const struct sl_single singles[] = {
 #undef AT
 };
 
-static void print_versions(struct sl_page *page, const struct sl_spread_figures *figures)
+static void print_versions(struct sl_metrics_page *page,
+                           const struct sl_replication_figures *figures)
 {
     sl_page_family(page, "sluice_spread_version", "gauge",
                    "The version of the shared registry that is known here, by its log.");
@@ -33,9 +34,9 @@ static void print_versions(struct sl_page *page, const struct sl_spread_figures 
     }
 }
 
-void sl_metrics_print_spread(struct sl_page *page, const struct sl_metrics *metrics)
+void sl_metrics_print_replication(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
-    const struct sl_spread_figures *figures = metrics->spread;
+    const struct sl_replication_figures *figures = metrics->spread;
     if (!figures)
         return;
     int64_t looked_us = atomic_load(&figures->looked_us);

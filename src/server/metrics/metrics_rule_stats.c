@@ -10,7 +10,7 @@ static const char *const bound_texts[] = {
 };
 _Static_assert(SL_COUNT_OF(bound_texts) == SL_LATENCY_BOUNDS, "a text for each");
 
-static void print_latency(struct sl_page *page, const char *algorithm,
+static void print_latency(struct sl_metrics_page *page, const char *algorithm,
                           const struct sl_latencies *latencies)
 {
     sl_page_histogram(page, &(struct sl_page_buckets){ .label = "algorithm",
@@ -25,7 +25,7 @@ static void print_latency(struct sl_page *page, const char *algorithm,
 /* ---- rules ---- */
 
 /* A rule's measures at a moment. */
-struct seen {
+struct rule_reading {
     const struct sl_rule *rule;
     bool has_measures;
     uint64_t warned, blocked;  /* since the start */
@@ -34,7 +34,7 @@ struct seen {
     uint32_t in_use_max; /* in the last minute */
 };
 
-static void measure(struct seen *seen, const struct sl_detail *detail, int64_t now_s)
+static void measure(struct rule_reading *seen, const struct sl_detail *detail, int64_t now_s)
 {
     struct sl_measures hour, minute;
     seen->warned = detail->warned;
@@ -54,12 +54,12 @@ static void measure(struct seen *seen, const struct sl_detail *detail, int64_t n
     }
 }
 
-static void label(struct sl_page *page, const struct seen *seen)
+static void label(struct sl_metrics_page *page, const struct rule_reading *seen)
 {
     sl_page_label(page, "rule", sl_text(seen->rule->name));
 }
 
-static void print_callers(struct sl_page *page, const struct seen *seen)
+static void print_callers(struct sl_metrics_page *page, const struct rule_reading *seen)
 {
     if (!seen->has_measures)
         return;
@@ -68,7 +68,7 @@ static void print_callers(struct sl_page *page, const struct seen *seen)
     sl_page_number(page, seen->callers);
 }
 
-static void print_limited(struct sl_page *page, const struct seen *seen)
+static void print_limited(struct sl_metrics_page *page, const struct rule_reading *seen)
 {
     if (!seen->has_measures)
         return;
@@ -77,7 +77,7 @@ static void print_limited(struct sl_page *page, const struct seen *seen)
     sl_page_number(page, seen->limited < seen->callers ? seen->limited : seen->callers);
 }
 
-static void print_in_use(struct sl_page *page, const struct seen *seen)
+static void print_in_use(struct sl_metrics_page *page, const struct rule_reading *seen)
 {
     if (!seen->in_use_times)
         return;
@@ -89,7 +89,7 @@ static void print_in_use(struct sl_page *page, const struct seen *seen)
     sl_page_decimal(page, seen->in_use_max, 3);
 }
 
-static void print_warnings(struct sl_page *page, const struct seen *seen)
+static void print_warnings(struct sl_metrics_page *page, const struct rule_reading *seen)
 {
     if (!seen->rule->guard.window_us)
         return;
@@ -97,7 +97,7 @@ static void print_warnings(struct sl_page *page, const struct seen *seen)
     sl_page_number(page, seen->warned);
 }
 
-static void print_blocks(struct sl_page *page, const struct seen *seen)
+static void print_blocks(struct sl_metrics_page *page, const struct rule_reading *seen)
 {
     if (!seen->rule->guard.window_us)
         return;
@@ -107,7 +107,7 @@ static void print_blocks(struct sl_page *page, const struct seen *seen)
 
 static const struct {
     const char *name, *type, *help;
-    void (*print)(struct sl_page *page, const struct seen *seen);
+    void (*print)(struct sl_metrics_page *page, const struct rule_reading *seen);
 } families[] = {
     { "sluice_rule_callers", "gauge",
       "Different identifiers that the rule met, about (a standard error of 6.5 %).",
@@ -124,25 +124,26 @@ static const struct {
 /* What the page says of the record, copied out of it. */
 struct copy {
     struct sl_latencies latencies[SL_ALGO_COUNT];
-    struct seen *rules;
+    struct rule_reading *rules;
 };
 
 /* The lock is held: the main thread waits for it meanwhile. */
 static void copy_record(struct copy *copy, const struct sl_metrics *metrics, int64_t now_s)
 {
-    const struct sl_record *record = metrics->record;
+    const struct sl_rule_stats *record = metrics->record;
     memcpy(copy->latencies, record->latencies, sizeof copy->latencies);
     for (size_t i = 0; i < metrics->ruleset->rule_count; i++) {
         uint32_t number = metrics->numbers[i];
-        const struct sl_detail *detail = record->roll.rules[number].detail;
-        copy->rules[i] = (struct seen){ .rule = &metrics->ruleset->rules[i],
-                                        .has_measures = number < SL_CALLERS_RULES };
+        const struct sl_detail *detail = record->ids.rules[number].detail;
+        copy->rules[i] = (struct rule_reading){ .rule = &metrics->ruleset->rules[i],
+                                                .has_measures = number < SL_CALLERS_RULES };
         if (detail)
             measure(&copy->rules[i], detail, now_s);
     }
 }
 
-static void print_rules(struct sl_page *page, const struct seen *rules, size_t count)
+static void print_rules(struct sl_metrics_page *page, const struct rule_reading *rules,
+                        size_t count)
 {
     for (size_t k = 0; k < SL_COUNT_OF(families); k++) {
         sl_page_family(page, families[k].name, families[k].type, families[k].help);
@@ -153,7 +154,7 @@ static void print_rules(struct sl_page *page, const struct seen *rules, size_t c
 
 /* ---- the audit log ---- */
 
-static void print_audit(struct sl_page *page, const struct sl_audit_counts *audit)
+static void print_audit(struct sl_metrics_page *page, const struct sl_audit_counts *audit)
 {
     sl_page_family(page, "sluice_audit_events_total", "counter",
                    "Lines of the audit log, by what became of them.");
@@ -165,9 +166,9 @@ static void print_audit(struct sl_page *page, const struct sl_audit_counts *audi
     sl_page_number(page, audit->failed);
 }
 
-void sl_metrics_print_record(struct sl_page *page, const struct sl_metrics *metrics)
+void sl_metrics_print_rule_stats(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
-    struct sl_record *record = metrics->record;
+    struct sl_rule_stats *record = metrics->record;
     struct sl_arena arena = { 0 };
     struct copy copy;
     size_t count = metrics->ruleset->rule_count;

@@ -11,7 +11,7 @@
 /* ---- what they are ---- */
 
 /* `user`, or `ip,user` */
-static void print_per(struct sl_page *page, const struct sl_rule *rule)
+static void print_per(struct sl_metrics_page *page, const struct sl_rule *rule)
 {
     char text[2048];
     size_t len = 0;
@@ -27,7 +27,7 @@ static void print_per(struct sl_page *page, const struct sl_rule *rule)
     sl_page_label(page, "per", (struct sluice_text){ text, len });
 }
 
-static void print_info(struct sl_page *page, const struct sl_rule *rule)
+static void print_info(struct sl_metrics_page *page, const struct sl_rule *rule)
 {
     sl_page_label(page, "rule", sl_text(rule->name));
     sl_page_label(page, "algorithm", sl_text(rule->algo->name));
@@ -37,19 +37,19 @@ static void print_info(struct sl_page *page, const struct sl_rule *rule)
     sl_page_number(page, 1);
 }
 
-static void print_limit(struct sl_page *page, const struct sl_rule *rule)
+static void print_limit(struct sl_metrics_page *page, const struct sl_rule *rule)
 {
     sl_page_label(page, "rule", sl_text(rule->name));
     sl_page_number(page, (uint64_t)rule->numbers[0].limit.capacity);
 }
 
-static void print_window(struct sl_page *page, const struct sl_rule *rule)
+static void print_window(struct sl_metrics_page *page, const struct sl_rule *rule)
 {
     sl_page_label(page, "rule", sl_text(rule->name));
     sl_page_decimal(page, (uint64_t)rule->numbers[0].limit.told_us, 6);
 }
 
-static void print_refill(struct sl_page *page, const struct sl_rule *rule)
+static void print_refill(struct sl_metrics_page *page, const struct sl_rule *rule)
 {
     struct sl_buffer text = sl_buffer(64);
     if (!rule->algo->is_bucket)
@@ -62,7 +62,7 @@ static void print_refill(struct sl_page *page, const struct sl_rule *rule)
 
 static const struct of_rule {
     const char *name, *help;
-    void (*print)(struct sl_page *page, const struct sl_rule *rule);
+    void (*print)(struct sl_metrics_page *page, const struct sl_rule *rule);
 } families[] = {
     { "sluice_rule_info", "Always 1; the labels tell what a rule is; resource * is every one.",
       print_info },
@@ -74,7 +74,7 @@ static const struct of_rule {
       print_refill },
 };
 
-static void print_families(struct sl_page *page, const struct sl_ruleset *rules)
+static void print_families(struct sl_metrics_page *page, const struct sl_ruleset *rules)
 {
     for (const struct of_rule *family = families; family < families + SL_COUNT_OF(families);
          family++) {
@@ -95,7 +95,7 @@ static const char *const outcome_names[] = {
 /* A sample is there from the start, at 0, so that its first increase is seen; but not one that
  * cannot be, such as what a shadow rule denied. If that was counted all the same (the rule was
  * enforced before the last reload), it is shown: a counter must not vanish. */
-static void print_outcomes(struct sl_page *page, const struct sl_metric_rule *rule)
+static void print_outcomes(struct sl_metrics_page *page, const struct sl_metric_rule *rule)
 {
     enum sl_outcome cannot_be = rule->shadow ? SL_OUTCOME_DENIED : SL_OUTCOME_SHADOW_DENIED;
     for (size_t i = 0; i < SL_OUTCOME_COUNT; i++) {
@@ -109,7 +109,7 @@ static void print_outcomes(struct sl_page *page, const struct sl_metric_rule *ru
 }
 
 /* They are never shadow. */
-static void print_direct(struct sl_page *page, const struct sl_metrics *metrics)
+static void print_direct(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     static const char *const kinds[] = { "bucket", "window" };
     sl_page_family(page, "sluice_direct_decisions_total", "counter",
@@ -125,7 +125,7 @@ static void print_direct(struct sl_page *page, const struct sl_metrics *metrics)
         }
 }
 
-void sl_metrics_print_rules(struct sl_page *page, const struct sl_metrics *metrics)
+void sl_metrics_print_rules(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     print_families(page, metrics->ruleset);
     sl_page_family(page, "sluice_rule_decisions_total", "counter",

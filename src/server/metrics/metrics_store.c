@@ -38,7 +38,7 @@ static const struct sl_single of_health[] = {
 };
 
 /* What a cluster does more often than one Redis, or alone. */
-static void print_cluster(struct sl_page *page, const struct sl_store_health *store)
+static void print_cluster(struct sl_metrics_page *page, const struct sl_store_health *store)
 {
     sl_page_family(page, "sluice_store_redirections_total", "counter",
                    "Calls that a node of the Redis Cluster sent on, by how.");
@@ -56,7 +56,7 @@ static void print_cluster(struct sl_page *page, const struct sl_store_health *st
     }
 }
 
-static void print_health(struct sl_page *page, const struct sl_store_health *store)
+static void print_health(struct sl_metrics_page *page, const struct sl_store_health *store)
 {
     sl_page_family(page, "sluice_store_calls_total", "counter",
                    "Calls of the store, by how they ended; all but ok were answered by "
@@ -80,14 +80,14 @@ static void print_health(struct sl_page *page, const struct sl_store_health *sto
     print_cluster(page, store);
 }
 
-static void print_near(struct sl_page *page, const struct sl_metrics *metrics)
+static void print_near(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     sl_page_family(page, "sluice_decisions_from_memory_total", "counter",
                    "Of all decisions those that the store was not asked for, because what it would "
                    "say was known.");
     for (size_t allowed = 0; allowed < 2; allowed++) {
         sl_page_label(page, "outcome", allowed ? SL_TEXT("allowed") : SL_TEXT("denied"));
-        sl_page_number(page, metrics->near[allowed]);
+        sl_page_number(page, metrics->answers[allowed]);
     }
     sl_page_family(page, "sluice_denials_held", "gauge",
                    "Claims that were denied a moment ago, and are denied again from memory.");
@@ -117,7 +117,7 @@ static const struct sl_single of_table[] = {
 #undef AT
 };
 
-void sl_metrics_print_store(struct sl_page *page, const struct sl_metrics *metrics)
+void sl_metrics_print_store(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     if (metrics->has_store) {
         print_health(page, &metrics->store);

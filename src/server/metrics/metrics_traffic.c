@@ -30,10 +30,11 @@ void sl_metrics_add_traffic(struct sl_metrics *metrics, const struct sl_traffic 
         add(&sum->late[i], &traffic->late[i]);
 }
 
-void sl_metrics_add_attempts(struct sl_metrics *metrics, const struct sl_limiter *attempts)
+void sl_metrics_add_auth_throttle(struct sl_metrics *metrics,
+                                  const struct sl_limiter *auth_throttle)
 {
     for (size_t i = 0; i < SL_ATTEMPT_COUNT; i++)
-        metrics->attempts[i] += sl_attempts_counted(attempts, (enum sl_attempt)i);
+        metrics->auth_throttle[i] += sl_auth_throttle_counted(auth_throttle, (enum sl_attempt)i);
 }
 
 /* ---- printing ---- */
@@ -69,7 +70,7 @@ static const struct sl_single singles[] = {
 #undef AT
 };
 
-static void print_answers(struct sl_page *page, const struct sl_traffic *traffic)
+static void print_answers(struct sl_metrics_page *page, const struct sl_traffic *traffic)
 {
     sl_page_family(page, "sluice_http_responses_total", "counter",
                    "Answers over HTTP, by the class of their status.");
@@ -80,7 +81,7 @@ static void print_answers(struct sl_page *page, const struct sl_traffic *traffic
     }
 }
 
-static void print_statuses(struct sl_page *page, const struct sl_traffic *traffic)
+static void print_statuses(struct sl_metrics_page *page, const struct sl_traffic *traffic)
 {
     sl_page_family(page, "sluice_grpc_responses_total", "counter",
                    "Answers over gRPC, by their status; UNKNOWN to what was no gRPC.");
@@ -96,7 +97,7 @@ static const char *const waits[SL_TIMER_COUNT] = {
     [SL_TIMER_BODY] = "body",       [SL_TIMER_WRITE] = "write",
 };
 
-static void print_late(struct sl_page *page, const struct sl_traffic *traffic)
+static void print_late(struct sl_metrics_page *page, const struct sl_traffic *traffic)
 {
     sl_page_family(page, "sluice_connections_timed_out_total", "counter",
                    "Connections that the server ended, by what it had waited for too long.");
@@ -118,7 +119,7 @@ static const char *const attempt_kinds[] = {
     [SL_ATTEMPT_CREDENTIALS] = "admin", [SL_ATTEMPT_TOKENS] = "jwt", [SL_ATTEMPT_KEYS] = "api_key"
 };
 
-static void print_callers(struct sl_page *page, const struct sl_metrics *metrics)
+static void print_callers(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     sl_page_family(page, "sluice_callers_refused_total", "counter",
                    "Messages refused for who sent them: 401 nothing to believe, 403 not for them, "
@@ -132,11 +133,11 @@ static void print_callers(struct sl_page *page, const struct sl_metrics *metrics
                    "Tokens and API keys of decisions.");
     for (size_t i = 0; i < SL_ATTEMPT_COUNT; i++) {
         sl_page_label(page, "kind", sl_text(attempt_kinds[i]));
-        sl_page_number(page, metrics->attempts[i]);
+        sl_page_number(page, metrics->auth_throttle[i]);
     }
 }
 
-static void print_by_worker(struct sl_page *page, const struct sl_metrics *metrics)
+static void print_by_worker(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     if (!metrics->by_worker)
         return;
@@ -148,7 +149,7 @@ static void print_by_worker(struct sl_page *page, const struct sl_metrics *metri
     }
 }
 
-void sl_metrics_print_traffic(struct sl_page *page, const struct sl_metrics *metrics)
+void sl_metrics_print_traffic(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     sl_page_singles(page, singles, SL_COUNT_OF(singles), metrics);
     print_by_worker(page, metrics);

@@ -13,7 +13,7 @@
 
 enum { COMMANDS_MAX = 256 }; /* before their answers are made */
 
-enum step { WAIT, NEXT, FULL };
+enum resp_step { WAIT, NEXT, FULL };
 
 static struct sl_resp_session *session_of(struct sl_conn *conn)
 {
@@ -40,7 +40,7 @@ static void start_call(struct sl_resp_ask *ask)
 /* ---- what makes no sense ---- */
 
 /* Where the next command begins is anybody's guess. */
-static enum step end_talk(struct sl_resp_ask *ask, const char *wrong)
+static enum resp_step end_talk(struct sl_resp_ask *ask, const char *wrong)
 {
     struct sl_conn *conn = ask->message.conn;
     sl_count_add(&conn->worker->traffic.malformed_commands, 1);
@@ -65,7 +65,7 @@ static size_t room_for(const struct sl_resp_reader *reader, size_t have)
 
 /* It is not whole. Calls that were added before may point into the buffer, so they are finished
  * before it moves. */
-static enum step wait_for_more(struct sl_resp_ask *ask)
+static enum resp_step wait_for_more(struct sl_resp_ask *ask)
 {
     struct sl_conn *conn = ask->message.conn;
     const struct sl_resp_reader *reader = &ask->session->reader;
@@ -86,12 +86,12 @@ static enum step wait_for_more(struct sl_resp_ask *ask)
  * line is split in place, so it is read only where nothing can send it back. */
 static bool must_wait(const struct sl_conn *conn, const struct sl_resp_command *command)
 {
-    if (!conn->has_asked || !conn->worker->line.channel)
+    if (!conn->has_asked || !conn->worker->store_io.channel)
         return false;
     return !command || sl_resp_word_is(command->args[0], SL_TEXT("sluice.reset"));
 }
 
-static enum step read_command(struct sl_resp_ask *ask, struct sl_resp_command *command)
+static enum resp_step read_command(struct sl_resp_ask *ask, struct sl_resp_command *command)
 {
     struct sl_conn *conn = ask->message.conn;
     struct sl_resp_reader *reader = &ask->session->reader;
@@ -159,7 +159,7 @@ static enum sl_front_end read_commands(struct sl_conn *conn, struct sl_round *ro
         }
         if (is_enough(&ask, i) || !sl_round_has_room(round, 1))
             return SL_FRONT_FULL;
-        enum step step = read_command(&ask, &command);
+        enum resp_step step = read_command(&ask, &command);
         if (step == FULL)
             return SL_FRONT_FULL;
         if (step == WAIT) {

@@ -138,8 +138,8 @@ static bool is_barred(struct sl_resp_ask *ask, const struct password *password)
     if (password->is_jwt)
         return false;
     bool may_be_admins = password->role != SL_ROLE_TENANT && has_roles(edition_of(ask));
-    return sl_attempts_bar(&ask->message, SL_ATTEMPT_KEYS) ||
-           (may_be_admins && sl_attempts_bar(&ask->message, SL_ATTEMPT_CREDENTIALS));
+    return sl_auth_throttle_bar(&ask->message, SL_ATTEMPT_KEYS) ||
+           (may_be_admins && sl_auth_throttle_bar(&ask->message, SL_ATTEMPT_CREDENTIALS));
 }
 
 static bool is_the_same(const struct sl_resp_session *session, struct sluice_text password)
@@ -173,7 +173,8 @@ static bool is_right(struct sl_resp_ask *ask, const struct password *password)
     if (password->role == SL_ROLE_TENANT || caller.is_admin || caller.has_token)
         return true;
     bool was_token = ask->session->is_token;
-    return sl_attempts_count(&ask->message, was_token ? SL_ATTEMPT_CREDENTIALS : SL_ATTEMPT_KEYS) &&
+    return sl_auth_throttle_count(&ask->message,
+                                  was_token ? SL_ATTEMPT_CREDENTIALS : SL_ATTEMPT_KEYS) &&
            refuse(ask, 401, NULL);
 }
 

@@ -163,7 +163,7 @@ static bool ask_for(struct sl_resp_ask *ask, struct kept *kept, const struct num
     request->others = &kept->key;
     request->other_count = 1;
     request->cost = numbers->quantity < UINT32_MAX ? (uint32_t)numbers->quantity : UINT32_MAX;
-    sl_round_manner(message->round)->direct = &kept->direct;
+    sl_round_options(message->round)->direct = &kept->direct;
     message->call->capacity = kept->direct.limit.capacity;
     return sl_caller_identify(message, &caller) && sl_caller_name(&caller, message, request, true);
 }

@@ -25,34 +25,34 @@
 
 enum { BELIEVED_US = 1000000 }; /* what happens elsewhere is seen after so long */
 
-struct sl_near {
-    struct sl_denied *denied;
+struct sl_answer_cache {
+    struct sl_denial_cache *denied;
     struct sl_leases *leases;
-    struct sl_uncounted *uncounted;
+    struct sl_guard_backlog *backlog;
 };
 
-struct sl_near *sl_near_new(void)
+struct sl_answer_cache *sl_answer_cache_new(void)
 {
-    struct sl_near *near = calloc(1, sizeof *near);
-    if (!near)
+    struct sl_answer_cache *answers = calloc(1, sizeof *answers);
+    if (!answers)
         return NULL;
-    near->denied = sl_denied_new();
-    near->leases = sl_leases_new();
-    near->uncounted = sl_uncounted_new();
-    if (near->denied && near->leases && near->uncounted)
-        return near;
-    sl_near_free(near);
+    answers->denied = sl_denial_cache_new();
+    answers->leases = sl_leases_new();
+    answers->backlog = sl_guard_backlog_new();
+    if (answers->denied && answers->leases && answers->backlog)
+        return answers;
+    sl_answer_cache_free(answers);
     return NULL;
 }
 
-void sl_near_free(struct sl_near *near)
+void sl_answer_cache_free(struct sl_answer_cache *answers)
 {
-    if (!near)
+    if (!answers)
         return;
-    sl_denied_free(near->denied);
-    sl_leases_free(near->leases);
-    sl_uncounted_free(near->uncounted);
-    free(near);
+    sl_denial_cache_free(answers->denied);
+    sl_leases_free(answers->leases);
+    sl_guard_backlog_free(answers->backlog);
+    free(answers);
 }
 
 /* ---- answering ---- */
@@ -106,13 +106,14 @@ static bool decide_at(struct sl_bundle *bundle, struct sl_claim *claim, const st
 }
 
 /* Decided again on what is remembered; false: nothing is, or it would pass by now. */
-static bool recall(const struct sl_near *near, struct sl_bundle *bundle, struct sl_claim *claim,
-                   struct moment *moment)
+static bool recall(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
+                   struct sl_claim *claim, struct moment *moment)
 {
     struct sl_ask ask = { sl_boottime_us(), sl_claim_cost(bundle, claim) };
     struct sl_denial denial;
     struct stored stored;
-    if (!sl_claim_takes(bundle, claim) || !sl_denied_find(near->denied, claim, ask, &denial))
+    if (!sl_claim_takes(bundle, claim) ||
+        !sl_denial_cache_find(answers->denied, claim, ask, &denial))
         return false;
     struct moment now = moment_of(&denial, ask.now_us);
     take_stored(claim, &denial, &stored);
@@ -127,19 +128,19 @@ static bool recall(const struct sl_near *near, struct sl_bundle *bundle, struct 
 
 /* Decided without the store: on what is remembered of it, or because it is not to be asked yet for
  * another lease. Not where there are units to spend. */
-static bool denies(const struct sl_near *near, struct sl_bundle *bundle, struct sl_claim *claim,
-                   struct moment *moment)
+static bool denies(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
+                   struct sl_claim *claim, struct moment *moment)
 {
     if (!claim->lease)
-        return recall(near, bundle, claim, moment);
+        return recall(answers, bundle, claim, moment);
     struct sl_ask ask = { sl_boottime_us(), sl_claim_cost(bundle, claim) };
     int64_t ahead_us;
     if (!sl_claim_takes(bundle, claim) ||
-        sl_leases_left(near->leases, claim, ask.now_us) >= ask.cost)
+        sl_leases_left(answers->leases, claim, ask.now_us) >= ask.cost)
         return false;
-    if (recall(near, bundle, claim, moment))
+    if (recall(answers, bundle, claim, moment))
         return true;
-    if (!sl_leases_deny(near->leases, claim, ask, &ahead_us))
+    if (!sl_leases_deny(answers->leases, claim, ask, &ahead_us))
         return false;
     *moment = (struct moment){ ask.now_us + ahead_us, ask.now_us + ahead_us };
     return true;
@@ -153,11 +154,11 @@ static bool must_count(const struct sl_bundle *bundle, const struct sl_claim *cl
 }
 
 /* Can all of them be told later? */
-static bool can_count(struct sl_near *near, const struct sl_bundle *bundle)
+static bool can_count(struct sl_answer_cache *answers, const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++)
         if (must_count(bundle, &bundle->claims[i]) &&
-            !sl_uncounted_open(near->uncounted, &bundle->claims[i]))
+            !sl_guard_backlog_open(answers->backlog, &bundle->claims[i]))
             return false;
     return true;
 }
@@ -185,7 +186,7 @@ static bool may_take(const struct sl_bundle *bundle)
 }
 
 /* From leases alone: all claims, or none. */
-static bool take_all(const struct sl_near *near, struct sl_bundle *bundle)
+static bool take_all(const struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     int64_t ahead_us = 0;
     size_t taken = 0;
@@ -195,7 +196,7 @@ static bool take_all(const struct sl_near *near, struct sl_bundle *bundle)
     for (; taken < bundle->claim_count; taken++) {
         struct sl_claim *claim = &bundle->claims[taken];
         struct sl_ask ask = { now_us, sl_claim_cost(bundle, claim) };
-        if (!sl_leases_take(near->leases, claim, ask, &ahead_us, sl_lease_ticket_of(claim)))
+        if (!sl_leases_take(answers->leases, claim, ask, &ahead_us, sl_lease_ticket_of(claim)))
             break;
     }
     bool all = taken == bundle->claim_count;
@@ -205,12 +206,12 @@ static bool take_all(const struct sl_near *near, struct sl_bundle *bundle)
     }
     if (all) {
         bundle->now_us = now_us + ahead_us;
-        sl_near_decide(bundle);
+        sl_answer_cache_decide(bundle);
     }
     return all;
 }
 
-void sl_near_decide(struct sl_bundle *bundle)
+void sl_answer_cache_decide(struct sl_bundle *bundle)
 {
     for (size_t i = 0; bundle->now_us < 0 && i < bundle->claim_count; i++)
         if (bundle->claims[i].is_here)
@@ -226,14 +227,15 @@ void sl_near_decide(struct sl_bundle *bundle)
 
 /* Every claim that is remembered is decided; is the bundle? A denial by one enforced claim is
  * enough for that. Without one, all must be known, and only shadows deny. */
-static bool recall_all(const struct sl_near *near, struct sl_bundle *bundle, struct moment *moment)
+static bool recall_all(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
+                       struct moment *moment)
 {
     bool is_denied = false, is_whole = true, any = false;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_claim *claim = &bundle->claims[i];
         if (claim->no_key)
             continue;
-        claim->is_unseen = !denies(near, bundle, claim, moment);
+        claim->is_unseen = !denies(answers, bundle, claim, moment);
         is_denied |= !claim->is_unseen && !claim->shadow;
         is_whole &= !claim->is_unseen;
         any |= !claim->is_unseen;
@@ -249,21 +251,21 @@ static void leave_all(struct sl_bundle *bundle)
         bundle->claims[i].is_unseen = false;
 }
 
-bool sl_near_answer(struct sl_near *near, struct sl_bundle *bundle)
+bool sl_answer_cache_answer(struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     struct moment moment = { 0 };
-    if (!near || !may_answer(bundle))
+    if (!answers || !may_answer(bundle))
         return false;
-    if (take_all(near, bundle))
+    if (take_all(answers, bundle))
         return true;
-    if (!recall_all(near, bundle, &moment) || !can_count(near, bundle)) {
+    if (!recall_all(answers, bundle, &moment) || !can_count(answers, bundle)) {
         leave_all(bundle);
         return false;
     }
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_claim *claim = &bundle->claims[i];
         if (must_count(bundle, claim))
-            sl_uncounted_add(near->uncounted, claim, moment.high_us);
+            sl_guard_backlog_add(answers->backlog, claim, moment.high_us);
         if (claim->is_unseen)
             leave_unseen(claim);
     }
@@ -276,46 +278,47 @@ bool sl_near_answer(struct sl_near *near, struct sl_bundle *bundle)
     return true;
 }
 
-bool sl_near_recall(struct sl_near *near, struct sl_bundle *bundle)
+bool sl_answer_cache_recall(struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = &bundle->claims[0];
     struct moment moment;
-    if (bundle->claim_count != 1 || claim->guard || !recall(near, bundle, claim, &moment)) {
+    if (bundle->claim_count != 1 || claim->guard || !recall(answers, bundle, claim, &moment)) {
         bundle->now_us = -1;
         return false;
     }
     claim->is_unseen = false;
     bundle->now_us = moment.low_us;
-    sl_near_decide(bundle);
+    sl_answer_cache_decide(bundle);
     return true;
 }
 
-size_t sl_near_answer_all(struct sl_near *near, struct sl_bundle *bundles, size_t count)
+size_t sl_answer_cache_answer_all(struct sl_answer_cache *answers, struct sl_bundle *bundles,
+                                  size_t count)
 {
     size_t answered = 0;
     for (size_t i = 0; i < count; i++)
-        answered += sl_near_answer(near, &bundles[i]);
+        answered += sl_answer_cache_answer(answers, &bundles[i]);
     return answered;
 }
 
 /* ---- learning ---- */
 
-struct sl_since sl_near_since(const struct sl_near *near)
+struct sl_since sl_answer_cache_since(const struct sl_answer_cache *answers)
 {
-    if (!near)
+    if (!answers)
         return (struct sl_since){ 0 };
     /* In this order: what is forgotten after that is not learned. */
-    uint64_t generation = sl_denied_generation(near->denied);
+    uint64_t generation = sl_denial_cache_generation(answers->denied);
     return (struct sl_since){ sl_boottime_us(), generation };
 }
 
 /* Whom only a long queue keeps out is let in by who waits longer. */
-bool sl_near_may_learn(const struct sl_bundle *bundle)
+bool sl_answer_cache_may_learn(const struct sl_bundle *bundle)
 {
     return bundle->now_us < 0 && bundle->max_delay_us < 0;
 }
 
-static void learn_claim(struct sl_near *near, const struct sl_bundle *bundle,
+static void learn_claim(struct sl_answer_cache *answers, const struct sl_bundle *bundle,
                         const struct sl_claim *claim, struct sl_since since)
 {
     const struct sl_state *state = (const struct sl_state *)(const void *)claim->own;
@@ -335,56 +338,57 @@ static void learn_claim(struct sl_near *near, const struct sl_bundle *bundle,
         denial.blocked_until_us = claim->guard_answer.blocked_until_us;
         denial.cost = 1; /* a block denies everything */
     }
-    sl_denied_put(near->denied, claim, &denial);
+    sl_denial_cache_put(answers->denied, claim, &denial);
 }
 
-void sl_near_learn(struct sl_near *near, const struct sl_bundle *bundle, struct sl_since since)
+void sl_answer_cache_learn(struct sl_answer_cache *answers, const struct sl_bundle *bundle,
+                           struct sl_since since)
 {
-    if (!near)
+    if (!answers)
         return;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
         if (claim->no_key || sl_claim_cost(bundle, claim) == 0)
             continue;
         if (!claim->allowed)
-            learn_claim(near, bundle, claim, since);
+            learn_claim(answers, bundle, claim, since);
         else if (claim->charged)
-            sl_denied_drop(near->denied, claim); /* who waits for more waits longer now */
+            sl_denial_cache_drop(answers->denied, claim); /* who waits for more waits longer now */
     }
 }
 
-struct sl_leases *sl_near_leases(const struct sl_near *near)
+struct sl_leases *sl_answer_cache_leases(const struct sl_answer_cache *answers)
 {
-    return near ? near->leases : NULL;
+    return answers ? answers->leases : NULL;
 }
 
-void sl_near_turn_page(struct sl_near *near)
+void sl_answer_cache_turn_page(struct sl_answer_cache *answers)
 {
-    sl_near_forget(near);
-    if (near)
-        sl_leases_turn_page(near->leases);
+    sl_answer_cache_forget(answers);
+    if (answers)
+        sl_leases_turn_page(answers->leases);
 }
 
-void sl_near_forget(struct sl_near *near)
+void sl_answer_cache_forget(struct sl_answer_cache *answers)
 {
-    if (!near)
+    if (!answers)
         return;
-    sl_denied_forget(near->denied);
-    sl_leases_pardon(near->leases);
+    sl_denial_cache_forget(answers->denied);
+    sl_leases_pardon(answers->leases);
 }
 
-struct sl_uncounted *sl_near_uncounted(struct sl_near *near)
+struct sl_guard_backlog *sl_answer_cache_uncounted(struct sl_answer_cache *answers)
 {
-    return near->uncounted;
+    return answers->backlog;
 }
 
-bool sl_near_is_due(const struct sl_near *near)
+bool sl_answer_cache_is_due(const struct sl_answer_cache *answers)
 {
-    return near && sl_uncounted_held(near->uncounted) > 0 &&
-           sl_uncounted_is_due(near->uncounted, sl_boottime_us());
+    return answers && sl_guard_backlog_held(answers->backlog) > 0 &&
+           sl_guard_backlog_is_due(answers->backlog, sl_boottime_us());
 }
 
-size_t sl_near_held(const struct sl_near *near)
+size_t sl_answer_cache_held(const struct sl_answer_cache *answers)
 {
-    return near ? sl_denied_count(near->denied, sl_boottime_us()) : 0;
+    return answers ? sl_denial_cache_count(answers->denied, sl_boottime_us()) : 0;
 }

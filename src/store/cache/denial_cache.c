@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-enum { WAYS = 8, SETS = SL_DENIED_MAX / WAYS };
+enum { WAYS = 8, SETS = SL_DENIAL_CACHE_MAX / WAYS };
 
 struct set {
     _Alignas(64) _Atomic uint64_t marks[WAYS];
@@ -44,38 +44,38 @@ enum word {
     WORDS = STATE + SL_TOLD
 };
 
-struct entry {
+struct denial {
     _Alignas(64) _Atomic uint64_t turn;
     _Atomic uint64_t words[WORDS];
 };
-_Static_assert(sizeof(struct entry) == 128, "two lines");
+_Static_assert(sizeof(struct denial) == 128, "two lines");
 
-struct sl_denied {
+struct sl_denial_cache {
     _Alignas(64) _Atomic uint64_t generation;
     _Alignas(64) struct set sets[SETS];
-    struct entry entries[SL_DENIED_MAX];
+    struct denial entries[SL_DENIAL_CACHE_MAX];
 };
 
 /* 9 MiB of zeros, of which the kernel gives what is touched. */
-struct sl_denied *sl_denied_new(void)
+struct sl_denial_cache *sl_denial_cache_new(void)
 {
-    void *memory = mmap(NULL, sizeof(struct sl_denied), PROT_READ | PROT_WRITE,
+    void *memory = mmap(NULL, sizeof(struct sl_denial_cache), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-void sl_denied_free(struct sl_denied *denied)
+void sl_denial_cache_free(struct sl_denial_cache *denied)
 {
     if (denied)
         munmap(denied, sizeof *denied);
 }
 
-uint64_t sl_denied_generation(const struct sl_denied *denied)
+uint64_t sl_denial_cache_generation(const struct sl_denial_cache *denied)
 {
     return atomic_load(&denied->generation);
 }
 
-void sl_denied_forget(struct sl_denied *denied)
+void sl_denial_cache_forget(struct sl_denial_cache *denied)
 {
     atomic_fetch_add(&denied->generation, 1);
 }
@@ -109,7 +109,7 @@ static size_t set_of(uint64_t mark)
 
 /* ---- reading ---- */
 
-static bool read_entry(const struct entry *entry, uint64_t words[WORDS])
+static bool read_entry(const struct denial *entry, uint64_t words[WORDS])
 {
     uint64_t turn = atomic_load_explicit(&entry->turn, memory_order_acquire);
     for (size_t i = 0; i < WORDS; i++)
@@ -134,8 +134,8 @@ static void take_denial(const uint64_t words[WORDS], struct sl_denial *out)
     memcpy(out->state, words + STATE, sizeof out->state);
 }
 
-bool sl_denied_find(const struct sl_denied *denied, const struct sl_claim *claim, struct sl_ask ask,
-                    struct sl_denial *out)
+bool sl_denial_cache_find(const struct sl_denial_cache *denied, const struct sl_claim *claim,
+                          struct sl_ask ask, struct sl_denial *out)
 {
     uint64_t same[SAME], words[WORDS];
     name_claim(claim, same);
@@ -149,14 +149,14 @@ bool sl_denied_find(const struct sl_denied *denied, const struct sl_claim *claim
             continue;
         take_denial(words, out);
         return ask.cost >= out->cost && ask.now_us < out->until_us &&
-               out->generation == sl_denied_generation(denied);
+               out->generation == sl_denial_cache_generation(denied);
     }
     return false;
 }
 
 /* ---- writing ---- */
 
-static void write_entry(struct entry *entry, const uint64_t words[WORDS])
+static void write_entry(struct denial *entry, const uint64_t words[WORDS])
 {
     for (size_t i = 0; i < WORDS; i++)
         atomic_store_explicit(&entry->words[i], words[i], memory_order_release);
@@ -180,15 +180,16 @@ static size_t choose(const struct set *set, uint64_t mark)
 }
 
 /* What is there says more: the same claim denied at a lower cost, and it still holds. */
-static bool is_better(const struct sl_denied *denied, const uint64_t *words, const uint64_t *new)
+static bool is_better(const struct sl_denial_cache *denied, const uint64_t *words,
+                      const uint64_t *new)
 {
     return is_same(words, new) && words[COST] < new[COST] &&
-           words[GENERATION] == sl_denied_generation(denied) &&
+           words[GENERATION] == sl_denial_cache_generation(denied) &&
            (int64_t)words[UNTIL] > (int64_t) new[ASKED];
 }
 
-void sl_denied_put(struct sl_denied *denied, const struct sl_claim *claim,
-                   const struct sl_denial *denial)
+void sl_denial_cache_put(struct sl_denial_cache *denied, const struct sl_claim *claim,
+                         const struct sl_denial *denial)
 {
     uint64_t words[WORDS] = { [COST] = denial->cost,
                               [GENERATION] = denial->generation,
@@ -203,7 +204,7 @@ void sl_denied_put(struct sl_denied *denied, const struct sl_claim *claim,
     uint64_t mark = mark_of(words);
     struct set *set = &denied->sets[set_of(mark)];
     size_t way = choose(set, mark);
-    struct entry *entry = &denied->entries[set_of(mark) * WAYS + way];
+    struct denial *entry = &denied->entries[set_of(mark) * WAYS + way];
     uint64_t turn = atomic_load_explicit(&entry->turn, memory_order_relaxed) & ~UINT64_C(1);
     if (!read_entry(entry, there) || is_better(denied, there, words))
         return;
@@ -217,14 +218,14 @@ void sl_denied_put(struct sl_denied *denied, const struct sl_claim *claim,
     atomic_store_explicit(&set->marks[way], mark, memory_order_relaxed);
 }
 
-void sl_denied_drop(struct sl_denied *denied, const struct sl_claim *claim)
+void sl_denial_cache_drop(struct sl_denial_cache *denied, const struct sl_claim *claim)
 {
     uint64_t same[SAME], words[WORDS];
     name_claim(claim, same);
     uint64_t mark = mark_of(same);
     struct set *set = &denied->sets[set_of(mark)];
     for (size_t i = 0; i < WAYS; i++) {
-        struct entry *entry = &denied->entries[set_of(mark) * WAYS + i];
+        struct denial *entry = &denied->entries[set_of(mark) * WAYS + i];
         uint64_t turn = atomic_load_explicit(&entry->turn, memory_order_relaxed);
         if (__builtin_expect(atomic_load_explicit(&set->marks[i], memory_order_relaxed) != mark,
                              1) ||
@@ -237,15 +238,15 @@ void sl_denied_drop(struct sl_denied *denied, const struct sl_claim *claim)
     }
 }
 
-size_t sl_denied_count(const struct sl_denied *denied, int64_t now_us)
+size_t sl_denial_cache_count(const struct sl_denial_cache *denied, int64_t now_us)
 {
     size_t count = 0;
-    for (size_t i = 0; i < SL_DENIED_MAX; i++) {
+    for (size_t i = 0; i < SL_DENIAL_CACHE_MAX; i++) {
         const struct set *set = &denied->sets[i / WAYS];
         const _Atomic uint64_t *generation = &denied->entries[i].words[GENERATION];
-        count +=
-            atomic_load_explicit(&set->until_us[i % WAYS], memory_order_relaxed) > now_us &&
-            atomic_load_explicit(generation, memory_order_relaxed) == sl_denied_generation(denied);
+        count += atomic_load_explicit(&set->until_us[i % WAYS], memory_order_relaxed) > now_us &&
+                 atomic_load_explicit(generation, memory_order_relaxed) ==
+                     sl_denial_cache_generation(denied);
     }
     return count;
 }

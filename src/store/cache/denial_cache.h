@@ -7,7 +7,7 @@
 
 #include "store/store.h"
 
-enum { SL_DENIED_MAX = 65536 };
+enum { SL_DENIAL_CACHE_MAX = 65536 };
 
 /* One claim's denial. From the state the algorithm works out, at any later moment, what it would
  * say if nobody else had asked meanwhile: others can only have made it worse. */
@@ -22,30 +22,30 @@ struct sl_denial {
     int64_t state[SL_TOLD];   /* its two words; of a log what was told of it */
 };
 
-struct sl_denied;
+struct sl_denial_cache;
 
 /* NULL: no memory. */
-struct sl_denied *sl_denied_new(void);
-void sl_denied_free(struct sl_denied *denied);
+struct sl_denial_cache *sl_denial_cache_new(void);
+void sl_denial_cache_free(struct sl_denial_cache *denied);
 
 /* Goes up when everything that was remembered is forgotten. What was asked before that is not
  * remembered any more either: sl_denial.generation. */
-uint64_t sl_denied_generation(const struct sl_denied *denied);
-void sl_denied_forget(struct sl_denied *denied);
+uint64_t sl_denial_cache_generation(const struct sl_denial_cache *denied);
+void sl_denial_cache_forget(struct sl_denial_cache *denied);
 
 /* The claim's, on the same limit, for this cost; still good then, by sl_boottime_us. False: there
  * is none. */
-bool sl_denied_find(const struct sl_denied *denied, const struct sl_claim *claim, struct sl_ask ask,
-                    struct sl_denial *out);
+bool sl_denial_cache_find(const struct sl_denial_cache *denied, const struct sl_claim *claim,
+                          struct sl_ask ask, struct sl_denial *out);
 
 /* Of the few places where it could be, the one that is over soonest gives way. */
-void sl_denied_put(struct sl_denied *denied, const struct sl_claim *claim,
-                   const struct sl_denial *denial);
+void sl_denial_cache_put(struct sl_denial_cache *denied, const struct sl_claim *claim,
+                         const struct sl_denial *denial);
 
 /* The claim's is forgotten. Where another writes at the same moment it may stay. */
-void sl_denied_drop(struct sl_denied *denied, const struct sl_claim *claim);
+void sl_denial_cache_drop(struct sl_denial_cache *denied, const struct sl_claim *claim);
 
 /* How many are good at now_us. */
-size_t sl_denied_count(const struct sl_denied *denied, int64_t now_us);
+size_t sl_denial_cache_count(const struct sl_denial_cache *denied, int64_t now_us);
 
 #endif

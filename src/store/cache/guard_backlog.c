@@ -33,37 +33,37 @@ struct account {
     uint32_t idle;
     struct sl_guard guard;
     size_t name_len;
-    char name[SL_UNCOUNTED_NAME_MAX];
+    char name[SL_GUARD_BACKLOG_NAME_MAX];
 };
 
-struct sl_uncounted {
+struct sl_guard_backlog {
     _Atomic int turn; /* the id of the process that has it; 0: nobody */
     int owner;        /* whose accounts these are */
     uint32_t next;    /* to be looked at, */
     uint32_t left;    /* and how many more */
     _Atomic int open; /* how many */
     _Atomic int64_t reported_us;
-    struct account accounts[SL_UNCOUNTED_MAX];
+    struct account accounts[SL_GUARD_BACKLOG_MAX];
 };
 
-struct sl_uncounted *sl_uncounted_new(void)
+struct sl_guard_backlog *sl_guard_backlog_new(void)
 {
     void *memory = sl_word_supported()
-                       ? mmap(NULL, sizeof(struct sl_uncounted), PROT_READ | PROT_WRITE,
+                       ? mmap(NULL, sizeof(struct sl_guard_backlog), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                        : MAP_FAILED;
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-void sl_uncounted_free(struct sl_uncounted *uncounted)
+void sl_guard_backlog_free(struct sl_guard_backlog *backlog)
 {
-    if (uncounted)
-        munmap(uncounted, sizeof *uncounted);
+    if (backlog)
+        munmap(backlog, sizeof *backlog);
 }
 
-size_t sl_uncounted_held(const struct sl_uncounted *uncounted)
+size_t sl_guard_backlog_held(const struct sl_guard_backlog *backlog)
 {
-    return (size_t)atomic_load_explicit(&uncounted->open, memory_order_relaxed);
+    return (size_t)atomic_load_explicit(&backlog->open, memory_order_relaxed);
 }
 
 /* ---- words ---- */
@@ -91,37 +91,37 @@ static struct sl_word make_word(uint32_t opening, uint32_t count, int64_t start_
 /* ---- turns ---- */
 
 /* With all that is in it, or only if that is nothing. */
-static void close_account(struct sl_uncounted *uncounted, struct account *account, bool if_empty)
+static void close_account(struct sl_guard_backlog *backlog, struct account *account, bool if_empty)
 {
     struct sl_word word = sl_word_load(&account->word);
     do {
         if (if_empty && count_of(word) > 0)
             return;
     } while (!sl_word_swap(&account->word, &word, make_word(opening_of(word) + 1, 0, 0)));
-    atomic_fetch_sub_explicit(&uncounted->open, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&backlog->open, 1, memory_order_relaxed);
 }
 
-static void drop_all(struct sl_uncounted *uncounted)
+static void drop_all(struct sl_guard_backlog *backlog)
 {
-    for (size_t i = 0; i < SL_UNCOUNTED_MAX; i++)
-        if (is_open(sl_word_load(&uncounted->accounts[i].word)))
-            close_account(uncounted, &uncounted->accounts[i], false);
+    for (size_t i = 0; i < SL_GUARD_BACKLOG_MAX; i++)
+        if (is_open(sl_word_load(&backlog->accounts[i].word)))
+            close_account(backlog, &backlog->accounts[i], false);
 }
 
-static bool take_turn(struct sl_uncounted *uncounted)
+static bool take_turn(struct sl_guard_backlog *backlog)
 {
-    int self = getpid(), had = atomic_load(&uncounted->turn);
-    if (had == self || !atomic_compare_exchange_strong(&uncounted->turn, &had, self))
+    int self = getpid(), had = atomic_load(&backlog->turn);
+    if (had == self || !atomic_compare_exchange_strong(&backlog->turn, &had, self))
         return false;
-    if (uncounted->owner && uncounted->owner != self)
-        drop_all(uncounted);
-    uncounted->owner = self;
+    if (backlog->owner && backlog->owner != self)
+        drop_all(backlog);
+    backlog->owner = self;
     return true;
 }
 
-static void end_turn(struct sl_uncounted *uncounted)
+static void end_turn(struct sl_guard_backlog *backlog)
 {
-    atomic_store(&uncounted->turn, 0);
+    atomic_store(&backlog->turn, 0);
 }
 
 /* ---- finding ---- */
@@ -137,16 +137,16 @@ static struct sl_hash128 key_of(const struct sl_claim *claim)
                                 claim->guard_key.high };
 }
 
-static struct account *set_of(struct sl_uncounted *uncounted, struct sl_hash128 key)
+static struct account *set_of(struct sl_guard_backlog *backlog, struct sl_hash128 key)
 {
-    return &uncounted->accounts[key.low % (SL_UNCOUNTED_MAX / WAYS) * WAYS];
+    return &backlog->accounts[key.low % (SL_GUARD_BACKLOG_MAX / WAYS) * WAYS];
 }
 
 /* With the word that it was found by; NULL: there is none. */
-static struct account *find(struct sl_uncounted *uncounted, struct sl_hash128 key,
+static struct account *find(struct sl_guard_backlog *backlog, struct sl_hash128 key,
                             struct sl_word *word)
 {
-    struct account *set = set_of(uncounted, key);
+    struct account *set = set_of(backlog, key);
     for (size_t i = 0; i < WAYS; i++) {
         *word = sl_word_load(&set[i].word);
         if (is_open(*word) &&
@@ -158,12 +158,12 @@ static struct account *find(struct sl_uncounted *uncounted, struct sl_hash128 ke
 }
 
 /* Behind a free one's back nobody writes: we have the turn. */
-static bool open_account(struct sl_uncounted *uncounted, const struct sl_claim *claim)
+static bool open_account(struct sl_guard_backlog *backlog, const struct sl_claim *claim)
 {
     struct sl_hash128 key = key_of(claim);
-    struct account *account = NULL, *set = set_of(uncounted, key);
+    struct account *account = NULL, *set = set_of(backlog, key);
     struct sl_word word;
-    if (find(uncounted, key, &word))
+    if (find(backlog, key, &word))
         return true; /* another was faster */
     for (size_t i = 0; !account && i < WAYS; i++)
         if (!is_open(sl_word_load(&set[i].word)))
@@ -180,33 +180,34 @@ static bool open_account(struct sl_uncounted *uncounted, const struct sl_claim *
     word = sl_word_load(&account->word);
     while (!sl_word_swap(&account->word, &word, make_word(opening_of(word) + 1, 0, 0)))
         ;
-    atomic_fetch_add_explicit(&uncounted->open, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&backlog->open, 1, memory_order_relaxed);
     return true;
 }
 
-bool sl_uncounted_open(struct sl_uncounted *uncounted, const struct sl_claim *claim)
+bool sl_guard_backlog_open(struct sl_guard_backlog *backlog, const struct sl_claim *claim)
 {
     struct sl_word word;
     if (claim->guard->window_us < WINDOW_MIN_US || !claim->name ||
-        claim->name->guard.len > SL_UNCOUNTED_NAME_MAX)
+        claim->name->guard.len > SL_GUARD_BACKLOG_NAME_MAX)
         return false;
-    struct account *account = find(uncounted, key_of(claim), &word);
+    struct account *account = find(backlog, key_of(claim), &word);
     if (account)
         return !atomic_load_explicit(&account->is_awake, memory_order_relaxed) ||
                !atomic_exchange(&account->is_awake, false);
-    if (!take_turn(uncounted))
+    if (!take_turn(backlog))
         return false;
-    bool opened = open_account(uncounted, claim);
-    end_turn(uncounted);
+    bool opened = open_account(backlog, claim);
+    end_turn(backlog);
     return opened;
 }
 
 /* ---- counting ---- */
 
-void sl_uncounted_add(struct sl_uncounted *uncounted, const struct sl_claim *claim, int64_t now_us)
+void sl_guard_backlog_add(struct sl_guard_backlog *backlog, const struct sl_claim *claim,
+                          int64_t now_us)
 {
     struct sl_word word;
-    struct account *account = find(uncounted, key_of(claim), &word);
+    struct account *account = find(backlog, key_of(claim), &word);
     int64_t start_us = sl_aligned_start_us(now_us, claim->guard->window_us);
     uint32_t opening = opening_of(word);
     while (account && opening_of(word) == opening) {
@@ -218,7 +219,7 @@ void sl_uncounted_add(struct sl_uncounted *uncounted, const struct sl_claim *cla
 }
 
 /* What is in it, if it is open; nothing is then. */
-static bool empty(struct account *account, struct sl_uncounted_sum *out)
+static bool empty(struct account *account, struct sl_guard_backlog_sum *out)
 {
     struct sl_word word = sl_word_load(&account->word);
     while (is_open(word) && count_of(word) > 0) {
@@ -233,16 +234,16 @@ static bool empty(struct account *account, struct sl_uncounted_sum *out)
     return false;
 }
 
-static bool take_next(struct sl_uncounted *uncounted, struct sl_uncounted_sum *out)
+static bool take_next(struct sl_guard_backlog *backlog, struct sl_guard_backlog_sum *out)
 {
-    for (; uncounted->left > 0; uncounted->left--) {
-        uint32_t number = uncounted->next++ % SL_UNCOUNTED_MAX;
-        struct account *account = &uncounted->accounts[number];
+    for (; backlog->left > 0; backlog->left--) {
+        uint32_t number = backlog->next++ % SL_GUARD_BACKLOG_MAX;
+        struct account *account = &backlog->accounts[number];
         if (!is_open(sl_word_load(&account->word)))
             continue;
         if (empty(account, out)) {
             account->idle = 0;
-            uncounted->left--;
+            backlog->left--;
             out->account = number;
             out->guard = account->guard;
             out->name_len = account->name_len;
@@ -250,41 +251,41 @@ static bool take_next(struct sl_uncounted *uncounted, struct sl_uncounted_sum *o
             return true;
         }
         if (++account->idle >= IDLE_MAX)
-            close_account(uncounted, account, true);
+            close_account(backlog, account, true);
     }
     return false;
 }
 
-bool sl_uncounted_take(struct sl_uncounted *uncounted, struct sl_uncounted_sum *out)
+bool sl_guard_backlog_take(struct sl_guard_backlog *backlog, struct sl_guard_backlog_sum *out)
 {
-    if (sl_uncounted_held(uncounted) == 0 || !take_turn(uncounted))
+    if (sl_guard_backlog_held(backlog) == 0 || !take_turn(backlog))
         return false;
-    bool took = take_next(uncounted, out);
-    end_turn(uncounted);
+    bool took = take_next(backlog, out);
+    end_turn(backlog);
     return took;
 }
 
-void sl_uncounted_wake(struct sl_uncounted *uncounted, const struct sl_uncounted_sum *sum)
+void sl_guard_backlog_wake(struct sl_guard_backlog *backlog, const struct sl_guard_backlog_sum *sum)
 {
-    struct account *account = &uncounted->accounts[sum->account];
+    struct account *account = &backlog->accounts[sum->account];
     if (opening_of(sl_word_load(&account->word)) == sum->opening)
         atomic_store(&account->is_awake, true);
 }
 
-bool sl_uncounted_is_due(const struct sl_uncounted *uncounted, int64_t now_us)
+bool sl_guard_backlog_is_due(const struct sl_guard_backlog *backlog, int64_t now_us)
 {
-    return sl_uncounted_held(uncounted) > 0 &&
-           now_us - atomic_load_explicit(&uncounted->reported_us, memory_order_relaxed) >= EVERY_US;
+    return sl_guard_backlog_held(backlog) > 0 &&
+           now_us - atomic_load_explicit(&backlog->reported_us, memory_order_relaxed) >= EVERY_US;
 }
 
-bool sl_uncounted_begin(struct sl_uncounted *uncounted, int64_t now_us)
+bool sl_guard_backlog_begin(struct sl_guard_backlog *backlog, int64_t now_us)
 {
-    int64_t last_us = atomic_load_explicit(&uncounted->reported_us, memory_order_relaxed);
-    if (!sl_uncounted_is_due(uncounted, now_us) ||
-        !atomic_compare_exchange_strong(&uncounted->reported_us, &last_us, now_us) ||
-        !take_turn(uncounted))
+    int64_t last_us = atomic_load_explicit(&backlog->reported_us, memory_order_relaxed);
+    if (!sl_guard_backlog_is_due(backlog, now_us) ||
+        !atomic_compare_exchange_strong(&backlog->reported_us, &last_us, now_us) ||
+        !take_turn(backlog))
         return false;
-    uncounted->left = SL_UNCOUNTED_MAX;
-    end_turn(uncounted);
+    backlog->left = SL_GUARD_BACKLOG_MAX;
+    end_turn(backlog);
     return true;
 }

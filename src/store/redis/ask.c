@@ -14,14 +14,14 @@ enum { HELD_MAX = 65536 }; /* reservations in one Redis */
 
 /* ---- words ---- */
 
-struct words {
+struct word_count {
     struct sl_buffer *out;
     uint32_t count;
     uint32_t slot; /* of the first key */
 };
 
 /* "$12\r\n…\r\n". Written by hand: a call is dozens of these, and printf is slow. */
-static void add_text(struct words *words, struct sluice_text text)
+static void add_text(struct word_count *words, struct sluice_text text)
 {
     char head[24];
     char *at = head + sizeof head;
@@ -38,7 +38,7 @@ static void add_text(struct words *words, struct sluice_text text)
     words->count++;
 }
 
-static void add_number(struct words *words, int64_t number)
+static void add_number(struct word_count *words, int64_t number)
 {
     char digits[24];
     char *end = digits + sizeof digits, *at = end;
@@ -51,7 +51,7 @@ static void add_number(struct words *words, int64_t number)
     add_text(words, (struct sluice_text){ at, (size_t)(end - at) });
 }
 
-static void add_hex(struct words *words, uint64_t number)
+static void add_hex(struct word_count *words, uint64_t number)
 {
     static const char hex[] = "0123456789abcdef";
     char digits[16];
@@ -62,7 +62,7 @@ static void add_hex(struct words *words, uint64_t number)
 
 /* Behind the word that says how many. The first says where the call belongs: in a cluster all
  * others share its slot. */
-static void add_key(struct words *words, struct sluice_text key)
+static void add_key(struct word_count *words, struct sluice_text key)
 {
     if (words->count == 1)
         words->slot = sl_slot_of(key);
@@ -70,7 +70,7 @@ static void add_key(struct words *words, struct sluice_text key)
 }
 
 /* The first two of every script: see frame.lua. */
-static void add_frame(struct words *words, int64_t now_us, struct sl_query *query)
+static void add_frame(struct word_count *words, int64_t now_us, struct sl_redis_query *query)
 {
     if (now_us < 0)
         add_text(words, SL_TEXT(""));
@@ -83,7 +83,7 @@ static void add_frame(struct words *words, int64_t now_us, struct sl_query *quer
 }
 
 /* Who keeps no log needs no name for its entries. */
-static void add_nonce(struct words *words, uint64_t nonce, bool needs_one)
+static void add_nonce(struct word_count *words, uint64_t nonce, bool needs_one)
 {
     if (needs_one)
         add_hex(words, nonce);
@@ -91,7 +91,7 @@ static void add_nonce(struct words *words, uint64_t nonce, bool needs_one)
         add_text(words, SL_TEXT(""));
 }
 
-static bool end_words(struct words *words, struct sl_query *query)
+static bool end_words(struct word_count *words, struct sl_redis_query *query)
 {
     query->bytes = words->out;
     query->len = words->out->len - query->start;
@@ -102,7 +102,7 @@ static bool end_words(struct words *words, struct sl_query *query)
 
 /* The state's name for its algorithm and window: what was stored under another starts afresh. A
  * log's stands before each of its entries. */
-static void add_kind(struct words *words, const struct sl_claim *claim)
+static void add_kind(struct word_count *words, const struct sl_claim *claim)
 {
     char room[96];
     struct sl_buffer text = { .at = room, .room = sizeof room, .most = sizeof room };
@@ -125,7 +125,7 @@ int64_t sl_ask_span(const struct sl_claim *claim)
     return claim->algo->is_bucket ? claim->limit.token_ns : claim->limit.window_us;
 }
 
-static void add_guard(struct words *words, const struct sl_guard *guard)
+static void add_guard(struct word_count *words, const struct sl_guard *guard)
 {
     char text[80];
     snprintf(text, sizeof text, "%" PRId64 "/%" PRId64 "/%" PRIu32, guard->window_us,
@@ -136,7 +136,7 @@ static void add_guard(struct words *words, const struct sl_guard *guard)
     add_number(words, guard->threshold);
 }
 
-static void add_claim(struct words *words, const struct sl_claim *claim, bool is_one)
+static void add_claim(struct word_count *words, const struct sl_claim *claim, bool is_one)
 {
     static const char *const extras[] = { "", "s", "f", "sf" };
     add_kind(words, claim);
@@ -153,7 +153,7 @@ static void add_claim(struct words *words, const struct sl_claim *claim, bool is
 }
 
 /* One for all claims, or one for each: "1,5,1p", where `p` is a peek. */
-static void add_costs(struct words *words, const struct sl_bundle *bundle)
+static void add_costs(struct word_count *words, const struct sl_bundle *bundle)
 {
     struct sl_buffer text = sl_buffer(1 << 16);
     if (!bundle->is_mixed) {
@@ -198,7 +198,7 @@ static bool lacks_identity(const struct sl_bundle *bundle)
     return lacks;
 }
 
-static void add_keys(struct words *words, const struct sl_bundle *bundle)
+static void add_keys(struct word_count *words, const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
@@ -211,14 +211,14 @@ static void add_keys(struct words *words, const struct sl_bundle *bundle)
 }
 
 /* All reservations by their end, or in a cluster those of the shard. */
-static void add_queue(struct words *words, uint32_t shard, bool in_cluster)
+static void add_queue(struct word_count *words, uint32_t shard, bool in_cluster)
 {
     char key[48];
     snprintf(key, sizeof key, "rl:~reservations:{%" PRIu32 "}", shard);
     add_key(words, in_cluster ? sl_text(key) : SL_TEXT("rl:~reservations"));
 }
 
-static void add_held_keys(struct words *words, uint64_t id, bool in_cluster)
+static void add_held_keys(struct word_count *words, uint64_t id, bool in_cluster)
 {
     char key[64];
     uint32_t shard = id % SL_HELD_SHARDS;
@@ -230,7 +230,7 @@ static void add_held_keys(struct words *words, uint64_t id, bool in_cluster)
     add_queue(words, shard, in_cluster);
 }
 
-static void add_held(struct words *words, const struct sl_claim *claim)
+static void add_held(struct word_count *words, const struct sl_claim *claim)
 {
     struct sl_buffer text = sl_buffer(1 << 16);
     sl_held_print(&text, claim);
@@ -239,7 +239,7 @@ static void add_held(struct words *words, const struct sl_claim *claim)
     sl_buffer_release(&text);
 }
 
-static void add_holding(struct words *words, const struct sl_bundle *bundle,
+static void add_holding(struct word_count *words, const struct sl_bundle *bundle,
                         const struct sl_holding *holding)
 {
     add_text(words, SL_TEXT("hold"));
@@ -252,9 +252,10 @@ static void add_holding(struct words *words, const struct sl_bundle *bundle,
 }
 
 bool sl_ask_keep(struct sl_scripts *scripts, const struct sl_bundle *bundle,
-                 const struct sl_holding *holding, struct sl_buffer *bytes, struct sl_query *query)
+                 const struct sl_holding *holding, struct sl_buffer *bytes,
+                 struct sl_redis_query *query)
 {
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     query->start = bytes->len;
     add_number(&words, 2);
     add_held_keys(&words, holding->id, true);
@@ -275,11 +276,11 @@ bool sl_ask_keep(struct sl_scripts *scripts, const struct sl_bundle *bundle,
 
 bool sl_ask_decide(struct sl_scripts *scripts, const struct sl_bundle *bundle,
                    const struct sl_holding *holding, struct sl_buffer *bytes,
-                   struct sl_query *query)
+                   struct sl_redis_query *query)
 {
     static const char *const modes[] = { "", "p", "d", "pd", "m", "m", "md", "md" };
     uint32_t set;
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     size_t keys = survey(bundle, &set);
     bool is_one = keys == 1 && !holding && !bundle->is_mixed;
     query->start = bytes->len;
@@ -323,7 +324,7 @@ static struct found *found_of(struct sl_claim *claim)
 
 /* One claim's state out of the numbers of the reply; *at goes on behind them. */
 static bool load_claim(struct sl_claim *claim, const struct sl_bundle *bundle,
-                       const struct sl_reply *reply, size_t *at)
+                       const struct sl_redis_reply *reply, size_t *at)
 {
     struct sl_state guard = { 0 };
     size_t numbers = SL_TOLD + (claim->guard ? SL_TOLD_GUARD : 0);
@@ -355,7 +356,7 @@ static void finish_claim(struct sl_claim *claim, const struct sl_bundle *bundle)
     sl_claim_measure(claim, bundle, state);
 }
 
-int sl_answer_read(struct sl_bundle *bundle, const struct sl_reply *reply)
+int sl_answer_read(struct sl_bundle *bundle, const struct sl_redis_reply *reply)
 {
     size_t at = 2;
     if (reply->value_count == 2 && reply->values[1] == -2)
@@ -380,7 +381,7 @@ void sl_answer_finish(struct sl_bundle *bundle)
             finish_claim(&bundle->claims[i], bundle);
 }
 
-int sl_answer_decide(struct sl_bundle *bundle, const struct sl_reply *reply)
+int sl_answer_decide(struct sl_bundle *bundle, const struct sl_redis_reply *reply)
 {
     int status = sl_answer_read(bundle, reply);
     if (status == SLUICE_OK)
@@ -400,7 +401,7 @@ int64_t sl_ask_most(const struct sl_claim *claim)
     return claim->algo->capacity_max ? claim->algo->capacity_max(limit->window_us) : 0;
 }
 
-static void add_change(struct words *words, const struct sl_changing *change)
+static void add_change(struct word_count *words, const struct sl_changing *change)
 {
     const struct sl_claim *claim = change->claim;
     add_text(words, sl_text(claim->algo->name));
@@ -414,10 +415,10 @@ static void add_change(struct words *words, const struct sl_changing *change)
 }
 
 bool sl_ask_change(struct sl_scripts *scripts, const struct sl_changing *changes, size_t count,
-                   struct sl_buffer *bytes, struct sl_query *query)
+                   struct sl_buffer *bytes, struct sl_redis_query *query)
 {
     uint32_t set = 0;
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     query->start = bytes->len;
     add_number(&words, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -438,10 +439,10 @@ static bool was_charged(const struct sl_bundle *bundle, const struct sl_claim *c
 }
 
 bool sl_ask_undo(struct sl_scripts *scripts, const struct sl_bundle *bundle, int64_t now_us,
-                 struct sl_buffer *bytes, struct sl_query *query)
+                 struct sl_buffer *bytes, struct sl_redis_query *query)
 {
     uint32_t set = 0, count = 0;
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     for (size_t i = 0; i < bundle->claim_count; i++)
         count += was_charged(bundle, &bundle->claims[i]);
     query->start = bytes->len;
@@ -466,9 +467,9 @@ bool sl_ask_undo(struct sl_scripts *scripts, const struct sl_bundle *bundle, int
 }
 
 bool sl_ask_take(struct sl_scripts *scripts, uint64_t id, bool is_due, struct sl_buffer *bytes,
-                 struct sl_query *query)
+                 struct sl_redis_query *query)
 {
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     query->start = bytes->len;
     add_number(&words, 2);
     add_held_keys(&words, id, query->in_cluster);
@@ -480,9 +481,9 @@ bool sl_ask_take(struct sl_scripts *scripts, uint64_t id, bool is_due, struct sl
 }
 
 bool sl_ask_due(struct sl_scripts *scripts, uint32_t shard, struct sl_buffer *bytes,
-                struct sl_query *query)
+                struct sl_redis_query *query)
 {
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     query->start = bytes->len;
     add_number(&words, 1);
     add_queue(&words, shard, query->in_cluster);
@@ -491,10 +492,10 @@ bool sl_ask_due(struct sl_scripts *scripts, uint32_t shard, struct sl_buffer *by
     return end_words(&words, query);
 }
 
-bool sl_ask_count(struct sl_scripts *scripts, const struct sl_uncounted_sum *sum,
-                  struct sl_buffer *bytes, struct sl_query *query)
+bool sl_ask_count(struct sl_scripts *scripts, const struct sl_guard_backlog_sum *sum,
+                  struct sl_buffer *bytes, struct sl_redis_query *query)
 {
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     query->start = bytes->len;
     add_number(&words, 1);
     add_key(&words, (struct sluice_text){ sum->name, sum->name_len });
@@ -507,9 +508,9 @@ bool sl_ask_count(struct sl_scripts *scripts, const struct sl_uncounted_sum *sum
 }
 
 bool sl_ask_forget(struct sl_scripts *scripts, const struct sl_claim *claim,
-                   struct sl_buffer *bytes, struct sl_query *query)
+                   struct sl_buffer *bytes, struct sl_redis_query *query)
 {
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     query->start = bytes->len;
     add_number(&words, claim->guard ? 2 : 1);
     add_key(&words, claim->name->key);
@@ -524,11 +525,11 @@ bool sl_ask_forget(struct sl_scripts *scripts, const struct sl_claim *claim,
 /* ---- leases ---- */
 
 bool sl_ask_lease(struct sl_scripts *scripts, const struct sl_lease *lease, struct sl_buffer *bytes,
-                  struct sl_query *query)
+                  struct sl_redis_query *query)
 {
     const struct sl_lease_ask *ask = &lease->ask;
     struct sl_claim claim = { .algo = lease->algo, .limit = lease->limit };
-    struct words words = { .out = bytes };
+    struct word_count words = { .out = bytes };
     query->start = bytes->len;
     add_number(&words, 1);
     add_key(&words, (struct sluice_text){ lease->name, lease->name_len });
@@ -556,7 +557,7 @@ static bool is_time(int64_t number)
     return number >= 0 && number <= SL_TIME_MAX_US;
 }
 
-bool sl_answer_lease(const struct sl_reply *reply, struct sl_lease_reply *out)
+bool sl_answer_lease(const struct sl_redis_reply *reply, struct sl_lease_reply *out)
 {
     const int64_t *values = reply->values;
     if (reply->value_count != 6 + SL_TOLD || !is_time(values[0]) || !is_count(values[2]) ||

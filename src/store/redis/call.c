@@ -24,7 +24,7 @@ void sl_call_begin(struct sl_channel_call *call, const struct sl_script *script,
                    const struct sluice_text *keys, size_t count)
 {
     sl_buffer_clear(&call->bytes);
-    call->query = (struct sl_query){ .script = script, .bytes = &call->bytes };
+    call->query = (struct sl_redis_query){ .script = script, .bytes = &call->bytes };
     call->query.slot = sl_slot_of(keys[0]);
     sl_call_number(call, (int64_t)count);
     for (size_t i = 0; i < count; i++)

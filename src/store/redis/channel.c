@@ -32,7 +32,7 @@ struct sl_channel *sl_channel_new(struct sl_link_shared *shared, const struct sl
     channel->seed = sl_random64();
     channel->route = sl_route_new(shared, host);
     channel->undos = (struct sl_undos){ .shared = shared, .route = channel->route };
-    sl_lender_init(&channel->lender, channel, shared, !host->is_patient);
+    sl_lease_client_init(&channel->lease_client, channel, shared, !host->is_patient);
     if (channel->route)
         return channel;
     free(channel);
@@ -45,7 +45,7 @@ void sl_channel_free(struct sl_channel *channel)
         return;
     channel->undos.is_closing = true;
     sl_route_free(channel->route, false);
-    sl_lender_release(&channel->lender);
+    sl_lease_client_release(&channel->lease_client);
     free(channel);
 }
 
@@ -53,7 +53,7 @@ void sl_channel_abandon(struct sl_channel *channel)
 {
     channel->undos.is_closing = true;
     sl_route_free(channel->route, true);
-    sl_lender_release(&channel->lender);
+    sl_lease_client_release(&channel->lease_client);
     free(channel);
 }
 
@@ -80,7 +80,7 @@ void sl_channel_on_ready(struct sl_channel *channel, int fd)
 void sl_channel_on_time(struct sl_channel *channel)
 {
     sl_route_on_time(channel->route);
-    if (sl_lender_look(&channel->lender))
+    if (sl_lease_client_look(&channel->lease_client))
         sl_channel_flush(channel);
 }
 
@@ -90,36 +90,36 @@ void sl_channel_wake_by(struct sl_channel *channel, int64_t at_us)
 }
 
 /* Everything that is asked goes out here: by its slot, to who has that. */
-void sl_channel_ask(struct sl_channel *channel, struct sl_query *query)
+void sl_channel_ask(struct sl_channel *channel, struct sl_redis_query *query)
 {
     sl_route_ask(channel->route, query);
 }
 
-void sl_channel_lend(struct sl_channel *channel)
+void sl_channel_call_leases(struct sl_channel *channel)
 {
-    struct sl_leases *leases = channel->lender.leases;
-    if (leases && sl_leases_any_due(leases) && sl_lender_call_due(&channel->lender))
+    struct sl_leases *leases = channel->lease_client.leases;
+    if (leases && sl_leases_any_due(leases) && sl_lease_client_call_due(&channel->lease_client))
         sl_channel_flush(channel);
 }
 
 void sl_channel_tend_leases(struct sl_channel *channel)
 {
-    sl_channel_lend(channel);
-    if (sl_lender_tend(&channel->lender))
+    sl_channel_call_leases(channel);
+    if (sl_lease_client_tend(&channel->lease_client))
         sl_channel_flush(channel);
 }
 
 size_t sl_channel_give_back(struct sl_channel *channel, const struct sl_hash128 *key, size_t *next)
 {
-    return sl_lender_give_back(&channel->lender, key, next);
+    return sl_lease_client_give_back(&channel->lease_client, key, next);
 }
 
-bool sl_channel_lends(const struct sl_channel *channel)
+bool sl_channel_has_lease_calls(const struct sl_channel *channel)
 {
-    return channel->lender.waiting > 0;
+    return channel->lease_client.waiting > 0;
 }
 
-static void on_called(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_called(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_channel_call *call = (struct sl_channel_call *)query;
     call->status = status;
@@ -139,10 +139,10 @@ void sl_channel_call(struct sl_channel *channel, struct sl_channel_call *call)
 /* ---- parcels ---- */
 
 struct sl_parcel_query {
-    struct sl_query query; /* first */
+    struct sl_redis_query query; /* first */
     struct sl_parcel *parcel;
     struct sl_bundle *bundle;
-    struct sl_lender *lender;
+    struct sl_lease_client *lease_client;
     struct sl_lease *lease; /* whose call decides it; or NULL */
     struct sl_lease_wait wait;
     bool waits; /* for such a call, of another's */
@@ -164,27 +164,28 @@ static void one_less(struct sl_parcel *parcel)
 /* The bundle has its answer, or has failed. */
 static void finish(struct sl_parcel_query *own)
 {
-    sl_lender_close(own->lender, own->bundle);
+    sl_lease_client_close(own->lease_client, own->bundle);
     if (own->teaches && own->bundle->status == SLUICE_OK)
-        sl_near_learn(own->parcel->near, own->bundle, own->parcel->since);
+        sl_answer_cache_learn(own->parcel->answers, own->bundle, own->parcel->since);
     one_less(own->parcel);
 }
 
-static void on_decided(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_decided(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_parcel_query *own = (struct sl_parcel_query *)query;
-    struct sl_lender *lender = own->lender;
-    const struct sl_reply *heard = status == SLUICE_OK ? reply : NULL;
-    struct sl_lease_wait *waiting = own->lease ? sl_lender_waiting(own->lease) : NULL;
+    struct sl_lease_client *lease_client = own->lease_client;
+    const struct sl_redis_reply *heard = status == SLUICE_OK ? reply : NULL;
+    struct sl_lease_wait *waiting = own->lease ? sl_lease_client_waiting(own->lease) : NULL;
     if (own->lease)
-        own->bundle->status = sl_lender_decide(lender, own->lease, own->bundle, query, heard);
+        own->bundle->status =
+            sl_lease_client_decide(lease_client, own->lease, own->bundle, query, heard);
     else if (heard)
         own->bundle->status = sl_answer_decide(own->bundle, reply);
     if (!heard && !sl_bundle_decide_without(own->bundle))
         own->bundle->status = status;
     own->teaches &= heard != NULL;
     finish(own);
-    sl_lender_wake(lender, waiting, status);
+    sl_lease_client_wake(lease_client, waiting, status);
 }
 
 static struct sl_parcel_query *query_of(struct sl_lease_wait *wait)
@@ -205,7 +206,7 @@ static void on_answered(struct sl_lease_wait *wait, int status)
 static void on_asks(struct sl_lease_wait *wait, struct sl_lease *lease)
 {
     struct sl_parcel_query *own = query_of(wait);
-    struct sl_channel *channel = own->lender->channel;
+    struct sl_channel *channel = own->lease_client->channel;
     own->lease = lease;
     if (!lease || sl_ask_lease(&channel->shared->scripts, lease, &own->parcel->bytes, &own->query))
         sl_route_ask_by(channel->route, &own->query, wait->due_us);
@@ -264,17 +265,17 @@ static bool prepare(struct sl_link_shared *shared, struct sl_parcel_query *own)
         decide_keyless(bundle);
         return false;
     }
-    own->lease = sl_lender_open(own->lender, bundle);
+    own->lease = sl_lease_client_open(own->lease_client, bundle);
     if (own->lease) {
         if (sl_ask_lease(&shared->scripts, own->lease, &own->parcel->bytes, &own->query))
             return true;
-        sl_lender_waiting(own->lease); /* nobody, yet */
-        sl_lender_decide(own->lender, own->lease, bundle, &own->query, NULL);
+        sl_lease_client_waiting(own->lease); /* nobody, yet */
+        sl_lease_client_decide(own->lease_client, own->lease, bundle, &own->query, NULL);
         bundle->status = SLUICE_NO_MEMORY;
         return false;
     }
     if (is_decided_here(bundle)) {
-        sl_near_decide(bundle);
+        sl_answer_cache_decide(bundle);
         return false;
     }
     own->is_scattered = shared->cluster && has_names(bundle) &&
@@ -289,11 +290,11 @@ static bool prepare(struct sl_link_shared *shared, struct sl_parcel_query *own)
     bundle->held = holding.id;
     if (has_names(bundle) && sl_ask_decide(&shared->scripts, bundle, holding.id ? &holding : NULL,
                                            &own->parcel->bytes, &own->query)) {
-        own->waits = sl_lender_wait(own->lender, &own->wait);
+        own->waits = sl_lease_client_wait(own->lease_client, &own->wait);
         return true;
     }
     bundle->status = SLUICE_NO_MEMORY;
-    sl_lender_close(own->lender, bundle);
+    sl_lease_client_close(own->lease_client, bundle);
     return false;
 }
 
@@ -304,8 +305,8 @@ void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel)
     parcel->bytes = sl_buffer(ASKED_MAX_BYTES);
     parcel->queries = calloc(parcel->count, sizeof *parcel->queries);
     parcel->waiting = 1 + parcel->count; /* who waits for a lease may be answered any moment */
-    parcel->near = channel->shared->near;
-    parcel->since = sl_near_since(parcel->near);
+    parcel->answers = channel->shared->answers;
+    parcel->since = sl_answer_cache_since(parcel->answers);
     int64_t due_us = sl_link_now_us() + channel->shared->deadline_us;
     for (size_t i = 0; i < parcel->count; i++) {
         struct sl_bundle *bundle = &parcel->bundles[i];
@@ -318,10 +319,10 @@ void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel)
         struct sl_parcel_query *own = &parcel->queries[asked];
         *own = (struct sl_parcel_query){ .parcel = parcel,
                                          .bundle = bundle,
-                                         .lender = &channel->lender };
+                                         .lease_client = &channel->lease_client };
         own->query.done = on_decided;
         own->wait = (struct sl_lease_wait){ bundle, due_us, on_answered, on_asks, NULL };
-        own->teaches = sl_near_may_learn(bundle);
+        own->teaches = sl_answer_cache_may_learn(bundle);
         own->query.nonce = sl_channel_nonce(channel);
         asked += prepare(channel->shared, own);
     }
@@ -347,9 +348,9 @@ void sl_channel_tend(struct sl_channel *channel)
     struct sl_cluster *cluster = channel->shared->cluster;
     if (!(cluster ? sl_cluster_lessons(cluster) > 0 : sl_route_is_up(channel->route)))
         return;
-    if (channel->shared->near)
-        sl_report_send(channel, &channel->shared->scripts,
-                       sl_near_uncounted(channel->shared->near));
+    if (channel->shared->answers)
+        sl_guard_flush(channel, &channel->shared->scripts,
+                       sl_answer_cache_uncounted(channel->shared->answers));
     if (now_us - channel->tended_us < TEND_EVERY_US)
         return;
     channel->tended_us = now_us;

@@ -26,7 +26,7 @@ struct sl_parcel {
     struct sl_parcel_query *queries;
     struct sl_buffer bytes;
     size_t waiting;
-    struct sl_near *near;
+    struct sl_answer_cache *answers;
     struct sl_since since;
 };
 
@@ -41,7 +41,7 @@ struct sl_settlement {
     /* The channel's: */
     bool is_due; /* its time has come, nobody has settled it */
     struct sl_channel *channel;
-    struct sl_query query;
+    struct sl_redis_query query;
     struct sl_buffer bytes;
     struct sl_undo_told told;
     struct sl_undo **changes; /* until they are sent */
@@ -50,18 +50,18 @@ struct sl_settlement {
 
 /* One call: what was prepared in `query`, out of `bytes`. */
 struct sl_channel_call {
-    struct sl_query query;
+    struct sl_redis_query query;
     struct sl_buffer bytes;
     void (*done)(struct sl_channel_call *call);
-    void *about;                  /* whoever's it is */
-    int status;                   /* then, */
-    int64_t said;                 /* the number that Redis said behind its time, */
-    const struct sl_reply *reply; /* and within `done` what Redis said; NULL: it failed */
+    void *about;                        /* whoever's it is */
+    int status;                         /* then, */
+    int64_t said;                       /* the number that Redis said behind its time, */
+    const struct sl_redis_reply *reply; /* and within `done` what Redis said; NULL: it failed */
     bool is_done;
 };
 
 /* One question; sent with the next flush. */
-void sl_channel_ask(struct sl_channel *channel, struct sl_query *query);
+void sl_channel_ask(struct sl_channel *channel, struct sl_redis_query *query);
 
 /* It is looked after at the latest then, by sl_link_now_us. */
 void sl_channel_wake_by(struct sl_channel *channel, int64_t at_us);
@@ -81,15 +81,15 @@ bool sl_channel_settles(const struct sl_channel *channel, bool also_again);
 void sl_channel_tend(struct sl_channel *channel);
 
 /* Calls for leases that run low, and sends them. */
-void sl_channel_lend(struct sl_channel *channel);
+void sl_channel_call_leases(struct sl_channel *channel);
 
-/* Every SL_LEND_EVERY_US: renews leases, or gives them back. */
+/* Every SL_LEASE_CLIENT_EVERY_US: renews leases, or gives them back. */
 void sl_channel_tend_leases(struct sl_channel *channel);
 
 /* Gives back the leases of a claim, or with NULL any from *next on, so many at a time; how many.
- * Under way are still: sl_channel_lends. */
+ * Under way are still: sl_channel_has_lease_calls. */
 size_t sl_channel_give_back(struct sl_channel *channel, const struct sl_hash128 *key, size_t *next);
-bool sl_channel_lends(const struct sl_channel *channel);
+bool sl_channel_has_lease_calls(const struct sl_channel *channel);
 
 /* Sends what was asked since. */
 void sl_channel_flush(struct sl_channel *channel);

@@ -7,9 +7,9 @@
 
 struct sl_channel {
     struct sl_link_shared *shared;
-    struct sl_route *route;
+    struct sl_cluster_route *route;
     struct sl_undos undos;
-    struct sl_lender lender;
+    struct sl_lease_client lease_client;
     int64_t tended_us;
     size_t sweeping; /* reservations whose time has come, until they are given back */
     uint64_t seed, calls;

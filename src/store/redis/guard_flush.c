@@ -15,15 +15,15 @@ enum { REPORTS_MAX = 256 }; /* at a time; those that are left come first the nex
 
 struct report {
     struct sl_channel_call call; /* first */
-    struct sl_uncounted *uncounted;
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog *backlog;
+    struct sl_guard_backlog_sum sum;
 };
 
 static void on_reported(struct sl_channel_call *call)
 {
     struct report *report = (struct report *)call;
     if (call->status == SLUICE_OK && call->said == 1)
-        sl_uncounted_wake(report->uncounted, &report->sum);
+        sl_guard_backlog_wake(report->backlog, &report->sum);
     sl_buffer_release(&call->bytes);
     free(report);
 }
@@ -44,18 +44,18 @@ static bool send_one(struct sl_channel *channel, struct sl_scripts *scripts, str
     return false;
 }
 
-void sl_report_send(struct sl_channel *channel, struct sl_scripts *scripts,
-                    struct sl_uncounted *uncounted)
+void sl_guard_flush(struct sl_channel *channel, struct sl_scripts *scripts,
+                    struct sl_guard_backlog *backlog)
 {
     bool good = true;
-    if (!sl_uncounted_begin(uncounted, sl_boottime_us()))
+    if (!sl_guard_backlog_begin(backlog, sl_boottime_us()))
         return;
     for (size_t i = 0; good && i < REPORTS_MAX; i++) {
         struct report *report = calloc(1, sizeof *report);
         if (!report)
             return;
-        report->uncounted = uncounted;
-        if (!sl_uncounted_take(uncounted, &report->sum)) {
+        report->backlog = backlog;
+        if (!sl_guard_backlog_take(backlog, &report->sum)) {
             free(report);
             return;
         }

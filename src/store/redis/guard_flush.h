@@ -6,7 +6,7 @@
 
 /* About ten times a second, by one thread at a time: asks over the channel, to be flushed, with
  * scripts of these. Nobody waits for it. */
-void sl_report_send(struct sl_channel *channel, struct sl_scripts *scripts,
-                    struct sl_uncounted *uncounted);
+void sl_guard_flush(struct sl_channel *channel, struct sl_scripts *scripts,
+                    struct sl_guard_backlog *backlog);
 
 #endif

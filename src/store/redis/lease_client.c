@@ -14,58 +14,58 @@ enum { CALL_MAX_BYTES = 1 << 16, GIVEN_BACK_AT_ONCE = 1024, LOOK_US = 1000 };
  * look at which it is the other's. */
 enum { TENDED_MAX = 2 * SL_LEASES_MAX };
 
-void sl_lender_init(struct sl_lender *lender, struct sl_channel *channel,
-                    struct sl_link_shared *shared, bool takes)
+void sl_lease_client_init(struct sl_lease_client *lease_client, struct sl_channel *channel,
+                          struct sl_link_shared *shared, bool takes)
 {
     static _Atomic uint32_t last;
-    *lender = (struct sl_lender){ .channel = channel,
-                                  .scripts = &shared->scripts,
-                                  .near = shared->near,
-                                  .leases = sl_near_leases(shared->near),
-                                  .takes = takes,
-                                  .spare_us = shared->deadline_us / 2,
-                                  .number = atomic_fetch_add(&last, 1) + 1 };
+    *lease_client = (struct sl_lease_client){ .channel = channel,
+                                              .scripts = &shared->scripts,
+                                              .answers = shared->answers,
+                                              .leases = sl_answer_cache_leases(shared->answers),
+                                              .takes = takes,
+                                              .spare_us = shared->deadline_us / 2,
+                                              .number = atomic_fetch_add(&last, 1) + 1 };
 }
 
-void sl_lender_release(struct sl_lender *lender)
+void sl_lease_client_release(struct sl_lease_client *lease_client)
 {
-    struct sl_lease_wait *first = lender->parked;
-    lender->parked = NULL;
-    sl_lender_wake(lender, first, SLUICE_STORE_DOWN);
-    free(lender->tended);
+    struct sl_lease_wait *first = lease_client->parked;
+    lease_client->parked = NULL;
+    sl_lease_client_wake(lease_client, first, SLUICE_STORE_DOWN);
+    free(lease_client->tended);
 }
 
 /* ---- calls ---- */
 
 /* From now on this one looks after it; without room nobody does, and it ends by itself. */
-static void tend(struct sl_lender *lender, struct sl_lease *lease)
+static void tend(struct sl_lease_client *lease_client, struct sl_lease *lease)
 {
-    if (!lender->takes || atomic_load(&lease->renew_us) == 0 ||
-        atomic_exchange(&lease->owner, lender->number) == lender->number)
+    if (!lease_client->takes || atomic_load(&lease->renew_us) == 0 ||
+        atomic_exchange(&lease->owner, lease_client->number) == lease_client->number)
         return;
-    if (lender->count == lender->room) {
-        size_t room = lender->room ? lender->room * 2 : 64;
+    if (lease_client->count == lease_client->room) {
+        size_t room = lease_client->room ? lease_client->room * 2 : 64;
         uint32_t *tended =
-            room <= TENDED_MAX ? realloc(lender->tended, room * sizeof *tended) : NULL;
+            room <= TENDED_MAX ? realloc(lease_client->tended, room * sizeof *tended) : NULL;
         if (!tended) {
             atomic_store(&lease->owner, 0);
             return;
         }
-        lender->tended = tended;
-        lender->room = room;
+        lease_client->tended = tended;
+        lease_client->room = room;
     }
-    lender->tended[lender->count++] = (uint32_t)(lease - lender->leases->slots);
+    lease_client->tended[lease_client->count++] = (uint32_t)(lease - lease_client->leases->slots);
 }
 
 /* From now on who finds nothing waits for it. */
-static void begin(struct sl_lender *lender, struct sl_lease *lease)
+static void begin(struct sl_lease_client *lease_client, struct sl_lease *lease)
 {
     lease->waiting = NULL;
     lease->waiting_end = &lease->waiting;
-    atomic_store(&lease->caller, lender->number);
+    atomic_store(&lease->caller, lease_client->number);
 }
 
-struct sl_lease_wait *sl_lender_waiting(struct sl_lease *lease)
+struct sl_lease_wait *sl_lease_client_waiting(struct sl_lease *lease)
 {
     struct sl_lease_wait *first = lease->waiting;
     lease->waiting = NULL;
@@ -74,88 +74,90 @@ struct sl_lease_wait *sl_lender_waiting(struct sl_lease *lease)
 }
 
 /* The reply, or what its lack means. Nobody waits for it any more. */
-static bool hear(struct sl_lender *lender, struct sl_lease *lease, const struct sl_query *query,
-                 const struct sl_reply *reply, struct sl_lease_reply *out)
+static bool hear(struct sl_lease_client *lease_client, struct sl_lease *lease,
+                 const struct sl_redis_query *query, const struct sl_redis_reply *reply,
+                 struct sl_lease_reply *out)
 {
     int64_t now_us = sl_boottime_us();
     if (reply && sl_answer_lease(reply, out)) {
-        bool allowed = sl_lease_answer(lender->leases, lease, out, now_us);
-        tend(lender, lease);
+        bool allowed = sl_lease_answer(lease_client->leases, lease, out, now_us);
+        tend(lease_client, lease);
         return allowed;
     }
     *out = (struct sl_lease_reply){ 0 };
     if (query->may_have_run)
-        sl_lease_lose(lender->leases, lease, now_us);
+        sl_lease_lose(lease_client->leases, lease, now_us);
     else
         sl_lease_keep(lease, now_us);
     return false;
 }
 
 struct lending {
-    struct sl_query query; /* first */
-    struct sl_lender *lender;
+    struct sl_redis_query query; /* first */
+    struct sl_lease_client *lease_client;
     struct sl_lease *lease;
     struct sl_buffer bytes;
 };
 
-static void on_lent(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_lent(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct lending *lending = (struct lending *)query;
-    struct sl_lender *lender = lending->lender;
-    struct sl_lease_wait *first = sl_lender_waiting(lending->lease);
+    struct sl_lease_client *lease_client = lending->lease_client;
+    struct sl_lease_wait *first = sl_lease_client_waiting(lending->lease);
     struct sl_lease_reply heard;
-    hear(lender, lending->lease, query, status == SLUICE_OK ? reply : NULL, &heard);
-    lender->waiting--;
+    hear(lease_client, lending->lease, query, status == SLUICE_OK ? reply : NULL, &heard);
+    lease_client->waiting--;
     sl_buffer_release(&lending->bytes);
     free(lending);
-    sl_lender_wake(lender, first, status);
+    sl_lease_client_wake(lease_client, first, status);
 }
 
 /* A call that nobody waits for. */
-static void call(struct sl_lender *lender, struct sl_lease *lease)
+static void call(struct sl_lease_client *lease_client, struct sl_lease *lease)
 {
     struct lending *lending = calloc(1, sizeof *lending);
-    begin(lender, lease);
+    begin(lease_client, lease);
     if (!lending) {
-        sl_lender_waiting(lease);
+        sl_lease_client_waiting(lease);
         sl_lease_keep(lease, sl_boottime_us());
         return;
     }
-    *lending =
-        (struct lending){ .lender = lender, .lease = lease, .bytes = sl_buffer(CALL_MAX_BYTES) };
+    *lending = (struct lending){ .lease_client = lease_client,
+                                 .lease = lease,
+                                 .bytes = sl_buffer(CALL_MAX_BYTES) };
     lending->query.done = on_lent;
     lending->query.is_quiet = true;
-    lender->waiting++;
-    if (sl_ask_lease(lender->scripts, lease, &lending->bytes, &lending->query))
-        sl_channel_ask(lender->channel, &lending->query);
+    lease_client->waiting++;
+    if (sl_ask_lease(lease_client->scripts, lease, &lending->bytes, &lending->query))
+        sl_channel_ask(lease_client->channel, &lending->query);
     else
         on_lent(&lending->query, SLUICE_NO_MEMORY, NULL);
 }
 
-bool sl_lender_call_due(struct sl_lender *lender)
+bool sl_lease_client_call_due(struct sl_lease_client *lease_client)
 {
-    struct sl_lease *lease = sl_leases_due(lender->leases), *next;
+    struct sl_lease *lease = sl_leases_due(lease_client->leases), *next;
     int64_t now_us = lease ? sl_boottime_us() : 0;
     bool any = false;
     for (; lease; lease = next) {
-        next = sl_lease_next(lender->leases, lease);
-        if (!sl_lease_begin(lender->leases, lease, now_us))
+        next = sl_lease_next(lease_client->leases, lease);
+        if (!sl_lease_begin(lease_client->leases, lease, now_us))
             continue;
-        call(lender, lease);
+        call(lease_client, lease);
         any = true;
     }
     return any;
 }
 
-bool sl_lender_tend(struct sl_lender *lender)
+bool sl_lease_client_tend(struct sl_lease_client *lease_client)
 {
-    int64_t now_us = lender->count ? sl_boottime_us() : 0;
+    int64_t now_us = lease_client->count ? sl_boottime_us() : 0;
     bool any = false;
-    for (size_t i = 0; i < lender->count;) {
-        struct sl_lease *lease = &lender->leases->slots[lender->tended[i]];
-        switch (sl_lease_look(lender->leases, lease, lender->number, now_us)) {
+    for (size_t i = 0; i < lease_client->count;) {
+        struct sl_lease *lease = &lease_client->leases->slots[lease_client->tended[i]];
+        switch (sl_lease_look(lease_client->leases, lease, lease_client->number, now_us)) {
         case SL_LEASE_CALL:
-            call(lender, lease);
+            call(lease_client, lease);
             any = true;
             i++;
             break;
@@ -163,24 +165,26 @@ bool sl_lender_tend(struct sl_lender *lender)
             i++;
             break;
         case SL_LEASE_OVER:
-            sl_lease_leave(lease, lender->number);
-            lender->tended[i] = lender->tended[--lender->count];
+            sl_lease_leave(lease, lease_client->number);
+            lease_client->tended[i] = lease_client->tended[--lease_client->count];
             break;
         }
     }
     return any;
 }
 
-size_t sl_lender_give_back(struct sl_lender *lender, const struct sl_hash128 *key, size_t *next)
+size_t sl_lease_client_give_back(struct sl_lease_client *lease_client, const struct sl_hash128 *key,
+                                 size_t *next)
 {
     size_t given = 0, end = key ? sl_leases_place(key) + SL_LEASE_WAYS : SL_LEASES_MAX;
     if (key)
         *next = sl_leases_place(key);
-    while (lender->leases && *next < end && given < GIVEN_BACK_AT_ONCE) {
-        struct sl_lease *lease = sl_leases_recall(lender->leases, (*next)++, key, sl_boottime_us());
+    while (lease_client->leases && *next < end && given < GIVEN_BACK_AT_ONCE) {
+        struct sl_lease *lease =
+            sl_leases_recall(lease_client->leases, (*next)++, key, sl_boottime_us());
         if (!lease)
             continue;
-        call(lender, lease);
+        call(lease_client, lease);
         given++;
     }
     return given;
@@ -189,9 +193,9 @@ size_t sl_lender_give_back(struct sl_lender *lender, const struct sl_hash128 *ke
 /* ---- requests ---- */
 
 /* What a decision could be made of, if there is a lease. */
-static bool may_lease(const struct sl_lender *lender, const struct sl_bundle *bundle)
+static bool may_lease(const struct sl_lease_client *lease_client, const struct sl_bundle *bundle)
 {
-    if (!lender->leases || !lender->takes || bundle->now_us >= 0 || bundle->peek ||
+    if (!lease_client->leases || !lease_client->takes || bundle->now_us >= 0 || bundle->peek ||
         bundle->max_delay_us >= 0 || bundle->hold_us || bundle->wants_all)
         return false;
     for (size_t i = 0; i < bundle->claim_count; i++)
@@ -200,9 +204,10 @@ static bool may_lease(const struct sl_lender *lender, const struct sl_bundle *bu
     return true;
 }
 
-struct sl_lease *sl_lender_open(struct sl_lender *lender, struct sl_bundle *bundle)
+struct sl_lease *sl_lease_client_open(struct sl_lease_client *lease_client,
+                                      struct sl_bundle *bundle)
 {
-    if (!may_lease(lender, bundle))
+    if (!may_lease(lease_client, bundle))
         return NULL;
     int64_t now_us = 0, ahead_us;
     bool is_one = bundle->claim_count == 1;
@@ -212,17 +217,17 @@ struct sl_lease *sl_lender_open(struct sl_lender *lender, struct sl_bundle *bund
             continue;
         now_us = now_us ? now_us : sl_boottime_us();
         struct sl_ask ask = { now_us, sl_claim_cost(bundle, claim) };
-        claim->is_here = !is_one && sl_leases_take(lender->leases, claim, ask, &ahead_us,
+        claim->is_here = !is_one && sl_leases_take(lease_client->leases, claim, ask, &ahead_us,
                                                    sl_lease_ticket_of(claim));
-        struct sl_lease *lease =
-            claim->is_here ? NULL
-                           : sl_leases_want(lender->leases, claim, ask, is_one ? ask.cost : 0);
+        struct sl_lease *lease = claim->is_here ? NULL
+                                                : sl_leases_want(lease_client->leases, claim, ask,
+                                                                 is_one ? ask.cost : 0);
         if (lease && lease->ask.need) {
-            begin(lender, lease);
+            begin(lease_client, lease);
             return lease;
         }
         if (lease)
-            call(lender, lease);
+            call(lease_client, lease);
     }
     return NULL;
 }
@@ -232,36 +237,36 @@ struct sl_lease *sl_lender_open(struct sl_lender *lender, struct sl_bundle *bund
 /* For a call of this lender's it waits there; for another thread's, which has no way to tell us, it
  * is looked at every LOOK_US. That thread may be kept from hearing its answer: so not for longer
  * than there is time left to ask the store. */
-static bool wait_for(struct sl_lender *lender, struct sl_lease_wait *wait)
+static bool wait_for(struct sl_lease_client *lease_client, struct sl_lease_wait *wait)
 {
     const struct sl_claim *claim = &wait->bundle->claims[0];
-    struct sl_lease *lease = sl_leases_called(lender->leases, claim);
+    struct sl_lease *lease = sl_leases_called(lease_client->leases, claim);
     if (!lease || sl_link_now_us() >= wait->due_us)
         return false;
     wait->next = NULL;
-    if (atomic_load(&lease->caller) == lender->number) {
+    if (atomic_load(&lease->caller) == lease_client->number) {
         *lease->waiting_end = wait;
         lease->waiting_end = &wait->next;
         return true;
     }
-    if (sl_link_now_us() >= wait->due_us - lender->spare_us)
+    if (sl_link_now_us() >= wait->due_us - lease_client->spare_us)
         return false;
-    if (!lender->parked)
-        lender->parked_end = &lender->parked;
-    *lender->parked_end = wait;
-    lender->parked_end = &wait->next;
-    sl_channel_wake_by(lender->channel, sl_link_now_us() + LOOK_US);
+    if (!lease_client->parked)
+        lease_client->parked_end = &lease_client->parked;
+    *lease_client->parked_end = wait;
+    lease_client->parked_end = &wait->next;
+    sl_channel_wake_by(lease_client->channel, sl_link_now_us() + LOOK_US);
     return true;
 }
 
-bool sl_lender_wait(struct sl_lender *lender, struct sl_lease_wait *wait)
+bool sl_lease_client_wait(struct sl_lease_client *lease_client, struct sl_lease_wait *wait)
 {
     struct sl_bundle *bundle = wait->bundle;
     struct sl_claim *claim = &bundle->claims[0];
-    if (bundle->claim_count != 1 || !claim->lease || !may_lease(lender, bundle) ||
+    if (bundle->claim_count != 1 || !claim->lease || !may_lease(lease_client, bundle) ||
         !sl_claim_takes(bundle, claim) ||
         sl_claim_cost(bundle, claim) > claim->limit.capacity / SL_LEASE_SHARE ||
-        !wait_for(lender, wait))
+        !wait_for(lease_client, wait))
         return false;
     claim->name = NULL;
     return true;
@@ -269,60 +274,62 @@ bool sl_lender_wait(struct sl_lender *lender, struct sl_lease_wait *wait)
 
 /* From the lease, or known to be denied: by what the store said of another, or for want of a lease.
  */
-static bool answer(struct sl_lender *lender, struct sl_bundle *bundle, struct sl_ask ask)
+static bool answer(struct sl_lease_client *lease_client, struct sl_bundle *bundle,
+                   struct sl_ask ask)
 {
     struct sl_claim *claim = &bundle->claims[0];
     int64_t ahead_us;
-    if (!sl_leases_take(lender->leases, claim, ask, &ahead_us, sl_lease_ticket_of(claim))) {
-        if (sl_near_recall(lender->near, bundle))
+    if (!sl_leases_take(lease_client->leases, claim, ask, &ahead_us, sl_lease_ticket_of(claim))) {
+        if (sl_answer_cache_recall(lease_client->answers, bundle))
             return true;
-        if (!sl_leases_deny(lender->leases, claim, ask, &ahead_us))
+        if (!sl_leases_deny(lease_client->leases, claim, ask, &ahead_us))
             return false;
     }
     bundle->now_us = ask.now_us + ahead_us;
-    sl_near_decide(bundle);
+    sl_answer_cache_decide(bundle);
     return true;
 }
 
 /* The first for whom there is nothing makes the next call, and the others wait for that. */
-static void wake(struct sl_lender *lender, struct sl_lease_wait *wait, int64_t now_us)
+static void wake(struct sl_lease_client *lease_client, struct sl_lease_wait *wait, int64_t now_us)
 {
     const struct sl_claim *claim = &wait->bundle->claims[0];
     struct sl_ask ask = { now_us, sl_claim_cost(wait->bundle, claim) };
-    if (answer(lender, wait->bundle, ask)) {
+    if (answer(lease_client, wait->bundle, ask)) {
         wait->answered(wait, SLUICE_OK);
         return;
     }
-    if (sl_leases_any_due(lender->leases)) /* others have left little */
-        sl_lender_call_due(lender);
-    if (wait_for(lender, wait))
+    if (sl_leases_any_due(lease_client->leases)) /* others have left little */
+        sl_lease_client_call_due(lease_client);
+    if (wait_for(lease_client, wait))
         return;
-    struct sl_lease *lease = sl_leases_want(lender->leases, claim, ask, ask.cost);
+    struct sl_lease *lease = sl_leases_want(lease_client->leases, claim, ask, ask.cost);
     if (lease)
-        begin(lender, lease);
+        begin(lease_client, lease);
     wait->asks(wait, lease);
 }
 
-void sl_lender_wake(struct sl_lender *lender, struct sl_lease_wait *first, int status)
+void sl_lease_client_wake(struct sl_lease_client *lease_client, struct sl_lease_wait *first,
+                          int status)
 {
     struct sl_lease_wait *wait = first, *next;
     int64_t now_us = first ? sl_boottime_us() : 0;
     for (; wait; wait = next) {
         next = wait->next;
         if (status == SLUICE_OK)
-            wake(lender, wait, now_us);
+            wake(lease_client, wait, now_us);
         else
             wait->answered(wait, status);
     }
-    if (first && status == SLUICE_OK && sl_leases_any_due(lender->leases))
-        sl_lender_call_due(lender);
+    if (first && status == SLUICE_OK && sl_leases_any_due(lease_client->leases))
+        sl_lease_client_call_due(lease_client);
 }
 
-bool sl_lender_look(struct sl_lender *lender)
+bool sl_lease_client_look(struct sl_lease_client *lease_client)
 {
-    struct sl_lease_wait *first = lender->parked;
-    lender->parked = NULL;
-    sl_lender_wake(lender, first, SLUICE_OK);
+    struct sl_lease_wait *first = lease_client->parked;
+    lease_client->parked = NULL;
+    sl_lease_client_wake(lease_client, first, SLUICE_OK);
     return first;
 }
 
@@ -351,17 +358,18 @@ static int fill_in(struct sl_bundle *bundle, const struct sl_lease_reply *reply,
     return SLUICE_OK;
 }
 
-int sl_lender_decide(struct sl_lender *lender, struct sl_lease *lease, struct sl_bundle *bundle,
-                     const struct sl_query *query, const struct sl_reply *reply)
+int sl_lease_client_decide(struct sl_lease_client *lease_client, struct sl_lease *lease,
+                           struct sl_bundle *bundle, const struct sl_redis_query *query,
+                           const struct sl_redis_reply *reply)
 {
     struct sl_lease_reply heard;
-    bool allowed = hear(lender, lease, query, reply, &heard);
+    bool allowed = hear(lease_client, lease, query, reply, &heard);
     return heard.now_us ? fill_in(bundle, &heard, allowed) : SLUICE_STORE_DOWN;
 }
 
-void sl_lender_close(struct sl_lender *lender, struct sl_bundle *bundle)
+void sl_lease_client_close(struct sl_lease_client *lease_client, struct sl_bundle *bundle)
 {
-    if (!lender->leases)
+    if (!lease_client->leases)
         return;
     bool keeps = bundle->status == SLUICE_OK && bundle->allowed;
     for (size_t i = 0; i < bundle->claim_count; i++) {
@@ -371,6 +379,7 @@ void sl_lender_close(struct sl_lender *lender, struct sl_bundle *bundle)
             claim->charged = false;
         }
         if (bundle->peek && claim->lease && bundle->status == SLUICE_OK)
-            claim->figures.remaining += sl_leases_left(lender->leases, claim, sl_boottime_us());
+            claim->figures.remaining +=
+                sl_leases_left(lease_client->leases, claim, sl_boottime_us());
     }
 }

@@ -21,10 +21,10 @@ struct sl_lease_wait {
     struct sl_lease_wait *next;
 };
 
-struct sl_lender {
+struct sl_lease_client {
     struct sl_channel *channel;
     struct sl_scripts *scripts;
-    struct sl_near *near;
+    struct sl_answer_cache *answers;
     struct sl_leases *leases; /* of that; NULL: nothing is leased */
     bool takes;               /* and not only gives back: somebody looks after them */
     uint32_t number;          /* no other has it */
@@ -35,43 +35,47 @@ struct sl_lender {
     struct sl_lease_wait *parked, **parked_end; /* who waits for another's */
 };
 
-void sl_lender_init(struct sl_lender *lender, struct sl_channel *channel,
-                    struct sl_link_shared *shared, bool takes);
-void sl_lender_release(struct sl_lender *lender);
+void sl_lease_client_init(struct sl_lease_client *lease_client, struct sl_channel *channel,
+                          struct sl_link_shared *shared, bool takes);
+void sl_lease_client_release(struct sl_lease_client *lease_client);
 
 /* ---- requests on their way to the store ---- */
 
 /* Takes from leases what is there (claim->is_here), and calls for what is not. A lease whose call
  * is to decide the bundle, in place of the store's script; or NULL. */
-struct sl_lease *sl_lender_open(struct sl_lender *lender, struct sl_bundle *bundle);
+struct sl_lease *sl_lease_client_open(struct sl_lease_client *lease_client,
+                                      struct sl_bundle *bundle);
 
 /* True: it waits; its claim's name is not needed any more. */
-bool sl_lender_wait(struct sl_lender *lender, struct sl_lease_wait *wait);
+bool sl_lease_client_wait(struct sl_lease_client *lease_client, struct sl_lease_wait *wait);
 
 /* Who waits for another thread's call: has that ended? False: nobody does. */
-bool sl_lender_look(struct sl_lender *lender);
+bool sl_lease_client_look(struct sl_lease_client *lease_client);
 
 /* What came of that lease's call: the bundle's answer. Its status. `reply` NULL: there is none. */
-int sl_lender_decide(struct sl_lender *lender, struct sl_lease *lease, struct sl_bundle *bundle,
-                     const struct sl_query *query, const struct sl_reply *reply);
+int sl_lease_client_decide(struct sl_lease_client *lease_client, struct sl_lease *lease,
+                           struct sl_bundle *bundle, const struct sl_redis_query *query,
+                           const struct sl_redis_reply *reply);
 
 /* And then those who wait for it; `status` is the call's. */
-struct sl_lease_wait *sl_lender_waiting(struct sl_lease *lease);
-void sl_lender_wake(struct sl_lender *lender, struct sl_lease_wait *first, int status);
+struct sl_lease_wait *sl_lease_client_waiting(struct sl_lease *lease);
+void sl_lease_client_wake(struct sl_lease_client *lease_client, struct sl_lease_wait *first,
+                          int status);
 
 /* The store has answered the others, or failed: keeps what was taken, or puts it back (L10). */
-void sl_lender_close(struct sl_lender *lender, struct sl_bundle *bundle);
+void sl_lease_client_close(struct sl_lease_client *lease_client, struct sl_bundle *bundle);
 
 /* ---- by themselves ---- */
 
 /* Calls for those that run low. True: there are some to flush. */
-bool sl_lender_call_due(struct sl_lender *lender);
+bool sl_lease_client_call_due(struct sl_lease_client *lease_client);
 
-/* Every SL_LEND_EVERY_US. The same. */
-bool sl_lender_tend(struct sl_lender *lender);
-enum { SL_LEND_EVERY_US = 100000 };
+/* Every SL_LEASE_CLIENT_EVERY_US. The same. */
+bool sl_lease_client_tend(struct sl_lease_client *lease_client);
+enum { SL_LEASE_CLIENT_EVERY_US = 100000 };
 
 /* Gives back the leases of a claim, or with NULL any from *next on, so many at a time. How many. */
-size_t sl_lender_give_back(struct sl_lender *lender, const struct sl_hash128 *key, size_t *next);
+size_t sl_lease_client_give_back(struct sl_lease_client *lease_client, const struct sl_hash128 *key,
+                                 size_t *next);
 
 #endif

@@ -54,7 +54,7 @@ static void put_together(struct sl_parts *parts)
             leave_out(part, now_us);
         whole->is_degraded |= !part->is_known;
         if (part->is_known && parts->teaches)
-            sl_near_learn(parts->undos->shared->near, &part->bundle, parts->since);
+            sl_answer_cache_learn(parts->undos->shared->answers, &part->bundle, parts->since);
     }
     take_back_claims(parts);
     whole->now_us = now_us;
@@ -89,7 +89,8 @@ static void on_undone(struct sl_undo_told *told, int status)
 }
 
 static void ask_part(struct sl_slot_part *part,
-                     void (*done)(struct sl_query *query, int status, const struct sl_reply *reply))
+                     void (*done)(struct sl_redis_query *query, int status,
+                                  const struct sl_redis_reply *reply))
 {
     struct sl_parts *parts = part->parts;
     struct sl_undos *undos = parts->undos;
@@ -101,7 +102,7 @@ static void ask_part(struct sl_slot_part *part,
         done(&part->query, SLUICE_NO_MEMORY, NULL);
 }
 
-static int take_answer(struct sl_slot_part *part, int status, const struct sl_reply *reply)
+static int take_answer(struct sl_slot_part *part, int status, const struct sl_redis_reply *reply)
 {
     if (status == SLUICE_OK)
         status = sl_answer_read(&part->bundle, reply);
@@ -150,7 +151,7 @@ static int status_of(const struct sl_parts *parts)
 /* ---- looking: all that is left at once ---- */
 
 /* One that fails is of no account where it is denied already. */
-static void on_looked(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_looked(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_slot_part *part = (struct sl_slot_part *)query;
     struct sl_parts *parts = part->parts;
@@ -217,7 +218,7 @@ static void fail(struct sl_parts *parts, int status)
 
 /* ---- holding ---- */
 
-static void on_kept(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_kept(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_parts *parts =
         (struct sl_parts *)(void *)((char *)query - offsetof(struct sl_parts, keep));
@@ -242,7 +243,7 @@ static void keep(struct sl_parts *parts)
     while (parts->id == 0)
         parts->id = sl_random64();
     struct sl_holding holding = { parts->id, parts->whole->hold_us };
-    parts->keep = (struct sl_query){ .done = on_kept, .in_cluster = true };
+    parts->keep = (struct sl_redis_query){ .done = on_kept, .in_cluster = true };
     parts->keep_bytes = sl_buffer(WORDS_MAX_BYTES);
     if (sl_ask_keep(&undos->shared->scripts, &held, &holding, &parts->keep_bytes, &parts->keep))
         sl_route_ask_by(undos->route, &parts->keep, parts->due_us);
@@ -281,7 +282,7 @@ static void have_all(struct sl_parts *parts)
 }
 
 /* A shadow rule never denies, nor does what becomes of it. */
-static void on_shadow(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_shadow(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_slot_part *part = (struct sl_slot_part *)query;
     if (take_answer(part, status, reply) == SLUICE_OK)
@@ -303,7 +304,7 @@ static void take_shadows(struct sl_parts *parts)
     one_less(parts);
 }
 
-static void on_taken(struct sl_query *query, int status, const struct sl_reply *reply);
+static void on_taken(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply);
 
 /* One that failed may have used up the time of those behind it: they are not asked then, for what
  * is late before it is sent only looks as if its node were slow. */
@@ -326,7 +327,7 @@ static void take_next(struct sl_parts *parts)
         fail(parts, status);
 }
 
-static void on_taken(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_taken(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_slot_part *part = (struct sl_slot_part *)query;
     struct sl_parts *parts = part->parts;
@@ -372,8 +373,8 @@ void sl_parts_decide(struct sl_undos *undos, struct sl_bundle *bundle, uint64_t 
     parts->told = told;
     parts->nonce = nonce;
     parts->now_us = bundle->now_us;
-    parts->since = sl_near_since(undos->shared->near);
-    parts->teaches = sl_near_may_learn(bundle);
+    parts->since = sl_answer_cache_since(undos->shared->answers);
+    parts->teaches = sl_answer_cache_may_learn(bundle);
     parts->due_us = sl_link_now_us() + undos->shared->deadline_us;
     judge_whole(parts);
     if (parts->takes)

@@ -8,7 +8,7 @@
 
 /* The claims of one slot. */
 struct sl_slot_part {
-    struct sl_query query; /* first */
+    struct sl_redis_query query; /* first */
     struct sl_parts *parts;
     struct sl_bundle bundle; /* of copies of those claims */
     struct sl_buffer bytes;
@@ -31,7 +31,7 @@ struct sl_parts {
     struct sl_parts_told *told;
     int64_t now_us, due_us;
     struct sl_since since;
-    bool teaches; /* who was denied: sl_near_learn */
+    bool teaches; /* who was denied: sl_answer_cache_learn */
     uint64_t nonce;
     int status;
     int lost_status; /* of parts that are left out */
@@ -40,7 +40,7 @@ struct sl_parts {
     size_t waiting; /* for so many answers */
     void (*next)(struct sl_parts *parts);
 
-    struct sl_query keep; /* makes it a reservation */
+    struct sl_redis_query keep; /* makes it a reservation */
     struct sl_buffer keep_bytes;
     uint64_t id;
 

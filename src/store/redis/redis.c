@@ -172,7 +172,7 @@ static struct caller *begin(struct redis *redis)
 static void finish(struct redis *redis, struct caller *caller, const bool *is_done)
 {
     sl_channel_flush(caller->channel);
-    while (!*is_done || sl_channel_lends(caller->channel) ||
+    while (!*is_done || sl_channel_has_lease_calls(caller->channel) ||
            sl_channel_settles(caller->channel, false))
         turn(caller, INT64_MAX);
     put_caller(redis, caller);
@@ -203,7 +203,8 @@ static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t cou
 {
     struct redis *redis = (struct redis *)store;
     struct decision decision = { .parcel = { bundles, count, .done = on_decided } };
-    if (sl_near_answer_all(store->near, bundles, count) == count && !sl_near_is_due(store->near))
+    if (sl_answer_cache_answer_all(store->answers, bundles, count) == count &&
+        !sl_answer_cache_is_due(store->answers))
         return;
     struct caller *caller = begin(redis);
     for (size_t i = 0; !caller && i < count; i++)
@@ -217,20 +218,21 @@ static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t cou
     finish(redis, caller, &decision.is_done);
 }
 
-struct settling {
+struct settling_wait {
     struct sl_settlement settlement; /* first */
     bool is_done;
 };
 
 static void on_settled(struct sl_settlement *settlement)
 {
-    ((struct settling *)settlement)->is_done = true;
+    ((struct settling_wait *)settlement)->is_done = true;
 }
 
 static int settle(struct sl_store *store, uint64_t id, uint32_t cost)
 {
     struct redis *redis = (struct redis *)store;
-    struct settling settling = { .settlement = { .id = id, .cost = cost, .done = on_settled } };
+    struct settling_wait settling = { .settlement = {
+                                          .id = id, .cost = cost, .done = on_settled } };
     struct caller *caller = begin(redis);
     if (!caller)
         return SLUICE_NO_MEMORY;
@@ -248,7 +250,7 @@ static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t 
     return SLUICE_OK;
 }
 
-struct change {
+struct change_call {
     struct sl_channel_call call;  /* first */
     const struct sl_hash128 *key; /* leases of it are given back first; NULL: they are not */
     bool is_done;
@@ -256,11 +258,11 @@ struct change {
 
 static void on_changed(struct sl_channel_call *call)
 {
-    ((struct change *)call)->is_done = true;
+    ((struct change_call *)call)->is_done = true;
 }
 
 /* Asks what was prepared. */
-static int make_change(struct redis *redis, struct change *change, bool is_prepared)
+static int make_change(struct redis *redis, struct change_call *change, bool is_prepared)
 {
     struct caller *caller = is_prepared ? begin(redis) : NULL;
     change->call.done = on_changed;
@@ -274,14 +276,14 @@ static int make_change(struct redis *redis, struct change *change, bool is_prepa
         change->call.status = SLUICE_NO_MEMORY;
     }
     sl_buffer_release(&change->call.bytes);
-    sl_near_forget(redis->store.near); /* also if it failed: it may have been made */
+    sl_answer_cache_forget(redis->store.answers); /* also if it failed: it may have been made */
     return change->call.status;
 }
 
 static int refund(struct sl_store *store, const struct sl_claim *claim, struct sl_charge charge)
 {
     struct redis *redis = (struct redis *)store;
-    struct change change = { .call.bytes = sl_buffer(1 << 16) };
+    struct change_call change = { .call.bytes = sl_buffer(1 << 16) };
     struct sl_changing changing = { .claim = claim, .charge = charge };
     return make_change(redis, &change,
                        sl_ask_change(&redis->shared.scripts, &changing, 1, &change.call.bytes,
@@ -291,7 +293,7 @@ static int refund(struct sl_store *store, const struct sl_claim *claim, struct s
 static int reset(struct sl_store *store, const struct sl_claim *claim)
 {
     struct redis *redis = (struct redis *)store;
-    struct change change = { .call.bytes = sl_buffer(1 << 16), .key = &claim->key };
+    struct change_call change = { .call.bytes = sl_buffer(1 << 16), .key = &claim->key };
     return make_change(
         redis, &change,
         sl_ask_forget(&redis->shared.scripts, claim, &change.call.bytes, &change.call.query));
@@ -348,14 +350,14 @@ static void health(struct sl_store *store, struct sl_store_health *out)
 /* All leases, a pipeline at a time, for as long as one deadline. */
 static void give_back_leases(struct redis *redis)
 {
-    struct sl_leases *leases = sl_near_leases(redis->store.near);
+    struct sl_leases *leases = sl_answer_cache_leases(redis->store.answers);
     struct caller *caller = leases && sl_leases_any(leases, sl_boottime_us()) ? begin(redis) : NULL;
     int64_t until_us = sl_link_now_us() + redis->shared.deadline_us;
     size_t next = 0;
     while (caller && next < SL_LEASES_MAX && sl_link_now_us() < until_us) {
         sl_channel_give_back(caller->channel, NULL, &next);
         sl_channel_flush(caller->channel);
-        while (sl_channel_lends(caller->channel))
+        while (sl_channel_has_lease_calls(caller->channel))
             turn(caller, INT64_MAX);
     }
     drop_caller(caller);
@@ -382,7 +384,7 @@ static void close_redis(struct sl_store *store)
     sl_target_close(redis->shared.target);
     pthread_mutex_destroy(&redis->shared.why_lock);
     sl_store_close(redis->store.local);
-    sl_near_free(redis->store.near);
+    sl_answer_cache_free(redis->store.answers);
     free(redis);
 }
 
@@ -450,7 +452,8 @@ struct sl_store *sl_redis_open(const struct sl_redis_config *config, struct slui
     }
     if (is_there)
         redis->store.local = sl_memory_open(&local, error);
-    redis->shared.near = redis->store.near = sl_near_new(); /* NULL: everything is asked */
+    redis->shared.answers = redis->store.answers =
+        sl_answer_cache_new(); /* NULL: everything is asked */
     if (!redis->store.local) {
         close_redis(&redis->store);
         return NULL;

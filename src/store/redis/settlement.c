@@ -22,7 +22,8 @@ enum {
 static void settled(struct sl_settlement *settlement, int status)
 {
     if (settlement->changes)
-        sl_near_forget(settlement->channel->shared->near); /* also if it failed: it may be done */
+        sl_answer_cache_forget(
+            settlement->channel->shared->answers); /* also if it failed: it may be done */
     sl_buffer_release(&settlement->bytes);
     free(settlement->changes);
     settlement->status = status;
@@ -44,7 +45,8 @@ static void on_changed(struct sl_undo_told *told, int status)
 }
 
 /* The field "claim3" or "charged3" of a reservation; "": it has none. */
-static struct sluice_text field_of(const struct sl_reply *reply, const char *name, size_t number)
+static struct sluice_text field_of(const struct sl_redis_reply *reply, const char *name,
+                                   size_t number)
 {
     char wanted[32];
     size_t len = strlen(name);
@@ -68,7 +70,7 @@ struct held {
 };
 
 /* What is to be done about one charge. False: nothing. */
-static bool plan_change(const struct sl_settlement *settlement, const struct sl_reply *reply,
+static bool plan_change(const struct sl_settlement *settlement, const struct sl_redis_reply *reply,
                         size_t number, struct held *held, struct sl_changing *out)
 {
     uint64_t cost = 0, at_us = 0;
@@ -107,7 +109,7 @@ static void change_all(struct sl_settlement *settlement, const struct sl_changin
     one_change_less(settlement, SLUICE_OK);
 }
 
-static void change_charges(struct sl_settlement *settlement, const struct sl_reply *reply)
+static void change_charges(struct sl_settlement *settlement, const struct sl_redis_reply *reply)
 {
     size_t most = reply->text_count / 2, count = 0;
     struct held *held = calloc(most, sizeof *held);
@@ -124,7 +126,7 @@ static void change_charges(struct sl_settlement *settlement, const struct sl_rep
     free(changes);
 }
 
-static void on_taken(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_taken(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_settlement *settlement =
         (struct sl_settlement *)(void *)((char *)query - offsetof(struct sl_settlement, query));
@@ -144,10 +146,10 @@ void sl_channel_settle(struct sl_channel *channel, struct sl_settlement *settlem
     settlement->waiting = 0;
     settlement->status = SLUICE_OK;
     settlement->told.tried = on_changed;
-    settlement->query = (struct sl_query){ .done = on_taken,
-                                           .nonce = sl_channel_nonce(channel),
-                                           .is_quiet = settlement->is_due,
-                                           .in_cluster = channel->shared->cluster };
+    settlement->query = (struct sl_redis_query){ .done = on_taken,
+                                                 .nonce = sl_channel_nonce(channel),
+                                                 .is_quiet = settlement->is_due,
+                                                 .in_cluster = channel->shared->cluster };
     if (sl_ask_take(&channel->shared->scripts, settlement->id, settlement->is_due,
                     &settlement->bytes, &settlement->query))
         sl_channel_ask(channel, &settlement->query);
@@ -164,7 +166,7 @@ bool sl_channel_settles(const struct sl_channel *channel, bool also_again)
 /* ---- sweeps ---- */
 
 struct sweep {
-    struct sl_query query; /* first */
+    struct sl_redis_query query; /* first */
     struct sl_channel *channel;
     struct sl_buffer bytes;
 };
@@ -194,7 +196,7 @@ static uint64_t id_of(struct sluice_text text)
 }
 
 /* The reply is gone when the first is asked for, if that loses the connection. */
-static void on_due(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_due(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sweep *sweep = (struct sweep *)query;
     struct sl_channel *channel = sweep->channel;

@@ -16,7 +16,7 @@ enum {
 };
 
 struct sl_undo {
-    struct sl_query query; /* first */
+    struct sl_redis_query query; /* first */
     struct sl_undos *undos;
     struct sl_buffer bytes;
     struct sl_undo_told *told; /* NULL: it was */
@@ -44,13 +44,14 @@ static void end(struct sl_undo *undo, enum sl_undo_end how, int status)
     undos->count--;
     undos->again -= undo->tries > 0;
     if (undo->tries > 0)
-        sl_near_forget(undos->shared->near); /* who was told had asked for that long ago */
+        sl_answer_cache_forget(
+            undos->shared->answers); /* who was told had asked for that long ago */
     tell(undo, status);
     sl_buffer_release(&undo->bytes);
     free(undo);
 }
 
-static void on_undone(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_undone(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_undo *undo = (struct sl_undo *)query;
     struct sl_undos *undos = undo->undos;

@@ -17,7 +17,7 @@ struct sl_undo;
 /* A channel's. All zero but for the first two: there are none. */
 struct sl_undos {
     struct sl_link_shared *shared;
-    struct sl_route *route;
+    struct sl_cluster_route *route;
     uint32_t count;  /* of all, */
     uint32_t again;  /* and of those that were tried, and are asked again */
     bool is_closing; /* nothing is asked again */

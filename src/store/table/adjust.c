@@ -99,21 +99,21 @@ static int make_changes(struct sl_table *table, struct change *change)
     return status;
 }
 
-int sl_change_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
+int sl_adjust_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
                      int64_t now_us)
 {
     struct change change = { claim, charge, now_us, false, now_us < 0 };
     return make_changes(table, &change);
 }
 
-int sl_change_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,
+int sl_adjust_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,
                          int64_t now_us)
 {
     struct change change = { claim, { cost, now_us }, now_us, true, now_us < 0 };
     return make_changes(table, &change);
 }
 
-void sl_change_forget(struct sl_table *table, const struct sl_claim *claim)
+void sl_adjust_forget(struct sl_table *table, const struct sl_claim *claim)
 {
     struct sl_probe probe = sl_claim_probe(table, claim);
     sl_table_forget(&probe);

@@ -19,12 +19,12 @@ static inline struct sl_probe sl_claim_probe(struct sl_table *table, const struc
 }
 
 /* Each returns a status. now_us -1: the table's clock. */
-int sl_change_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
+int sl_adjust_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
                      int64_t now_us);
-int sl_change_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,
+int sl_adjust_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,
                          int64_t now_us);
 
 /* The claim's state and its guard's. */
-void sl_change_forget(struct sl_table *table, const struct sl_claim *claim);
+void sl_adjust_forget(struct sl_table *table, const struct sl_claim *claim);
 
 #endif

@@ -151,16 +151,16 @@ static void look(struct turn *turn, struct sl_claim *claim)
 
 /* ---- writing --------------------------------------------------------------------- */
 
-enum step { STEP_DONE, STEP_AGAIN, STEP_FAILED };
+enum decide_step { STEP_DONE, STEP_AGAIN, STEP_FAILED };
 
-static enum step fail(struct turn *turn, int status)
+static enum decide_step fail(struct turn *turn, int status)
 {
     turn->bundle->status = status;
     return STEP_FAILED;
 }
 
 /* A slot for a claim that is about to be charged and is not there. */
-static enum step seat_claim(struct turn *turn, struct sl_claim *claim)
+static enum decide_step seat_claim(struct turn *turn, struct sl_claim *claim)
 {
     struct seat *seat = seat_of(claim);
     struct sl_probe probe = sl_claim_probe(turn->table, claim);
@@ -185,7 +185,7 @@ static void leave_seat(struct sl_claim *claim)
 
 /* Slots for all that are not there yet, then one reading of the clock for all
  * (T8), so that a refund finds every charge at the same time. */
-static enum step seat_all(struct turn *turn)
+static enum decide_step seat_all(struct turn *turn)
 {
     struct sl_bundle *bundle = turn->bundle;
     bool prepared = false;
@@ -194,7 +194,7 @@ static enum step seat_all(struct turn *turn)
         if (claim->no_key || seat_of(claim)->found ||
             sl_claim_write(claim, bundle) == SL_WRITE_NOTHING)
             continue;
-        enum step step = seat_claim(turn, claim);
+        enum decide_step step = seat_claim(turn, claim);
         if (step != STEP_DONE)
             return step;
         prepared = true;
@@ -213,13 +213,13 @@ static enum step seat_all(struct turn *turn)
 }
 
 /* The same for one claim that lost a race. */
-static enum step look_and_seat(struct turn *turn, struct sl_claim *claim)
+static enum decide_step look_and_seat(struct turn *turn, struct sl_claim *claim)
 {
     for (;;) {
         look(turn, claim);
         if (seat_of(claim)->found || sl_claim_write(claim, turn->bundle) == SL_WRITE_NOTHING)
             return STEP_DONE;
-        enum step step = seat_claim(turn, claim);
+        enum decide_step step = seat_claim(turn, claim);
         if (step == STEP_FAILED)
             return step;
         if (step == STEP_AGAIN)
@@ -253,7 +253,7 @@ static bool apply(void *about, struct sl_state *state)
 }
 
 /* The same on a ring that cannot be charged in place. */
-static enum step write_by_moving(struct writing *writing)
+static enum decide_step write_by_moving(struct writing *writing)
 {
     struct seat *seat = seat_of(writing->claim);
     struct sl_probe probe = sl_claim_probe(writing->turn->table, writing->claim);
@@ -304,7 +304,7 @@ static struct sl_word word_after(const struct writing *writing, const struct sl_
     return to;
 }
 
-static enum step write_claim(struct writing *writing)
+static enum decide_step write_claim(struct writing *writing)
 {
     struct seat *seat = seat_of(writing->claim);
     struct sl_state state = state_of(seat);
@@ -350,7 +350,7 @@ static void leave_as_is(struct turn *turn, struct sl_claim *claim)
 }
 
 /* AGAIN: it has become a denial meanwhile. */
-static enum step finish_claim(struct turn *turn, struct sl_claim *claim)
+static enum decide_step finish_claim(struct turn *turn, struct sl_claim *claim)
 {
     struct sl_bundle *bundle = turn->bundle;
     for (;;) {
@@ -359,7 +359,7 @@ static enum step finish_claim(struct turn *turn, struct sl_claim *claim)
             leave_as_is(turn, claim);
             return STEP_DONE;
         }
-        enum step step = write_claim(&writing);
+        enum decide_step step = write_claim(&writing);
         seat_of(claim)->prepared = false;
         if (step == STEP_DONE)
             claim->charged = writing.write == SL_WRITE_CHARGE;
@@ -389,15 +389,15 @@ static void undo(struct turn *turn)
         leave_seat(claim);
         struct sl_charge charge = { sl_claim_cost(bundle, claim), claim->answer.as_of_us };
         if (claim->charged)
-            sl_change_refund(turn->table, claim, charge, turn->own_clock ? -1 : bundle->now_us);
+            sl_adjust_refund(turn->table, claim, charge, turn->own_clock ? -1 : bundle->now_us);
         claim->charged = false;
     }
 }
 
-static enum step finish_all(struct turn *turn)
+static enum decide_step finish_all(struct turn *turn)
 {
     struct sl_bundle *bundle = turn->bundle;
-    enum step step = bundle->allowed ? seat_all(turn) : STEP_DONE;
+    enum decide_step step = bundle->allowed ? seat_all(turn) : STEP_DONE;
     for (size_t i = 0; i < bundle->claim_count && step == STEP_DONE; i++)
         if (!bundle->claims[i].no_key)
             step = finish_claim(turn, &bundle->claims[i]);
@@ -428,7 +428,7 @@ static void give_up(struct turn *turn)
 static void decide_claims(struct turn *turn)
 {
     struct sl_bundle *bundle = turn->bundle;
-    enum step step = STEP_AGAIN;
+    enum decide_step step = STEP_AGAIN;
     for (int round = 0; step == STEP_AGAIN && round < ROUNDS_MAX; round++) {
         for (size_t i = 0; i < bundle->claim_count; i++)
             if (!bundle->claims[i].no_key)
@@ -453,11 +453,11 @@ static void begin(struct turn *turn)
     }
 }
 
-void sl_turn_decide(struct sl_table *table, struct sl_bundle *bundle, bool own_clock)
+void sl_table_decide(struct sl_table *table, struct sl_bundle *bundle, bool own_clock)
 {
     struct turn turn = { table, bundle, own_clock };
     bundle->wall_shift_us = own_clock ? sl_table_wall_shift_us(table, bundle->now_us) : 0;
-    if (sl_bundle_once(table, bundle))
+    if (sl_bundle_fast_path(table, bundle))
         return;
     begin(&turn);
     if (bundle->status == SLUICE_OK)

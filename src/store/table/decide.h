@@ -8,6 +8,6 @@
 /* Fills in the bundle's answers and status. own_clock: bundle->now_us was read
  * from the table's clock, and may be read again where docs/table.md says so
  * (T8); else it is the caller's and stays. */
-void sl_turn_decide(struct sl_table *table, struct sl_bundle *bundle, bool own_clock);
+void sl_table_decide(struct sl_table *table, struct sl_bundle *bundle, bool own_clock);
 
 #endif

@@ -40,19 +40,19 @@ static bool take_ring(struct sl_table *table, struct sl_bundle *bundle)
 static bool take_slot(struct sl_table *table, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = bundle->claims;
-    struct sl_once once = { .algo = claim->algo,
-                            .limit = &claim->limit,
-                            .key = claim->key,
-                            .cost = bundle->cost,
-                            .now_us = bundle->now_us };
-    if (!sl_table_once(table, &once))
+    struct sl_fast_path once = { .algo = claim->algo,
+                                 .limit = &claim->limit,
+                                 .key = claim->key,
+                                 .cost = bundle->cost,
+                                 .now_us = bundle->now_us };
+    if (!sl_table_fast_path(table, &once))
         return false;
     claim->answer = once.taken.answer;
     claim->figures = once.taken.figures;
     return true;
 }
 
-bool sl_bundle_once(struct sl_table *table, struct sl_bundle *bundle)
+bool sl_bundle_fast_path(struct sl_table *table, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = bundle->claims;
     if (bundle->claim_count != 1 || claim->guard || claim->no_key || claim->shadow ||

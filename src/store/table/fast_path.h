@@ -23,7 +23,7 @@ static inline struct sl_word sl_word_taken(struct sl_word word, const struct sl_
 }
 
 /* once->now_us is filled in. */
-static inline bool sl_table_once(struct sl_table *table, struct sl_once *once)
+static inline bool sl_table_fast_path(struct sl_table *table, struct sl_fast_path *once)
 {
     const struct sl_algo *algo = once->algo;
     if (once->cost == 0 || algo->keeps_ring || !algo->take)
@@ -47,6 +47,6 @@ static inline bool sl_table_once(struct sl_table *table, struct sl_once *once)
 
 /* A whole bundle, if it is one claim that can go this way; bundle->now_us is filled
  * in. False: nothing was written, take the long way. */
-bool sl_bundle_once(struct sl_table *table, struct sl_bundle *bundle);
+bool sl_bundle_fast_path(struct sl_table *table, struct sl_bundle *bundle);
 
 #endif

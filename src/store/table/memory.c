@@ -23,7 +23,7 @@ struct memory {
 
 /* ---- reservations ------------------------------------------------------------- */
 
-struct settling {
+struct table_settling {
     struct sl_table *table;
     uint32_t cost; /* what it cost in the end */
     int status;
@@ -31,15 +31,15 @@ struct settling {
 
 static void settle_held(void *about, const struct sl_held *held)
 {
-    struct settling *settling = about;
+    struct table_settling *settling = about;
     struct sl_table *table = settling->table;
     struct sl_charge rest = held->charge;
     int status = SLUICE_OK;
     if (settling->cost > rest.cost)
-        status = sl_change_overcharge(table, &held->claim, settling->cost - rest.cost, -1);
+        status = sl_adjust_overcharge(table, &held->claim, settling->cost - rest.cost, -1);
     rest.cost -= settling->cost < rest.cost ? settling->cost : rest.cost;
     if (rest.cost > 0)
-        status = sl_change_refund(table, &held->claim, rest, -1);
+        status = sl_adjust_refund(table, &held->claim, rest, -1);
     if (status != SLUICE_OK)
         settling->status = status;
 }
@@ -67,7 +67,7 @@ __attribute__((noinline)) static void see_to(struct memory *memory, int64_t now_
     raise(&header->latest_us, now_us);
     if (__atomic_load_n(&header->held, __ATOMIC_ACQUIRE) == 0)
         return;
-    struct settling settling = { &memory->table, 0, SLUICE_OK };
+    struct table_settling settling = { &memory->table, 0, SLUICE_OK };
     int64_t next_us = sl_reservation_expire(&memory->table, now_us, settle_held, &settling);
     sl_table_call_attention(&memory->table, next_us);
 }
@@ -109,13 +109,13 @@ static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t cou
         }
         if (own_clock)
             bundles[i].now_us = now_us;
-        sl_turn_decide(table, &bundles[i], own_clock);
+        sl_table_decide(table, &bundles[i], own_clock);
         if (own_clock) /* it may have been read again, and does not go back within a batch */
             now_us = sl_max_i64(now_us, bundles[i].now_us);
     }
 }
 
-static void once(struct sl_store *store, struct sl_once *asks, size_t count)
+static void once(struct sl_store *store, struct sl_fast_path *asks, size_t count)
 {
     struct memory *memory = (struct memory *)store;
     struct sl_table *table = &memory->table;
@@ -129,19 +129,19 @@ static void once(struct sl_store *store, struct sl_once *asks, size_t count)
     for (size_t i = 0; i < count; i++) {
         asks[i].now_us = now_us;
         asks[i].wall_shift_us = wall_shift_us;
-        asks[i].done = sl_table_once(table, &asks[i]);
+        asks[i].done = sl_table_fast_path(table, &asks[i]);
     }
 }
 
 static int refund(struct sl_store *store, const struct sl_claim *claim, struct sl_charge charge)
 {
     struct sl_table *table = &((struct memory *)store)->table;
-    return sl_change_refund(table, claim, charge, -1);
+    return sl_adjust_refund(table, claim, charge, -1);
 }
 
 static int reset(struct sl_store *store, const struct sl_claim *claim)
 {
-    sl_change_forget(&((struct memory *)store)->table, claim);
+    sl_adjust_forget(&((struct memory *)store)->table, claim);
     return SLUICE_OK;
 }
 
@@ -162,7 +162,7 @@ static int settle(struct sl_store *store, uint64_t id, uint32_t cost)
 {
     struct memory *memory = (struct memory *)store;
     tend(memory, sl_table_now_us(&memory->table)); /* what has expired is no more */
-    struct settling settling = { &memory->table, cost, SLUICE_OK };
+    struct table_settling settling = { &memory->table, cost, SLUICE_OK };
     int status = sl_reservation_take(&memory->table, id, settle_held, &settling);
     return status == SLUICE_OK ? settling.status : status;
 }

@@ -19,7 +19,7 @@
 #include "algo/bucket.h"
 #include "store/table/table_file.h"
 
-enum phase { FREE, FILLING, MEMBER, HEAD, SETTLING };
+enum record_phase { FREE, FILLING, MEMBER, HEAD, SETTLING };
 
 enum { PHASE_BITS = 3, CHECK_BITS = 29, NONCE_SHIFT = 32, INDEX_BITS = 17, FILLING_UNIT = 20 };
 
@@ -39,12 +39,12 @@ static bool swap_owner(struct sl_reservation *record, uint64_t from, uint64_t to
                                        __ATOMIC_ACQUIRE);
 }
 
-static enum phase phase_of(uint64_t owner)
+static enum record_phase phase_of(uint64_t owner)
 {
-    return (enum phase)(owner & ((1 << PHASE_BITS) - 1));
+    return (enum record_phase)(owner & ((1 << PHASE_BITS) - 1));
 }
 
-static uint64_t owner_word(uint64_t nonce, uint64_t check, enum phase phase)
+static uint64_t owner_word(uint64_t nonce, uint64_t check, enum record_phase phase)
 {
     return nonce << NONCE_SHIFT | (check & CHECK_MASK) << PHASE_BITS | phase;
 }
@@ -134,7 +134,7 @@ static struct sl_reservation fields_of(const struct sl_claim *claim, const struc
 }
 
 static uint64_t seal(struct sl_reservation *record, const struct sl_reservation *fields,
-                     uint64_t nonce, enum phase phase)
+                     uint64_t nonce, enum record_phase phase)
 {
     uint64_t owner = owner_word(nonce, check_of(fields, nonce), phase);
     write_fields(record, fields);

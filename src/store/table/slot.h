@@ -31,7 +31,7 @@ enum {
 /* No legal state reaches further ahead than twice the longest window. */
 #define SL_LIFE_MAX_US (2 * SL_WINDOW_MAX_US + INT64_C(86400000000))
 
-struct sl_line {
+struct sl_slot_line {
     _Alignas(64) struct sl_word slots[SL_LINE_SLOTS];
 };
 

@@ -41,7 +41,7 @@ struct sl_header {
 
 /* Lines that are searched together: the slots, or an extent of the log area. */
 struct sl_region {
-    struct sl_line *lines;
+    struct sl_slot_line *lines;
     uint64_t line_count;
     uint64_t *rings; /* of an extent: ring i belongs to slot i */
     uint32_t ring_len;
@@ -118,7 +118,7 @@ static inline bool sl_slot_is(uint64_t hi, uint64_t want)
 static inline struct sl_word *sl_table_find_home(const struct sl_probe *probe, struct sl_word *word)
 {
     const struct sl_region *slots = &probe->table->slots;
-    struct sl_line *line = &slots->lines[sl_home(probe->spread, slots->line_count)];
+    struct sl_slot_line *line = &slots->lines[sl_home(probe->spread, slots->line_count)];
     for (uint32_t i = 0; i < SL_LINE_SLOTS; i++) {
         struct sl_word *slot = &line->slots[i];
         word->hi = __atomic_load_n(&slot->hi, __ATOMIC_ACQUIRE);
@@ -164,7 +164,7 @@ void sl_table_measure(struct sl_table *table, int64_t now_us, struct sluice_stat
 void sl_table_glance(struct sl_table *table, struct sluice_stats *out);
 
 /* Slots of these lines whose state matters; adds to *limiting those of them that denied. */
-uint64_t sl_table_count_live(const struct sl_line *lines, uint64_t line_count, int64_t now_us,
+uint64_t sl_table_count_live(const struct sl_slot_line *lines, uint64_t line_count, int64_t now_us,
                              uint64_t *limiting);
 
 /* Counts the rings that were moved, of some keys: who missed one looks again if it

@@ -57,7 +57,7 @@ static bool lay_out(const struct sl_memory_config *config, struct sl_header *hea
     records = records < RESERVATIONS_MAX ? records : RESERVATIONS_MAX;
     uint64_t others = SL_HEADER_BYTES + records * sizeof(struct sl_reservation);
     uint64_t log_bytes = wanted_log_bytes(config, size_bytes);
-    uint64_t least = others + LINES_MIN * sizeof(struct sl_line);
+    uint64_t least = others + LINES_MIN * sizeof(struct sl_slot_line);
     if (size_bytes < least || log_bytes > size_bytes - least)
         return sl_error_say(error, "a table of %llu bytes with %llu for logs has no room for slots",
                             (unsigned long long)size_bytes, (unsigned long long)log_bytes);
@@ -65,8 +65,8 @@ static bool lay_out(const struct sl_memory_config *config, struct sl_header *hea
     header->version = VERSION;
     header->byte_order = BYTE_ORDER_MARK;
     header->size_bytes = size_bytes;
-    header->line_count = (size_bytes - others - log_bytes) / sizeof(struct sl_line);
-    header->reservations_at = SL_HEADER_BYTES + header->line_count * sizeof(struct sl_line);
+    header->line_count = (size_bytes - others - log_bytes) / sizeof(struct sl_slot_line);
+    header->reservations_at = SL_HEADER_BYTES + header->line_count * sizeof(struct sl_slot_line);
     header->reservation_count = records;
     header->log_at = header->reservations_at + records * sizeof(struct sl_reservation);
     header->log_bytes = log_bytes;
@@ -81,10 +81,10 @@ static bool adds_up(const struct sl_header *header)
 {
     uint64_t size = header->size_bytes;
     uint64_t lines = header->line_count, records = header->reservation_count;
-    if (size < SL_HEADER_BYTES || lines < LINES_MIN || lines > size / sizeof(struct sl_line) ||
+    if (size < SL_HEADER_BYTES || lines < LINES_MIN || lines > size / sizeof(struct sl_slot_line) ||
         records > RESERVATIONS_MAX || header->log_bytes > size)
         return false;
-    uint64_t slots_end = SL_HEADER_BYTES + lines * sizeof(struct sl_line);
+    uint64_t slots_end = SL_HEADER_BYTES + lines * sizeof(struct sl_slot_line);
     uint64_t records_end = slots_end + records * sizeof(struct sl_reservation);
     return header->reservations_at == slots_end && header->log_at == records_end &&
            records_end <= size && header->log_bytes <= size - records_end &&
@@ -118,7 +118,7 @@ static void use(struct sl_table *table, const struct sl_header *header, void *ba
     uint8_t *at = base;
     *table = (struct sl_table){
         .header = base,
-        .slots = { .lines = (struct sl_line *)(void *)(at + SL_HEADER_BYTES),
+        .slots = { .lines = (struct sl_slot_line *)(void *)(at + SL_HEADER_BYTES),
                    .line_count = header->line_count },
         .log = at + header->log_at,
         .log_bytes = header->log_bytes,

@@ -23,7 +23,7 @@ enum { YIELDS_MAX = 100 };
 /* A line of slots and its four rings. */
 static uint64_t group_bytes(uint64_t ring_len)
 {
-    return sizeof(struct sl_line) + SL_LINE_SLOTS * ring_len * sizeof(uint64_t);
+    return sizeof(struct sl_slot_line) + SL_LINE_SLOTS * ring_len * sizeof(uint64_t);
 }
 
 bool sl_extents_next(struct sl_extents *extents, struct sl_region *region)
@@ -39,9 +39,9 @@ bool sl_extents_next(struct sl_extents *extents, struct sl_region *region)
         bytes < group_bytes(ring_len))
         return false;
     uint8_t *at = table->log + extents->at_bytes;
-    region->lines = (struct sl_line *)(void *)at;
+    region->lines = (struct sl_slot_line *)(void *)at;
     region->line_count = bytes / group_bytes(ring_len);
-    region->rings = (uint64_t *)(void *)(at + region->line_count * sizeof(struct sl_line));
+    region->rings = (uint64_t *)(void *)(at + region->line_count * sizeof(struct sl_slot_line));
     region->ring_len = (uint32_t)ring_len;
     extents->next++;
     extents->at_bytes += bytes;

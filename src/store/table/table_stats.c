@@ -1,11 +1,11 @@
 /* What the table holds, for people: read slot by slot while others go on. */
 #include "store/table/table_log.h"
 
-uint64_t sl_table_count_live(const struct sl_line *lines, uint64_t line_count, int64_t now_us,
+uint64_t sl_table_count_live(const struct sl_slot_line *lines, uint64_t line_count, int64_t now_us,
                              uint64_t *limiting)
 {
     uint64_t live = 0;
-    for (const struct sl_line *line = lines; line < lines + line_count; line++)
+    for (const struct sl_slot_line *line = lines; line < lines + line_count; line++)
         for (uint32_t i = 0; i < SL_LINE_SLOTS; i++) {
             struct sl_word word = sl_word_load(&line->slots[i]);
             if (!sl_slot_is_live(word, now_us))

@@ -6,11 +6,11 @@
 #include "base/check.h"
 #include "store/table/table_log.h"
 
-enum { PAGE_LEAST_BYTES = 4096, PART_BYTES = 1 << 20, LINE_BYTES = sizeof(struct sl_line) };
+enum { PAGE_LEAST_BYTES = 4096, PART_BYTES = 1 << 20, LINE_BYTES = sizeof(struct sl_slot_line) };
 
 /* What one look sees of a region: of the part whose turn it is, as much as it may. */
 struct piece {
-    const struct sl_line *lines;
+    const struct sl_slot_line *lines;
     uint64_t line_count;
     uint64_t stands_for; /* lines */
 };
@@ -26,14 +26,14 @@ static struct piece piece_of(const struct sl_tally *tally, const struct sl_regio
 }
 
 /* A look on its way. */
-struct look {
+struct tally_pass {
     int64_t now_us;
     uint64_t line_count; /* that were read */
     struct sl_tally_part part;
 };
 
 /* Those of its lines whose pages are in memory. */
-static uint64_t count_live(const struct piece *piece, struct look *look, uint64_t *limiting)
+static uint64_t count_live(const struct piece *piece, struct tally_pass *look, uint64_t *limiting)
 {
     unsigned char is_there[SL_TALLY_LINES * LINE_BYTES / PAGE_LEAST_BYTES + 1];
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), next;
@@ -49,13 +49,13 @@ static uint64_t count_live(const struct piece *piece, struct look *look, uint64_
         uint64_t count = (next - at) / LINE_BYTES;
         if (!(is_there[(at - start) / page] & 1))
             continue;
-        live += sl_table_count_live((const struct sl_line *)at, count, look->now_us, limiting);
+        live += sl_table_count_live((const struct sl_slot_line *)at, count, look->now_us, limiting);
         look->line_count += count;
     }
     return live;
 }
 
-static uint64_t look_at(struct piece piece, struct look *look)
+static uint64_t look_at(struct piece piece, struct tally_pass *look)
 {
     uint64_t limiting = 0;
     if (piece.line_count == 0)
@@ -71,7 +71,7 @@ static uint32_t parts_of(const struct sl_table *table)
     return parts < SL_TALLY_PARTS ? (uint32_t)parts : SL_TALLY_PARTS;
 }
 
-static void look_at_next(struct sl_tally *tally, struct sl_table *table, struct look *look)
+static void look_at_next(struct sl_tally *tally, struct sl_table *table, struct tally_pass *look)
 {
     struct sl_extents extents = sl_extents(table);
     struct sl_region region;
@@ -89,7 +89,7 @@ static void look_at_next(struct sl_tally *tally, struct sl_table *table, struct 
 
 void sl_tally_look(struct sl_tally *tally, struct sl_table *table, int64_t now_us)
 {
-    struct look look = { .now_us = now_us };
+    struct tally_pass look = { .now_us = now_us };
     uint32_t first = tally->next;
     tally->count = parts_of(table);
     do

@@ -11,13 +11,13 @@
 
 enum { CUTS = 256 }; /* so many times 6 bytes for one, and names, are less than a whole line */
 
-struct print {
+struct line_printer {
     struct sl_buffer *out;
     struct sl_sha256 *hasher;
     size_t text_max; /* 0: as long as they are */
 };
 
-static void add_name(struct print *print, const char *name)
+static void add_name(struct line_printer *print, const char *name)
 {
     sl_buffer_add(print->out, SL_TEXT(", \""));
     sl_buffer_add(print->out, sl_text(name));
@@ -33,7 +33,7 @@ static struct sluice_text cut(struct sluice_text text, size_t most)
     return (struct sluice_text){ text.at, len > 0 ? len : most };
 }
 
-static void add_text(struct print *print, struct sluice_text text)
+static void add_text(struct line_printer *print, struct sluice_text text)
 {
     if (!text.at) {
         sl_buffer_add(print->out, SL_TEXT("null"));
@@ -47,7 +47,7 @@ static void add_text(struct print *print, struct sluice_text text)
 }
 
 /* Of what is too long to be shown, enough to recognise it by. */
-static void add_digest(struct print *print, struct sluice_text json)
+static void add_digest(struct line_printer *print, struct sluice_text json)
 {
     struct sl_digest digest;
     char hex[SL_DIGEST_HEX + 1];
@@ -60,7 +60,7 @@ static void add_digest(struct print *print, struct sluice_text json)
     sl_buffer_add(print->out, SL_TEXT("\"}"));
 }
 
-static void add_json(struct print *print, struct sluice_text json)
+static void add_json(struct line_printer *print, struct sluice_text json)
 {
     if (!json.at)
         sl_buffer_add(print->out, SL_TEXT("null"));
@@ -70,7 +70,7 @@ static void add_json(struct print *print, struct sluice_text json)
         sl_buffer_add(print->out, json);
 }
 
-static void add_figure(struct print *print, const struct sl_audit_figure *figure)
+static void add_figure(struct line_printer *print, const struct sl_audit_figure *figure)
 {
     add_name(print, figure->name);
     switch (figure->type) {
@@ -89,7 +89,7 @@ static void add_figure(struct print *print, const struct sl_audit_figure *figure
     }
 }
 
-static void add_member(struct print *print, const char *name, struct sluice_text text)
+static void add_member(struct line_printer *print, const char *name, struct sluice_text text)
 {
     add_name(print, name);
     add_text(print, text);
@@ -106,7 +106,7 @@ void sl_audit_print_time(struct sl_buffer *out, int64_t at_us)
     sl_buffer_add(out, sl_text(fraction));
 }
 
-static void add_event(struct print *print, const struct sl_audit_event *event, int64_t at_us)
+static void add_event(struct line_printer *print, const struct sl_audit_event *event, int64_t at_us)
 {
     const struct sl_audit_row *row = &sl_audit_rows[event->kind];
     sl_buffer_clear(print->out);
@@ -129,7 +129,7 @@ static void add_event(struct print *print, const struct sl_audit_event *event, i
 bool sl_audit_print(struct sl_audit *audit, const struct sl_audit_event *event, int64_t at_us,
                     size_t most_bytes)
 {
-    struct print print = { .out = &audit->line, .hasher = audit->hasher };
+    struct line_printer print = { .out = &audit->line, .hasher = audit->hasher };
     SL_CHECK(event->figure_count <= SL_AUDIT_FIGURES_MAX);
     audit->line.most = most_bytes;
     add_event(&print, event, at_us);

@@ -18,7 +18,7 @@
 
 enum { SIZE_MAX_DIGITS = 16 }; /* which 64 bits can hold */
 
-enum state {
+enum chunked_state {
     SIZE, /* zero: before the first chunk */
     EXTENSION,
     SIZE_LF,
@@ -38,7 +38,7 @@ static bool refuse(struct sl_http_wrong *wrong, uint32_t status, const char *det
     return false;
 }
 
-static bool go(struct sl_chunked *chunked, enum state state)
+static bool go(struct sl_chunked *chunked, enum chunked_state state)
 {
     chunked->state = state;
     return true;
@@ -94,7 +94,7 @@ static bool read_extension(struct sl_chunked *chunked, char c, struct sl_http_wr
 /* ---- trailers ------------------------------------------------------------------- */
 
 /* Line ends aside, which the bytes before them bound. */
-static bool spend(struct sl_chunked *chunked, enum state next, struct sl_http_wrong *wrong)
+static bool spend(struct sl_chunked *chunked, enum chunked_state next, struct sl_http_wrong *wrong)
 {
     if (chunked->spent == SL_CHUNK_TRAILERS_MAX_BYTES)
         return refuse(wrong, 431, "The trailers are too large; they have at most 4096 bytes.");
@@ -127,7 +127,7 @@ static bool read_trailer_value(struct sl_chunked *chunked, char c, struct sl_htt
 /* ---- all of it ------------------------------------------------------------------ */
 
 /* The second half of a line's end, and what begins behind it. */
-static bool read_lf(struct sl_chunked *chunked, char c, enum state next,
+static bool read_lf(struct sl_chunked *chunked, char c, enum chunked_state next,
                     struct sl_http_wrong *wrong)
 {
     if (c != '\n')
@@ -139,7 +139,7 @@ static bool read_lf(struct sl_chunked *chunked, char c, enum state next,
 static bool read_byte(struct sl_chunked *chunked, char c, size_t room_bytes,
                       struct sl_http_wrong *wrong)
 {
-    switch ((enum state)chunked->state) {
+    switch ((enum chunked_state)chunked->state) {
     case SIZE:
         return read_size(chunked, c, room_bytes, wrong);
     case EXTENSION:

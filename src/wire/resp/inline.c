@@ -2,7 +2,7 @@
  * what was written, so it is put where that stood. */
 #include "wire/resp/resp.h"
 
-struct words {
+struct inline_words {
     char *at;
     const char *end;
     char *to; /* of the word that is being read */
@@ -32,7 +32,7 @@ static char escaped(char c)
     }
 }
 
-static void take_escape(struct words *words)
+static void take_escape(struct inline_words *words)
 {
     bool has_hex = words->end - words->at >= 4 && words->at[1] == 'x' &&
                    sl_hex_digit(words->at[2]) >= 0 && sl_hex_digit(words->at[3]) >= 0;
@@ -47,7 +47,7 @@ static void take_escape(struct words *words)
 
 /* From its quote to the one that closes it, behind which the word must end. False: it does
  * not. In single quotes only the quote itself is escaped. */
-static bool take_quoted(struct words *words)
+static bool take_quoted(struct inline_words *words)
 {
     char quote = *words->at++;
     while (words->at < words->end && *words->at != quote) {
@@ -65,7 +65,7 @@ static bool take_quoted(struct words *words)
     return words->at == words->end || is_space(*words->at);
 }
 
-static bool take_word(struct words *words, struct sluice_text *out)
+static bool take_word(struct inline_words *words, struct sluice_text *out)
 {
     char *start = words->to = words->at;
     while (words->at < words->end && !is_space(*words->at)) {
@@ -81,7 +81,7 @@ static bool take_word(struct words *words, struct sluice_text *out)
 
 bool sl_resp_split(char *line, size_t len, struct sl_resp_command *out)
 {
-    struct words words = { .at = line, .end = line + len };
+    struct inline_words words = { .at = line, .end = line + len };
     for (out->count = 0;; out->count++) {
         while (words.at < words.end && is_space(*words.at))
             words.at++;

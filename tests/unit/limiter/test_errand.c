@@ -280,15 +280,15 @@ static void an_errand_on_a_channel_that_is_closed_is_answered(void **unused)
 /* With something that is known without asking. */
 static int open_near(void **unused)
 {
-    store.near = sl_near_new();
-    return store.near && open_all(unused) == 0 ? (shared.near = store.near, 0) : -1;
+    store.answers = sl_answer_cache_new();
+    return store.answers && open_all(unused) == 0 ? (shared.answers = store.answers, 0) : -1;
 }
 
 static int close_near(void **unused)
 {
     int status = close_all(unused);
-    sl_near_free(store.near);
-    shared.near = store.near = NULL;
+    sl_answer_cache_free(store.answers);
+    shared.answers = store.answers = NULL;
     return status;
 }
 
@@ -314,9 +314,9 @@ static void who_was_denied_is_denied_again_before_anything_is_sent(void **unused
         assert_null(trip.errand.batches); /* nothing was copied */
         sl_errand_release(&trip.errand);
     }
-    assert_int_equal(sl_limiter_counts(limiter)->near[false], 3);
+    assert_int_equal(sl_limiter_counts(limiter)->answers[false], 3);
     assert_string_equal(heard(), "");
-    sl_near_forget(store.near);
+    sl_answer_cache_forget(store.answers);
     send_off(&trip, asked, 1);
     assert_true(trip.is_asked[0]);
     heard();

@@ -9,15 +9,15 @@
 #define OTHER        "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 static struct sl_ruleset *rules;
-static struct sl_asker asker;
+static struct sl_caller_keys caller;
 
 static int release(void **unused)
 {
     (void)unused;
     sl_ruleset_free(rules);
-    sl_asker_release(&asker);
+    sl_caller_keys_release(&caller);
     rules = NULL;
-    asker = (struct sl_asker){ 0 };
+    caller = (struct sl_caller_keys){ 0 };
     return 0;
 }
 
@@ -32,8 +32,8 @@ static void use_over(const char *yaml, const struct sl_overlay *overlay)
 
 static bool is_exempt(struct sluice_request request)
 {
-    assert_true(sl_asker_init(&asker, rules, &request));
-    return sl_asker_exempt(&asker, rules->whitelist);
+    assert_true(sl_caller_keys_init(&caller, rules, &request));
+    return sl_caller_keys_exempt(&caller, rules->whitelist);
 }
 
 static void an_exempt_key_is_told_by_its_digest(void **unused)

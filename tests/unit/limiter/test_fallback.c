@@ -87,14 +87,14 @@ static void joined_requests_take_nothing_where_one_is_denied(void **unused)
     (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     struct sluice_request requests[2] = { sluice_request(), sluice_request() };
-    struct sl_manner manners[2] = { { .joins = false }, { .joins = true } };
+    struct sl_request_options options[2] = { { .joins = false }, { .joins = true } };
     struct sluice_decision out[2];
-    struct sl_batch_in in = { requests, manners, 2, out };
+    struct sl_batch_in in = { requests, options, 2, out };
     requests[0].user = SL_TEXT("u");
     requests[1].user = SL_TEXT("v");
     requests[1].cost = 2;
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+        assert_int_equal(sl_limiter_decide_with_options(limiter, &in), SLUICE_STORE_DOWN);
         SAME("turn", out[0].allowed, true);
         SAME("turn", out[1].allowed, i < 1);
         SAME("turn", out[0].reason, SLUICE_REASON_STORE);
@@ -108,18 +108,18 @@ static void joined_requests_of_one_user_take_nothing_where_they_are_too_many(voi
     (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     struct sluice_request requests[4];
-    struct sl_manner manners[4];
+    struct sl_request_options options[4];
     struct sluice_decision out[4];
     for (int i = 0; i < 4; i++) {
         requests[i] = sluice_request();
         requests[i].user = SL_TEXT("u");
-        manners[i] = (struct sl_manner){ .joins = i > 0 };
+        options[i] = (struct sl_request_options){ .joins = i > 0 };
     }
-    struct sl_batch_in in = { requests, manners, 4, out };
-    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    struct sl_batch_in in = { requests, options, 4, out };
+    assert_int_equal(sl_limiter_decide_with_options(limiter, &in), SLUICE_STORE_DOWN);
     SAME("four of three", out[3].allowed, false);
     requests[3].peek = true;
-    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    assert_int_equal(sl_limiter_decide_with_options(limiter, &in), SLUICE_STORE_DOWN);
     for (int i = 0; i < 4; i++)
         SAME("three, and a look", out[i].allowed, true);
     SAME("all are taken", decide(1).allowed, false);
@@ -132,17 +132,17 @@ static void joined_requests_that_share_a_rule_pass_as_far_as_each_may(void **unu
     use("rules:\n" RULE("a", "local", "") "- { name: all, per: global, algorithm: fixed_window, "
                                           "limit: 4/m, on_store_failure: local }\n");
     struct sluice_request requests[2] = { sluice_request(), sluice_request() };
-    struct sl_manner manners[2] = { { .joins = false }, { .joins = true } };
+    struct sl_request_options options[2] = { { .joins = false }, { .joins = true } };
     struct sluice_decision out[2];
-    struct sl_batch_in in = { requests, manners, 2, out };
+    struct sl_batch_in in = { requests, options, 2, out };
     requests[0].user = SL_TEXT("u");
     requests[1].user = SL_TEXT("v");
     requests[0].cost = 3;
     requests[1].cost = 2;
-    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    assert_int_equal(sl_limiter_decide_with_options(limiter, &in), SLUICE_STORE_DOWN);
     assert_true(out[0].allowed && !out[1].allowed);
     requests[0].cost = 2;
-    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    assert_int_equal(sl_limiter_decide_with_options(limiter, &in), SLUICE_STORE_DOWN);
     assert_true(out[0].allowed && out[1].allowed); /* 2 of 3 each, and 4 of 4 */
     SAME("left", out[1].remaining, 0);
 }
@@ -153,11 +153,11 @@ static void what_no_rule_counts_passes_whatever_the_file_says(void **unused)
     (void)unused;
     use("on_store_failure: deny\nrules:\n" RULE("a", "allow", ""));
     struct sluice_request requests[2] = { sluice_request(), sluice_request() };
-    struct sl_manner manners[2] = { { .joins = false }, { .joins = true } };
+    struct sl_request_options options[2] = { { .joins = false }, { .joins = true } };
     struct sluice_decision out[2];
-    struct sl_batch_in in = { requests, manners, 2, out };
+    struct sl_batch_in in = { requests, options, 2, out };
     requests[0].user = SL_TEXT("u");
-    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_STORE_DOWN);
+    assert_int_equal(sl_limiter_decide_with_options(limiter, &in), SLUICE_STORE_DOWN);
     assert_true(out[0].allowed && out[1].allowed);
     SAME("counted", out[0].reason, SLUICE_REASON_STORE);
     SAME("not counted", out[1].reason, SLUICE_REASON_NO_RULE);

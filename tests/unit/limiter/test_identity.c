@@ -3,13 +3,13 @@
 #include "unit/limiter/rules.h"
 
 static struct sl_ruleset *rules;
-static struct sl_asker asker;
+static struct sl_caller_keys caller;
 
 static void use(const char *yaml)
 {
     sl_ruleset_free(rules);
-    sl_asker_release(&asker);
-    asker = (struct sl_asker){ 0 }; /* one asker, one ruleset */
+    sl_caller_keys_release(&caller);
+    caller = (struct sl_caller_keys){ 0 }; /* one asker, one ruleset */
     rules = rules_of(yaml);
 }
 
@@ -17,15 +17,15 @@ static int release(void **unused)
 {
     (void)unused;
     sl_ruleset_free(rules);
-    sl_asker_release(&asker);
+    sl_caller_keys_release(&caller);
     rules = NULL;
-    asker = (struct sl_asker){ 0 };
+    caller = (struct sl_caller_keys){ 0 };
     return 0;
 }
 
 static bool ask(struct sluice_request request)
 {
-    return sl_asker_init(&asker, rules, &request);
+    return sl_caller_keys_init(&caller, rules, &request);
 }
 
 /* The key of rule 0 for this request; false: a part of it is missing. */
@@ -34,7 +34,7 @@ static bool key_of(struct sluice_request request, struct sl_hash128 *key)
     struct sl_hash128 guard_key;
     assert_true(ask(request));
     struct sl_rule_seeds seeds = sl_rule_seeds(&rules->rules[0], 7);
-    return sl_asker_keys(&asker, &rules->rules[0], &seeds, key, &guard_key);
+    return sl_caller_keys_keys(&caller, &rules->rules[0], &seeds, key, &guard_key);
 }
 
 static bool same_key(struct sluice_request a, struct sluice_request b)
@@ -232,7 +232,7 @@ static void what_is_on_the_whitelist_is_exempt(void **unused)
         "  clients: [billing-internal]\n" RULE("per: ip"));
     for (size_t i = 0; i < COUNT(rows); i++) {
         assert_true(ask(rows[i].request));
-        SAME(rows[i].what, sl_asker_exempt(&asker, rules->whitelist), rows[i].exempt);
+        SAME(rows[i].what, sl_caller_keys_exempt(&caller, rules->whitelist), rows[i].exempt);
     }
 }
 
@@ -241,12 +241,12 @@ static void the_tier_is_looked_up_by_name(void **unused)
     (void)unused;
     use("tiers: { free: { scale: 1 }, pro: { scale: 10 } }\n" RULE("per: ip"));
     ask(REQUEST(.tier = SL_TEXT("pro")));
-    assert_int_equal(asker.tier, sl_ruleset_tier(rules, SL_TEXT("pro")));
-    assert_true(asker.tier >= 0);
+    assert_int_equal(caller.tier, sl_ruleset_tier(rules, SL_TEXT("pro")));
+    assert_true(caller.tier >= 0);
     ask(REQUEST(.tier = SL_TEXT("gold")));
-    assert_int_equal(asker.tier, -1);
+    assert_int_equal(caller.tier, -1);
     ask(REQUEST(.cost = 1));
-    assert_int_equal(asker.tier, -1);
+    assert_int_equal(caller.tier, -1);
 }
 
 /* Do two forms of one rule share their counts, and their guard's? */
@@ -309,7 +309,7 @@ static void keys_depend_on_the_stores_secret(void **unused)
     assert_true(one.limit != one.guard);
     struct sl_hash128 key, guard_key;
     ask(REQUEST(.user = SL_TEXT("u")));
-    assert_true(sl_asker_keys(&asker, &rules->rules[0], &one, &key, &guard_key));
+    assert_true(sl_caller_keys_keys(&caller, &rules->rules[0], &one, &key, &guard_key));
     assert_true(key.low != guard_key.low);
 }
 
@@ -327,8 +327,8 @@ static void an_address_is_its_own_whatever_was_asked_before(void **unused)
     for (size_t i = 0; i < COUNT(texts); i++)
         assert_true(key_of(REQUEST(.ip = sl_text(texts[i])), &keys[i]));
     for (size_t i = 0; i < COUNT(texts); i++) {
-        sl_asker_release(&asker);
-        asker = (struct sl_asker){ 0 };
+        sl_caller_keys_release(&caller);
+        caller = (struct sl_caller_keys){ 0 };
         assert_true(key_of(REQUEST(.ip = sl_text(texts[i])), &alone));
         assert_memory_equal(&keys[i], &alone, sizeof alone);
     }

@@ -14,7 +14,7 @@ static struct sl_store *store;
 static struct sl_ruleset *rules;
 static struct sl_limiter *limiter;
 static struct sluice_request requests[2 * MOST];
-static struct sl_manner manners[2 * MOST];
+static struct sl_request_options options[2 * MOST];
 static struct sluice_decision out[2 * MOST];
 static size_t count;
 
@@ -65,15 +65,15 @@ static struct sluice_request *add(const char *user, uint32_t cost, bool joins)
     requests[count].user = sl_text(user);
     requests[count].cost = cost;
     requests[count].at_us = T0;
-    manners[count] = (struct sl_manner){ .joins = joins };
+    options[count] = (struct sl_request_options){ .joins = joins };
     return &requests[count++];
 }
 
 static void decide(void)
 {
-    struct sl_batch_in in = { requests, manners, count, out };
+    struct sl_batch_in in = { requests, options, count, out };
     memset(out, 0xff, sizeof out);
-    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_OK);
+    assert_int_equal(sl_limiter_decide_with_options(limiter, &in), SLUICE_OK);
     count = 0;
 }
 
@@ -332,7 +332,7 @@ static void ask_directly(const char *key, uint32_t cost, const struct sl_direct 
     struct sluice_request *request = add(NULL, cost, false);
     request->others = &attributes[count - 1];
     request->other_count = 1;
-    manners[count - 1].direct = direct;
+    options[count - 1].direct = direct;
 }
 
 static void check_direct(void)

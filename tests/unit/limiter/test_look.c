@@ -97,7 +97,7 @@ static void nothing_is_counted_or_noted(void **unused)
     for (size_t i = 0; i < watched.rules->rule_count; i++)
         for (size_t k = 0; k < SL_OUTCOME_COUNT; k++)
             assert_int_equal(sl_count_read(&counts->by_rule[i][k]), 0);
-    assert_false(sl_sight_has_notes(watched.sight));
+    assert_false(sl_observer_has_samples(watched.observer));
     assert_true(ASK(.user = SL_TEXT("u"), .ip = SL_TEXT("192.0.2.1")));
     watched_close();
 }

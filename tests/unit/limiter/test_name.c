@@ -4,7 +4,7 @@
 #include "unit/limiter/rules.h"
 
 static struct sl_ruleset *rules;
-static struct sl_asker asker;
+static struct sl_caller_keys caller;
 static struct sl_namer namer;
 
 static int release(void **unused)
@@ -13,9 +13,9 @@ static int release(void **unused)
     if (rules)
         sl_namer_release(&namer);
     sl_ruleset_free(rules);
-    sl_asker_release(&asker);
+    sl_caller_keys_release(&caller);
     rules = NULL;
-    asker = (struct sl_asker){ 0 };
+    caller = (struct sl_caller_keys){ 0 };
     return 0;
 }
 
@@ -28,8 +28,8 @@ static void use(const char *yaml)
 
 static const struct sl_claim_name *name_of(size_t rule, struct sluice_request request)
 {
-    assert_true(sl_asker_init(&asker, rules, &request));
-    const struct sl_claim_name *name = sl_name_claim(&namer, &asker, &rules->rules[rule]);
+    assert_true(sl_caller_keys_init(&caller, rules, &request));
+    const struct sl_claim_name *name = sl_name_claim(&namer, &caller, &rules->rules[rule]);
     assert_non_null(name);
     return name;
 }
@@ -156,8 +156,8 @@ static void what_is_longer_than_256_bytes_is_a_digest(void **unused)
 
 static struct sluice_text identifier_of(size_t rule, struct sluice_request request)
 {
-    assert_true(sl_asker_init(&asker, rules, &request));
-    return sl_name_identifier(&namer, &asker, &rules->rules[rule]);
+    assert_true(sl_caller_keys_init(&caller, rules, &request));
+    return sl_name_identifier(&namer, &caller, &rules->rules[rule]);
 }
 
 static void an_identifier_alone_is_for_people(void **unused)

@@ -8,9 +8,9 @@ static const char one_rule[] =
 
 static uint64_t denied_in_all(void)
 {
-    uint64_t sum = notes()->missed_denials;
-    for (size_t i = 0; i < notes()->count; i++)
-        sum += notes()->noted[i].denied;
+    uint64_t sum = samples()->missed_denials;
+    for (size_t i = 0; i < samples()->count; i++)
+        sum += samples()->noted[i].denied;
     return sum;
 }
 
@@ -37,8 +37,8 @@ static void a_denial_says_who_where_and_for_how_long(void **unused)
     /* By people's clock, which is 7 s ahead of the model's. The window began at 960 s. */
     assert_int_equal(noted->first_us, INT64_C(1009000000));
     assert_int_equal(noted->retry_after_us, INT64_C(18000000)); /* as the first was told */
-    assert_int_equal(notes()->count, 1);
-    assert_true(sl_sight_has_notes(watched.sight));
+    assert_int_equal(samples()->count, 1);
+    assert_true(sl_observer_has_samples(watched.observer));
     watched_close();
 }
 
@@ -51,12 +51,12 @@ static void tenants_users_have_the_same_name_and_are_others(void **unused)
         ASK(.tenant = SL_TEXT("b"), .user = SL_TEXT("u"));
         ASK(.user = SL_TEXT("u"));
     }
-    assert_int_equal(notes()->count, 3);
+    assert_int_equal(samples()->count, 3);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(notes()->noted[i].denied, 1);
-    SAME_TEXT("first", notes()->noted[0].tenant, "a");
-    SAME_TEXT("second", notes()->noted[1].tenant, "b");
-    assert_null(notes()->noted[2].tenant.at);
+        assert_int_equal(samples()->noted[i].denied, 1);
+    SAME_TEXT("first", samples()->noted[0].tenant, "a");
+    SAME_TEXT("second", samples()->noted[1].tenant, "b");
+    assert_null(samples()->noted[2].tenant.at);
     watched_close();
 }
 
@@ -92,11 +92,11 @@ static void a_peek_leaves_nothing(void **unused)
     assert_int_equal(noted_of(0, "u")->met, 2);
     assert_int_equal(noted_of(0, "u")->denied, 0);
     uint32_t times = 0;
-    for (size_t i = 0; i < notes()->sample_count; i++)
-        times += notes()->samples[i].times;
+    for (size_t i = 0; i < samples()->sample_count; i++)
+        times += samples()->samples[i].times;
     assert_true(times <= 4); /* of all decisions, and of the rule's */
     struct sl_distinct limited = { { 0 } };
-    sl_distinct_take(&limited, watched.sight->limited[FIRST_NUMBER]);
+    sl_distinct_take(&limited, watched.observer->limited[FIRST_NUMBER]);
     assert_int_equal(sl_distinct_count(&limited), 0);
     watched_close();
 }
@@ -109,7 +109,7 @@ static void who_lacks_an_identity_is_nobody_once_for_each_rule(void **unused)
                  "        { name: may, per: user, limit: 9/m }]\n");
     for (int i = 0; i < 4; i++)
         ASK(.ip = SL_TEXT("192.0.2.1"), .resource = SL_TEXT("/x"));
-    assert_int_equal(notes()->count, 2);
+    assert_int_equal(samples()->count, 2);
     for (uint32_t rule = 0; rule < 2; rule++) {
         const struct sl_noted *noted = noted_of(rule, NULL);
         assert_int_equal(noted->denied, 4);
@@ -119,7 +119,7 @@ static void who_lacks_an_identity_is_nobody_once_for_each_rule(void **unused)
         SAME_TEXT("resource", noted->resource, "/x");
     }
     struct sl_distinct callers = { { 0 } }; /* and nobody is no caller */
-    sl_distinct_take(&callers, watched.sight->callers[FIRST_NUMBER]);
+    sl_distinct_take(&callers, watched.observer->callers[FIRST_NUMBER]);
     assert_int_equal(sl_distinct_count(&callers), 0);
     watched_close();
 }
@@ -132,7 +132,7 @@ static void a_failing_store_denies_nobody_in_particular(void **unused)
     watched.model.status = SLUICE_STORE_DOWN;
     for (int i = 0; i < 5; i++)
         assert_false(ASK(.user = SL_TEXT("u")));
-    assert_int_equal(notes()->count + notes()->sample_count, 0);
+    assert_int_equal(samples()->count + samples()->sample_count, 0);
     assert_int_equal(denied_in_all(), 0);
     watched.model.status = SLUICE_OK;
     for (int i = 0; i < 3; i++)
@@ -174,10 +174,10 @@ static void bursts_are_counted_also_when_the_notes_are_full(void **unused)
                  "          burst_guard: { window: 1s, threshold: 1, penalty: 1m } }]\n");
     for (uint64_t i = 0; i < 2 * USERS; i++)
         watched_ask_as(i % USERS);
-    assert_int_equal(notes()->burst_count, 1);
-    assert_int_equal(notes()->bursts[0].rule, FIRST_NUMBER);
-    assert_int_equal(notes()->bursts[0].warned, USERS);
-    assert_int_equal(notes()->bursts[0].blocked, 0);
+    assert_int_equal(samples()->burst_count, 1);
+    assert_int_equal(samples()->bursts[0].rule, FIRST_NUMBER);
+    assert_int_equal(samples()->bursts[0].warned, USERS);
+    assert_int_equal(samples()->bursts[0].blocked, 0);
     watched_close();
 }
 
@@ -196,8 +196,8 @@ static void identifiers_are_digests_where_that_is_wanted(void **unused)
     assert_non_null(noted_of(0, digest));
     assert_int_equal(noted_of(0, digest)->denied, 1);
     assert_non_null(noted_of(1, "acme")); /* a tenant is not a person */
-    for (size_t i = 0; i + 1 < notes()->text_len; i++)
-        assert_memory_not_equal(notes()->text + i, "u", 2);
+    for (size_t i = 0; i + 1 < samples()->text_len; i++)
+        assert_memory_not_equal(samples()->text + i, "u", 2);
     watched_close();
 }
 
@@ -209,7 +209,7 @@ static void an_identifier_is_what_was_counted(void **unused)
                  "rules: [{ name: net, per: ip, limit: 1/m }]\n");
     ASK(.ip = SL_TEXT("192.0.2.1"));
     ASK(.ip = SL_TEXT("192.0.2.200"));
-    assert_int_equal(notes()->count, 1);
+    assert_int_equal(samples()->count, 1);
     assert_non_null(noted_of(0, "192.0.2.0"));
     assert_int_equal(noted_of(0, "192.0.2.0")->denied, 1);
     watched_close();
@@ -225,9 +225,9 @@ static void when_the_notes_are_full_denials_are_counted_as_missed(void **unused)
     for (int round = 0; round < 3; round++)
         for (uint64_t i = 0; i < USERS; i++)
             watched_ask_as(i);
-    assert_in_range(notes()->count, SL_NOTED_MAX - 20, SL_NOTED_MAX);
+    assert_in_range(samples()->count, SL_NOTED_MAX - 20, SL_NOTED_MAX);
     assert_int_equal(denied_in_all(), 2 * USERS);
-    assert_true(notes()->missed_denials >= 2 * (USERS - SL_NOTED_MAX));
+    assert_true(samples()->missed_denials >= 2 * (USERS - SL_NOTED_MAX));
     watched_close();
 }
 
@@ -241,12 +241,12 @@ static void who_is_denied_finds_room_behind_all_who_were_met(void **unused)
         snprintf(user, sizeof user, "u%" PRIu64, i);
         ASK(.user = sl_text(user), .resource = SL_TEXT("/api"));
     }
-    assert_in_range(notes()->count, SL_NOTED_MAX / 2, SL_NOTED_MAX - 100);
-    assert_true(notes()->missed_met > 0);
+    assert_in_range(samples()->count, SL_NOTED_MAX / 2, SL_NOTED_MAX - 100);
+    assert_true(samples()->missed_met > 0);
     for (int i = 0; i < 2; i++)
         ASK(.user = SL_TEXT("late"), .resource = SL_TEXT("/api"));
     assert_int_equal(noted_of(0, "late")->denied, 1);
-    assert_int_equal(notes()->missed_denials, 0);
+    assert_int_equal(samples()->missed_denials, 0);
     watched_close();
 }
 
@@ -263,7 +263,7 @@ static void long_names_fill_the_texts_before_the_places(void **unused)
             snprintf(user, sizeof user, "u%" PRIu64, i);
             ASK(.user = sl_text(user), .resource = { resource, sizeof resource });
         }
-    assert_in_range(notes()->count, 100, 128);
+    assert_in_range(samples()->count, 100, 128);
     assert_int_equal(denied_in_all(), 300);
     assert_int_equal(noted_of(0, "u5")->denied, 1);
     assert_int_equal(noted_of(0, "u5")->resource.len, 512);

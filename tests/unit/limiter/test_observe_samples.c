@@ -7,9 +7,9 @@ static const char one_rule[] =
 
 static uint64_t met_in_all(void)
 {
-    uint64_t sum = notes()->missed_met;
-    for (size_t i = 0; i < notes()->count; i++)
-        sum += notes()->noted[i].met;
+    uint64_t sum = samples()->missed_met;
+    for (size_t i = 0; i < samples()->count; i++)
+        sum += samples()->noted[i].met;
     return sum;
 }
 
@@ -62,7 +62,7 @@ static void later_ones_stand_for_many(void **unused)
             snprintf(row, sizeof row, "%zu in batches of %zu", totals[i], batches[k]);
             watched_open("rules: [{ name: api, per: user, limit: 100000000/m }]\n");
             ask_in_batches(totals[i], batches[k]);
-            uint64_t stride = notes()->stride, met = met_in_all(), total = totals[i];
+            uint64_t stride = samples()->stride, met = met_in_all(), total = totals[i];
             SAME(row, stride > 1 && stride <= total / 128, true);
             SAME(row, met < total + stride && met + stride > total, true);
             uint64_t half = noted_of(0, "u0")->met;
@@ -81,9 +81,9 @@ static void who_asks_most_is_met_when_there_is_no_room_for_others(void **unused)
     uint64_t seed = 9;
     for (uint64_t i = 0; i < TOTAL; i++)
         watched_ask_as(unit_up_to(&seed, 1) ? 0 : i + 1);
-    assert_true(notes()->missed_met > 0);
+    assert_true(samples()->missed_met > 0);
     assert_in_range(noted_of(0, "u0")->met, TOTAL * 2 / 5, TOTAL * 3 / 5);
-    assert_in_range(met_in_all(), TOTAL - notes()->stride, TOTAL + notes()->stride);
+    assert_in_range(met_in_all(), TOTAL - samples()->stride, TOTAL + samples()->stride);
     watched_close();
 }
 
@@ -92,10 +92,10 @@ static void after_handing_over_it_begins_with_every_one_again(void **unused)
     (void)unused;
     watched_open("rules: [{ name: api, per: user, limit: 100000000/m }]\n");
     ask_in_batches(5000, 64);
-    sl_sight_hand_over(watched.sight);
+    sl_observer_hand_over(watched.observer);
     ask_in_batches(100, 64);
     assert_int_equal(met_in_all(), 100);
-    assert_int_equal(notes()->stride, 1);
+    assert_int_equal(samples()->stride, 1);
     watched_close();
 }
 
@@ -112,8 +112,8 @@ static void callers_are_those_asked_and_those_denied(void **unused)
             watched_ask_as(i);
     for (uint32_t i = 0; i < 2; i++) {
         struct sl_distinct callers = { { 0 } }, limited = { { 0 } };
-        sl_distinct_take(&callers, watched.sight->callers[FIRST_NUMBER + i]);
-        sl_distinct_take(&limited, watched.sight->limited[FIRST_NUMBER + i]);
+        sl_distinct_take(&callers, watched.observer->callers[FIRST_NUMBER + i]);
+        sl_distinct_take(&limited, watched.observer->limited[FIRST_NUMBER + i]);
         /* Two may share a register, for which allowance is made. */
         assert_in_range(sl_distinct_count(&callers), wanted[i][0] - 1, wanted[i][0] + 1);
         assert_in_range(sl_distinct_count(&limited), wanted[i][1] - 1, wanted[i][1] + 1);
@@ -129,8 +129,8 @@ static void a_rule_of_a_high_number_has_no_registers(void **unused)
     watched.numbers[0] = SL_CALLERS_RULES;
     for (int i = 0; i < 3; i++)
         ASK(.user = SL_TEXT("u"));
-    assert_int_equal(notes()->noted[0].denied, 1);
-    assert_int_equal(notes()->noted[0].rule, SL_CALLERS_RULES);
+    assert_int_equal(samples()->noted[0].denied, 1);
+    assert_int_equal(samples()->noted[0].rule, SL_CALLERS_RULES);
     watched_close();
 }
 
@@ -140,9 +140,9 @@ static void a_rule_of_a_high_number_has_no_registers(void **unused)
 static uint64_t times_of(uint32_t number)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < notes()->sample_count; i++)
-        if (notes()->samples[i].rule == number)
-            sum += notes()->samples[i].times;
+    for (size_t i = 0; i < samples()->sample_count; i++)
+        if (samples()->samples[i].rule == number)
+            sum += samples()->samples[i].times;
     return sum;
 }
 
@@ -153,12 +153,12 @@ static void where_it_is_quiet_every_decision_is_timed(void **unused)
     watched_open(one_rule);
     for (uint64_t i = 1; i <= 50; i++) {
         ASK(.user = SL_TEXT("u"));
-        watched.model.now_us += SL_SIGHT_EVERY_US;
+        watched.model.now_us += SL_OBSERVER_EVERY_US;
         assert_int_equal(times_of(FIRST_NUMBER), i);
         assert_int_equal(times_of(SL_ALL_RULES), i);
     }
-    for (size_t i = 0; i < notes()->sample_count; i++)
-        assert_in_range(notes()->samples[i].ns, 1, INT64_C(1000000000));
+    for (size_t i = 0; i < samples()->sample_count; i++)
+        assert_in_range(samples()->samples[i].ns, 1, INT64_C(1000000000));
     watched_close();
 }
 
@@ -195,10 +195,10 @@ static void a_batch_is_timed_once_for_all_in_it(void **unused)
     watched_open("rules: [{ name: api, per: user, limit: 1000/m },\n"
                  "        { name: all, per: global, limit: 1000/m }]\n");
     ask_in_batches(60, 60);
-    assert_int_equal(notes()->sample_count, 3); /* each rule's, and that of all */
+    assert_int_equal(samples()->sample_count, 3); /* each rule's, and that of all */
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(notes()->samples[i].times, 60);
-        assert_int_equal(notes()->samples[i].ns, notes()->samples[0].ns);
+        assert_int_equal(samples()->samples[i].times, 60);
+        assert_int_equal(samples()->samples[i].ns, samples()->samples[0].ns);
     }
     watched_close();
 }
@@ -211,8 +211,8 @@ static void how_much_of_a_limit_is_in_use_is_sampled(void **unused)
     static const uint32_t wanted[] = { 250, 500, 750, 1000, 1000 };
     for (size_t i = 0; i < COUNT(wanted); i++) {
         ASK(.user = SL_TEXT("u"));
-        watched.model.now_us += SL_SIGHT_EVERY_US;
-        const struct sl_sample *sample = &notes()->samples[notes()->sample_count - 1];
+        watched.model.now_us += SL_OBSERVER_EVERY_US;
+        const struct sl_sample *sample = &samples()->samples[samples()->sample_count - 1];
         assert_int_equal(sample->in_use_max, wanted[i]);
         assert_int_equal(sample->in_use_sum, wanted[i]);
     }

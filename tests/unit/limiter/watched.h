@@ -13,7 +13,7 @@ struct watched {
     struct model model;
     struct sl_ruleset *rules;
     struct sl_limiter *limiter;
-    struct sl_sight *sight;
+    struct sl_observer *observer;
     uint32_t numbers[WATCHED_RULES_MAX];
 };
 
@@ -24,19 +24,19 @@ static inline void watched_open(const char *yaml)
     model_open(&watched.model);
     watched.rules = rules_of(yaml);
     watched.limiter = sl_limiter_new(watched.rules, &watched.model.store);
-    watched.sight = sl_sight_new();
+    watched.observer = sl_observer_new();
     assert_non_null(watched.limiter);
-    assert_non_null(watched.sight);
+    assert_non_null(watched.observer);
     assert_true(watched.rules->rule_count <= WATCHED_RULES_MAX);
     for (uint32_t i = 0; i < WATCHED_RULES_MAX; i++)
         watched.numbers[i] = FIRST_NUMBER + i;
-    assert_true(sl_limiter_set_sight(watched.limiter, watched.sight, watched.numbers));
+    assert_true(sl_limiter_set_observer(watched.limiter, watched.observer, watched.numbers));
 }
 
 static inline void watched_close(void)
 {
     sl_limiter_free(watched.limiter);
-    sl_sight_free(watched.sight);
+    sl_observer_free(watched.observer);
     sl_ruleset_free(watched.rules);
     model_close(&watched.model.store);
 }
@@ -66,16 +66,16 @@ static inline void watched_ask_as(uint64_t number)
 }
 
 /* The notes that are written. */
-static inline const struct sl_notes *notes(void)
+static inline const struct sl_samples *samples(void)
 {
-    return watched.sight->notes;
+    return watched.observer->samples;
 }
 
 /* Of the rule of this place in the file and the identifier; NULL: it was not noted. */
 static inline const struct sl_noted *noted_of(uint32_t rule, const char *identifier)
 {
-    for (size_t i = 0; i < notes()->count; i++) {
-        const struct sl_noted *noted = &notes()->noted[i];
+    for (size_t i = 0; i < samples()->count; i++) {
+        const struct sl_noted *noted = &samples()->noted[i];
         bool is_named =
             identifier ? sl_text_is(noted->identifier, identifier) : !noted->has_identifier;
         if (noted->rule == FIRST_NUMBER + rule && is_named)

@@ -12,12 +12,12 @@
 enum { TODAY = 20500 };
 #define NOON (TODAY * DAY + DAY / 2)
 
-static struct sl_people *people;
+static struct sl_users *users;
 
 static inline void open_people(size_t most)
 {
-    people = sl_people_open(&(struct sl_people_config){ .most = most });
-    assert_non_null(people);
+    users = sl_users_open(&(struct sl_users_config){ .most = most });
+    assert_non_null(users);
 }
 
 static inline int open_crowd(void **unused)
@@ -30,38 +30,38 @@ static inline int open_crowd(void **unused)
 static inline int close_crowd(void **unused)
 {
     (void)unused;
-    sl_people_close(people);
-    people = NULL;
+    sl_users_close(users);
+    users = NULL;
     return 0;
 }
 
-#define WITH_PEOPLE(name) cmocka_unit_test_setup_teardown(name, open_crowd, close_crowd)
+#define WITH_USERS(name) cmocka_unit_test_setup_teardown(name, open_crowd, close_crowd)
 
 /* Of u, who has no tenant, unless it says otherwise. */
 #define PUT(...)                                                                                   \
-    sl_people_put(people, &(struct sl_user_record){ .tenant = "", .id = "u", __VA_ARGS__ })
+    sl_users_put(users, &(struct sl_user_record){ .tenant = "", .id = "u", __VA_ARGS__ })
 #define PUT_DAY(...)                                                                               \
-    sl_people_put_day(people,                                                                      \
-                      &(struct sl_user_day){                                                       \
-                          .tenant = "", .id = "u", .day = TODAY, .last_minute = -1, __VA_ARGS__ })
+    sl_users_put_day(users,                                                                        \
+                     &(struct sl_user_day){                                                        \
+                         .tenant = "", .id = "u", .day = TODAY, .last_minute = -1, __VA_ARGS__ })
 #define ADD(...)                                                                                   \
-    sl_people_add_outcomes(                                                                        \
-        people, &(struct sl_user_day){                                                             \
-                    .tenant = "", .id = "u", .day = TODAY, .last_minute = -1, __VA_ARGS__ })
+    sl_users_add_outcomes(                                                                         \
+        users, &(struct sl_user_day){                                                              \
+                   .tenant = "", .id = "u", .day = TODAY, .last_minute = -1, __VA_ARGS__ })
 #define EXEMPT(...)                                                                                \
-    sl_people_set_exempt(people, (struct sl_exemption[]){ __VA_ARGS__ },                           \
-                         sizeof((struct sl_exemption[]){ __VA_ARGS__ }) /                          \
-                             sizeof(struct sl_exemption))
+    sl_users_set_exempt(users, (struct sl_exemption[]){ __VA_ARGS__ },                             \
+                        sizeof((struct sl_exemption[]){ __VA_ARGS__ }) /                           \
+                            sizeof(struct sl_exemption))
 
 #pragma GCC diagnostic ignored "-Woverride-init"
 #pragma GCC diagnostic ignored "-Woverride-init-side-effects"
 
-static struct sl_person found; /* whom `knows` has found */
+static struct sl_user found; /* whom `knows` has found */
 
 static inline bool knows_at(const char *tenant, const char *id, int64_t now_us)
 {
     memset(&found, 0x5a, sizeof found);
-    return people->ops->find(people, sl_text(tenant), sl_text(id), now_us, &found);
+    return users->ops->find(users, sl_text(tenant), sl_text(id), now_us, &found);
 }
 
 static inline bool knows(const char *id)
@@ -71,7 +71,7 @@ static inline bool knows(const char *id)
 
 static inline void violate(const char *tenant, const char *id, int64_t now_us)
 {
-    people->ops->violated(people, sl_text(tenant), sl_text(id), now_us);
+    users->ops->violated(users, sl_text(tenant), sl_text(id), now_us);
 }
 
 #endif

@@ -40,11 +40,11 @@ static void where_there_is_no_database_there_are_no_rows(void **unused)
     (void)unused;
     struct sl_registry absent = { .db = NULL };
     int64_t number = 7;
-    struct sl_query query = sl_query(&absent, SL_SQL_FIND_USER);
+    struct sl_sql_query query = sl_query(&absent, SL_SQL_FIND_USER);
     sl_bind_text(&query, "");
     sl_bind_text(&query, "u1");
-    assert_int_equal(sl_query_step(&query, &error), SL_STEP_DONE);
-    assert_true(sl_query_number(&query, &number, &error));
+    assert_int_equal(sl_sql_query_step(&query, &error), SL_STEP_DONE);
+    assert_true(sl_sql_query_number(&query, &number, &error));
     assert_int_equal(number, 0);
 }
 
@@ -85,7 +85,7 @@ static void a_text_that_is_null_where_it_must_not_be_is_empty(void **unused)
     assert_int_equal(sqlite3_prepare_v2(registry->db, "SELECT NULL, 'a'", -1, &statement, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    struct sl_query query = { .registry = registry, .statement = statement };
+    struct sl_sql_query query = { .registry = registry, .statement = statement };
     assert_string_equal(sl_row_text(&query, 0), "");
     assert_string_equal(sl_row_copy(&query, 0, &arena), "");
     assert_null(sl_row_maybe(&query, 0));

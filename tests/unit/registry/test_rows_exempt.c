@@ -119,9 +119,9 @@ static size_t sweep_noting(size_t *kept)
 {
     struct sl_row *rows;
     size_t count;
-    sl_copy_note(registry, sl_change_new(1));
+    sl_replica_note(registry, sl_change_new(1));
     DONE(sl_registry_sweep(registry, 1000, &has_more, &error));
-    DONE(sl_copy_noted(registry, &arena, &rows, &count, &error));
+    DONE(sl_replica_noted(registry, &arena, &rows, &count, &error));
     for (size_t i = 0; i < count; i++)
         assert_true(rows[i].is_gone && rows[i].name.kind == SL_ROW_EXEMPTION);
     struct sl_exemption *all;

@@ -6,7 +6,7 @@
 #define TEST_SERVER_KNOWN_CALLERS_H
 
 #include "unit/auth/token/minting.h"
-#include "unit/server/at_office.h"
+#include "unit/server/at_control.h"
 
 #define ADMIN_TOKEN  "the-token-of-the-admin"
 #define READER_TOKEN "the-token-of-the-reader"

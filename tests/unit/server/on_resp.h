@@ -1,4 +1,4 @@
-/* One visitor who speaks the Redis protocol, on the stages of on_stage.h, at_office.h and
+/* One visitor who speaks the Redis protocol, on the stages of on_stage.h, at_control.h and
  * known_callers.h; what it is answered, with `|` for the end of a line. */
 #ifndef TEST_SERVER_ON_RESP_H
 #define TEST_SERVER_ON_RESP_H
@@ -36,7 +36,7 @@ static inline int open_resp_callers(void **state)
 
 #define IN_RESP(name, rules)                                                                       \
     cmocka_unit_test_prestate_setup_teardown(name, open_resp, close_stage, (void *)(rules))
-#define RESP_AT_OFFICE(name, rules)                                                                \
+#define RESP_AT_CONTROL(name, rules)                                                               \
     cmocka_unit_test_prestate_setup_teardown(name, open_resp_office, close_office, (void *)(rules))
 #define RESP_WITH_TENANTS(name, rules)                                                             \
     cmocka_unit_test_prestate_setup_teardown(name, open_resp_callers, close_callers,               \

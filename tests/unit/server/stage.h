@@ -26,7 +26,7 @@ enum { STAGE_WORKERS_MAX = 3, GOT_MAX_BYTES = 64 << 20 };
 struct stage {
     struct sl_server server; /* first: a worker's server is its stage */
     struct sl_worker workers[STAGE_WORKERS_MAX];
-    /* Whoever does the main thread's work (office_on_stage.h): runs the jobs that wait;
+    /* Whoever does the main thread's work (control_on_stage.h): runs the jobs that wait;
      * false: there was nothing to do. NULL: jobs stay where they are. */
     bool (*work)(struct stage *stage);
     void *about; /* whose it is */
@@ -125,7 +125,8 @@ static inline void stage_open_workers(struct stage *stage, const char *yaml, str
     pthread_mutex_init(&server->counts_lock, NULL);
     sl_jobs_init(&server->jobs);
     server->edition = stage_edition(yaml, store, worker_count);
-    server->attempts_rules = sl_attempts_rules(&server->edition->rules->settings.identity);
+    server->auth_throttle_rules =
+        sl_auth_throttle_rules(&server->edition->rules->settings.identity);
     for (size_t i = 0; i < worker_count; i++) {
         struct sl_worker *worker = &stage->workers[i];
         SL_CHECK(sl_worker_init(worker, server, i, &error));
@@ -162,7 +163,7 @@ static inline void stage_close(struct stage *stage)
     for (size_t i = 0; i < stage->server.listening_count; i++)
         sl_listening_close(&stage->server.listenings[i]);
     sl_edition_drop(stage->server.edition);
-    sl_ruleset_free(stage->server.attempts_rules);
+    sl_ruleset_free(stage->server.auth_throttle_rules);
     sl_jobs_release(&stage->server.jobs);
     pthread_mutex_destroy(&stage->server.counts_lock);
 }

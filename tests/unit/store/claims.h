@@ -43,7 +43,7 @@ static inline struct sl_bundle bundle_of(struct sl_claim *claims, size_t count, 
 static inline bool decide(struct sl_claim *claims, size_t count, int64_t now_us, uint32_t cost)
 {
     struct sl_bundle bundle = bundle_of(claims, count, now_us, cost);
-    sl_turn_decide(&table, &bundle, false);
+    sl_table_decide(&table, &bundle, false);
     assert_int_equal(bundle.status, SLUICE_OK);
     assert_int_equal(bundle.now_us, now_us);
     return bundle.allowed;
@@ -52,7 +52,7 @@ static inline bool decide(struct sl_claim *claims, size_t count, int64_t now_us,
 static inline int status_of(struct sl_claim *claims, size_t count, int64_t now_us, uint32_t cost)
 {
     struct sl_bundle bundle = bundle_of(claims, count, now_us, cost);
-    sl_turn_decide(&table, &bundle, false);
+    sl_table_decide(&table, &bundle, false);
     return bundle.status;
 }
 
@@ -61,7 +61,7 @@ static inline int64_t left(struct sl_claim claim, int64_t now_us)
 {
     struct sl_bundle bundle = bundle_of(&claim, 1, now_us, 1);
     bundle.peek = true;
-    sl_turn_decide(&table, &bundle, false);
+    sl_table_decide(&table, &bundle, false);
     assert_int_equal(bundle.status, SLUICE_OK);
     return claim.figures.remaining;
 }

@@ -277,8 +277,8 @@ static const struct sl_script other = { "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
                                         SL_TEXT("two") };
 
 static struct question {
-    struct sl_query query; /* first */
-    int ends;              /* how often it was answered */
+    struct sl_redis_query query; /* first */
+    int ends;                    /* how often it was answered */
     int status;
     int64_t value; /* the answer's first number */
     int asks_again;
@@ -287,7 +287,8 @@ static struct question {
 
 static struct sl_buffer words;
 
-static inline void on_end(struct sl_query *query, int status, const struct sl_reply *reply)
+static inline void on_end(struct sl_redis_query *query, int status,
+                          const struct sl_redis_reply *reply)
 {
     struct question *question = (struct question *)query;
     question->ends++;

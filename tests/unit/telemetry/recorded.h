@@ -10,7 +10,7 @@
 enum { RECORDED_WORKERS = 2, NOW_S = 500000 };
 
 struct recorded {
-    struct sl_record record;
+    struct sl_rule_stats record;
     struct model model;
     struct sl_ruleset *rules;
     struct sl_limiter *limiters[RECORDED_WORKERS];
@@ -25,12 +25,13 @@ static inline void recorded_load(const char *yaml)
     struct sl_ruleset *old = recorded.rules;
     free(recorded.numbers);
     recorded.rules = rules_of(yaml);
-    recorded.numbers = sl_record_enrol(&recorded.record, recorded.rules);
+    recorded.numbers = sl_rule_stats_enrol(&recorded.record, recorded.rules);
     assert_non_null(recorded.numbers);
-    sl_record_settle(&recorded.record, recorded.rules, recorded.numbers);
+    sl_rule_stats_settle(&recorded.record, recorded.rules, recorded.numbers);
     for (size_t i = 0; i < RECORDED_WORKERS; i++) {
         struct sl_limiter *limiter = sl_limiter_new(recorded.rules, &recorded.model.store);
-        assert_true(sl_limiter_set_sight(limiter, recorded.record.sights[i], recorded.numbers));
+        assert_true(
+            sl_limiter_set_observer(limiter, recorded.record.observers[i], recorded.numbers));
         if (recorded.limiters[i])
             sl_limiter_inherit(limiter, recorded.limiters[i]);
         sl_limiter_free(recorded.limiters[i]);
@@ -43,7 +44,7 @@ static inline void recorded_open(const char *yaml)
 {
     memset(&recorded, 0, sizeof recorded);
     model_open(&recorded.model);
-    assert_true(sl_record_init(&recorded.record, RECORDED_WORKERS));
+    assert_true(sl_rule_stats_init(&recorded.record, RECORDED_WORKERS));
     recorded.record.term_s = NOW_S; /* whatever the machine's clock says */
     recorded_load(yaml);
 }
@@ -54,7 +55,7 @@ static inline void recorded_close(void)
         sl_limiter_free(recorded.limiters[i]);
     sl_ruleset_free(recorded.rules);
     free(recorded.numbers);
-    sl_record_release(&recorded.record);
+    sl_rule_stats_release(&recorded.record);
     model_close(&recorded.model.store);
 }
 
@@ -81,22 +82,22 @@ static inline void add_counts(struct sl_counted *to, const struct sl_counts *cou
 /* What the main thread does once a second. */
 static inline void sum_up(int64_t now_s)
 {
-    struct sl_record *record = &recorded.record;
+    struct sl_rule_stats *record = &recorded.record;
     struct sl_counted counted;
-    assert_true(sl_record_begin_count(record, &counted));
+    assert_true(sl_rule_stats_begin_count(record, &counted));
     for (size_t i = 0; i < RECORDED_WORKERS; i++) {
-        sl_sight_hand_over(record->sights[i]);
-        sl_record_absorb(record, i, now_s);
+        sl_observer_hand_over(record->observers[i]);
+        sl_rule_stats_absorb(record, i, now_s);
         add_counts(&counted, sl_limiter_counts(recorded.limiters[i]));
     }
-    sl_record_count(record, &counted, now_s);
-    sl_record_take_callers(record, now_s);
+    sl_rule_stats_count(record, &counted, now_s);
+    sl_rule_stats_take_callers(record, now_s);
 }
 
 /* What is known of the rule of this place in the file. */
 static inline struct sl_detail *detail_of(size_t rule)
 {
-    return recorded.record.roll.rules[recorded.numbers[rule]].detail;
+    return recorded.record.ids.rules[recorded.numbers[rule]].detail;
 }
 
 static inline struct sl_sums sums_in(const struct sl_figure *figure, enum sl_period period,

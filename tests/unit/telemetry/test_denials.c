@@ -11,7 +11,7 @@
 
 static struct sl_denials *denials;
 static struct sl_audit audit;
-static struct sl_roll roll;
+static struct sl_rule_ids ids;
 
 static const char rules_yaml[] =
     "rules: [{ name: counter, per: user, limit: 9/m },\n"
@@ -22,8 +22,8 @@ static int begin(void **unused)
     (void)unused;
     struct sluice_error error;
     struct sl_ruleset *rules = rules_of(rules_yaml);
-    uint32_t *numbers = sl_roll_enrol(&roll, rules, 0);
-    sl_roll_settle(&roll, rules, numbers, 0);
+    uint32_t *numbers = sl_rule_ids_enrol(&ids, rules, 0);
+    sl_rule_ids_settle(&ids, rules, numbers, 0);
     free(numbers);
     sl_ruleset_free(rules);
     denials = sl_denials_new();
@@ -35,7 +35,7 @@ static int end(void **unused)
     (void)unused;
     sl_denials_free(denials);
     sl_audit_close(&audit);
-    sl_roll_release(&roll);
+    sl_rule_ids_release(&ids);
     return 0;
 }
 
@@ -61,7 +61,7 @@ static void add(uint64_t key, const struct sl_noted *noted)
 
 static void flush(void)
 {
-    sl_denials_flush(denials, &roll, &audit);
+    sl_denials_flush(denials, &ids, &audit);
 }
 
 /* The event that came `back` before the last one; the caller's. NULL: there is none. */

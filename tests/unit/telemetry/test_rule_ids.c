@@ -4,7 +4,7 @@
 
 #define SECOND INT64_C(1000000)
 
-static struct sl_roll roll;
+static struct sl_rule_ids ids;
 static size_t forgotten;
 
 /* What an owner keeps beside a rule; here only its name. */
@@ -21,7 +21,7 @@ static void forget(struct sl_detail *detail)
 static int begin(void **unused)
 {
     (void)unused;
-    roll = (struct sl_roll){ .forget = forget };
+    ids = (struct sl_rule_ids){ .forget = forget };
     forgotten = 0;
     return 0;
 }
@@ -29,7 +29,7 @@ static int begin(void **unused)
 static int end(void **unused)
 {
     (void)unused;
-    sl_roll_release(&roll);
+    sl_rule_ids_release(&ids);
     return 0;
 }
 
@@ -53,10 +53,10 @@ static const char *enrolled(const char *letters, int64_t now_us)
 {
     static char text[256];
     struct sl_ruleset *rules = rules_named(letters);
-    uint32_t *numbers = sl_roll_enrol(&roll, rules, now_us);
+    uint32_t *numbers = sl_rule_ids_enrol(&ids, rules, now_us);
     assert_non_null(numbers);
     if (is_settling)
-        sl_roll_settle(&roll, rules, numbers, now_us);
+        sl_rule_ids_settle(&ids, rules, numbers, now_us);
     *text = 0;
     for (size_t i = 0; i < rules->rule_count; i++)
         sprintf(text + strlen(text), "%s%u", i ? " " : "", numbers[i]);
@@ -82,7 +82,7 @@ static void a_rule_keeps_its_number_from_reload_to_reload(void **unused)
     for (int64_t i = 0; i < 1000; i++)
         assert_string_equal(enrolled(i % 2 ? "cab" : "bca", i * 60 * SECOND),
                             i % 2 ? "2 0 1" : "1 2 0");
-    assert_string_equal(roll.rules[0].name, "a");
+    assert_string_equal(ids.rules[0].name, "a");
 }
 
 static void a_number_is_free_a_minute_after_its_rule_has_gone(void **unused)
@@ -92,19 +92,19 @@ static void a_number_is_free_a_minute_after_its_rule_has_gone(void **unused)
     assert_string_equal(enrolled("a", 100 * SECOND), "0"); /* b was there until now */
     assert_string_equal(enrolled("ax", 160 * SECOND - 1), "0 2");
     assert_string_equal(enrolled("axy", 160 * SECOND), "0 2 1");
-    assert_string_equal(roll.rules[1].name, "y");
+    assert_string_equal(ids.rules[1].name, "y");
 }
 
 static void who_comes_back_within_the_minute_has_its_old_number(void **unused)
 {
     (void)unused;
     enrolled("ab", 0);
-    roll.rules[1].detail = calloc(1, sizeof(struct sl_detail));
+    ids.rules[1].detail = calloc(1, sizeof(struct sl_detail));
     enrolled("a", 10 * SECOND);
-    assert_false(roll.rules[1].is_there);
+    assert_false(ids.rules[1].is_there);
     assert_string_equal(enrolled("ab", 69 * SECOND), "0 1");
-    assert_true(roll.rules[1].is_there);
-    assert_non_null(roll.rules[1].detail); /* and all that is known of it */
+    assert_true(ids.rules[1].is_there);
+    assert_non_null(ids.rules[1].detail); /* and all that is known of it */
     assert_int_equal(forgotten, 0);
 }
 
@@ -113,13 +113,13 @@ static void a_name_is_not_forgotten_before_its_number_is_given_away(void **unuse
 {
     (void)unused;
     enrolled("ab", 0);
-    roll.rules[1].detail = calloc(1, sizeof(struct sl_detail));
+    ids.rules[1].detail = calloc(1, sizeof(struct sl_detail));
     enrolled("a", SECOND);
     assert_string_equal(enrolled("ab", 3600 * SECOND), "0 1");
     enrolled("a", 3601 * SECOND);
     assert_string_equal(enrolled("az", 7200 * SECOND), "0 1");
     assert_int_equal(forgotten, 1); /* z begins anew */
-    assert_null(roll.rules[1].detail);
+    assert_null(ids.rules[1].detail);
 }
 
 /* Of two that come at once, one back and one new: the new one must not be given its number. */
@@ -136,11 +136,11 @@ static void rules_made_and_never_in_force_are_given_a_minute_too(void **unused)
     (void)unused;
     enrolled("a", 0);
     assert_string_equal(only_made("ab", 10 * SECOND), "0 1");
-    assert_false(roll.rules[1].is_there);
+    assert_false(ids.rules[1].is_there);
     assert_string_equal(only_made("ac", 69 * SECOND), "0 2"); /* b may still be on its way */
     assert_string_equal(enrolled("ac", 70 * SECOND), "0 2");
     assert_string_equal(enrolled("acd", 71 * SECOND), "0 2 1");
-    assert_true(roll.rules[0].is_there && roll.rules[1].is_there && roll.rules[2].is_there);
+    assert_true(ids.rules[0].is_there && ids.rules[1].is_there && ids.rules[2].is_there);
 }
 
 /* One edition is in force while the next is made of other rules. */
@@ -150,10 +150,10 @@ static void those_in_force_are_safe_however_long_the_next_takes(void **unused)
     enrolled("ab", 0);
     for (int64_t i = 1; i < 100; i++) {
         only_made("z", i * 3600 * SECOND);
-        assert_string_equal(roll.rules[0].name, "a");
-        assert_string_equal(roll.rules[1].name, "b");
+        assert_string_equal(ids.rules[0].name, "a");
+        assert_string_equal(ids.rules[1].name, "b");
     }
-    assert_int_equal(roll.count, 3);
+    assert_int_equal(ids.count, 3);
 }
 
 /* A day of reloads with ever new names, three a minute: numbers are bounded by what a minute holds.
@@ -165,7 +165,7 @@ static void numbers_do_not_grow_with_reloads(void **unused)
         char letters[3] = { (char)('a' + i / 20 % 26), (char)('A' + i / 20 % 25), 0 };
         enrolled(letters, i * SECOND);
     }
-    assert_true(roll.count <= 10);
+    assert_true(ids.count <= 10);
 }
 
 /* ---- what is told of a rule ---- */
@@ -187,26 +187,26 @@ static void a_rule_is_told_as_it_is_now(void **unused)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_ruleset *rules = rules_of(rows[i].yaml);
-        uint32_t *numbers = sl_roll_enrol(&roll, rules, 0);
-        sl_roll_settle(&roll, rules, numbers, 0);
+        uint32_t *numbers = sl_rule_ids_enrol(&ids, rules, 0);
+        sl_rule_ids_settle(&ids, rules, numbers, 0);
         assert_int_equal(numbers[0], 0);
-        assert_string_equal(roll.rules[0].limit_type, rows[i].type);
-        assert_string_equal(roll.rules[0].algorithm, rows[i].algorithm);
-        assert_int_equal(roll.rules[0].shadow, rows[i].shadow);
+        assert_string_equal(ids.rules[0].limit_type, rows[i].type);
+        assert_string_equal(ids.rules[0].algorithm, rows[i].algorithm);
+        assert_int_equal(ids.rules[0].shadow, rows[i].shadow);
         free(numbers);
         sl_ruleset_free(rules); /* nothing of it is kept */
     }
-    assert_string_equal(roll.rules[0].name, "r");
+    assert_string_equal(ids.rules[0].name, "r");
 }
 
 static void no_rules_have_no_numbers(void **unused)
 {
     (void)unused;
     enrolled("", 0);
-    assert_int_equal(roll.count, 0);
+    assert_int_equal(ids.count, 0);
     enrolled("ab", 0);
     enrolled("", SECOND);
-    assert_false(roll.rules[0].is_there || roll.rules[1].is_there);
+    assert_false(ids.rules[0].is_there || ids.rules[1].is_there);
 }
 
 int main(void)

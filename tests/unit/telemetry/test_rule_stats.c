@@ -94,11 +94,11 @@ static void a_sum_that_falls_adds_nothing(void **unused)
     recorded_open(two_rules);
     uint64_t now[][SL_OUTCOME_COUNT] = { { 1000 }, { 0 } };
     struct sl_counted counted = { .by_rule = now, .rule_count = COUNT(now) };
-    sl_record_count(&recorded.record, &counted, NOW_S);
+    sl_rule_stats_count(&recorded.record, &counted, NOW_S);
     now[0][SL_OUTCOME_ALLOWED] = 500;
-    sl_record_count(&recorded.record, &counted, NOW_S + 1);
+    sl_rule_stats_count(&recorded.record, &counted, NOW_S + 1);
     now[0][SL_OUTCOME_ALLOWED] = 503;
-    sl_record_count(&recorded.record, &counted, NOW_S + 2);
+    sl_rule_stats_count(&recorded.record, &counted, NOW_S + 2);
     struct sl_sums sums = sums_in(&detail_of(0)->figure, SL_PERIOD_MINUTE, NOW_S + 2);
     assert_int_equal(sums.outcomes[SL_OUTCOME_ALLOWED], 1003);
     recorded_close();
@@ -131,7 +131,7 @@ static void notes_of_a_rule_that_is_gone_find_it_still(void **unused)
     ask_as(0, "u", 5);
     recorded_load("rules: [{ name: other, per: user, limit: 9/m }]\n");
     sum_up(NOW_S);
-    const struct sl_enrolled *gone = &recorded.record.roll.rules[old];
+    const struct sl_enrolled *gone = &recorded.record.ids.rules[old];
     assert_string_equal(gone->name, "a");
     assert_int_equal(top_count(&gone->detail->tops[0]->denied, "u"), 2);
     recorded_close();
@@ -164,22 +164,22 @@ static void lists_are_turned_every_half_hour(void **unused)
 {
     (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 3/h }]\n");
-    struct sl_record *record = &recorded.record;
+    struct sl_rule_stats *record = &recorded.record;
     int64_t began_us = record->terms[0].since_us;
     assert_in_range(sl_walltime_us() - began_us, 0, 60000000); /* there is a start at once */
     ask_as(0, "u", 5);
     sum_up(NOW_S + 1);
     record->terms[0].missed_denied = 9;
-    sl_record_turn(record, NOW_S + 1799, 2000);
+    sl_rule_stats_turn(record, NOW_S + 1799, 2000);
     assert_non_null(detail_of(0)->tops[0]);
-    sl_record_turn(record, NOW_S + 1800, 3000);
+    sl_rule_stats_turn(record, NOW_S + 1800, 3000);
     assert_null(detail_of(0)->tops[0]);
     assert_int_equal(top_count(&detail_of(0)->tops[1]->denied, "u"), 2);
     assert_int_equal(record->terms[0].since_us, 3000);
     assert_int_equal(record->terms[0].missed_denied, 0);
     assert_int_equal(record->terms[1].since_us, began_us);
     assert_int_equal(record->terms[1].missed_denied, 9);
-    sl_record_turn(record, NOW_S + 3600, 4000);
+    sl_rule_stats_turn(record, NOW_S + 3600, 4000);
     assert_null(detail_of(0)->tops[1]);
     assert_int_equal(record->terms[1].since_us, 3000);
     recorded_close();

@@ -15,7 +15,7 @@ enum {
     TAGS_TRIED = 4096,
 };
 
-struct member {
+struct cluster_member {
     char address[ADDRESS_MAX]; /* "host:port", "[v6]:port" */
     struct sl_target *target;
     bool is_seed;
@@ -33,7 +33,7 @@ struct sl_cluster {
     _Atomic uint32_t size;
 
     pthread_mutex_t lock;
-    struct member members[SL_MEMBERS_MAX];
+    struct cluster_member members[SL_MEMBERS_MAX];
 };
 
 /* ---- beginning and end ---- */
@@ -42,7 +42,7 @@ static bool add_seeds(struct sl_cluster *cluster, const char *hosts)
 {
     for (const char *end; *hosts && cluster->seeds < SL_MEMBERS_MAX / 2;
          hosts = end + (*end != 0)) {
-        struct member *member = &cluster->members[cluster->seeds];
+        struct cluster_member *member = &cluster->members[cluster->seeds];
         end = strchrnul(hosts, ',');
         int len = (int)(end - hosts);
         snprintf(member->address, sizeof member->address, "%.*s", len, hosts);
@@ -136,7 +136,7 @@ enum sl_standing sl_cluster_standing(struct sl_cluster *cluster, uint32_t number
 {
     enum sl_standing standing = SL_MEMBER_STRANGER;
     pthread_mutex_lock(&cluster->lock);
-    const struct member *member = &cluster->members[number];
+    const struct cluster_member *member = &cluster->members[number];
     if (member->target && (!target || member->target == target))
         standing = member->slots ? SL_MEMBER_OWNER : SL_MEMBER_KNOWN;
     pthread_mutex_unlock(&cluster->lock);
@@ -181,7 +181,7 @@ static bool print_address(char out[ADDRESS_MAX], struct sluice_text host, int64_
 static uint32_t free_number(const struct sl_cluster *cluster, int64_t now_us)
 {
     for (uint32_t i = cluster->seeds; i < SL_MEMBERS_MAX; i++) {
-        const struct member *member = &cluster->members[i];
+        const struct cluster_member *member = &cluster->members[i];
         if (!member->target || (!member->slots && now_us - member->named_us > REMEMBERED_US))
             return i;
     }
@@ -202,9 +202,9 @@ static uint32_t number_of(struct sl_cluster *cluster, const char *address)
             number == SL_NO_MEMBER ? NULL : sl_target_like(cluster->first, address);
         if (!target)
             return SL_NO_MEMBER;
-        struct member *member = &cluster->members[number];
+        struct cluster_member *member = &cluster->members[number];
         sl_target_close(member->target);
-        *member = (struct member){ .target = target };
+        *member = (struct cluster_member){ .target = target };
         snprintf(member->address, sizeof member->address, "%s", address);
         atomic_store(&cluster->size, number < size ? size : number + 1);
     }
@@ -277,13 +277,13 @@ bool sl_cluster_may_ask(struct sl_cluster *cluster, int64_t now_us)
 }
 
 /* An answer on its way: numbers and texts are in it one after another, each in their own order. */
-struct walk {
-    const struct sl_reply *reply;
+struct map_walk {
+    const struct sl_redis_reply *reply;
     size_t value, text;
     bool is_wrong;
 };
 
-static int64_t take_value(struct walk *walk)
+static int64_t take_value(struct map_walk *walk)
 {
     if (walk->value < walk->reply->value_count)
         return walk->reply->values[walk->value++];
@@ -292,21 +292,21 @@ static int64_t take_value(struct walk *walk)
 }
 
 /* How many elements the array has that begins here. */
-static int64_t take_array(struct walk *walk)
+static int64_t take_array(struct map_walk *walk)
 {
     int64_t value = take_value(walk);
     walk->is_wrong |= value < SL_REPLY_ARRAY || value > SL_REPLY_ARRAY + 100000;
     return walk->is_wrong ? 0 : value - SL_REPLY_ARRAY;
 }
 
-static struct sluice_text take_text(struct walk *walk)
+static struct sluice_text take_text(struct map_walk *walk)
 {
     walk->is_wrong |= walk->text >= walk->reply->text_count;
     return sl_reply_text(walk->reply, walk->text++);
 }
 
 /* A node: [host, port, id, [more about it …]]; since Redis 7 there is more. */
-static void take_node(struct walk *walk, struct sluice_text *host, int64_t *port)
+static void take_node(struct map_walk *walk, struct sluice_text *host, int64_t *port)
 {
     int64_t parts = take_array(walk);
     *host = take_text(walk);
@@ -319,8 +319,8 @@ static void take_node(struct walk *walk, struct sluice_text *host, int64_t *port
 }
 
 /* A range of slots: [first, last, master, replica …]. Adds it to the map. With the lock. */
-static void take_range(struct sl_cluster *cluster, struct walk *walk, const struct sl_target *from,
-                       uint16_t *owners)
+static void take_range(struct sl_cluster *cluster, struct map_walk *walk,
+                       const struct sl_target *from, uint16_t *owners)
 {
     char address[ADDRESS_MAX];
     struct sluice_text host, ignored;
@@ -339,10 +339,10 @@ static void take_range(struct sl_cluster *cluster, struct walk *walk, const stru
         owners[slot] = (uint16_t)number;
 }
 
-bool sl_cluster_learn(struct sl_cluster *cluster, const struct sl_reply *reply,
+bool sl_cluster_learn(struct sl_cluster *cluster, const struct sl_redis_reply *reply,
                       const struct sl_target *from)
 {
-    struct walk walk = { .reply = reply };
+    struct map_walk walk = { .reply = reply };
     uint16_t owners[SL_SLOT_COUNT];
     bool has_any = false, has_changed = false;
     memset(owners, 0xff, sizeof owners);

@@ -64,7 +64,7 @@ bool sl_cluster_is_moving(const struct sl_cluster *cluster, uint32_t slot, int64
 bool sl_cluster_may_ask(struct sl_cluster *cluster, int64_t now_us);
 
 /* The whole map, out of the answer to CLUSTER SLOTS. False: it is none, or has no slots. */
-bool sl_cluster_learn(struct sl_cluster *cluster, const struct sl_reply *reply,
+bool sl_cluster_learn(struct sl_cluster *cluster, const struct sl_redis_reply *reply,
                       const struct sl_target *from);
 
 /* A tag that is in one of the number's slots, for keys that may be anywhere there; -1: none was

@@ -11,7 +11,7 @@ enum {
 
 /* ---- being a host of links, and having one ---- */
 
-void sl_route_wake_by(struct sl_route *route, int64_t at_us)
+void sl_route_wake_by(struct sl_cluster_route *route, int64_t at_us)
 {
     if (at_us >= route->wake_us)
         return;
@@ -21,14 +21,14 @@ void sl_route_wake_by(struct sl_route *route, int64_t at_us)
 
 static void watch(void *about, int fd, bool reads, bool writes)
 {
-    struct sl_node *node = about;
+    struct sl_cluster_node *node = about;
     node->fd = reads || writes ? fd : -1;
     node->route->host.watch(node->route->host.about, fd, reads, writes);
 }
 
 static void wake_at(void *about, int64_t at_us)
 {
-    struct sl_node *node = about;
+    struct sl_cluster_node *node = about;
     node->wake_us = at_us;
     sl_route_wake_by(node->route, at_us);
 }
@@ -37,14 +37,14 @@ static void wake_at(void *about, int64_t at_us)
  */
 static void failed(void *about)
 {
-    struct sl_node *node = about;
+    struct sl_cluster_node *node = about;
     node->probe_slot = SL_SLOT_COUNT;
     sl_route_want_map(node->route);
 }
 
 /* ---- asking ---- */
 
-static void put_off(struct sl_route *route, struct sl_query *query, int64_t at_us)
+static void put_off(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t at_us)
 {
     if (route->is_closing || route->later_count == LATER_MAX) {
         enum sl_call_end how = route->is_closing ? SL_CALL_LOST : SL_CALL_FULL;
@@ -58,7 +58,7 @@ static void put_off(struct sl_route *route, struct sl_query *query, int64_t at_u
     sl_route_wake_by(route, query->due_us ? sl_min_i64(at_us, query->due_us) : at_us);
 }
 
-void sl_route_pass(struct sl_node *node, struct sl_query *query)
+void sl_route_pass(struct sl_cluster_node *node, struct sl_redis_query *query)
 {
     node->asked_us = sl_link_now_us();
     node->route->has_news = true;
@@ -66,7 +66,7 @@ void sl_route_pass(struct sl_node *node, struct sl_query *query)
 }
 
 /* Nobody is known to have the slot. Who would rather wait does, and at the beginning all do. */
-static void wait_for_map(struct sl_route *route, struct sl_query *query)
+static void wait_for_map(struct sl_cluster_route *route, struct sl_redis_query *query)
 {
     bool has_map = sl_cluster_lessons(route->shared->cluster) > 0;
     sl_route_want_map(route);
@@ -76,7 +76,7 @@ static void wait_for_map(struct sl_route *route, struct sl_query *query)
         put_off(route, query, INT64_MAX);
 }
 
-static void direct(struct sl_route *route, struct sl_query *query)
+static void direct(struct sl_cluster_route *route, struct sl_redis_query *query)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     uint32_t number = 0;
@@ -89,7 +89,7 @@ static void direct(struct sl_route *route, struct sl_query *query)
             sl_route_follow_map(route);
         number = sl_cluster_owner(cluster, query->slot);
     }
-    struct sl_node *node = number == SL_NO_MEMBER ? NULL : sl_route_node(route, number);
+    struct sl_cluster_node *node = number == SL_NO_MEMBER ? NULL : sl_route_node(route, number);
     if (node)
         sl_route_pass(node, query);
     else if (cluster && number == SL_NO_MEMBER)
@@ -98,7 +98,7 @@ static void direct(struct sl_route *route, struct sl_query *query)
         sl_link_finish(route->shared, query, SL_CALL_FULL, SLUICE_NO_MEMORY, NULL);
 }
 
-void sl_route_ask_by(struct sl_route *route, struct sl_query *query, int64_t due_us)
+void sl_route_ask_by(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t due_us)
 {
     query->due_us = due_us;
     query->redirections = query->tries = 0;
@@ -106,12 +106,12 @@ void sl_route_ask_by(struct sl_route *route, struct sl_query *query, int64_t due
     direct(route, query);
 }
 
-void sl_route_ask(struct sl_route *route, struct sl_query *query)
+void sl_route_ask(struct sl_cluster_route *route, struct sl_redis_query *query)
 {
-    sl_route_ask_by(route, query, sl_query_due_us(query, route->shared));
+    sl_route_ask_by(route, query, sl_redis_query_due_us(query, route->shared));
 }
 
-bool sl_route_ask_at(struct sl_route *route, struct sl_query *query, int64_t at_us)
+bool sl_route_ask_at(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t at_us)
 {
     if (route->is_closing || route->later_count == LATER_MAX)
         return false;  /* who asks again when it fails would not come to an end */
@@ -123,9 +123,9 @@ bool sl_route_ask_at(struct sl_route *route, struct sl_query *query, int64_t at_
 }
 
 /* What was put off: whose time has come, and whose is over. */
-static void take_up(struct sl_route *route, int64_t now_us)
+static void take_up(struct sl_cluster_route *route, int64_t now_us)
 {
-    struct sl_query *query = route->later, *next;
+    struct sl_redis_query *query = route->later, *next;
     route->later = NULL;
     route->later_count = 0;
     for (; query; query = next) {
@@ -141,9 +141,9 @@ static void take_up(struct sl_route *route, int64_t now_us)
     }
 }
 
-void sl_route_map_is_there(struct sl_route *route)
+void sl_route_map_is_there(struct sl_cluster_route *route)
 {
-    for (struct sl_query *query = route->later; query; query = query->next)
+    for (struct sl_redis_query *query = route->later; query; query = query->next)
         if (query->again_us == INT64_MAX)
             query->again_us = 0;
     if (route->later)
@@ -153,7 +153,7 @@ void sl_route_map_is_there(struct sl_route *route)
 /* ---- redirections ---- */
 
 /* "MOVED 3999 127.0.0.1:6381": the last word. */
-static uint32_t named_by(struct sl_node *node, struct sluice_text sentence)
+static uint32_t named_by(struct sl_cluster_node *node, struct sluice_text sentence)
 {
     const char *blank = sentence.len ? memrchr(sentence.at, ' ', sentence.len) : NULL;
     if (!blank)
@@ -162,19 +162,19 @@ static uint32_t named_by(struct sl_node *node, struct sluice_text sentence)
     return sl_cluster_number(node->route->shared->cluster, address, node->target);
 }
 
-static bool go_there(struct sl_route *route, struct sl_query *query, uint32_t number)
+static bool go_there(struct sl_cluster_route *route, struct sl_redis_query *query, uint32_t number)
 {
-    struct sl_node *node = number == SL_NO_MEMBER ? NULL : sl_route_node(route, number);
+    struct sl_cluster_node *node = number == SL_NO_MEMBER ? NULL : sl_route_node(route, number);
     if (node)
         sl_route_pass(node, query);
     return node;
 }
 
-static bool redirected(void *about, struct sl_query *query, enum sl_redis_error error,
+static bool redirected(void *about, struct sl_redis_query *query, enum sl_redis_error error,
                        struct sluice_text sentence)
 {
-    struct sl_node *node = about;
-    struct sl_route *route = node->route;
+    struct sl_cluster_node *node = about;
+    struct sl_cluster_route *route = node->route;
     struct sl_cluster *cluster = route->shared->cluster;
     int64_t now_us = sl_link_now_us();
     uint32_t number;
@@ -206,9 +206,10 @@ static bool redirected(void *about, struct sl_query *query, enum sl_redis_error 
 
 /* ---- nodes ---- */
 
-static struct sl_node *new_node(struct sl_route *route, uint32_t number, struct sl_target *target)
+static struct sl_cluster_node *new_node(struct sl_cluster_route *route, uint32_t number,
+                                        struct sl_target *target)
 {
-    struct sl_node *node = calloc(1, sizeof *node);
+    struct sl_cluster_node *node = calloc(1, sizeof *node);
     bool is_one_of_many = route->shared->cluster;
     struct sl_link_host host = { node,
                                  watch,
@@ -218,7 +219,8 @@ static struct sl_node *new_node(struct sl_route *route, uint32_t number, struct 
                                  is_one_of_many ? failed : NULL };
     if (!node)
         return NULL;
-    *node = (struct sl_node){ .route = route, .number = number, .target = target, .fd = -1 };
+    *node =
+        (struct sl_cluster_node){ .route = route, .number = number, .target = target, .fd = -1 };
     node->wake_us = INT64_MAX;
     node->asked_us = sl_link_now_us();
     node->link = sl_link_new_to(route->shared, target, &host);
@@ -228,7 +230,7 @@ static struct sl_node *new_node(struct sl_route *route, uint32_t number, struct 
     return NULL;
 }
 
-struct sl_node *sl_route_node(struct sl_route *route, uint32_t number)
+struct sl_cluster_node *sl_route_node(struct sl_cluster_route *route, uint32_t number)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     if (route->nodes[number])
@@ -237,7 +239,7 @@ struct sl_node *sl_route_node(struct sl_route *route, uint32_t number)
         cluster ? sl_cluster_target(cluster, number) : sl_target_keep(route->shared->target);
     if (!target)
         return NULL;
-    struct sl_node *node = new_node(route, number, target);
+    struct sl_cluster_node *node = new_node(route, number, target);
     if (!node) {
         sl_target_close(target);
         return NULL;
@@ -250,7 +252,7 @@ struct sl_node *sl_route_node(struct sl_route *route, uint32_t number)
     return node;
 }
 
-void sl_route_drop_node(struct sl_node *node)
+void sl_route_drop_node(struct sl_cluster_node *node)
 {
     if (node->route->nodes[node->number] == node)
         node->route->nodes[node->number] = NULL;
@@ -265,7 +267,7 @@ void sl_route_drop_node(struct sl_node *node)
 /* ---- what its host does ---- */
 
 /* Whoever is answered may ask again, and whoever was asked may be lost by it: until all is sent. */
-void sl_route_flush(struct sl_route *route)
+void sl_route_flush(struct sl_cluster_route *route)
 {
     for (int i = 0; i < REDIRECTIONS_MAX && route->has_news; i++) {
         route->has_news = false;
@@ -277,13 +279,13 @@ void sl_route_flush(struct sl_route *route)
         sl_route_wake_by(route, 0);
 }
 
-void sl_route_on_ready(struct sl_route *route, int fd)
+void sl_route_on_ready(struct sl_cluster_route *route, int fd)
 {
-    struct sl_node *node = NULL;
+    struct sl_cluster_node *node = NULL;
     for (uint32_t number = 0; !node && number < route->node_count; number++)
         if (route->nodes[number] && route->nodes[number]->fd == fd)
             node = route->nodes[number];
-    for (struct sl_node *left = route->leaving; !node && left; left = left->next)
+    for (struct sl_cluster_node *left = route->leaving; !node && left; left = left->next)
         if (left->fd == fd)
             node = left;
     if (node)
@@ -291,7 +293,7 @@ void sl_route_on_ready(struct sl_route *route, int fd)
     sl_route_flush(route);
 }
 
-static void wake_node(struct sl_node *node, int64_t now_us)
+static void wake_node(struct sl_cluster_node *node, int64_t now_us)
 {
     if (node->wake_us <= now_us) {
         node->wake_us = INT64_MAX;
@@ -300,7 +302,7 @@ static void wake_node(struct sl_node *node, int64_t now_us)
     sl_route_wake_by(node->route, node->wake_us);
 }
 
-void sl_route_on_time(struct sl_route *route)
+void sl_route_on_time(struct sl_cluster_route *route)
 {
     int64_t now_us = sl_link_now_us();
     route->wake_us = INT64_MAX;
@@ -310,19 +312,19 @@ void sl_route_on_time(struct sl_route *route)
     for (uint32_t number = 0; number < route->node_count; number++)
         if (route->nodes[number])
             wake_node(route->nodes[number], now_us);
-    for (struct sl_node *node = route->leaving; node; node = node->next)
+    for (struct sl_cluster_node *node = route->leaving; node; node = node->next)
         wake_node(node, now_us);
     if (route->shared->cluster)
         sl_route_look_for_map(route, now_us);
     sl_route_flush(route);
 }
 
-bool sl_route_is_up(const struct sl_route *route)
+bool sl_route_is_up(const struct sl_cluster_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     uint32_t up = 0;
     for (uint32_t number = 0; number < route->node_count; number++) {
-        const struct sl_node *node = route->nodes[number];
+        const struct sl_cluster_node *node = route->nodes[number];
         if (!node || !sl_link_is_up(node->link))
             continue;
         if (!cluster || sl_cluster_standing(cluster, number, node->target) == SL_MEMBER_OWNER)
@@ -331,7 +333,7 @@ bool sl_route_is_up(const struct sl_route *route)
     return up > 0 && (!cluster || up >= sl_cluster_masters(cluster));
 }
 
-void sl_route_open(struct sl_route *route)
+void sl_route_open(struct sl_cluster_route *route)
 {
     route->opens = true;
     if (route->shared->cluster) {
@@ -344,9 +346,10 @@ void sl_route_open(struct sl_route *route)
 
 /* ---- beginning and end ---- */
 
-struct sl_route *sl_route_new(struct sl_link_shared *shared, const struct sl_link_host *host)
+struct sl_cluster_route *sl_route_new(struct sl_link_shared *shared,
+                                      const struct sl_link_host *host)
 {
-    struct sl_route *route = calloc(1, sizeof *route);
+    struct sl_cluster_route *route = calloc(1, sizeof *route);
     if (!route)
         return NULL;
     route->shared = shared;
@@ -358,11 +361,11 @@ struct sl_route *sl_route_new(struct sl_link_shared *shared, const struct sl_lin
     return NULL;
 }
 
-void sl_route_free(struct sl_route *route, bool is_parents)
+void sl_route_free(struct sl_cluster_route *route, bool is_parents)
 {
     if (!route)
         return;
-    struct sl_query *query = route->later, *after;
+    struct sl_redis_query *query = route->later, *after;
     route->is_closing = true;
     route->is_parents = is_parents;
     route->later = NULL;
@@ -373,7 +376,7 @@ void sl_route_free(struct sl_route *route, bool is_parents)
     for (uint32_t number = 0; number < route->node_count; number++)
         if (route->nodes[number])
             sl_route_drop_node(route->nodes[number]);
-    for (struct sl_node *node = route->leaving, *next; node; node = next) {
+    for (struct sl_cluster_node *node = route->leaving, *next; node; node = next) {
         next = node->next;
         sl_route_drop_node(node);
     }

@@ -16,26 +16,27 @@
 #include "store/redis/cluster/cluster.h"
 #include "store/redis/link/link.h"
 
-struct sl_route;
+struct sl_cluster_route;
 
-struct sl_route *sl_route_new(struct sl_link_shared *shared, const struct sl_link_host *host);
+struct sl_cluster_route *sl_route_new(struct sl_link_shared *shared,
+                                      const struct sl_link_host *host);
 
 /* Questions that are still there fail. `is_parents`: after a fork, by who has only inherited it. */
-void sl_route_free(struct sl_route *route, bool is_parents);
+void sl_route_free(struct sl_cluster_route *route, bool is_parents);
 
 /* Connects before anybody asks; can everything be asked? */
-void sl_route_open(struct sl_route *route);
-bool sl_route_is_up(const struct sl_route *route);
+void sl_route_open(struct sl_cluster_route *route);
+bool sl_route_is_up(const struct sl_cluster_route *route);
 
 /* Asks; sent with the next flush. `by`: with the deadline that it has; `at`: not before, and false
  * where there is no room for it: then nothing is called. */
-void sl_route_ask(struct sl_route *route, struct sl_query *query);
-void sl_route_ask_by(struct sl_route *route, struct sl_query *query, int64_t due_us);
-bool sl_route_ask_at(struct sl_route *route, struct sl_query *query, int64_t at_us);
-void sl_route_flush(struct sl_route *route);
+void sl_route_ask(struct sl_cluster_route *route, struct sl_redis_query *query);
+void sl_route_ask_by(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t due_us);
+bool sl_route_ask_at(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t at_us);
+void sl_route_flush(struct sl_cluster_route *route);
 
 /* What its host has seen. */
-void sl_route_on_ready(struct sl_route *route, int fd);
-void sl_route_on_time(struct sl_route *route);
+void sl_route_on_ready(struct sl_cluster_route *route, int fd);
+void sl_route_on_time(struct sl_cluster_route *route);
 
 #endif

@@ -17,7 +17,7 @@ static const struct sl_buffer map_bytes = { .at = map_words, .len = sizeof map_w
 
 /* ---- links follow the map ---- */
 
-void sl_route_name_probe(struct sl_node *node)
+void sl_route_name_probe(struct sl_cluster_node *node)
 {
     const struct sl_cluster *cluster = node->route->shared->cluster;
     char digits[16], key[40] = "";
@@ -31,30 +31,30 @@ void sl_route_name_probe(struct sl_node *node)
     sl_link_probe_with(node->link, key);
 }
 
-static bool is_probed_well(const struct sl_node *node)
+static bool is_probed_well(const struct sl_cluster_node *node)
 {
     return node->probe_slot < SL_SLOT_COUNT &&
            sl_cluster_owner(node->route->shared->cluster, node->probe_slot) == node->number;
 }
 
-static void open_owners(struct sl_route *route)
+static void open_owners(struct sl_cluster_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     for (uint32_t number = 0; number < sl_cluster_size(cluster); number++) {
         if (sl_cluster_standing(cluster, number, NULL) != SL_MEMBER_OWNER)
             continue;
-        struct sl_node *node = sl_route_node(route, number);
+        struct sl_cluster_node *node = sl_route_node(route, number);
         if (node)
             sl_link_open(node->link);
     }
 }
 
-void sl_route_follow_map(struct sl_route *route)
+void sl_route_follow_map(struct sl_cluster_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     route->version = sl_cluster_version(cluster);
     for (uint32_t number = 0; number < route->node_count; number++) {
-        struct sl_node *node = route->nodes[number];
+        struct sl_cluster_node *node = route->nodes[number];
         if (!node)
             continue;
         if (sl_cluster_standing(cluster, number, node->target) == SL_MEMBER_STRANGER) {
@@ -70,16 +70,16 @@ void sl_route_follow_map(struct sl_route *route)
 }
 
 /* Idle ones alone: who waits is answered first. */
-static bool may_leave(const struct sl_node *node, int64_t now_us)
+static bool may_leave(const struct sl_cluster_node *node, int64_t now_us)
 {
     return now_us - node->asked_us >= LEAVE_US && sl_link_is_idle(node->link);
 }
 
-void sl_route_leave_nodes(struct sl_route *route, int64_t now_us)
+void sl_route_leave_nodes(struct sl_cluster_route *route, int64_t now_us)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     for (uint32_t number = 0; number < route->node_count; number++) {
-        struct sl_node *node = route->nodes[number];
+        struct sl_cluster_node *node = route->nodes[number];
         if (!node || sl_cluster_standing(cluster, number, node->target) == SL_MEMBER_OWNER)
             continue;
         if (may_leave(node, now_us))
@@ -87,8 +87,8 @@ void sl_route_leave_nodes(struct sl_route *route, int64_t now_us)
         else
             sl_route_wake_by(route, sl_max_i64(node->asked_us, now_us - LEAVE_US / 2) + LEAVE_US);
     }
-    for (struct sl_node **at = &route->leaving; *at;) {
-        struct sl_node *node = *at;
+    for (struct sl_cluster_node **at = &route->leaving; *at;) {
+        struct sl_cluster_node *node = *at;
         if (may_leave(node, now_us)) {
             *at = node->next;
             sl_route_drop_node(node);
@@ -101,7 +101,7 @@ void sl_route_leave_nodes(struct sl_route *route, int64_t now_us)
 
 /* ---- learning ---- */
 
-void sl_route_want_map(struct sl_route *route)
+void sl_route_want_map(struct sl_cluster_route *route)
 {
     if (route->wants_map || route->is_closing)
         return;
@@ -110,7 +110,7 @@ void sl_route_want_map(struct sl_route *route)
     sl_route_wake_by(route, sl_max_i64(route->map_us, 0));
 }
 
-static void have_map(struct sl_route *route)
+static void have_map(struct sl_cluster_route *route)
 {
     route->wants_map = route->is_lost = false;
     route->misses = 0;
@@ -119,7 +119,7 @@ static void have_map(struct sl_route *route)
 }
 
 /* Without a map the next is asked at once, until all were. */
-static void have_no_map(struct sl_route *route, int64_t now_us)
+static void have_no_map(struct sl_cluster_route *route, int64_t now_us)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     if (sl_cluster_lessons(cluster) > 0)
@@ -132,10 +132,11 @@ static void have_no_map(struct sl_route *route, int64_t now_us)
     }
 }
 
-static void on_map(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_map(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
-    struct sl_route *route =
-        (struct sl_route *)(void *)((char *)query - offsetof(struct sl_route, map_query));
+    struct sl_cluster_route *route =
+        (struct sl_cluster_route *)(void *)((char *)query -
+                                            offsetof(struct sl_cluster_route, map_query));
     const struct sl_target *from = route->informant->target;
     route->is_learning = false;
     if (route->is_closing)
@@ -150,13 +151,13 @@ static void on_map(struct sl_query *query, int status, const struct sl_reply *re
 
 /* Whoever is connected; else whoever could be. Until there is a map nobody is preferred: one who
  * is connected may be of no cluster, and the others are never heard then. */
-static struct sl_node *find_informant(struct sl_route *route)
+static struct sl_cluster_node *find_informant(struct sl_cluster_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     uint32_t size = sl_cluster_size(cluster), from = route->informant_number + 1;
     bool has_map = sl_cluster_lessons(cluster) > 0;
     for (uint32_t i = 0; has_map && i < size; i++) {
-        struct sl_node *node = route->nodes[(from + i) % size];
+        struct sl_cluster_node *node = route->nodes[(from + i) % size];
         if (node && sl_link_is_up(node->link))
             return node;
     }
@@ -164,21 +165,21 @@ static struct sl_node *find_informant(struct sl_route *route)
         uint32_t number = (from + i) % size;
         if (sl_cluster_standing(cluster, number, NULL) == SL_MEMBER_STRANGER)
             continue;
-        struct sl_node *node = sl_route_node(route, number);
+        struct sl_cluster_node *node = sl_route_node(route, number);
         if (node && !sl_link_is_tripped(node->link))
             return node;
     }
     return NULL;
 }
 
-static void ask_for_map(struct sl_route *route, int64_t now_us)
+static void ask_for_map(struct sl_cluster_route *route, int64_t now_us)
 {
-    struct sl_node *node = find_informant(route);
+    struct sl_cluster_node *node = find_informant(route);
     if (!node) {
         route->is_lost = true;
         return;
     }
-    route->map_query = (struct sl_query){
+    route->map_query = (struct sl_redis_query){
         .done = on_map, .bytes = &map_bytes, .len = map_bytes.len, .words = 2, .is_quiet = true
     };
     route->map_query.due_us = now_us + sl_max_i64(MAP_DEADLINE_US, route->shared->deadline_us);
@@ -188,7 +189,7 @@ static void ask_for_map(struct sl_route *route, int64_t now_us)
     sl_route_pass(node, &route->map_query);
 }
 
-void sl_route_look_for_map(struct sl_route *route, int64_t now_us)
+void sl_route_look_for_map(struct sl_cluster_route *route, int64_t now_us)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     if (!route->wants_map || route->is_learning)

@@ -94,16 +94,16 @@ void sl_link_remember(struct sl_link *link, const char *why)
 
 /* ---- questions ---- */
 
-void sl_link_finish(struct sl_link_shared *shared, struct sl_query *query, enum sl_call_end how,
-                    int status, const struct sl_reply *reply)
+void sl_link_finish(struct sl_link_shared *shared, struct sl_redis_query *query,
+                    enum sl_call_end how, int status, const struct sl_redis_reply *reply)
 {
     if (!query->is_quiet)
         atomic_fetch_add_explicit(&shared->ends[how], 1, memory_order_relaxed);
     query->done(query, status, reply);
 }
 
-void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end how, int status,
-                 const struct sl_reply *reply)
+void sl_link_end(struct sl_link *link, struct sl_redis_query *query, enum sl_call_end how,
+                 int status, const struct sl_redis_reply *reply)
 {
     sl_link_finish(link->shared, query, how, status, reply);
 }
@@ -116,10 +116,11 @@ static bool has_room(const struct sl_link *link)
            link->out.len - link->sent < SL_LINK_OUT_MAX_BYTES / 2;
 }
 
-void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_query *query)
+void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_redis_query *query)
 {
     SL_CHECK(link->row_len < SL_ROW_MAX);
-    link->row[(link->row_at + link->row_len++) % SL_ROW_MAX] = (struct sl_place){ query, what };
+    link->row[(link->row_at + link->row_len++) % SL_ROW_MAX] =
+        (struct sl_pending_answer){ query, what };
 }
 
 void sl_link_add_bulk(struct sl_buffer *out, struct sluice_text text)
@@ -146,7 +147,7 @@ static void fill_deadline(const struct sl_link *link, char *digits, int64_t due_
         digits[i] = (char)('0' + rest_us % 10);
 }
 
-void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now_us)
+void sl_link_send_call(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
 {
     struct sl_buffer *out = &link->out;
     query->sent_us = now_us;
@@ -167,7 +168,7 @@ void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now
     sl_link_wake_by(link, query->due_us);
 }
 
-static void wait_for_connection(struct sl_link *link, struct sl_query *query)
+static void wait_for_connection(struct sl_link *link, struct sl_redis_query *query)
 {
     query->next = NULL;
     *link->waiting_end = query;
@@ -185,7 +186,7 @@ void sl_link_forget_waiting(struct sl_link *link)
 
 void sl_link_send_waiting(struct sl_link *link)
 {
-    struct sl_query *query = link->waiting, *next;
+    struct sl_redis_query *query = link->waiting, *next;
     int64_t now_us = sl_link_now_us();
     sl_link_forget_waiting(link);
     for (; query; query = next) {
@@ -201,13 +202,13 @@ static void leave_old_master(struct sl_link *link)
         sl_link_lose(link, "Sentinel names another master");
 }
 
-void sl_link_ask(struct sl_link *link, struct sl_query *query)
+void sl_link_ask(struct sl_link *link, struct sl_redis_query *query)
 {
-    query->due_us = sl_query_due_us(query, link->shared);
+    query->due_us = sl_redis_query_due_us(query, link->shared);
     sl_link_pass(link, query);
 }
 
-void sl_link_pass(struct sl_link *link, struct sl_query *query)
+void sl_link_pass(struct sl_link *link, struct sl_redis_query *query)
 {
     int64_t now_us = sl_link_now_us();
     query->is_again = query->may_have_run = false;
@@ -296,7 +297,7 @@ static void read_all(struct sl_link *link)
         }
         if (count < 0)
             return;
-        if (!sl_reader_feed(link->reader, bytes, (size_t)count)) {
+        if (!sl_reply_reader_feed(link->reader, bytes, (size_t)count)) {
             sl_link_lose(link, "out of memory");
             return;
         }
@@ -332,8 +333,8 @@ static int64_t end_late_ones(struct sl_link *link, int64_t now_us)
 {
     int64_t next_us = INT64_MAX;
     for (size_t i = 0; i < link->row_len; i++) {
-        struct sl_place *place = &link->row[(link->row_at + i) % SL_ROW_MAX];
-        struct sl_query *query = place->query;
+        struct sl_pending_answer *place = &link->row[(link->row_at + i) % SL_ROW_MAX];
+        struct sl_redis_query *query = place->query;
         if (!query)
             continue;
         if (query->due_us > now_us) {
@@ -345,7 +346,7 @@ static int64_t end_late_ones(struct sl_link *link, int64_t now_us)
             sl_link_remember(link, "it does not answer in time (`store_deadline`)");
         sl_link_end(link, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
     }
-    struct sl_query *query = link->waiting, *after;
+    struct sl_redis_query *query = link->waiting, *after;
     sl_link_forget_waiting(link);
     for (; query; query = after) {
         after = query->next;
@@ -431,7 +432,7 @@ struct sl_link *sl_link_new_to(struct sl_link_shared *shared, struct sl_target *
                                const struct sl_link_host *host)
 {
     struct sl_link *link = calloc(1, sizeof *link);
-    struct sl_place *row = calloc(SL_ROW_MAX, sizeof *row);
+    struct sl_pending_answer *row = calloc(SL_ROW_MAX, sizeof *row);
     if (!link || !row) {
         free(link);
         free(row);

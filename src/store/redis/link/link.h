@@ -66,7 +66,7 @@ enum sl_undo_end {
 
 enum sl_breaker { SL_BREAKER_CLOSED, SL_BREAKER_OPEN, SL_BREAKER_HALF_OPEN, SL_BREAKER_COUNT };
 
-struct sl_near;
+struct sl_answer_cache;
 
 /* What all links to one Redis share, or to one cluster. */
 struct sl_link_shared {
@@ -74,7 +74,7 @@ struct sl_link_shared {
     struct sl_cluster *cluster; /* NULL: there is one Redis */
     struct sl_scripts scripts;
     int64_t deadline_us;
-    struct sl_near *near; /* or NULL */
+    struct sl_answer_cache *answers; /* or NULL */
 
     _Atomic uint64_t ends[SL_CALL_END_COUNT];
     _Atomic uint64_t errors[SL_REDIS_ERROR_COUNT];
@@ -87,7 +87,7 @@ struct sl_link_shared {
     char why[256]; /* the latest failure, for people */
 };
 
-struct sl_query;
+struct sl_redis_query;
 
 /* Called by the link in its own thread. */
 struct sl_link_host {
@@ -99,16 +99,16 @@ struct sl_link_host {
     /* Of a node of a cluster, else NULL. `redirected` is asked what becomes of a query that this
      * node does not answer (MOVED, ASK, TRYAGAIN); false: it fails. `failed`: the connection is
      * lost, or the node cannot. */
-    bool (*redirected)(void *about, struct sl_query *query, enum sl_redis_error error,
+    bool (*redirected)(void *about, struct sl_redis_query *query, enum sl_redis_error error,
                        struct sluice_text sentence);
     void (*failed)(void *about);
 };
 
 /* A call on its way. What it points to stays until `done`, which is called once, maybe within
  * sl_link_ask. */
-struct sl_query {
+struct sl_redis_query {
     uint64_t nonce; /* a number that no other call has, for whoever writes its words */
-    void (*done)(struct sl_query *query, int status, const struct sl_reply *reply);
+    void (*done)(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply);
     const struct sl_script *script; /* NULL: its words are a command's */
     const struct sl_buffer *bytes;  /* the call's words behind the script's name, */
     size_t start, len;              /* there, */
@@ -124,7 +124,7 @@ struct sl_query {
     /* The link's own: */
     int64_t due_us, sent_us;
     bool is_again;
-    struct sl_query *next;
+    struct sl_redis_query *next;
 
     /* The route's own: */
     int64_t again_us;
@@ -152,15 +152,15 @@ void sl_link_free(struct sl_link *link);
 void sl_link_abandon(struct sl_link *link);
 
 /* Counts how it ended, and says so. */
-void sl_link_finish(struct sl_link_shared *shared, struct sl_query *query, enum sl_call_end how,
-                    int status, const struct sl_reply *reply);
+void sl_link_finish(struct sl_link_shared *shared, struct sl_redis_query *query,
+                    enum sl_call_end how, int status, const struct sl_redis_reply *reply);
 
 /* The clock of everything here. */
 int64_t sl_link_now_us(void);
 
 /* By when it is to be answered, if it is asked now. */
-static inline int64_t sl_query_due_us(const struct sl_query *query,
-                                      const struct sl_link_shared *shared)
+static inline int64_t sl_redis_query_due_us(const struct sl_redis_query *query,
+                                            const struct sl_link_shared *shared)
 {
     return sl_link_now_us() + (query->patience_us ? query->patience_us : shared->deadline_us);
 }
@@ -173,8 +173,8 @@ bool sl_link_is_tripped(const struct sl_link *link); /* its breaker is not close
 bool sl_link_is_idle(const struct sl_link *link);    /* nobody waits for it */
 
 /* Asks; sent with the next flush. The other has its `due_us` already. */
-void sl_link_ask(struct sl_link *link, struct sl_query *query);
-void sl_link_pass(struct sl_link *link, struct sl_query *query);
+void sl_link_ask(struct sl_link *link, struct sl_redis_query *query);
+void sl_link_pass(struct sl_link *link, struct sl_redis_query *query);
 void sl_link_flush(struct sl_link *link);
 
 /* What its host has seen. */

@@ -29,7 +29,7 @@ struct trouble {
     char words[256];
 };
 
-static struct trouble trouble_of(struct sl_link *link, const struct sl_reply *reply)
+static struct trouble trouble_of(struct sl_link *link, const struct sl_redis_reply *reply)
 {
     struct sluice_text sentence = sl_reply_text(reply, 0);
     struct trouble trouble = { .meaning = sl_redis_meaning(sentence) };
@@ -84,7 +84,7 @@ static void become_good(struct sl_link *link, int64_t now_us)
 
 /* In time is by the deadline of a decision; the first of a connection may take longer. One that
  * was late is followed by the next: Redis is awake again, or slow. */
-static bool take_probe(struct sl_link *link, const struct sl_reply *reply, int64_t now_us)
+static bool take_probe(struct sl_link *link, const struct sl_redis_reply *reply, int64_t now_us)
 {
     bool is_first = link->phase == SL_LINK_GREETED;
     link->is_probing = false;
@@ -119,7 +119,7 @@ static bool take_probe(struct sl_link *link, const struct sl_reply *reply, int64
     return true;
 }
 
-static bool take_greeting(struct sl_link *link, const struct sl_reply *reply)
+static bool take_greeting(struct sl_link *link, const struct sl_redis_reply *reply)
 {
     if (!reply->is_error)
         return true;
@@ -128,7 +128,7 @@ static bool take_greeting(struct sl_link *link, const struct sl_reply *reply)
     return false;
 }
 
-static bool take_role(struct sl_link *link, const struct sl_reply *reply)
+static bool take_role(struct sl_link *link, const struct sl_redis_reply *reply)
 {
     if (!take_greeting(link, reply))
         return false;
@@ -156,7 +156,7 @@ static bool is_loading(const struct sl_link *link, const struct sl_script *scrip
 }
 
 /* Once, in its time, and where there is room for it: a burst of calls may all be refused. */
-static bool may_ask_again(const struct sl_link *link, const struct sl_query *query,
+static bool may_ask_again(const struct sl_link *link, const struct sl_redis_query *query,
                           size_t more_bytes, int64_t now_us)
 {
     return !query->is_again && now_us < query->due_us &&
@@ -164,7 +164,7 @@ static bool may_ask_again(const struct sl_link *link, const struct sl_query *que
            link->out.len + query->len + more_bytes + AGAIN_BYTES < SL_LINK_OUT_MAX_BYTES;
 }
 
-static void ask_again(struct sl_link *link, struct sl_query *query, int64_t now_us)
+static void ask_again(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
 {
     query->is_again = true;
     sl_link_send_call(link, query, now_us);
@@ -181,7 +181,7 @@ static void send_script(struct sl_link *link, const struct sl_script *script)
 
 /* Redis does not know its script: it is loaded, unless it is on its way, and asked again. False:
  * it is not, for it has none, or there is no room. */
-static bool load_and_ask_again(struct sl_link *link, struct sl_query *query, int64_t now_us)
+static bool load_and_ask_again(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
 {
     const struct sl_script *script = query->script;
     bool is_on_its_way = is_loading(link, script);
@@ -203,11 +203,11 @@ static void have_loaded(struct sl_link *link)
 /* ---- calls ---- */
 
 /* False: the connection is gone. */
-static bool take_error(struct sl_link *link, struct sl_query *query, const struct sl_reply *reply,
-                       int64_t now_us)
+static bool take_error(struct sl_link *link, struct sl_redis_query *query,
+                       const struct sl_redis_reply *reply, int64_t now_us)
 {
     struct trouble trouble = trouble_of(link, reply);
-    const struct sl_reader *reader = link->reader;
+    const struct sl_reply_reader *reader = link->reader;
     bool is_elsewhere = is_redirection(link, &trouble);
     link->late_row = 0;
     if (query)
@@ -223,8 +223,8 @@ static bool take_error(struct sl_link *link, struct sl_query *query, const struc
     return link->reader == reader && (is_elsewhere || take_cure(link, &trouble));
 }
 
-static bool take_answer(struct sl_link *link, struct sl_query *query, struct sl_reply *reply,
-                        int64_t now_us)
+static bool take_answer(struct sl_link *link, struct sl_redis_query *query,
+                        struct sl_redis_reply *reply, int64_t now_us)
 {
     if (reply->is_error)
         return take_error(link, query, reply, now_us);
@@ -253,13 +253,13 @@ static bool take_answer(struct sl_link *link, struct sl_query *query, struct sl_
 }
 
 /* The next in the row. False: the connection is gone. */
-static bool take_reply(struct sl_link *link, struct sl_reply *reply, int64_t now_us)
+static bool take_reply(struct sl_link *link, struct sl_redis_reply *reply, int64_t now_us)
 {
     if (link->row_len == 0) {
         sl_link_lose(link, "it answers what nobody asked");
         return false;
     }
-    struct sl_place place = link->row[link->row_at];
+    struct sl_pending_answer place = link->row[link->row_at];
     link->row_at = (link->row_at + 1) % SL_ROW_MAX;
     link->row_len--;
     switch (place.what) {
@@ -282,13 +282,13 @@ static bool take_reply(struct sl_link *link, struct sl_reply *reply, int64_t now
 bool sl_link_take_replies(struct sl_link *link)
 {
     int64_t now_us = sl_link_now_us();
-    const struct sl_reader *reader = link->reader;
-    struct sl_reply *reply;
+    const struct sl_reply_reader *reader = link->reader;
+    struct sl_redis_reply *reply;
     link->heard_us = now_us;
     for (;;) {
         if (link->reader != reader)
             return false; /* who was answered has flushed, and that has lost it */
-        switch (sl_reader_next(link->reader, &reply)) {
+        switch (sl_reply_reader_next(link->reader, &reply)) {
         case SL_READ_MORE:
             return true;
         case SL_READ_WRONG:

@@ -90,7 +90,7 @@ void sl_link_connect(struct sl_link *link)
     int64_t now_us = sl_link_now_us();
     SL_CHECK(link->phase == SL_LINK_DOWN);
     link->connect_due_us = now_us + sl_max_i64(CONNECT_US, link->shared->deadline_us);
-    link->reader = sl_reader_new();
+    link->reader = sl_reply_reader_new();
     link->reign = sl_target_reign(link->target); /* before its address: maybe too old */
     if (!link->reader || !sl_socket_open(&link->socket, link->target, link->attempts, &error)) {
         sl_link_lose(link, link->reader ? error.text : "out of memory");
@@ -134,9 +134,9 @@ bool sl_link_is_idle(const struct sl_link *link)
 
 void sl_link_fail_all(struct sl_link *link)
 {
-    struct sl_query *query = link->waiting, *next;
+    struct sl_redis_query *query = link->waiting, *next;
     for (size_t i = 0; i < link->row_len; i++) {
-        struct sl_query *asked = link->row[(link->row_at + i) % SL_ROW_MAX].query;
+        struct sl_redis_query *asked = link->row[(link->row_at + i) % SL_ROW_MAX].query;
         if (!asked)
             continue;
         asked->next = query;
@@ -154,7 +154,7 @@ void sl_link_shut(struct sl_link *link)
 {
     sl_link_unwatch(link);
     sl_socket_close(&link->socket);
-    sl_reader_free(link->reader);
+    sl_reply_reader_free(link->reader);
     sl_buffer_release(&link->out);
     link->reader = NULL;
     link->out = sl_buffer(SL_LINK_OUT_MAX_BYTES);

@@ -22,8 +22,8 @@ enum sl_expected {
     SL_EXPECT_CALL
 };
 
-struct sl_place {
-    struct sl_query *query; /* NULL: nobody waits for it */
+struct sl_pending_answer {
+    struct sl_redis_query *query; /* NULL: nobody waits for it */
     enum sl_expected what;
 };
 
@@ -38,13 +38,13 @@ struct sl_link {
     enum sl_breaker breaker;
     struct sl_socket socket;
     uint32_t reign; /* the master's to which it is */
-    struct sl_reader *reader;
+    struct sl_reply_reader *reader;
     struct sl_buffer out;
     size_t sent;
 
-    struct sl_place *row; /* a ring of SL_ROW_MAX */
+    struct sl_pending_answer *row; /* a ring of SL_ROW_MAX */
     size_t row_at, row_len;
-    struct sl_query *waiting, **waiting_end; /* for the connection */
+    struct sl_redis_query *waiting, **waiting_end; /* for the connection */
     size_t waiting_count;
     const struct sl_script *loading[SL_LOADING_MAX]; /* sent, not yet answered, in their order */
     size_t loads;
@@ -91,7 +91,7 @@ void sl_link_trip(struct sl_link *link, const char *why);
 /* ---- link.c ---- */
 
 /* What comes next in the row of answers. */
-void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_query *query);
+void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_redis_query *query);
 void sl_link_add_count(struct sl_buffer *out, size_t words);
 void sl_link_add_bulk(struct sl_buffer *out, struct sluice_text text);
 void sl_link_unwatch(struct sl_link *link);
@@ -104,9 +104,9 @@ void sl_link_set_breaker(struct sl_link *link, enum sl_breaker breaker);
 void sl_link_wake_by(struct sl_link *link, int64_t at_us);
 
 /* The question is answered. */
-void sl_link_end(struct sl_link *link, struct sl_query *query, enum sl_call_end how, int status,
-                 const struct sl_reply *reply);
-void sl_link_send_call(struct sl_link *link, struct sl_query *query, int64_t now_us);
+void sl_link_end(struct sl_link *link, struct sl_redis_query *query, enum sl_call_end how,
+                 int status, const struct sl_redis_reply *reply);
+void sl_link_send_call(struct sl_link *link, struct sl_redis_query *query, int64_t now_us);
 void sl_link_send_waiting(struct sl_link *link);
 
 /* ---- link_answer.c ---- */

@@ -6,15 +6,15 @@
 /* A request meets 10,000 rules at the most that anybody has tried, with seven numbers each. */
 enum { VALUES_MAX = 1 << 20, BYTES_MAX = 1 << 22 };
 
-struct sl_reader {
+struct sl_reply_reader {
     redisReader *hiredis;
-    struct sl_reply reply;
+    struct sl_redis_reply reply;
 };
 
 /* hiredis takes NULL for "no memory": anything else will do. */
 static void *const made = &(char){ 0 };
 
-static struct sl_reply *reply_of(const redisReadTask *task)
+static struct sl_redis_reply *reply_of(const redisReadTask *task)
 {
     return task->privdata;
 }
@@ -35,7 +35,7 @@ static bool grow(void **at, size_t count, size_t *room, size_t size)
 
 static void *add_value(const redisReadTask *task, long long value)
 {
-    struct sl_reply *reply = reply_of(task);
+    struct sl_redis_reply *reply = reply_of(task);
     if (!grow((void **)&reply->values, reply->value_count, &reply->value_room,
               sizeof *reply->values)) {
         reply->is_broken = true;
@@ -47,7 +47,7 @@ static void *add_value(const redisReadTask *task, long long value)
 
 static void *add_text(const redisReadTask *task, char *at, size_t len)
 {
-    struct sl_reply *reply = reply_of(task);
+    struct sl_redis_reply *reply = reply_of(task);
     if (task->type == REDIS_REPLY_ERROR)
         reply->is_error = true;
     if (!grow((void **)&reply->texts, reply->text_count, &reply->text_room, sizeof *reply->texts)) {
@@ -78,7 +78,7 @@ static void free_nothing(void *object)
 static redisReplyObjectFunctions functions = { add_text, add_array, add_value, add_nil,
                                                free_nothing };
 
-struct sluice_text sl_reply_text(const struct sl_reply *reply, size_t number)
+struct sluice_text sl_reply_text(const struct sl_redis_reply *reply, size_t number)
 {
     if (number >= reply->text_count)
         return SL_TEXT("");
@@ -86,7 +86,7 @@ struct sluice_text sl_reply_text(const struct sl_reply *reply, size_t number)
     return (struct sluice_text){ span.len ? reply->bytes.at + span.at : "", span.len };
 }
 
-void sl_reply_unpack(struct sl_reply *reply)
+void sl_reply_unpack(struct sl_redis_reply *reply)
 {
     struct sluice_text text = sl_reply_text(reply, 0);
     if (reply->is_error || reply->text_count != 1 || reply->value_count || text.len % 8)
@@ -102,9 +102,9 @@ void sl_reply_unpack(struct sl_reply *reply)
     }
 }
 
-struct sl_reader *sl_reader_new(void)
+struct sl_reply_reader *sl_reply_reader_new(void)
 {
-    struct sl_reader *reader = calloc(1, sizeof *reader);
+    struct sl_reply_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return NULL;
     reader->reply.bytes = sl_buffer(BYTES_MAX);
@@ -117,7 +117,7 @@ struct sl_reader *sl_reader_new(void)
     return reader;
 }
 
-void sl_reader_free(struct sl_reader *reader)
+void sl_reply_reader_free(struct sl_reply_reader *reader)
 {
     if (!reader)
         return;
@@ -128,16 +128,16 @@ void sl_reader_free(struct sl_reader *reader)
     free(reader);
 }
 
-bool sl_reader_feed(struct sl_reader *reader, const char *at, size_t len)
+bool sl_reply_reader_feed(struct sl_reply_reader *reader, const char *at, size_t len)
 {
     if (reader->hiredis->len - reader->hiredis->pos > BYTES_MAX)
         return false; /* it never ends */
     return redisReaderFeed(reader->hiredis, at, len) == REDIS_OK;
 }
 
-enum sl_read sl_reader_next(struct sl_reader *reader, struct sl_reply **out)
+enum sl_read sl_reply_reader_next(struct sl_reply_reader *reader, struct sl_redis_reply **out)
 {
-    struct sl_reply *reply = &reader->reply;
+    struct sl_redis_reply *reply = &reader->reply;
     void *whole = NULL;
     if (reader->hiredis->ridx == -1) { /* the last one was whole: this is another */
         reply->is_error = reply->is_broken = false;

@@ -9,7 +9,7 @@
 
 #define SL_REPLY_ARRAY (INT64_MIN + 1) /* and how many elements follow */
 
-struct sl_reply {
+struct sl_redis_reply {
     bool is_error;  /* text 0 is Redis' sentence */
     bool is_broken; /* more than anybody asked for, or no memory */
     int64_t *values;
@@ -22,24 +22,24 @@ struct sl_reply {
 };
 
 /* "": there are not so many. Good until the next reply. */
-struct sluice_text sl_reply_text(const struct sl_reply *reply, size_t number);
+struct sluice_text sl_reply_text(const struct sl_redis_reply *reply, size_t number);
 
 /* Turns a text of 64-bit numbers, the lowest byte first, into `values`: a script packs its reply
  * faster than it lists it. One that is no such text is left as it is. */
-void sl_reply_unpack(struct sl_reply *reply);
+void sl_reply_unpack(struct sl_redis_reply *reply);
 
-struct sl_reader;
+struct sl_reply_reader;
 
-struct sl_reader *sl_reader_new(void); /* NULL: no memory */
-void sl_reader_free(struct sl_reader *reader);
+struct sl_reply_reader *sl_reply_reader_new(void); /* NULL: no memory */
+void sl_reply_reader_free(struct sl_reply_reader *reader);
 
 enum sl_read { SL_READ_MORE, SL_READ_REPLY, SL_READ_WRONG };
 
 /* Bytes as they came; false: no memory, or a reply that is longer than any we ask for. */
-bool sl_reader_feed(struct sl_reader *reader, const char *at, size_t len);
+bool sl_reply_reader_feed(struct sl_reply_reader *reader, const char *at, size_t len);
 
 /* The next whole reply, good until the next call. SL_READ_WRONG: this is not Redis' protocol,
  * or more than we ever ask for. */
-enum sl_read sl_reader_next(struct sl_reader *reader, struct sl_reply **out);
+enum sl_read sl_reply_reader_next(struct sl_reply_reader *reader, struct sl_redis_reply **out);
 
 #endif

@@ -27,7 +27,7 @@ struct sl_sentinels {
 
     struct sl_socket socket; /* to `first` */
     short wants;             /* what it waits for, to be read from */
-    struct sl_reader *reader;
+    struct sl_reply_reader *reader;
     struct sl_talk talk;
 };
 
@@ -36,7 +36,7 @@ struct sl_sentinels {
 static void hang_up(struct sl_sentinels *sentinels)
 {
     sl_socket_close(&sentinels->socket);
-    sl_reader_free(sentinels->reader);
+    sl_reply_reader_free(sentinels->reader);
     sl_sentinels_abandon(sentinels);
 }
 
@@ -155,7 +155,7 @@ static bool dial(struct sl_sentinels *sentinels, struct sluice_error *why)
         return false;
     sentinels->socket.fd = fd;
     sentinels->socket.tls = sentinels->tls ? sl_tls_connect(sentinels->tls, fd, host) : NULL;
-    sentinels->reader = sl_reader_new();
+    sentinels->reader = sl_reply_reader_new();
     if (!sentinels->reader || (sentinels->tls && !sentinels->socket.tls))
         return sl_error_say(why, "out of memory");
     return true;
@@ -184,7 +184,7 @@ static bool read_some(struct sl_sentinels *sentinels)
         sentinels->wants = count == SL_IO_WANT_WRITE ? POLLOUT : POLLIN;
         if (count == SL_IO_WANT_READ || count == SL_IO_WANT_WRITE)
             return true;
-        if (count <= 0 || !sl_reader_feed(sentinels->reader, bytes, (size_t)count))
+        if (count <= 0 || !sl_reply_reader_feed(sentinels->reader, bytes, (size_t)count))
             return false;
     }
 }
@@ -201,9 +201,9 @@ static enum sl_heard hear(struct sl_sentinels *sentinels, struct sl_master *mast
                           struct sluice_error *why)
 {
     for (;;) {
-        struct sl_reply *reply;
+        struct sl_redis_reply *reply;
         enum sl_heard heard;
-        switch (sl_reader_next(sentinels->reader, &reply)) {
+        switch (sl_reply_reader_next(sentinels->reader, &reply)) {
         case SL_READ_MORE:
             return SL_HEARD_NOTHING;
         case SL_READ_WRONG:

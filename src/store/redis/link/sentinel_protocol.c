@@ -40,7 +40,7 @@ static bool is_about(const struct sl_talk *talk, struct sluice_text news)
     return news.len > len && memcmp(news.at, talk->master, len) == 0 && news.at[len] == ' ';
 }
 
-static bool take_address(const struct sl_reply *reply, struct sl_master *out)
+static bool take_address(const struct sl_redis_reply *reply, struct sl_master *out)
 {
     struct sluice_text host = sl_reply_text(reply, 0), port = sl_reply_text(reply, 1);
     uint64_t number = 0;
@@ -54,7 +54,7 @@ static bool take_address(const struct sl_reply *reply, struct sl_master *out)
     return true;
 }
 
-static enum sl_heard wrong(struct sluice_error *error, const struct sl_reply *reply)
+static enum sl_heard wrong(struct sluice_error *error, const struct sl_redis_reply *reply)
 {
     struct sluice_text text = sl_reply_text(reply, 0);
     if (!reply->is_error)
@@ -70,7 +70,7 @@ static enum sl_heard wrong(struct sluice_error *error, const struct sl_reply *re
 }
 
 /* A nil is one empty text. */
-static enum sl_heard hear_address(const struct sl_reply *reply, struct sl_master *master,
+static enum sl_heard hear_address(const struct sl_redis_reply *reply, struct sl_master *master,
                                   struct sluice_error *error)
 {
     if (reply->text_count == 1 && reply->value_count == 0 && sl_reply_text(reply, 0).len == 0)
@@ -78,7 +78,7 @@ static enum sl_heard hear_address(const struct sl_reply *reply, struct sl_master
     return take_address(reply, master) ? SL_HEARD_MASTER : wrong(error, reply);
 }
 
-enum sl_heard sl_talk_hear(struct sl_talk *talk, const struct sl_reply *reply,
+enum sl_heard sl_talk_hear(struct sl_talk *talk, const struct sl_redis_reply *reply,
                            struct sl_master *master, struct sluice_error *error)
 {
     struct sluice_text word = sl_reply_text(reply, 0);

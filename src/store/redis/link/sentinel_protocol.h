@@ -43,7 +43,7 @@ enum sl_heard {
     SL_HEARD_WRONG    /* error->text; the connection is of no more use */
 };
 
-enum sl_heard sl_talk_hear(struct sl_talk *talk, const struct sl_reply *reply,
+enum sl_heard sl_talk_hear(struct sl_talk *talk, const struct sl_redis_reply *reply,
                            struct sl_master *master, struct sluice_error *error);
 
 #endif

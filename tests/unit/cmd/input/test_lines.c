@@ -55,7 +55,7 @@ static void a_file_is_cut_at_its_newlines(void **unused)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_lines lines;
-        struct sl_line line;
+        struct sl_input_line line;
         write_file(rows[i].file);
         assert_true(sl_lines_open(&lines, path));
         SAME(rows[i].file.at, lines.size, rows[i].file.len);
@@ -91,7 +91,7 @@ static void a_mark_at_the_start_of_the_file_is_no_part_of_it(void **unused)
     for (size_t i = 0; i < COUNT(rows); i++) {
         char row[32];
         struct sl_lines lines;
-        struct sl_line line;
+        struct sl_input_line line;
         snprintf(row, sizeof row, "row %zu", i);
         write_file(rows[i].file);
         assert_true(sl_lines_open(&lines, path));
@@ -116,7 +116,7 @@ static void a_line_may_be_64_kib_long_and_no_longer(void **unused)
         strcpy(text + len, ended ? "\nnext\n" : "");
         write_file(sl_text(text));
         struct sl_lines lines;
-        struct sl_line line;
+        struct sl_input_line line;
         assert_true(sl_lines_open(&lines, path));
         assert_true(sl_lines_next(&lines, &line));
         assert_int_equal(line.too_long, len > 65536);
@@ -148,7 +148,7 @@ static void lines_of_any_length_come_whole_and_in_order(void **unused)
     }
     fclose(file);
     struct sl_lines lines;
-    struct sl_line line;
+    struct sl_input_line line;
     seed = 1;
     assert_true(sl_lines_open(&lines, path));
     for (int i = 0; i < LINES; i++) {

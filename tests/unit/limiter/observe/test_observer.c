@@ -5,24 +5,25 @@
 
 #include "unit/base/unit.h"
 
-static bool are_empty(const struct sl_notes *notes)
+static bool are_empty(const struct sl_samples *samples)
 {
-    return notes->count + notes->sample_count + notes->missed_denials + notes->missed_met == 0;
+    return samples->count + samples->sample_count + samples->missed_denials + samples->missed_met ==
+           0;
 }
 
-static struct sl_sight *sight;
+static struct sl_observer *observer;
 
 static int open_sight(void **unused)
 {
     (void)unused;
-    sight = sl_sight_new();
-    return sight ? 0 : -1;
+    observer = sl_observer_new();
+    return observer ? 0 : -1;
 }
 
 static int close_sight(void **unused)
 {
     (void)unused;
-    sl_sight_free(sight);
+    sl_observer_free(observer);
     return 0;
 }
 
@@ -32,44 +33,44 @@ static int close_sight(void **unused)
 static void note(uint64_t number)
 {
     struct sl_hash128 key = { .low = number };
-    struct sl_noted *noted = sl_notes_find(sight->notes, key);
+    struct sl_noted *noted = sl_samples_find(observer->samples, key);
     if (!noted)
-        noted = sl_notes_add(sight->notes, key);
+        noted = sl_samples_add(observer->samples, key);
     if (noted)
         noted->met++;
     else
-        sight->notes->missed_met++;
-    atomic_store_explicit(&sight->has_notes, true, memory_order_relaxed);
+        observer->samples->missed_met++;
+    atomic_store_explicit(&observer->has_notes, true, memory_order_relaxed);
 }
 
 static void nothing_is_not_handed_over(void **unused)
 {
     (void)unused;
-    const struct sl_notes *own = sight->notes;
-    assert_false(sl_sight_has_notes(sight));
-    sl_sight_hand_over(sight);
-    assert_ptr_equal(sight->notes, own);
-    assert_null(sl_sight_take(sight));
+    const struct sl_samples *own = observer->samples;
+    assert_false(sl_observer_has_samples(observer));
+    sl_observer_hand_over(observer);
+    assert_ptr_equal(observer->samples, own);
+    assert_null(sl_observer_take(observer));
 }
 
 static void what_was_noted_is_taken_once(void **unused)
 {
     (void)unused;
-    const struct sl_notes *own = sight->notes;
+    const struct sl_samples *own = observer->samples;
     note(5);
-    assert_true(sl_sight_has_notes(sight));
-    assert_null(sl_sight_take(sight)); /* not before it was handed over */
-    sight->until_met = -3;
-    sl_sight_hand_over(sight);
-    assert_false(sl_sight_has_notes(sight));
-    assert_ptr_not_equal(sight->notes, own);
-    assert_true(are_empty(sight->notes));
-    assert_int_equal(sight->until_met, 1); /* the next one is noted again */
-    struct sl_notes *taken = sl_sight_take(sight);
+    assert_true(sl_observer_has_samples(observer));
+    assert_null(sl_observer_take(observer)); /* not before it was handed over */
+    observer->until_met = -3;
+    sl_observer_hand_over(observer);
+    assert_false(sl_observer_has_samples(observer));
+    assert_ptr_not_equal(observer->samples, own);
+    assert_true(are_empty(observer->samples));
+    assert_int_equal(observer->until_met, 1); /* the next one is noted again */
+    struct sl_samples *taken = sl_observer_take(observer);
     assert_ptr_equal(taken, own);
     assert_int_equal(taken->noted[0].key.low, 5);
-    assert_null(sl_sight_take(sight));
-    sl_sight_give(sight, taken);
+    assert_null(sl_observer_take(observer));
+    sl_observer_give(observer, taken);
     assert_true(are_empty(taken));
 }
 
@@ -77,23 +78,23 @@ static void until_the_last_is_given_back_noting_goes_on(void **unused)
 {
     (void)unused;
     note(1);
-    sl_sight_hand_over(sight);
-    const struct sl_notes *second = sight->notes;
+    sl_observer_hand_over(observer);
+    const struct sl_samples *second = observer->samples;
     note(2);
-    sl_sight_hand_over(sight); /* not taken yet */
-    assert_ptr_equal(sight->notes, second);
-    struct sl_notes *taken = sl_sight_take(sight);
-    sl_sight_hand_over(sight); /* taken, and not given back */
-    assert_ptr_equal(sight->notes, second);
-    assert_true(sl_sight_has_notes(sight));
+    sl_observer_hand_over(observer); /* not taken yet */
+    assert_ptr_equal(observer->samples, second);
+    struct sl_samples *taken = sl_observer_take(observer);
+    sl_observer_hand_over(observer); /* taken, and not given back */
+    assert_ptr_equal(observer->samples, second);
+    assert_true(sl_observer_has_samples(observer));
     note(2);
-    sl_sight_give(sight, taken);
-    sl_sight_hand_over(sight);
-    taken = sl_sight_take(sight);
+    sl_observer_give(observer, taken);
+    sl_observer_hand_over(observer);
+    taken = sl_observer_take(observer);
     assert_ptr_equal(taken, second);
     assert_int_equal(taken->count, 1);
     assert_int_equal(taken->noted[0].met, 2);
-    sl_sight_give(sight, taken);
+    sl_observer_give(observer, taken);
 }
 
 /* Wherever they are at the time. */
@@ -101,8 +102,8 @@ static void freeing_finds_all_of_them(void **unused)
 {
     (void)unused;
     note(1);
-    sl_sight_hand_over(sight); /* one lies there full, none empty */
-    sl_sight_free(NULL);
+    sl_observer_hand_over(observer); /* one lies there full, none empty */
+    sl_observer_free(NULL);
 }
 
 /* ---- two threads ---- */
@@ -119,9 +120,9 @@ static void *decide(void *unused)
     uint64_t seed = 1;
     for (; !atomic_load(&is_enough); noted++) {
         note(noted % KEYS);
-        sl_distinct_see(sight->callers[3], unit_random(&seed));
+        sl_distinct_see(observer->callers[3], unit_random(&seed));
         if (atomic_exchange_explicit(&is_told, false, memory_order_relaxed))
-            sl_sight_hand_over(sight);
+            sl_observer_hand_over(observer);
     }
     return NULL;
 }
@@ -129,14 +130,14 @@ static void *decide(void *unused)
 /* What was met, in all; clears it away. */
 static uint64_t sum_up(struct sl_distinct *callers)
 {
-    struct sl_notes *taken = sl_sight_take(sight);
-    sl_distinct_take(callers, sight->callers[3]);
+    struct sl_samples *taken = sl_observer_take(observer);
+    sl_distinct_take(callers, observer->callers[3]);
     if (!taken)
         return 0;
     uint64_t sum = taken->missed_met;
     for (size_t i = 0; i < taken->count; i++)
         sum += taken->noted[i].met;
-    sl_sight_give(sight, taken);
+    sl_observer_give(observer, taken);
     return sum;
 }
 
@@ -151,13 +152,13 @@ static void between_two_threads_nothing_is_lost_and_nothing_twice(void **unused)
         uint64_t more = sum_up(&callers);
         sum += more;
         taken += more > 0;
-        if (sl_sight_has_notes(sight))
+        if (sl_observer_has_samples(observer))
             atomic_store_explicit(&is_told, true, memory_order_relaxed);
     }
     atomic_store(&is_enough, true);
     pthread_join(decider, NULL);
     sum += sum_up(&callers);
-    sl_sight_hand_over(sight);
+    sl_observer_hand_over(observer);
     sum += sum_up(&callers);
     assert_int_equal(sum, noted);
     assert_in_range(sl_distinct_count(&callers), noted * 3 / 4, noted * 5 / 4);

@@ -34,19 +34,20 @@ static const struct sl_rule *rule_of(const char *name)
     return NULL;
 }
 
-static struct sl_person person_with(uint64_t revision, struct sl_own_limit own)
+static struct sl_user person_with(uint64_t revision, struct sl_user_limit own)
 {
-    struct sl_person person = { .own_revision = revision, .own_count = 1 };
-    person.own[0] = own;
-    return person;
+    struct sl_user user = { .own_revision = revision, .own_count = 1 };
+    user.own[0] = own;
+    return user;
 }
 
-static const struct sl_own *find(const char *rule, const char *tier, struct sl_own_limit own)
+static const struct sl_user_numbers *find(const char *rule, const char *tier,
+                                          struct sl_user_limit own)
 {
-    static struct sl_own_kept kept;
+    static struct sl_user_numbers_cache kept;
     static uint64_t revision;
-    struct sl_person person = person_with(++revision, own);
-    return sl_own_find(&kept, &person, rule_of(rule), sl_ruleset_tier(rules, sl_text(tier)));
+    struct sl_user user = person_with(++revision, own);
+    return sl_user_numbers_find(&kept, &user, rule_of(rule), sl_ruleset_tier(rules, sl_text(tier)));
 }
 
 struct row {
@@ -84,20 +85,20 @@ static void own_numbers_replace_the_tiers(void **unused)
     rules = rules_of(all);
     for (size_t i = 0; i < COUNT(rows); i++) {
         const struct row *row = &rows[i];
-        struct sl_own_limit own = { .capacity = row->capacity, .rate = row->rate };
+        struct sl_user_limit own = { .capacity = row->capacity, .rate = row->rate };
         strcpy(own.rule, row->rule);
-        const struct sl_own *found = find(row->rule, row->tier, own);
+        const struct sl_user_numbers *found = find(row->rule, row->tier, own);
         assert_non_null(found);
         SAME(row->rule, found->numbers.limit.capacity, row->limit);
         SAME(row->rule, found->numbers.limit.token_ns, row->token_ns);
         SAME(row->rule, found->numbers.unlimited, false);
     }
     const struct sl_limit *limit =
-        &find("window", NULL, (struct sl_own_limit){ "window", 9, { 0 } })->numbers.limit;
+        &find("window", NULL, (struct sl_user_limit){ "window", 9, { 0 } })->numbers.limit;
     assert_int_equal(limit->window_us, 60000000);
     assert_true(limit->first_request);
     assert_int_equal(
-        find("rated", NULL, (struct sl_own_limit){ "rated", 9, { 0 } })->numbers.limit.told_us,
+        find("rated", NULL, (struct sl_user_limit){ "rated", 9, { 0 } })->numbers.limit.told_us,
         3600000000);
 }
 
@@ -105,7 +106,8 @@ static void trust_and_burst_multiply_with_one_floor(void **unused)
 {
     (void)unused;
     rules = rules_of(all);
-    const struct sl_own *own = find("rated", NULL, (struct sl_own_limit){ "rated", 3, { 0 } });
+    const struct sl_user_numbers *own =
+        find("rated", NULL, (struct sl_user_limit){ "rated", 3, { 0 } });
     struct sl_limit limit;
     assert_int_equal(own->numbers.limit.capacity, 4); /* 4.5 */
     sl_numbers_limit(&own->numbers, 112, &limit);
@@ -120,21 +122,21 @@ static void other_rules_are_left_alone(void **unused)
 {
     (void)unused;
     rules = rules_of(all);
-    assert_null(find("log", NULL, (struct sl_own_limit){ "window", 5, { 0 } }));
-    assert_null(find("log", NULL, (struct sl_own_limit){ "lo", 5, { 0 } }));
-    assert_null(find("log", NULL, (struct sl_own_limit){ "logs", 5, { 0 } }));
-    struct sl_own_kept kept = { 0 };
-    struct sl_person nobodys = { .own_revision = 1 };
-    assert_null(sl_own_find(&kept, &nobodys, rule_of("log"), -1));
+    assert_null(find("log", NULL, (struct sl_user_limit){ "window", 5, { 0 } }));
+    assert_null(find("log", NULL, (struct sl_user_limit){ "lo", 5, { 0 } }));
+    assert_null(find("log", NULL, (struct sl_user_limit){ "logs", 5, { 0 } }));
+    struct sl_user_numbers_cache kept = { 0 };
+    struct sl_user nobodys = { .own_revision = 1 };
+    assert_null(sl_user_numbers_find(&kept, &nobodys, rule_of("log"), -1));
 }
 
 static void numbers_that_fit_no_more_are_unused(void **unused)
 {
     (void)unused;
     rules = rules_of(all);
-    struct sl_own_limit huge = { "log", UINT64_C(1) << 25, { 0 } };
-    struct sl_own_limit rated_window = { "window", 5, { 5, 0 } };
-    struct sl_own_limit slow = { "slow", 1000000, { 0 } };
+    struct sl_user_limit huge = { "log", UINT64_C(1) << 25, { 0 } };
+    struct sl_user_limit rated_window = { "window", 5, { 5, 0 } };
+    struct sl_user_limit slow = { "slow", 1000000, { 0 } };
     assert_null(find("log", NULL, huge));
     assert_null(find("window", NULL, rated_window));
     assert_null(find("slow", NULL, slow));
@@ -146,20 +148,20 @@ static void what_is_kept_is_never_anothers(void **unused)
 {
     (void)unused;
     rules = rules_of(all);
-    struct sl_own_kept kept = { 0 };
+    struct sl_user_numbers_cache kept = { 0 };
     const struct sl_rule *rated = rule_of("rated"), *spaced = rule_of("spaced");
     ptrdiff_t pro = sl_ruleset_tier(rules, SL_TEXT("pro"));
     for (uint64_t turn = 0; turn < 2; turn++)
         for (uint64_t revision = 1; revision < 500; revision++) {
-            struct sl_person person = { .own_revision = revision, .own_count = 2 };
-            person.own[0] = (struct sl_own_limit){ "spaced", revision, { 0 } };
-            person.own[1] = (struct sl_own_limit){ "rated", 2 * revision, { 0 } };
-            const struct sl_own *own = sl_own_find(&kept, &person, rated, -1);
+            struct sl_user user = { .own_revision = revision, .own_count = 2 };
+            user.own[0] = (struct sl_user_limit){ "spaced", revision, { 0 } };
+            user.own[1] = (struct sl_user_limit){ "rated", 2 * revision, { 0 } };
+            const struct sl_user_numbers *own = sl_user_numbers_find(&kept, &user, rated, -1);
             SAME("rated", own->numbers.limit.capacity, 3 * revision);
             SAME("rated", own->numbers.limit.token_ns, 200000000);
-            own = sl_own_find(&kept, &person, rated, pro);
+            own = sl_user_numbers_find(&kept, &user, rated, pro);
             SAME("rated pro", own->numbers.limit.token_ns, 20000000);
-            own = sl_own_find(&kept, &person, spaced, -1);
+            own = sl_user_numbers_find(&kept, &user, spaced, -1);
             SAME("spaced", own->numbers.limit.capacity, revision);
         }
 }
@@ -175,14 +177,14 @@ static void a_longer_ring_is_a_power_of_two(void **unused)
     rules = rules_of(all);
     assert_int_equal(rule_of("log")->ring_len, 200); /* of `pro` at full trust */
     for (size_t i = 0; i < COUNT(rows); i++) {
-        const struct sl_own *own =
-            find("log", NULL, (struct sl_own_limit){ "log", rows[i].capacity, { 0 } });
+        const struct sl_user_numbers *own =
+            find("log", NULL, (struct sl_user_limit){ "log", rows[i].capacity, { 0 } });
         assert_non_null(own);
         SAME("ring", own->ring_len, rows[i].ring_len);
         assert_true(own->ring_len >= sl_numbers_capacity_max(&own->numbers, true));
     }
-    assert_int_equal(find("window", NULL, (struct sl_own_limit){ "window", 9999, { 0 } })->ring_len,
-                     0);
+    assert_int_equal(
+        find("window", NULL, (struct sl_user_limit){ "window", 9999, { 0 } })->ring_len, 0);
 }
 
 static void numbers_are_checked_in_every_tier(void **unused)
@@ -210,9 +212,9 @@ static void numbers_are_checked_in_every_tier(void **unused)
     (void)unused;
     rules = rules_of(all);
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct sl_own_limit own = { .capacity = rows[i].capacity, .rate = rows[i].rate };
+        struct sl_user_limit own = { .capacity = rows[i].capacity, .rate = rows[i].rate };
         struct sl_numbers numbers = { .window_us = 42 };
-        const char *wrong = sl_rule_own_numbers(rule_of(rows[i].rule), &own, &numbers);
+        const char *wrong = sl_rule_user_numbers(rule_of(rows[i].rule), &own, &numbers);
         if (wrong && !rows[i].wrong)
             fail_msg("row %zu: %s", i, wrong);
         if (rows[i].wrong && (!wrong || !strstr(wrong, rows[i].wrong)))

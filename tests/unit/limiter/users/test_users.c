@@ -154,15 +154,15 @@ static void the_score_is_exact_and_floored_once(void **unused)
     struct sluice_request request = sluice_request();
     for (size_t i = 0; i < COUNT(rows); i++) {
         const struct score *row = &rows[i];
-        struct sl_person person = { .has_created_at = row->has_age,
-                                    .created_at_us = NOW - row->age_us,
-                                    .has_email_verified = true,
-                                    .email_verified = row->verified,
-                                    .calls = row->calls,
-                                    .successes = row->successes,
-                                    .violations = row->violations };
-        SAME(row->row, sl_person_trust(&standard, &request, &person, NOW), row->score);
-        SAME(row->row, sl_person_trust(&standard, NULL, &person, NOW), row->score);
+        struct sl_user user = { .has_created_at = row->has_age,
+                                .created_at_us = NOW - row->age_us,
+                                .has_email_verified = true,
+                                .email_verified = row->verified,
+                                .calls = row->calls,
+                                .successes = row->successes,
+                                .violations = row->violations };
+        SAME(row->row, sl_user_trust(&standard, &request, &user, NOW), row->score);
+        SAME(row->row, sl_user_trust(&standard, NULL, &user, NOW), row->score);
     }
 }
 
@@ -171,41 +171,41 @@ static void weights_of_the_file_count(void **unused)
     (void)unused;
     struct sl_trust_weights a_year = standard;
     a_year.age_full_days = INT64_C(365000000000);
-    struct sl_person person = { .has_created_at = true, .created_at_us = NOW - 73 * DAY };
-    assert_int_equal(sl_person_trust(&a_year, NULL, &person, NOW), 60);
+    struct sl_user user = { .has_created_at = true, .created_at_us = NOW - 73 * DAY };
+    assert_int_equal(sl_user_trust(&a_year, NULL, &user, NOW), 60);
     a_year.age_max = 0;
-    assert_int_equal(sl_person_trust(&a_year, NULL, &person, NOW), 0);
+    assert_int_equal(sl_user_trust(&a_year, NULL, &user, NOW), 0);
 }
 
 static void a_record_of_any_moment_is_safe(void **unused)
 {
     (void)unused;
-    struct sl_person person = { .has_created_at = true, .created_at_us = INT64_MIN };
-    assert_int_equal(sl_person_trust(&standard, NULL, &person, NOW), 300);
-    person.created_at_us = INT64_MAX;
-    assert_int_equal(sl_person_trust(&standard, NULL, &person, NOW), 0);
-    person.has_created_at = false;
-    assert_int_equal(sl_person_trust(&standard, NULL, &person, NOW), 0);
-    person.email_verified = true; /* and yet nobody has said so */
-    assert_int_equal(sl_person_trust(&standard, NULL, &person, NOW), 0);
+    struct sl_user user = { .has_created_at = true, .created_at_us = INT64_MIN };
+    assert_int_equal(sl_user_trust(&standard, NULL, &user, NOW), 300);
+    user.created_at_us = INT64_MAX;
+    assert_int_equal(sl_user_trust(&standard, NULL, &user, NOW), 0);
+    user.has_created_at = false;
+    assert_int_equal(sl_user_trust(&standard, NULL, &user, NOW), 0);
+    user.email_verified = true; /* and yet nobody has said so */
+    assert_int_equal(sl_user_trust(&standard, NULL, &user, NOW), 0);
 }
 
-static int32_t said(const char *name, const char *value, const struct sl_person *person)
+static int32_t said(const char *name, const char *value, const struct sl_user *user)
 {
     struct sluice_attribute others[] = { { SL_TEXT("color"), SL_TEXT("true") },
                                          { sl_text(name), sl_text(value) } };
     struct sluice_request request = sluice_request();
     request.others = others;
     request.other_count = COUNT(others);
-    return sl_person_trust(&standard, &request, person, NOW);
+    return sl_user_trust(&standard, &request, user, NOW);
 }
 
 static void what_the_request_says_goes_before_the_record(void **unused)
 {
     (void)unused;
-    struct sl_person verified = { .has_email_verified = true, .email_verified = true };
-    struct sl_person refuted = { .has_email_verified = true };
-    struct sl_person old = { .has_created_at = true, .created_at_us = 0 };
+    struct sl_user verified = { .has_email_verified = true, .email_verified = true };
+    struct sl_user refuted = { .has_email_verified = true };
+    struct sl_user old = { .has_created_at = true, .created_at_us = 0 };
     assert_int_equal(said("email_verified", "true", NULL), 200);
     assert_int_equal(said("email_verified", "true", &refuted), 200);
     assert_int_equal(said("email_verified", "false", NULL), 0);
@@ -219,18 +219,18 @@ static void what_the_request_says_goes_before_the_record(void **unused)
 static void what_cannot_be_read_counts_as_not_said(void **unused)
 {
     (void)unused;
-    struct sl_person person = { .has_email_verified = true,
-                                .email_verified = true,
-                                .has_created_at = true,
-                                .created_at_us = 0 };
+    struct sl_user user = { .has_email_verified = true,
+                            .email_verified = true,
+                            .has_created_at = true,
+                            .created_at_us = 0 };
     static const char *const verified[] = { "", "TRUE", "1", "yes", "null", "true " };
     static const char *const created[] = { "", "yesterday", "1e9", "-5", "true" };
     for (size_t i = 0; i < COUNT(verified); i++) {
-        SAME(verified[i], said("email_verified", verified[i], &person), 500);
+        SAME(verified[i], said("email_verified", verified[i], &user), 500);
         SAME(verified[i], said("email_verified", verified[i], NULL), 0);
     }
     for (size_t i = 0; i < COUNT(created); i++) {
-        SAME(created[i], said("created_at", created[i], &person), 500);
+        SAME(created[i], said("created_at", created[i], &user), 500);
         SAME(created[i], said("created_at", created[i], NULL), 0);
     }
 }
@@ -239,8 +239,8 @@ static void an_unknown_user_has_none(void **unused)
 {
     (void)unused;
     struct sluice_request request = sluice_request();
-    assert_int_equal(sl_person_trust(&standard, &request, NULL, NOW), 0);
-    assert_int_equal(sl_person_trust(&standard, NULL, NULL, NOW), 0);
+    assert_int_equal(sl_user_trust(&standard, &request, NULL, NOW), 0);
+    assert_int_equal(sl_user_trust(&standard, NULL, NULL, NOW), 0);
     assert_int_equal(said("color", "red", NULL), 0);
 }
 

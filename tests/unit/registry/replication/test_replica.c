@@ -24,7 +24,7 @@ static int close_both(void **unused)
 static struct sl_row *noted(size_t *count)
 {
     struct sl_row *rows;
-    DONE(sl_copy_noted(registry, &arena, &rows, count, &error));
+    DONE(sl_replica_noted(registry, &arena, &rows, count, &error));
     return rows;
 }
 
@@ -45,10 +45,10 @@ static void carry_over(void)
     size_t rules = 0;
     for (size_t i = 0; i < count; i++)
         if (rows[i].name.kind == SL_ROW_USER)
-            DONE(sl_copy_apply_user(other, &rows[i], false, &error));
+            DONE(sl_replica_apply_user(other, &rows[i], false, &error));
         else
             rows[rules++] = rows[i];
-    DONE(sl_copy_apply(other, rows, rules, false, &error));
+    DONE(sl_replica_apply(other, rows, rules, false, &error));
     commit(other);
     begin(other);
 }
@@ -60,8 +60,8 @@ static const char *all_of(struct sl_registry *which)
     struct sl_row *rows, users[64];
     size_t count, user_count;
     int64_t after = 0;
-    DONE(sl_copy_rules(which, &arena, &rows, &count, &error));
-    DONE(sl_copy_users(which, &after, COUNT(users), &arena, users, &user_count, &error));
+    DONE(sl_replica_rules(which, &arena, &rows, &count, &error));
+    DONE(sl_replica_users(which, &after, COUNT(users), &arena, users, &user_count, &error));
     for (size_t i = 0; i < count + user_count; i++) {
         const struct sl_row *row = i < count ? &rows[i] : &users[i - count];
         sl_row_name_print(&out, &row->name);
@@ -109,7 +109,7 @@ static void put_tenant(const char *name)
 /* One of everything. */
 static void fill(uint64_t change)
 {
-    sl_copy_note(registry, change);
+    sl_replica_note(registry, change);
     put_tenant("acme");
     put_key("acme", 1);
     DONE(sl_registry_put_rule(registry, "acme", "own", "{}", &error));
@@ -149,7 +149,7 @@ static void a_long_list_is_noted_as_a_short_one(void **unused)
     enum { MANY = 20000 };
     char name[16];
     size_t count;
-    sl_copy_note(registry, sl_change_new(1));
+    sl_replica_note(registry, sl_change_new(1));
     for (int i = 0; i < 2 * MANY; i++) {
         snprintf(name, sizeof name, "r%d", i * 7 % MANY);
         DONE(sl_note_row(registry, SL_ROW_RULE, "", name, &error));
@@ -170,7 +170,7 @@ static void without_being_asked_nothing_is_noted(void **unused)
     DONE(sl_registry_put_rule(registry, NULL, "a", "{}", &error));
     noted(&count);
     assert_int_equal(count, 0);
-    sl_copy_note(registry, sl_change_new(1));
+    sl_replica_note(registry, sl_change_new(1));
     DONE(sl_registry_put_rule(registry, NULL, "b", "{}", &error));
     next_transaction();
     DONE(sl_registry_put_rule(registry, NULL, "c", "{}", &error));
@@ -186,7 +186,7 @@ static void all_that_changes_is_carried_over(void **unused)
     carry_over();
     are_equal();
     next_transaction();
-    sl_copy_note(registry, sl_change_new(2));
+    sl_replica_note(registry, sl_change_new(2));
     DONE(sl_registry_drop_rule(registry, NULL, "a", &found, &error));
     DONE(sl_registry_drop_tier(registry, "pro", &found, &error));
     DONE(sl_registry_drop_exemption(registry, SL_EXEMPT_IP, "10.0.0.0/8", &found, &error));
@@ -195,7 +195,7 @@ static void all_that_changes_is_carried_over(void **unused)
     carry_over();
     are_equal();
     next_transaction();
-    sl_copy_note(registry, sl_change_new(3));
+    sl_replica_note(registry, sl_change_new(3));
     DONE(sl_registry_drop_tenant(registry, "acme", &found, &error)); /* with key and rule */
     carry_over();
     are_equal();
@@ -209,7 +209,7 @@ static void a_tenant_changes_with_its_keys_and_rules(void **unused)
     fill(sl_change_new(1));
     carry_over();
     next_transaction();
-    sl_copy_note(registry, sl_change_new(2));
+    sl_replica_note(registry, sl_change_new(2));
     put_key("acme", 2);
     carry_over();
     are_equal(); /* the tag of the tenant is of the change */
@@ -221,14 +221,14 @@ static void places_are_those_of_the_end(void **unused)
 {
     (void)unused;
     bool found;
-    sl_copy_note(registry, sl_change_new(1));
+    sl_replica_note(registry, sl_change_new(1));
     DONE(sl_registry_put_rule(registry, NULL, "a", "{}", &error));
     DONE(sl_registry_put_rule(registry, NULL, "z", "{}", &error));
     put_tenant("old");
     put_key("old", 1);
     carry_over();
     next_transaction();
-    sl_copy_note(registry, sl_change_new(2));
+    sl_replica_note(registry, sl_change_new(2));
     DONE(sl_registry_drop_rule(registry, NULL, "z", &found, &error));
     DONE(sl_registry_put_rule(registry, NULL, "b", "{}", &error));
     DONE(sl_registry_put_rule(registry, NULL, "z", "{}", &error));
@@ -246,8 +246,8 @@ static void afresh_there_is_nothing_else(void **unused)
     size_t count;
     DONE(sl_registry_put_rule(other, NULL, "alone", "{}", &error));
     fill(sl_change_new(1));
-    DONE(sl_copy_rules(registry, &arena, &rows, &count, &error));
-    DONE(sl_copy_apply(other, rows, count, true, &error));
+    DONE(sl_replica_rules(registry, &arena, &rows, &count, &error));
+    DONE(sl_replica_apply(other, rows, count, true, &error));
     put_record("u2", NULL);
     assert_null(strstr(all_of(other), "alone"));
     assert_non_null(strstr(all_of(other), "rule:acme:own"));
@@ -272,7 +272,7 @@ static void a_row_whose_place_another_has_is_refused(void **unused)
     const char *before = all_of(registry);
     next_transaction();
     for (size_t i = 0; i < COUNT(rows); i++) {
-        REFUSED(sl_copy_apply(registry, &rows[i], 1, false, &error), ".made");
+        REFUSED(sl_replica_apply(registry, &rows[i], 1, false, &error), ".made");
         sl_registry_rollback(registry);
         begin(registry);
         assert_string_equal(all_of(registry), before);
@@ -287,11 +287,11 @@ static void a_row_that_is_there_is_replaced(void **unused)
     size_t count;
     fill(sl_change_new(1));
     const char *before = all_of(registry);
-    DONE(sl_copy_rules(registry, &arena, &rows, &count, &error));
-    DONE(sl_copy_apply(other, rows, count, true, &error));
-    DONE(sl_copy_apply(other, rows, count, false, &error));
+    DONE(sl_replica_rules(registry, &arena, &rows, &count, &error));
+    DONE(sl_replica_apply(other, rows, count, true, &error));
+    DONE(sl_replica_apply(other, rows, count, false, &error));
     struct sl_row twice[] = { rows[0], rows[0] };
-    DONE(sl_copy_apply(other, twice, 2, false, &error));
+    DONE(sl_replica_apply(other, twice, 2, false, &error));
     assert_non_null(strstr(before, "rule:acme:own"));
     assert_int_equal(
         strncmp(all_of(other), before, strlen(before) - strlen(strstr(before, "user:"))), 0);
@@ -301,18 +301,18 @@ static void a_row_that_is_there_is_replaced(void **unused)
 static void what_leaves_is_no_copy_any_more(void **unused)
 {
     (void)unused;
-    struct sl_place place = { 5, { { 7, 70 }, { 9, 90 } }, false }, back;
-    DONE(sl_copy_leave(registry, &error)); /* none ever was */
-    DONE(sl_copy_put_place(registry, &place, &error));
+    struct sl_replica_position place = { 5, { { 7, 70 }, { 9, 90 } }, false }, back;
+    DONE(sl_replica_leave(registry, &error)); /* none ever was */
+    DONE(sl_replica_put_place(registry, &place, &error));
     next_transaction();
-    DONE(sl_copy_leave(registry, &error));
+    DONE(sl_replica_leave(registry, &error));
     sl_registry_rollback(registry);
-    DONE(sl_copy_place(registry, &back, &error));
+    DONE(sl_replica_place(registry, &back, &error));
     assert_int_equal(back.epoch, 5);
     begin(registry);
-    DONE(sl_copy_leave(registry, &error));
+    DONE(sl_replica_leave(registry, &error));
     next_transaction();
-    DONE(sl_copy_place(registry, &back, &error));
+    DONE(sl_replica_place(registry, &back, &error));
     assert_int_equal(back.epoch, 0);
     assert_int_equal(back.logs[SL_LOG_RULES].last, 0);
 }
@@ -320,20 +320,20 @@ static void what_leaves_is_no_copy_any_more(void **unused)
 static void the_place_is_kept(void **unused)
 {
     (void)unused;
-    struct sl_place place = { 5, { { 7, 70 }, { 9, 90 } }, true }, back;
-    DONE(sl_copy_place(registry, &back, &error));
+    struct sl_replica_position place = { 5, { { 7, 70 }, { 9, 90 } }, true }, back;
+    DONE(sl_replica_place(registry, &back, &error));
     assert_int_equal(back.epoch, 0);
-    DONE(sl_copy_put_place(registry, &place, &error));
+    DONE(sl_replica_put_place(registry, &place, &error));
     next_transaction();
-    DONE(sl_copy_place(registry, &back, &error));
+    DONE(sl_replica_place(registry, &back, &error));
     assert_int_equal(back.epoch, 5);
     assert_int_equal(back.logs[SL_LOG_RULES].version, 7);
     assert_int_equal(back.logs[SL_LOG_USERS].last, 90);
     assert_true(back.is_partial);
     place.epoch = 6;
-    DONE(sl_copy_put_place(registry, &place, &error));
+    DONE(sl_replica_put_place(registry, &place, &error));
     sl_registry_rollback(registry);
-    DONE(sl_copy_place(registry, &back, &error));
+    DONE(sl_replica_place(registry, &back, &error));
     assert_int_equal(back.epoch, 5);
 }
 
@@ -373,11 +373,11 @@ static void users_that_are_not_there_any_more_lose_their_records(void **unused)
         registry, &(struct sl_user_day){ .tenant = "acme", .id = "acts", .day = 5, .calls = 1 },
         &error));
     uint64_t known = next_transaction();
-    DONE(sl_copy_begin_users(registry, &error));
+    DONE(sl_replica_begin_users(registry, &error));
     struct sl_row row = { .name = { SL_ROW_USER, "acme", "stays" }, .tier = "pro" };
-    DONE(sl_copy_apply_user(registry, &row, true, &error));
+    DONE(sl_replica_apply_user(registry, &row, true, &error));
     next_transaction();
-    DONE(sl_copy_end_users(registry, &error));
+    DONE(sl_replica_end_users(registry, &error));
     next_transaction();
     DONE(sl_registry_visit_users(registry, known, 0, &visitor, &error));
     assert_int_equal(seen.afresh, 1);
@@ -392,13 +392,13 @@ static void rows_without_a_number_get_one(void **unused)
     uint64_t change = sl_change_new(1);
     DONE(sl_registry_put_rule(registry, NULL, "old", "{}", &error));
     next_transaction();
-    sl_copy_note(registry, sl_change_new(9));
+    sl_replica_note(registry, sl_change_new(9));
     DONE(sl_registry_put_rule(registry, NULL, "new", "{}", &error));
     next_transaction();
-    DONE(sl_copy_stamp(registry, change, &error));
+    DONE(sl_replica_stamp(registry, change, &error));
     struct sl_row *rows;
     size_t count;
-    DONE(sl_copy_rules(registry, &arena, &rows, &count, &error));
+    DONE(sl_replica_rules(registry, &arena, &rows, &count, &error));
     assert_int_equal(count, 2);
     assert_int_equal(rows[0].change, change);
     assert_int_equal(SL_CHANGE_VERSION(rows[1].change), 9);
@@ -409,10 +409,10 @@ static void days_alone_are_nothing_to_share(void **unused)
     (void)unused;
     bool is_empty;
     DONE(sl_registry_add_violation(registry, "acme", "u1", 5, &error));
-    DONE(sl_copy_is_empty(registry, &is_empty, &error));
+    DONE(sl_replica_is_empty(registry, &is_empty, &error));
     assert_true(is_empty);
     put_record("u1", NULL);
-    DONE(sl_copy_is_empty(registry, &is_empty, &error));
+    DONE(sl_replica_is_empty(registry, &is_empty, &error));
     assert_false(is_empty);
 }
 

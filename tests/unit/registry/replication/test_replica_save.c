@@ -45,12 +45,12 @@ static void a_copy_is_whole_and_nobody_elses_to_read(void **unused)
     struct stat about;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
-    DONE(sl_copy_save(registry, saved("1-1"), &error));
+    DONE(sl_replica_save(registry, saved("1-1"), &error));
     assert_int_equal(stat(saved("1-1"), &about), 0);
     assert_int_equal(about.st_mode & 0777, 0600);
     put_rule(registry, "b", "{}");
     expect_rule(saved("1-1"), "a={}");
-    DONE(sl_copy_save(registry, saved("1-1"), &error)); /* another state under the same name */
+    DONE(sl_replica_save(registry, saved("1-1"), &error)); /* another state under the same name */
     expect_rule(saved("1-1"), "a={} b={}");
     sl_registry_close(registry);
     assert_int_equal(files_in_folder(false), 2); /* nothing is left over */
@@ -64,7 +64,7 @@ static void what_a_killed_process_left_is_in_nobodys_way(void **unused)
     put_rule(registry, "a", "{}");
     snprintf(part, sizeof part, "1-1.part-%ld", (long)getpid());
     put_file(part, 1);
-    DONE(sl_copy_save(registry, saved("1-1"), &error));
+    DONE(sl_replica_save(registry, saved("1-1"), &error));
     expect_rule(saved("1-1"), "a={}");
     assert_false(is_there(part));
     sl_registry_close(registry);
@@ -82,7 +82,7 @@ static void where_there_is_no_room_there_is_no_file(void **unused)
     tight.rlim_cur = 4096;
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &tight);
-    bool is_saved = sl_copy_save(registry, saved("1-1"), &error);
+    bool is_saved = sl_replica_save(registry, saved("1-1"), &error);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(is_saved);
     assert_true(*error.text);
@@ -95,7 +95,7 @@ static void where_there_is_no_folder_it_is_said(void **unused)
     (void)unused;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
-    REFUSED(sl_copy_save(registry, "/tmp/sluice-unit-none/x", &error), "cannot be copied");
+    REFUSED(sl_replica_save(registry, "/tmp/sluice-unit-none/x", &error), "cannot be copied");
     sl_registry_close(registry);
 }
 
@@ -107,10 +107,10 @@ static void the_newest_stay(void **unused)
     put_file("3-1", 30);
     put_file("4-1", 20);
     put_file("5-1", 5); /* it was made now, whatever its clock says */
-    sl_copy_leave_newest(path, saved("5-1"));
+    sl_replica_leave_newest(path, saved("5-1"));
     assert_true(is_there("5-1") && is_there("1-1") && is_there("3-1"));
     assert_false(is_there("2-1") || is_there("4-1"));
-    sl_copy_leave_newest(path, saved("5-1"));
+    sl_replica_leave_newest(path, saved("5-1"));
     assert_int_equal(files_in_folder(false), SL_SAVED_MAX);
 }
 
@@ -127,7 +127,7 @@ static void half_files_go_with_their_processes(void **unused)
     put_file(dead, 1);
     put_file(living, 1);
     put_file("9-9", 9);
-    sl_copy_leave_newest(path, saved("9-9"));
+    sl_replica_leave_newest(path, saved("9-9"));
     assert_false(is_there(dead));
     assert_true(is_there(living) && is_there("9-9"));
 }
@@ -141,14 +141,14 @@ static void other_files_are_left_alone(void **unused)
         close(open(other, O_WRONLY | O_CREAT, 0600));
     }
     put_file("1-1", 1);
-    sl_copy_leave_newest(path, saved("1-1"));
+    sl_replica_leave_newest(path, saved("1-1"));
     assert_int_equal(files_in_folder(false), 6);
     assert_int_equal(chdir(folder), 0); /* a name without a folder */
     for (int i = 2; i < 8; i++) {
         snprintf(other, sizeof other, "table" SL_SAVED_BEFORE "%d-1", i);
         close(open(other, O_WRONLY | O_CREAT, 0600));
     }
-    sl_copy_leave_newest("table", "table" SL_SAVED_BEFORE "7-1");
+    sl_replica_leave_newest("table", "table" SL_SAVED_BEFORE "7-1");
     assert_int_equal(files_in_folder(false), 5 + SL_SAVED_MAX);
     assert_int_equal(chdir("/"), 0);
 }

@@ -10,7 +10,7 @@
 #define C     "00000000c0000003"
 
 static struct sl_registry *registry;
-static struct sl_spread spread;
+static struct sl_replication spread;
 static struct sl_channel_call call;
 
 static int begin_talk(void **unused)
@@ -19,17 +19,17 @@ static int begin_talk(void **unused)
     registry = sl_registry_open(NULL, false, &error);
     if (!registry)
         return -1;
-    sl_spread_open(&spread, registry, NULL);
-    spread.founds = SL_FOUNDS_COPY;
+    sl_replication_open(&spread, registry, NULL);
+    spread.founds = SL_FOUNDS_REPLICA;
     call = (struct sl_channel_call){ .bytes = sl_buffer(1 << 20) };
-    sl_spread_begin(&spread);
+    sl_replication_begin(&spread);
     return 0;
 }
 
 static int end_talk(void **unused)
 {
     (void)unused;
-    sl_spread_close(&spread);
+    sl_replication_close(&spread);
     sl_registry_close(registry);
     sl_buffer_release(&call.bytes);
     return 0;
@@ -38,15 +38,15 @@ static int end_talk(void **unused)
 /* Does the next question say this? */
 static bool asks(const char *words)
 {
-    DONE(sl_spread_ask(&spread, &call));
+    DONE(sl_replication_ask(&spread, &call));
     return memmem(call.bytes.at, call.bytes.len, words, strlen(words)) != NULL;
 }
 
 /* Redis says four numbers, the first its time, then texts up to NULL. */
 #define HEARS(...) hears((const char *const[]){ __VA_ARGS__, NULL })
-static enum sl_spread_step hears(const char *const *words)
+static enum sl_replication_step hears(const char *const *words)
 {
-    struct sl_reply reply = { .bytes = sl_buffer(1 << 20) };
+    struct sl_redis_reply reply = { .bytes = sl_buffer(1 << 20) };
     int64_t values[4] = { 1 };
     struct sl_span texts[64];
     for (size_t i = 1; i < 4; i++)
@@ -59,17 +59,17 @@ static enum sl_spread_step hears(const char *const *words)
     reply.value_count = 4;
     reply.texts = texts;
     call.reply = &reply;
-    enum sl_spread_step step = sl_spread_take(&spread, &call);
+    enum sl_replication_step step = sl_replication_take(&spread, &call);
     sl_buffer_release(&reply.bytes);
     call.reply = NULL;
     return step;
 }
 
 /* Asks for a look, and is told how far the logs are. */
-static enum sl_spread_step looks(const char *epoch, const char *rules, const char *rules_last,
-                                 const char *users, const char *users_last)
+static enum sl_replication_step looks(const char *epoch, const char *rules, const char *rules_last,
+                                      const char *users, const char *users_last)
 {
-    DONE(sl_spread_ask(&spread, &call));
+    DONE(sl_replication_ask(&spread, &call));
     return HEARS(rules, users, "0", epoch, rules_last, users_last, "");
 }
 
@@ -85,18 +85,18 @@ static bool has_rule(const char *name)
     return found;
 }
 
-static struct sl_place place_now(void)
+static struct sl_replica_position place_now(void)
 {
-    struct sl_place place;
-    DONE(sl_copy_place(registry, &place, &error));
+    struct sl_replica_position place;
+    DONE(sl_replica_place(registry, &place, &error));
     return place;
 }
 
 static void put_place(uint64_t epoch, uint64_t version, uint64_t last)
 {
-    struct sl_place place = { epoch, { { version, last }, { 0, 0 } }, false };
+    struct sl_replica_position place = { epoch, { { version, last }, { 0, 0 } }, false };
     begin(registry);
-    DONE(sl_copy_put_place(registry, &place, &error));
+    DONE(sl_replica_put_place(registry, &place, &error));
     commit(registry);
 }
 
@@ -105,7 +105,7 @@ static void put_place(uint64_t epoch, uint64_t version, uint64_t last)
 static void where_nobody_has_anything_there_is_nothing_to_do(void **unused)
 {
     (void)unused;
-    assert_int_equal(looks("", "0", "", "0", ""), SL_SPREAD_NONE);
+    assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_NONE);
     assert_int_equal(sl_registry_revision(registry), 0);
 }
 
@@ -113,7 +113,7 @@ static void what_is_the_same_takes_one_question(void **unused)
 {
     (void)unused;
     put_place(0xe1, 1, 0x40000001);
-    assert_int_equal(looks(EPOCH, "1", A, "0", ""), SL_SPREAD_DONE);
+    assert_int_equal(looks(EPOCH, "1", A, "0", ""), SL_REPLICATION_DONE);
     assert_false(spread.has_new_rules || spread.has_new_users);
 }
 
@@ -122,14 +122,14 @@ static void what_is_new_is_fetched_from_where_one_is(void **unused)
     (void)unused;
     put_place(0xe1, 1, 0x40000001);
     put_rule(registry, "old", "{}");
-    assert_int_equal(looks(EPOCH, "3", C, "0", ""), SL_SPREAD_MORE);
+    assert_int_equal(looks(EPOCH, "3", C, "0", ""), SL_REPLICATION_MORE);
     assert_true(asks("rules\r\n$16\r\n" A "\r\n$1\r\n1\r\n"));
     assert_int_equal(
         HEARS("3", "3", "0", "rows", C, "rule::new", B " {\"json\": \"{}\"}", "rule::old", C),
-        SL_SPREAD_DONE);
+        SL_REPLICATION_DONE);
     assert_true(has_rule("new") && !has_rule("old"));
     assert_true(spread.has_new_rules && spread.applied == 2);
-    struct sl_place place = place_now();
+    struct sl_replica_position place = place_now();
     assert_int_equal(place.logs[SL_LOG_RULES].version, 3);
     assert_int_equal(place.logs[SL_LOG_RULES].last, 0xc0000003);
 }
@@ -141,12 +141,12 @@ static void rules_are_applied_when_all_of_them_are_there(void **unused)
     looks(EPOCH, "3", C, "0", "");
     asks("");
     assert_int_equal(HEARS("3", "2", "1", "rows", C, "rule::a", B " {\"json\": \"{}\"}"),
-                     SL_SPREAD_MORE);
+                     SL_REPLICATION_MORE);
     assert_false(has_rule("a"));
     assert_int_equal(place_now().logs[SL_LOG_RULES].version, 1);
     assert_true(asks("$16\r\n" A "\r\n$1\r\n2\r\n")); /* and the history is still that */
     assert_int_equal(HEARS("3", "3", "0", "rows", C, "rule::b", C " {\"json\": \"{}\"}"),
-                     SL_SPREAD_DONE);
+                     SL_REPLICATION_DONE);
     assert_true(has_rule("a") && has_rule("b"));
 }
 
@@ -164,7 +164,7 @@ static void a_row_that_changes_between_two_pages_is_as_it_came_last(void **unuse
     assert_int_equal(HEARS("6", "6", "0", "rows", after, "rule::y",
                            C " {\"made\": 1, \"json\": \"{}\"}", "rule::x",
                            "0000000100000004 {\"made\": 2, \"json\": \"{}\"}", "rule::z", after),
-                     SL_SPREAD_DONE);
+                     SL_REPLICATION_DONE);
     assert_true(has_rule("x") && has_rule("y") && !has_rule("z"));
 }
 
@@ -175,11 +175,11 @@ static void another_history_is_fetched_afresh(void **unused)
     put_rule(registry, "other", "{}");
     looks(EPOCH, "3", C, "0", "");
     asks("");
-    assert_int_equal(HEARS("0", "0", "0", "afresh"), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("0", "0", "0", "afresh"), SL_REPLICATION_MORE);
     assert_true(asks("rules\r\n$0\r\n\r\n$1\r\n0\r\n"));
     assert_true(has_rule("other")); /* until the rest is there */
     assert_int_equal(HEARS("3", "3", "0", "rows", C, "rule::b", C " {\"json\": \"{}\"}"),
-                     SL_SPREAD_DONE);
+                     SL_REPLICATION_DONE);
     assert_true(has_rule("b") && !has_rule("other"));
     assert_true(spread.has_given_way);
 }
@@ -194,16 +194,16 @@ static void another_epoch_brings_users_afresh_too(void **unused)
     begin(registry);
     DONE(sl_registry_put_user(registry, &record, &error));
     commit(registry);
-    assert_int_equal(looks(OTHER, "1", B, "2", C), SL_SPREAD_MORE);
+    assert_int_equal(looks(OTHER, "1", B, "2", C), SL_REPLICATION_MORE);
     asks("");
     assert_int_equal(HEARS("1", "1", "0", "rows", B, "rule::b", B " {\"json\": \"{}\"}"),
-                     SL_SPREAD_MORE);
+                     SL_REPLICATION_MORE);
     assert_true(place_now().is_partial && place_now().epoch == 0xe2);
     assert_true(asks("users\r\n$0\r\n\r\n$1\r\n0\r\n"));
-    assert_int_equal(HEARS("2", "1", "1", "rows", C, "user::u1", A " {}"), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("2", "1", "1", "rows", C, "user::u1", A " {}"), SL_REPLICATION_MORE);
     assert_int_equal(place_now().logs[SL_LOG_USERS].version, 1);
     assert_true(asks("users\r\n$16\r\n" C "\r\n$1\r\n1\r\n"));
-    assert_int_equal(HEARS("2", "2", "0", "rows", C, "user::u2", C " {}"), SL_SPREAD_DONE);
+    assert_int_equal(HEARS("2", "2", "0", "rows", C, "user::u2", C " {}"), SL_REPLICATION_DONE);
     assert_false(place_now().is_partial);
     DONE(sl_registry_user(registry, "", "before", &arena, &record, &found, &error));
     assert_false(found);
@@ -216,17 +216,17 @@ static void another_epoch_brings_users_afresh_too(void **unused)
 static void between_two_pages_what_was_known_before_stays_known(void **unused)
 {
     (void)unused;
-    struct sl_place place = { 0xe1, { { 1, 0x40000001 }, { 1, 0x40000001 } }, false };
+    struct sl_replica_position place = { 0xe1, { { 1, 0x40000001 }, { 1, 0x40000001 } }, false };
     begin(registry);
-    DONE(sl_copy_put_place(registry, &place, &error));
+    DONE(sl_replica_put_place(registry, &place, &error));
     commit(registry);
-    assert_int_equal(looks(EPOCH, "1", A, "3", C), SL_SPREAD_MORE);
+    assert_int_equal(looks(EPOCH, "1", A, "3", C), SL_REPLICATION_MORE);
     assert_true(asks("users\r\n$16\r\n" A "\r\n$1\r\n1\r\n"));
-    assert_int_equal(HEARS("3", "2", "1", "rows", C, "user::u1", B " {}"), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("3", "2", "1", "rows", C, "user::u1", B " {}"), SL_REPLICATION_MORE);
     assert_int_equal(place_now().logs[SL_LOG_USERS].version, 2);
     assert_int_equal(place_now().logs[SL_LOG_USERS].last, 0x40000001);
     assert_true(asks("users\r\n$16\r\n" A "\r\n$1\r\n2\r\n"));
-    assert_int_equal(HEARS("3", "3", "0", "rows", C, "user::u2", C " {}"), SL_SPREAD_DONE);
+    assert_int_equal(HEARS("3", "3", "0", "rows", C, "user::u2", C " {}"), SL_REPLICATION_DONE);
     assert_int_equal(place_now().logs[SL_LOG_USERS].last, 0xc0000003);
 }
 
@@ -235,9 +235,9 @@ static void who_wants_rules_alone_leaves_users(void **unused)
     (void)unused;
     put_place(0xe1, 1, 0x40000001);
     spread.leaves_users = true;
-    assert_int_equal(looks(EPOCH, "1", A, "2", C), SL_SPREAD_DONE);
+    assert_int_equal(looks(EPOCH, "1", A, "2", C), SL_REPLICATION_DONE);
     spread.leaves_users = false;
-    assert_int_equal(looks(EPOCH, "1", A, "2", C), SL_SPREAD_MORE);
+    assert_int_equal(looks(EPOCH, "1", A, "2", C), SL_REPLICATION_MORE);
 }
 
 /* A change of ours, or another process on the same database, was there first. */
@@ -249,7 +249,7 @@ static void what_was_fetched_for_another_place_is_thrown_away(void **unused)
     asks("");
     put_place(0xe1, 3, 0xc0000003);
     assert_int_equal(HEARS("2", "2", "0", "rows", B, "rule::b", B " {\"json\": \"{}\"}"),
-                     SL_SPREAD_WAIT);
+                     SL_REPLICATION_MUST_WAIT);
     assert_false(has_rule("b"));
     assert_int_equal(place_now().logs[SL_LOG_RULES].version, 3);
 }
@@ -269,9 +269,10 @@ static void what_nobody_understands_changes_nothing(void **unused)
     put_rule(registry, "stays", "{}");
     for (size_t i = 0; i < COUNT(answers); i++) {
         const char *const *say = answers[i];
-        assert_int_equal(looks(EPOCH, "2", B, "0", ""), SL_SPREAD_MORE);
+        assert_int_equal(looks(EPOCH, "2", B, "0", ""), SL_REPLICATION_MORE);
         asks("");
-        assert_int_equal(HEARS("2", "2", "0", say[0], say[1], say[2], say[3]), SL_SPREAD_FAILED);
+        assert_int_equal(HEARS("2", "2", "0", say[0], say[1], say[2], say[3]),
+                         SL_REPLICATION_FAILED);
         assert_true(*spread.error.text);
         assert_true(has_rule("stays"));
         assert_int_equal(place_now().logs[SL_LOG_RULES].version, 1);
@@ -283,8 +284,8 @@ static void silence_is_a_failure(void **unused)
     (void)unused;
     asks("");
     call.reply = NULL;
-    assert_int_equal(sl_spread_take(&spread, &call), SL_SPREAD_FAILED);
-    assert_int_equal(spread.phase, SL_SPREAD_LOOKS);
+    assert_int_equal(sl_replication_take(&spread, &call), SL_REPLICATION_FAILED);
+    assert_int_equal(spread.phase, SL_REPLICATION_LOOKS);
 }
 
 /* ---- founding ---- */
@@ -298,22 +299,22 @@ static void who_has_something_bids_and_fills(void **unused)
     DONE(sl_registry_put_user(registry, &record, &error));
     commit(registry);
     uint64_t who = spread.who;
-    assert_int_equal(looks("", "0", "", "0", ""), SL_SPREAD_MORE);
+    assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_MORE);
     assert_true(asks("$3\r\nbid\r\n"));
-    assert_int_equal(HEARS("0", "0", "0", "wait"), SL_SPREAD_WAIT);
+    assert_int_equal(HEARS("0", "0", "0", "wait"), SL_REPLICATION_MUST_WAIT);
     looks("~" OTHER, "0", "", "0", ""); /* somebody fills it, or did */
     asks("");
-    assert_int_equal(HEARS("0", "0", "0", "taken"), SL_SPREAD_WAIT);
+    assert_int_equal(HEARS("0", "0", "0", "taken"), SL_REPLICATION_MUST_WAIT);
     looks("", "0", "", "0", "");
     asks("");
-    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_REPLICATION_MORE);
     assert_true(asks("rule::ours"));
-    assert_int_equal(HEARS("1", "0", "0", "done", ""), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("1", "0", "0", "done", ""), SL_REPLICATION_MORE);
     assert_true(asks("user:acme:u1"));
-    assert_int_equal(HEARS("1", "0", "0", "done", ""), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("1", "0", "0", "done", ""), SL_REPLICATION_MORE);
     assert_true(asks("$4\r\nopen\r\n"));
-    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_SPREAD_DONE);
-    struct sl_place place = place_now();
+    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_REPLICATION_DONE);
+    struct sl_replica_position place = place_now();
     assert_int_equal(place.epoch, who);
     assert_int_equal(place.logs[SL_LOG_RULES].version, 1);
     assert_int_equal(place.logs[SL_LOG_USERS].version, 1);
@@ -358,7 +359,7 @@ static void who_is_passed_over_while_filling_begins_anew(void **unused)
     asks("");
     HEARS("0", "0", "0", "granted");
     asks("");
-    assert_int_equal(HEARS("0", "0", "0", "epoch"), SL_SPREAD_WAIT);
+    assert_int_equal(HEARS("0", "0", "0", "epoch"), SL_REPLICATION_MUST_WAIT);
     assert_int_equal(place_now().epoch, 0);
     assert_true(has_rule("ours"));
 }
@@ -367,11 +368,11 @@ static void one_that_is_empty_is_founded_for_a_change_alone(void **unused)
 {
     (void)unused;
     spread.founds = SL_FOUNDS_EMPTY;
-    assert_int_equal(looks("", "0", "", "0", ""), SL_SPREAD_MORE);
+    assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_MORE);
     asks("");
-    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_REPLICATION_MORE);
     assert_true(asks("$4\r\nopen\r\n"));
-    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_SPREAD_DONE);
+    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_REPLICATION_DONE);
     assert_true(place_now().epoch);
 }
 
@@ -381,11 +382,11 @@ static void a_copy_that_is_empty_by_now_is_a_copy(void **unused)
     (void)unused;
     put_place(0xe1, 7, 0x40000001);
     assert_true(bids((UINT64_C(1) << 40) + 7));
-    assert_int_equal(looks("", "0", "", "0", ""), SL_SPREAD_MORE);
+    assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_MORE);
     asks("");
-    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_REPLICATION_MORE);
     assert_true(asks("$4\r\nopen\r\n"));
-    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_SPREAD_DONE);
+    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_REPLICATION_DONE);
     assert_true(place_now().epoch != 0xe1);
 }
 
@@ -394,10 +395,10 @@ static void who_waits_for_an_answer_does_not_fill(void **unused)
     (void)unused;
     put_rule(registry, "ours", "{}");
     spread.founds = SL_FOUNDS_EMPTY;
-    assert_int_equal(looks("", "0", "", "0", ""), SL_SPREAD_NONE);
+    assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_NONE);
     assert_non_null(strstr(spread.error.text, "filled"));
     spread.founds = SL_FOUNDS_NONE;
-    assert_int_equal(looks("", "0", "", "0", ""), SL_SPREAD_NONE);
+    assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_NONE);
 }
 
 /* More rows than fit one call. */
@@ -416,12 +417,12 @@ static void filling_goes_on_call_by_call(void **unused)
     asks("");
     HEARS("0", "0", "0", "granted");
     assert_true(asks("user::u255"));
-    assert_int_equal(HEARS("256", "0", "0", "done", ""), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("256", "0", "0", "done", ""), SL_REPLICATION_MORE);
     assert_true(asks("user::u256"));
     assert_false(memmem(call.bytes.at, call.bytes.len, "user::u255", 10));
-    assert_int_equal(HEARS("257", "0", "0", "done", ""), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("257", "0", "0", "done", ""), SL_REPLICATION_MORE);
     assert_true(asks("$4\r\nopen\r\n"));
-    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_SPREAD_DONE);
+    assert_int_equal(HEARS("0", "0", "0", "opened"), SL_REPLICATION_DONE);
     assert_int_equal(place_now().logs[SL_LOG_USERS].version, 257);
 }
 
@@ -451,7 +452,7 @@ static const char *fills(void)
             names[len++] = name;
     }
     names[len] = '\0';
-    assert_int_equal(HEARS("1", "0", "0", "done", ""), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("1", "0", "0", "done", ""), SL_REPLICATION_MORE);
     return names;
 }
 
@@ -459,7 +460,7 @@ static void begin_to_fill(void)
 {
     looks("", "0", "", "0", "");
     asks("");
-    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_SPREAD_MORE);
+    assert_int_equal(HEARS("0", "0", "0", "granted"), SL_REPLICATION_MORE);
 }
 
 /* All of a row counts, and one that is larger than a call goes alone. */
@@ -485,12 +486,12 @@ static void what_redis_does_not_take_is_said(void **unused)
     put_rule(registry, "ours", "{}");
     begin_to_fill();
     asks("");
-    assert_int_equal(HEARS("0", "0", "0", "full"), SL_SPREAD_FAILED);
+    assert_int_equal(HEARS("0", "0", "0", "full"), SL_REPLICATION_FAILED);
     assert_non_null(strstr(spread.error.text, "larger"));
     put_exemption("a", 5 << 20); /* more than a call may have */
     begin_to_fill();
     assert_string_equal(fills(), ""); /* the rule */
-    REFUSED(sl_spread_ask(&spread, &call) || (error = spread.error, false), "too large");
+    REFUSED(sl_replication_ask(&spread, &call) || (error = spread.error, false), "too large");
 }
 
 #define TALK(name) cmocka_unit_test_setup_teardown(name, begin_talk, end_talk)

@@ -26,7 +26,7 @@ static void limits_are_read_and_printed_as_they_were_written(void **unused)
     };
     (void)unused;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct sl_own_limit own[SL_OWN_LIMITS_MAX];
+        struct sl_user_limit own[SL_USER_LIMITS_MAX];
         struct sluice_error error = { "" };
         struct sl_buffer out = sl_buffer(4096);
         size_t count = 99;
@@ -48,7 +48,7 @@ static void limits_are_read_and_printed_as_they_were_written(void **unused)
 static void a_decimal_is_exact(void **unused)
 {
     (void)unused;
-    struct sl_own_limit own[SL_OWN_LIMITS_MAX];
+    struct sl_user_limit own[SL_USER_LIMITS_MAX];
     struct sluice_error error;
     size_t count;
     const char *json =
@@ -112,7 +112,7 @@ static void what_no_rule_can_have_is_refused(void **unused)
     };
     (void)unused;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct sl_own_limit own[SL_OWN_LIMITS_MAX] = { { .capacity = 42 } };
+        struct sl_user_limit own[SL_USER_LIMITS_MAX] = { { .capacity = 42 } };
         struct sluice_error error = { "" };
         size_t count = 99;
         SAME(rows[i].json, sl_limits_read(sl_text(rows[i].json), own, &count, &error), false);
@@ -126,7 +126,7 @@ static void what_no_rule_can_have_is_refused(void **unused)
 static bool reads(size_t rules, size_t name_len)
 {
     struct sl_buffer json = sl_buffer(SIZE_MAX);
-    struct sl_own_limit own[SL_OWN_LIMITS_MAX];
+    struct sl_user_limit own[SL_USER_LIMITS_MAX];
     struct sluice_error error;
     size_t count;
     for (size_t i = 0; i < rules; i++) {
@@ -144,8 +144,8 @@ static bool reads(size_t rules, size_t name_len)
 static void there_are_at_most_16_with_names_of_at_most_64(void **unused)
 {
     (void)unused;
-    assert_true(reads(SL_OWN_LIMITS_MAX, 64));
-    assert_false(reads(SL_OWN_LIMITS_MAX + 1, 64));
+    assert_true(reads(SL_USER_LIMITS_MAX, 64));
+    assert_false(reads(SL_USER_LIMITS_MAX + 1, 64));
     assert_true(reads(1, 64));
     assert_false(reads(1, 65));
 }
@@ -154,7 +154,7 @@ static void ranges_are_those_of_a_rules_file(void **unused)
 {
     (void)unused;
     char json[128];
-    struct sl_own_limit own[SL_OWN_LIMITS_MAX];
+    struct sl_user_limit own[SL_USER_LIMITS_MAX];
     struct sluice_error error;
     size_t count;
     assert_int_equal(sl_capacity_range.min, 1);

@@ -6,19 +6,19 @@
 #define TODAY  INT64_C(20000)
 #define NOW_US (TODAY * DAY_US + DAY_US / 2)
 
-static struct sl_people *people;
+static struct sl_users *users;
 static uint64_t revision;
 
 static int open_people(void **unused)
 {
     revision = 0;
-    people = sl_people_open(&(struct sl_people_config){ .most = 16 });
-    return people && open_it(unused) == 0 ? 0 : -1;
+    users = sl_users_open(&(struct sl_users_config){ .most = 16 });
+    return users && open_it(unused) == 0 ? 0 : -1;
 }
 
 static int close_people(void **unused)
 {
-    sl_people_close(people);
+    sl_users_close(users);
     return close_it(unused);
 }
 
@@ -31,83 +31,83 @@ static void add_calls(int64_t day, uint64_t calls, uint64_t successes)
 static void fill(void)
 {
     commit(registry);
-    DONE(sl_people_fill(people, registry, NOW_US, &revision, &error));
+    DONE(sl_users_fill(users, registry, NOW_US, &revision, &error));
     begin(registry);
 }
 
 static void what_the_registry_holds_is_known(void **unused)
 {
     (void)unused;
-    struct sl_person person;
+    struct sl_user user;
     struct sl_user_record record = { .tenant = "acme", .id = "u1", .tier = "pro" };
     DONE(sl_registry_put_user(registry, &record, &error));
     add_calls(TODAY - 6, 3, 2);
     add_calls(TODAY - 7, 100, 100); /* before the week */
     fill();
-    assert_true(sl_people_find_kept(people, "acme", "u1", NOW_US, &person));
-    assert_string_equal(person.tier, "pro");
-    assert_true(sl_people_find_kept(people, "", "u1", NOW_US, &person));
-    assert_int_equal(person.calls, 3);
-    assert_int_equal(person.successes, 2);
+    assert_true(sl_users_find_kept(users, "acme", "u1", NOW_US, &user));
+    assert_string_equal(user.tier, "pro");
+    assert_true(sl_users_find_kept(users, "", "u1", NOW_US, &user));
+    assert_int_equal(user.calls, 3);
+    assert_int_equal(user.successes, 2);
 }
 
 /* Written by a clock that had leapt, it would turn the ring and push out what was. */
 static void a_day_that_is_yet_to_come_hides_none_that_was(void **unused)
 {
     (void)unused;
-    struct sl_person person;
+    struct sl_user user;
     add_calls(TODAY, 4, 4);
     add_calls(TODAY + 100, 1, 0);
     fill();
-    assert_true(sl_people_find_kept(people, "", "u1", NOW_US, &person));
-    assert_int_equal(person.calls, 4);
+    assert_true(sl_users_find_kept(users, "", "u1", NOW_US, &user));
+    assert_int_equal(user.calls, 4);
 }
 
 static void only_what_has_changed_is_read_again(void **unused)
 {
     (void)unused;
-    struct sl_person person;
+    struct sl_user user;
     bool found;
     struct sl_user_record record = { .tenant = "", .id = "u2", .tier = "pro" };
     DONE(sl_registry_put_user(registry, &record, &error));
     fill();
     uint64_t first = revision;
-    sl_people_drop(people, "", "u2"); /* which the registry does not know of */
+    sl_users_drop(users, "", "u2"); /* which the registry does not know of */
     add_calls(TODAY, 1, 1);
     fill();
     assert_true(revision > first);
-    assert_false(sl_people_find_kept(people, "", "u2", NOW_US, &person));
+    assert_false(sl_users_find_kept(users, "", "u2", NOW_US, &user));
     DONE(sl_registry_drop_user(registry, "", "u1", &found, &error));
     fill();
-    assert_false(sl_people_find_kept(people, "", "u1", NOW_US, &person));
+    assert_false(sl_users_find_kept(users, "", "u1", NOW_US, &user));
 }
 
 static void exempt_users_are_exempt_until_their_moment(void **unused)
 {
     (void)unused;
-    struct sl_person person;
+    struct sl_user user;
     bool is_new;
-    struct sl_exemption user = { SL_EXEMPT_USER, "acme/u1", NOW_US + 10, NULL };
+    struct sl_exemption exempt = { SL_EXEMPT_USER, "acme/u1", NOW_US + 10, NULL };
     struct sl_exemption client = { SL_EXEMPT_CLIENT, "u2", 0, NULL };
-    DONE(sl_registry_put_exemption(registry, &user, &is_new, &error));
+    DONE(sl_registry_put_exemption(registry, &exempt, &is_new, &error));
     DONE(sl_registry_put_exemption(registry, &client, &is_new, &error));
     fill();
-    assert_true(sl_people_find_kept(people, "acme", "u1", NOW_US + 9, &person));
-    assert_true(person.is_exempt);
-    bool is_known = sl_people_find_kept(people, "acme", "u1", NOW_US + 10, &person);
-    assert_false(is_known && person.is_exempt);
-    assert_false(sl_people_find_kept(people, "", "u2", NOW_US, &person));
+    assert_true(sl_users_find_kept(users, "acme", "u1", NOW_US + 9, &user));
+    assert_true(user.is_exempt);
+    bool is_known = sl_users_find_kept(users, "acme", "u1", NOW_US + 10, &user);
+    assert_false(is_known && user.is_exempt);
+    assert_false(sl_users_find_kept(users, "", "u2", NOW_US, &user));
 }
 
-#define WITH_PEOPLE(name) cmocka_unit_test_setup_teardown(name, open_people, close_people)
+#define WITH_USERS(name) cmocka_unit_test_setup_teardown(name, open_people, close_people)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PEOPLE(what_the_registry_holds_is_known),
-        WITH_PEOPLE(a_day_that_is_yet_to_come_hides_none_that_was),
-        WITH_PEOPLE(only_what_has_changed_is_read_again),
-        WITH_PEOPLE(exempt_users_are_exempt_until_their_moment),
+        WITH_USERS(what_the_registry_holds_is_known),
+        WITH_USERS(a_day_that_is_yet_to_come_hides_none_that_was),
+        WITH_USERS(only_what_has_changed_is_read_again),
+        WITH_USERS(exempt_users_are_exempt_until_their_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,10 @@
 static void nobody_is_known_at_first(void **unused)
 {
     (void)unused;
-    assert_int_equal(people->count, 0);
+    assert_int_equal(users->count, 0);
     assert_false(knows("u"));
     assert_false(knows_at("acme", "u", NOON));
-    assert_false(sl_people_find_kept(people, "", "u", NOON, &found));
+    assert_false(sl_users_find_kept(users, "", "u", NOON, &found));
 }
 
 static void a_record_is_found_as_it_was_put(void **unused)
@@ -17,7 +17,7 @@ static void a_record_is_found_as_it_was_put(void **unused)
     (void)unused;
     assert_true(PUT(.has_created_at = true, .created_at_us = 7 * S, .has_email_verified = true,
                     .email_verified = true, .tier = "pro"));
-    assert_int_equal(people->count, 1);
+    assert_int_equal(users->count, 1);
     assert_true(knows("u"));
     assert_true(found.has_created_at && found.has_email_verified && found.email_verified);
     assert_false(found.is_exempt);
@@ -31,12 +31,12 @@ static void a_record_is_found_as_it_was_put(void **unused)
     assert_false(found.has_created_at || found.email_verified);
     assert_true(found.has_email_verified);
     assert_string_equal(found.tier, "");
-    assert_int_equal(people->count, 1);
+    assert_int_equal(users->count, 1);
     PUT(.email_verified = true); /* and nobody said so */
     assert_true(knows("u"));
     assert_false(found.email_verified || found.has_email_verified);
-    assert_true(sl_people_find_kept(people, "", "u", NOON, &found));
-    assert_false(sl_people_find_kept(people, "acme", "u", NOON, &found));
+    assert_true(sl_users_find_kept(users, "", "u", NOON, &found));
+    assert_false(sl_users_find_kept(users, "acme", "u", NOON, &found));
 }
 
 static void a_tenant_is_part_of_the_name(void **unused)
@@ -46,7 +46,7 @@ static void a_tenant_is_part_of_the_name(void **unused)
     PUT(.tenant = "acme", .tier = "acme");
     PUT(.tenant = "ac", .id = "meu", .tier = "other");
     PUT(.tenant = "acmeu", .id = "", .tier = "nameless");
-    assert_int_equal(people->count, 4);
+    assert_int_equal(users->count, 4);
     assert_true(knows("u"));
     assert_string_equal(found.tier, "none");
     assert_true(knows_at("", "u", NOON)); /* an empty tenant is none */
@@ -105,13 +105,13 @@ static void who_is_dropped_is_forgotten(void **unused)
     violate(NULL, "u", NOON);
     violate(NULL, "v", NOON);
     violate("acme", "u", NOON);
-    assert_int_equal(people->count, 3);
-    sl_people_drop(people, "", "u");
-    sl_people_drop(people, "", "nobody");
+    assert_int_equal(users->count, 3);
+    sl_users_drop(users, "", "u");
+    sl_users_drop(users, "", "nobody");
     assert_false(knows("u"));
-    assert_int_equal(people->count, 2);
+    assert_int_equal(users->count, 2);
     struct sl_violation waiting[4]; /* nor will the registry hear of it */
-    assert_int_equal(sl_people_take_violations(people, waiting, 4), 2);
+    assert_int_equal(sl_users_take_violations(users, waiting, 4), 2);
     assert_string_equal(waiting[0].id, "v");
     assert_string_equal(waiting[1].tenant, "acme");
     for (size_t i = 0; i < 2; i++) {
@@ -232,7 +232,7 @@ static void a_day_of_nothing_makes_nobody_known(void **unused)
     (void)unused;
     PUT_DAY();
     PUT_DAY(.day = -5, .calls = 1);
-    assert_int_equal(people->count, 0);
+    assert_int_equal(users->count, 0);
 }
 
 static void a_violation_is_a_minute(void **unused)
@@ -245,9 +245,9 @@ static void a_violation_is_a_minute(void **unused)
     assert_int_equal(found.violated_minute, NOON / MINUTE + 9);
     assert_false(knows("u"));
     struct sl_violation waiting[20];
-    assert_int_equal(sl_people_take_violations(people, waiting, 3), 3);
-    assert_int_equal(sl_people_take_violations(people, waiting + 3, 17), 7);
-    assert_int_equal(sl_people_take_violations(people, waiting, 0), 0);
+    assert_int_equal(sl_users_take_violations(users, waiting, 3), 3);
+    assert_int_equal(sl_users_take_violations(users, waiting + 3, 17), 7);
+    assert_int_equal(sl_users_take_violations(users, waiting, 0), 0);
     for (int i = 0; i < 10; i++) {
         assert_string_equal(waiting[i].tenant, "acme");
         assert_string_equal(waiting[i].id, "u");
@@ -256,26 +256,26 @@ static void a_violation_is_a_minute(void **unused)
         free(waiting[i].id);
     }
     violate("acme", "u", NOON); /* it is over */
-    assert_int_equal(sl_people_take_violations(people, waiting, 1), 0);
+    assert_int_equal(sl_users_take_violations(users, waiting, 1), 0);
 }
 
 static void the_newest_of_too_many_violations_are_dropped(void **unused)
 {
     (void)unused;
     static struct sl_violation waiting[SL_VIOLATIONS_WAITING_MAX + 1];
-    struct sl_people_counts counts;
+    struct sl_users_counts counts;
     char id[16];
     for (int i = 0; i < SL_VIOLATIONS_WAITING_MAX + 10; i++) {
         snprintf(id, sizeof id, "u%d", i);
         violate(NULL, id, NOON);
         violate(NULL, id, NOON);
     }
-    sl_people_measure(people, &counts);
+    sl_users_measure(users, &counts);
     assert_int_equal(counts.violations_dropped, 10);
-    assert_int_equal(people->count, SL_VIOLATIONS_WAITING_MAX + 10);
+    assert_int_equal(users->count, SL_VIOLATIONS_WAITING_MAX + 10);
     assert_true(knows(id)); /* here it counts all the same */
     assert_int_equal(found.violations, 1);
-    size_t count = sl_people_take_violations(people, waiting, COUNT(waiting));
+    size_t count = sl_users_take_violations(users, waiting, COUNT(waiting));
     assert_int_equal(count, SL_VIOLATIONS_WAITING_MAX);
     assert_string_equal(waiting[0].id, "u0");
     assert_string_equal(waiting[count - 1].id, "u4095");
@@ -284,7 +284,7 @@ static void the_newest_of_too_many_violations_are_dropped(void **unused)
         free(waiting[i].id);
     }
     violate(NULL, "more", NOON);
-    assert_int_equal(sl_people_take_violations(people, waiting, 1), 1);
+    assert_int_equal(sl_users_take_violations(users, waiting, 1), 1);
     free(waiting[0].tenant);
     free(waiting[0].id);
 }
@@ -293,12 +293,12 @@ static void a_name_that_no_database_holds_is_passed_over(void **unused)
 {
     (void)unused;
     struct sluice_text odd = { "u\0v", 3 };
-    people->ops->violated(people, odd, SL_TEXT("u"), NOON);
-    people->ops->violated(people, SL_TEXT(""), odd, NOON);
-    people->ops->violated(people, SL_TEXT(""), SL_TEXT("u"), -1);
-    assert_int_equal(people->count, 0);
+    users->ops->violated(users, odd, SL_TEXT("u"), NOON);
+    users->ops->violated(users, SL_TEXT(""), odd, NOON);
+    users->ops->violated(users, SL_TEXT(""), SL_TEXT("u"), -1);
+    assert_int_equal(users->count, 0);
     struct sl_violation waiting[1];
-    assert_int_equal(sl_people_take_violations(people, waiting, 1), 0);
+    assert_int_equal(sl_users_take_violations(users, waiting, 1), 0);
 }
 
 /* ---- exemptions ---- */
@@ -308,7 +308,7 @@ static void an_exemption_ends_to_the_microsecond(void **unused)
     (void)unused;
     assert_true(EXEMPT({ SL_EXEMPT_USER, "u", NOON, NULL }, { SL_EXEMPT_USER, "acme/a/b", 0, NULL },
                        { SL_EXEMPT_CLIENT, "c", 0, NULL }));
-    assert_int_equal(people->count, 2);
+    assert_int_equal(users->count, 2);
     assert_true(knows_at(NULL, "u", NOON - 1));
     assert_true(found.is_exempt);
     assert_string_equal(found.tier, "");
@@ -326,7 +326,7 @@ static void a_new_set_of_exemptions_replaces_the_old(void **unused)
     violate(NULL, "s", NOON);
     EXEMPT({ SL_EXEMPT_USER, "r", 0, NULL }, { SL_EXEMPT_USER, "s", 0, NULL },
            { SL_EXEMPT_USER, "t", 0, NULL }, { SL_EXEMPT_USER, "u", 0, NULL });
-    assert_int_equal(people->count, 4);
+    assert_int_equal(users->count, 4);
     assert_true(knows("r") && found.is_exempt);
     assert_string_equal(found.tier, "pro");
     assert_true(knows("s") && found.is_exempt);
@@ -338,10 +338,10 @@ static void a_new_set_of_exemptions_replaces_the_old(void **unused)
     assert_true(knows("u") && found.is_exempt);
     assert_false(knows_at(NULL, "u", NOON + 5));
     assert_true(knows("w") && found.is_exempt);
-    assert_int_equal(people->count, 4); /* t is gone, w has come */
-    sl_people_set_exempt(people, NULL, 0);
+    assert_int_equal(users->count, 4); /* t is gone, w has come */
+    sl_users_set_exempt(users, NULL, 0);
     assert_false(knows("u") || knows("w"));
-    assert_int_equal(people->count, 2);
+    assert_int_equal(users->count, 2);
 }
 
 static void a_record_and_an_exemption_come_and_go_apart(void **unused)
@@ -350,11 +350,11 @@ static void a_record_and_an_exemption_come_and_go_apart(void **unused)
     EXEMPT({ SL_EXEMPT_USER, "u", 0, NULL });
     PUT(.tier = "pro");
     assert_true(knows("u") && found.is_exempt);
-    sl_people_drop(people, "", "u");
+    sl_users_drop(users, "", "u");
     assert_true(knows("u") && found.is_exempt);
     assert_string_equal(found.tier, "");
     PUT(.tier = "pro");
-    sl_people_set_exempt(people, NULL, 0);
+    sl_users_set_exempt(users, NULL, 0);
     assert_true(knows("u") && !found.is_exempt);
     assert_string_equal(found.tier, "pro");
 }
@@ -369,19 +369,19 @@ static void ids_can_be_kept_as_digests(void **unused)
     (void)unused;
     struct sl_arena arena = { 0 };
     close_crowd(NULL);
-    people = sl_people_open(&(struct sl_people_config){ .hash_identifiers = true });
-    const char *digest = sl_people_id(people, SL_TEXT("u1"), &arena);
+    users = sl_users_open(&(struct sl_users_config){ .hash_identifiers = true });
+    const char *digest = sl_users_id(users, SL_TEXT("u1"), &arena);
     assert_string_equal(digest, u1_hex);
-    assert_string_equal(sl_people_id(people, sl_text(u1_hex), &arena), u1_hex);
+    assert_string_equal(sl_users_id(users, sl_text(u1_hex), &arena), u1_hex);
     PUT(.id = digest, .tier = "pro");
     assert_true(knows("u1"));
     assert_string_equal(found.tier, "pro");
-    assert_true(sl_people_find_kept(people, "", digest, NOON, &found));
-    assert_false(sl_people_find_kept(people, "", "u1", NOON, &found));
+    assert_true(sl_users_find_kept(users, "", digest, NOON, &found));
+    assert_false(sl_users_find_kept(users, "", "u1", NOON, &found));
     assert_false(knows(digest)); /* nobody becomes u1 by that name */
     violate("acme", "u1", NOON);
     struct sl_violation waiting[1];
-    assert_int_equal(sl_people_take_violations(people, waiting, 1), 1);
+    assert_int_equal(sl_users_take_violations(users, waiting, 1), 1);
     assert_string_equal(waiting[0].tenant, "acme");
     assert_string_equal(waiting[0].id, u1_hex);
     free(waiting[0].tenant);
@@ -397,8 +397,8 @@ static void ids_that_are_digests_are_kept_as_they_are(void **unused)
     (void)unused;
     struct sl_arena arena = { 0 };
     close_crowd(NULL);
-    people = sl_people_open(
-        &(struct sl_people_config){ .hash_identifiers = true, .ids_are_digests = true });
+    users = sl_users_open(
+        &(struct sl_users_config){ .hash_identifiers = true, .ids_are_digests = true });
     PUT(.id = u1_hex, .tier = "pro");
     assert_true(knows(u1_hex));
     assert_true(knows("u1")); /* a request that came without what the digest is made of */
@@ -409,34 +409,34 @@ static void ids_are_kept_as_they_are(void **unused)
 {
     (void)unused;
     struct sl_arena arena = { 0 };
-    assert_string_equal(sl_people_id(people, SL_TEXT("u1"), &arena), "u1");
-    assert_string_equal(sl_people_id(people, sl_text(u1_hex), &arena), u1_hex);
+    assert_string_equal(sl_users_id(users, SL_TEXT("u1"), &arena), "u1");
+    assert_string_equal(sl_users_id(users, sl_text(u1_hex), &arena), u1_hex);
     sl_arena_release(&arena);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PEOPLE(nobody_is_known_at_first),
-        WITH_PEOPLE(a_record_is_found_as_it_was_put),
-        WITH_PEOPLE(a_tenant_is_part_of_the_name),
-        WITH_PEOPLE(names_may_be_long),
-        WITH_PEOPLE(a_tier_has_at_most_64_bytes),
-        WITH_PEOPLE(who_is_dropped_is_forgotten),
-        WITH_PEOPLE(own_limits_are_found_in_their_order),
-        WITH_PEOPLE(a_revision_of_own_limits_is_never_seen_twice),
-        WITH_PEOPLE(sixteen_own_limits_of_the_longest_names_fit),
-        WITH_PEOPLE(outcomes_and_violations_are_summed_up_to_now),
-        WITH_PEOPLE(a_day_of_nothing_makes_nobody_known),
-        WITH_PEOPLE(a_violation_is_a_minute),
-        WITH_PEOPLE(the_newest_of_too_many_violations_are_dropped),
-        WITH_PEOPLE(a_name_that_no_database_holds_is_passed_over),
-        WITH_PEOPLE(an_exemption_ends_to_the_microsecond),
-        WITH_PEOPLE(a_new_set_of_exemptions_replaces_the_old),
-        WITH_PEOPLE(a_record_and_an_exemption_come_and_go_apart),
-        WITH_PEOPLE(ids_can_be_kept_as_digests),
-        WITH_PEOPLE(ids_that_are_digests_are_kept_as_they_are),
-        WITH_PEOPLE(ids_are_kept_as_they_are),
+        WITH_USERS(nobody_is_known_at_first),
+        WITH_USERS(a_record_is_found_as_it_was_put),
+        WITH_USERS(a_tenant_is_part_of_the_name),
+        WITH_USERS(names_may_be_long),
+        WITH_USERS(a_tier_has_at_most_64_bytes),
+        WITH_USERS(who_is_dropped_is_forgotten),
+        WITH_USERS(own_limits_are_found_in_their_order),
+        WITH_USERS(a_revision_of_own_limits_is_never_seen_twice),
+        WITH_USERS(sixteen_own_limits_of_the_longest_names_fit),
+        WITH_USERS(outcomes_and_violations_are_summed_up_to_now),
+        WITH_USERS(a_day_of_nothing_makes_nobody_known),
+        WITH_USERS(a_violation_is_a_minute),
+        WITH_USERS(the_newest_of_too_many_violations_are_dropped),
+        WITH_USERS(a_name_that_no_database_holds_is_passed_over),
+        WITH_USERS(an_exemption_ends_to_the_microsecond),
+        WITH_USERS(a_new_set_of_exemptions_replaces_the_old),
+        WITH_USERS(a_record_and_an_exemption_come_and_go_apart),
+        WITH_USERS(ids_can_be_kept_as_digests),
+        WITH_USERS(ids_that_are_digests_are_kept_as_they_are),
+        WITH_USERS(ids_are_kept_as_they_are),
     };
     return RUN(tests);
 }

@@ -26,7 +26,7 @@ static void use(const char *yaml)
     rules = rules_of(yaml);
     limiter = sl_limiter_new(rules, store);
     assert_non_null(limiter);
-    sl_limiter_set_people(limiter, people);
+    sl_limiter_set_users(limiter, users);
 }
 
 #define ASK(...)                                                                                   \
@@ -66,7 +66,7 @@ static void a_record_changes_decisions(void **unused)
     assert_int_equal(ASK().limit, 26); /* 7 · 2 · 1.9 = 26.6 */
     assert_int_equal(ASK(.at_us = NOON + 7 * DAY).limit, 21);
     assert_int_equal(ASK(.tenant = SL_TEXT("acme")).limit, 10);
-    sl_people_drop(people, "", "u");
+    sl_users_drop(users, "", "u");
     assert_int_equal(ASK().limit, 10);
 }
 
@@ -102,7 +102,7 @@ static void denials_count_once_a_minute(void **unused)
     assert_int_equal(sl_limiter_decide_batch(limiter, requests, 100, out), SLUICE_OK);
     assert_int_equal(violations("u", NOON), 7);
     struct sl_violation waiting[10];
-    size_t count = sl_people_take_violations(people, waiting, 10);
+    size_t count = sl_users_take_violations(users, waiting, 10);
     assert_int_equal(count, 7);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(waiting[i].minute, NOON / MINUTE + (int64_t)i);
@@ -123,7 +123,7 @@ static void peeks_and_shadows_and_the_exempt_are_no_violations(void **unused)
     }
     ASK(.resource = SL_TEXT("/a"));
     assert_false(ASK(.resource = SL_TEXT("/a"), .peek = true).allowed);
-    assert_int_equal(people->count, 0);
+    assert_int_equal(users->count, 0);
     EXEMPT({ SL_EXEMPT_USER, "u", NOON + 1, NULL });
     assert_true(ASK(.resource = SL_TEXT("/a")).allowed);
     assert_int_equal(violations("u", NOON), 0);

@@ -18,7 +18,7 @@ static void violate_number(const char *letter, int number)
 static void who_was_not_heard_of_for_longest_makes_room(void **unused)
 {
     (void)unused;
-    struct sl_people_counts counts;
+    struct sl_users_counts counts;
     close_crowd(NULL);
     open_people(10);
     PUT(.id = "r");
@@ -26,12 +26,12 @@ static void who_was_not_heard_of_for_longest_makes_room(void **unused)
     for (int i = 0; i < 8; i++)
         violate_number("s", i);
     ADD(.id = "s0", .calls = 1); /* heard of again */
-    sl_people_measure(people, &counts);
+    sl_users_measure(users, &counts);
     assert_int_equal(counts.evicted, 0);
     violate_number("n", 0);
     violate_number("n", 1);
-    assert_int_equal(people->count, 10);
-    sl_people_measure(people, &counts);
+    assert_int_equal(users->count, 10);
+    sl_users_measure(users, &counts);
     assert_int_equal(counts.evicted, 2);
     assert_false(knows_number("s", 1) || knows_number("s", 2));
     assert_true(knows_number("s", 0) && knows_number("s", 3) && knows_number("n", 1));
@@ -39,7 +39,7 @@ static void who_was_not_heard_of_for_longest_makes_room(void **unused)
     for (int i = 10; i < 100; i++)
         violate_number("n", i);
     assert_true(knows("r") && knows("e") && knows("s3"));
-    assert_int_equal(people->count, 10);
+    assert_int_equal(users->count, 10);
     for (int i = 93; i < 100; i++)
         assert_true(knows_number("n", i));
 }
@@ -47,7 +47,7 @@ static void who_was_not_heard_of_for_longest_makes_room(void **unused)
 static void only_strangers_make_room(void **unused)
 {
     (void)unused;
-    struct sl_people_counts counts;
+    struct sl_users_counts counts;
     close_crowd(NULL);
     open_people(3);
     assert_true(PUT(.id = "a") && PUT(.id = "b"));
@@ -59,15 +59,15 @@ static void only_strangers_make_room(void **unused)
     assert_false(EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL }, { SL_EXEMPT_USER, "c", 0, NULL }));
     assert_true(knows("a") && knows("b") && knows("e"));
     assert_false(knows("c"));
-    sl_people_measure(people, &counts);
+    sl_users_measure(users, &counts);
     assert_int_equal(counts.refused, 5);
     struct sl_violation waiting[1];
-    assert_int_equal(sl_people_take_violations(people, waiting, 1), 0);
+    assert_int_equal(sl_users_take_violations(users, waiting, 1), 0);
     assert_true(PUT(.id = "a", .tier = "pro")); /* who is there can be changed */
     assert_true(ADD(.id = "a", .calls = 1));
     assert_true(knows("a"));
     assert_string_equal(found.tier, "pro");
-    sl_people_drop(people, "", "b");
+    sl_users_drop(users, "", "b");
     assert_true(PUT(.id = "c"));
     assert_true(knows("c"));
 }
@@ -83,7 +83,7 @@ static void many_users_are_all_found(void **unused)
             snprintf(tier, sizeof tier, "t%d", i + round);
             assert_true(PUT(.id = id, .tier = tier));
         }
-        assert_int_equal(people->count, MANY);
+        assert_int_equal(users->count, MANY);
         for (int i = 0; i < MANY; i++) {
             snprintf(tier, sizeof tier, "t%d", i + round);
             assert_true(knows_number("u", i));
@@ -93,9 +93,9 @@ static void many_users_are_all_found(void **unused)
     }
     for (int i = 0; i < MANY; i += 2) {
         snprintf(id, sizeof id, "u%d", i);
-        sl_people_drop(people, "", id);
+        sl_users_drop(users, "", id);
     }
-    assert_int_equal(people->count, MANY / 2);
+    assert_int_equal(users->count, MANY / 2);
     for (int i = 0; i < MANY; i++)
         assert_int_equal(knows_number("u", i), i % 2);
 }
@@ -110,13 +110,13 @@ static void a_sweep_forgets_strangers_of_long_ago(void **unused)
     ADD(.id = "s", .calls = 1);
     EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL }, { SL_EXEMPT_USER, "over", (TODAY - 29) * DAY, NULL },
            { SL_EXEMPT_USER, "ends", NOON, NULL });
-    assert_int_equal(people->count, 7);
-    sl_people_sweep(people, TODAY - 29);
-    assert_int_equal(people->count, 5); /* `old` and `over` are gone */
+    assert_int_equal(users->count, 7);
+    sl_users_sweep(users, TODAY - 29);
+    assert_int_equal(users->count, 5); /* `old` and `over` are gone */
     assert_true(knows("r") && knows("new") && knows("s") && knows("e"));
     assert_true(knows_at(NULL, "ends", NOON - 1));
-    sl_people_sweep(people, TODAY + 1);
-    assert_int_equal(people->count, 2);
+    sl_users_sweep(users, TODAY + 1);
+    assert_int_equal(users->count, 2);
     assert_true(knows("r") && knows("e"));
 }
 
@@ -129,15 +129,15 @@ static void all_are_forgotten_but_for_exemptions(void **unused)
         violate(NULL, "s", NOON + round * MINUTE);
         EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL });
         assert_true(knows("u") && found.own_count == 1);
-        sl_people_clear(people);
+        sl_users_clear(users);
         assert_false(knows("u"));
         assert_false(knows("s"));
         assert_true(knows("e") && found.is_exempt);
         assert_string_equal(found.tier, "");
-        assert_int_equal(people->count, 1);
+        assert_int_equal(users->count, 1);
     }
     struct sl_violation waiting[1]; /* those are on their way, and stay so */
-    assert_int_equal(sl_people_take_violations(people, waiting, 1), 1);
+    assert_int_equal(sl_users_take_violations(users, waiting, 1), 1);
     free(waiting[0].tenant);
     free(waiting[0].id);
 }
@@ -145,11 +145,11 @@ static void all_are_forgotten_but_for_exemptions(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PEOPLE(who_was_not_heard_of_for_longest_makes_room),
-        WITH_PEOPLE(only_strangers_make_room),
-        WITH_PEOPLE(many_users_are_all_found),
-        WITH_PEOPLE(a_sweep_forgets_strangers_of_long_ago),
-        WITH_PEOPLE(all_are_forgotten_but_for_exemptions),
+        WITH_USERS(who_was_not_heard_of_for_longest_makes_room),
+        WITH_USERS(only_strangers_make_room),
+        WITH_USERS(many_users_are_all_found),
+        WITH_USERS(a_sweep_forgets_strangers_of_long_ago),
+        WITH_USERS(all_are_forgotten_but_for_exemptions),
     };
     return RUN(tests);
 }

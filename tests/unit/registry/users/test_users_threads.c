@@ -31,34 +31,34 @@ static void put_number(int user, int number)
            1);
 }
 
-static void look_at_record(int user)
+static void look_at_record(int record)
 {
     char id[16];
-    struct sl_person person;
-    snprintf(id, sizeof id, "r%d", user);
-    if (!people->ops->find(people, SL_TEXT(""), sl_text(id), NOON, &person)) {
+    struct sl_user user;
+    snprintf(id, sizeof id, "r%d", record);
+    if (!users->ops->find(users, SL_TEXT(""), sl_text(id), NOON, &user)) {
         expect(false, 2); /* who has a record is always there */
         return;
     }
-    int number = (int)person.created_at_us;
-    expect(atoi(person.tier) == number && strlen(person.tier) == 64, 3);
-    expect(person.own_count == (number % 3 ? 2 : 0), 4);
-    for (size_t i = 0; i < person.own_count; i++) {
-        expect(person.own[i].capacity == (uint64_t)number, 5);
-        expect(strcmp(person.own[i].rule, i ? "b" : "a") == 0, 6);
+    int number = (int)user.created_at_us;
+    expect(atoi(user.tier) == number && strlen(user.tier) == 64, 3);
+    expect(user.own_count == (number % 3 ? 2 : 0), 4);
+    for (size_t i = 0; i < user.own_count; i++) {
+        expect(user.own[i].capacity == (uint64_t)number, 5);
+        expect(strcmp(user.own[i].rule, i ? "b" : "a") == 0, 6);
     }
-    expect(person.calls == person.successes && person.calls <= UINT32_MAX, 7);
-    expect(person.is_exempt == (user == 0) || user == 1, 8); /* 0 always, 1 sometimes */
+    expect(user.calls == user.successes && user.calls <= UINT32_MAX, 7);
+    expect(user.is_exempt == (record == 0) || record == 1, 8); /* 0 always, 1 sometimes */
 }
 
 static void *read_records(void *unused)
 {
-    struct sl_person person;
+    struct sl_user user;
     (void)unused;
     while (atomic_load(&running)) {
-        for (int user = 0; user < records; user++)
-            look_at_record(user);
-        expect(!people->ops->find(people, SL_TEXT(""), SL_TEXT("nobody"), NOON, &person), 9);
+        for (int record = 0; record < records; record++)
+            look_at_record(record);
+        expect(!users->ops->find(users, SL_TEXT(""), SL_TEXT("nobody"), NOON, &user), 9);
         atomic_fetch_add(&reads, 1);
     }
     return NULL;
@@ -95,7 +95,7 @@ static void *write_exemptions(void *unused)
         EXEMPT({ SL_EXEMPT_USER, "r0", 0, NULL }, { SL_EXEMPT_USER, "r1", 0, NULL },
                { SL_EXEMPT_USER, "e", NOON, NULL });
         EXEMPT({ SL_EXEMPT_USER, "r0", NOON + 1, NULL });
-        sl_people_sweep(people, i % 8 ? TODAY - 29 : TODAY + 1);
+        sl_users_sweep(users, i % 8 ? TODAY - 29 : TODAY + 1);
     }
     atomic_fetch_sub(&running, 1);
     return NULL;
@@ -105,7 +105,7 @@ static void read_beside_writers(size_t room)
 {
     void *(*const writers[])(void *) = { write_records, write_strangers, write_exemptions };
     pthread_t threads[COUNT(writers) + READERS];
-    struct sl_people_counts counts;
+    struct sl_users_counts counts;
     open_people(room);
     for (int user = 0; user < records; user++)
         put_number(user, user);
@@ -115,7 +115,7 @@ static void read_beside_writers(size_t room)
         pthread_create(&threads[i], NULL, i < COUNT(writers) ? writers[i] : read_records, NULL);
     while (atomic_load(&running)) { /* as the server does */
         struct sl_violation waiting[16];
-        size_t count = sl_people_take_violations(people, waiting, COUNT(waiting));
+        size_t count = sl_users_take_violations(users, waiting, COUNT(waiting));
         for (size_t i = 0; i < count; i++) {
             free(waiting[i].tenant);
             free(waiting[i].id);
@@ -123,11 +123,11 @@ static void read_beside_writers(size_t room)
     }
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
-    sl_people_measure(people, &counts);
+    sl_users_measure(users, &counts);
     assert_int_equal(atomic_load(&wrong), 0);
     assert_true(counts.evicted > 0);
     assert_true(atomic_load(&reads) > 0);
-    assert_true(people->count <= room);
+    assert_true(users->count <= room);
 }
 
 static void readers_see_whole_users(void **unused)
@@ -175,7 +175,7 @@ static void a_minute_is_counted_once_whoever_sees_it(void **unused)
         pthread_create(&threads[i], NULL, violate_all, NULL);
     for (bool over = false; !over;) {
         over = atomic_load(&running) == 0; /* then what is there now is all */
-        for (; sl_people_take_violations(people, &violation, 1); count++) {
+        for (; sl_users_take_violations(users, &violation, 1); count++) {
             bool *is_seen = &seen[violation.id[1] - '0'][violation.minute - NOON / MINUTE];
             assert_false(*is_seen);
             *is_seen = true;
@@ -197,11 +197,11 @@ static void a_minute_is_counted_once_whoever_sees_it(void **unused)
 
 static void *find_hashed(void *unused)
 {
-    struct sl_person person;
+    struct sl_user user;
     (void)unused;
     for (int i = 0; i < 2000; i++) {
-        expect(people->ops->find(people, SL_TEXT(""), SL_TEXT("u1"), NOON, &person), 10);
-        expect(!people->ops->find(people, SL_TEXT(""), SL_TEXT("u2"), NOON, &person), 11);
+        expect(users->ops->find(users, SL_TEXT(""), SL_TEXT("u1"), NOON, &user), 10);
+        expect(!users->ops->find(users, SL_TEXT(""), SL_TEXT("u2"), NOON, &user), 11);
     }
     return NULL;
 }
@@ -211,8 +211,8 @@ static void threads_have_digests_of_their_own(void **unused)
     pthread_t threads[6];
     struct sl_arena arena = { 0 };
     (void)unused;
-    people = sl_people_open(&(struct sl_people_config){ .hash_identifiers = true });
-    PUT(.id = sl_people_id(people, SL_TEXT("u1"), &arena));
+    users = sl_users_open(&(struct sl_users_config){ .hash_identifiers = true });
+    PUT(.id = sl_users_id(users, SL_TEXT("u1"), &arena));
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_create(&threads[i], NULL, find_hashed, NULL);
     for (size_t i = 0; i < COUNT(threads); i++)

@@ -15,7 +15,7 @@ static int release(void **unused)
     return 0;
 }
 
-static const char *json_of(const struct sl_node *map, const struct sl_table *table)
+static const char *json_of(const struct sl_node *map, const struct sl_key_table *table)
 {
     if (!map)
         fail_msg("%s", report.problems[0].text);
@@ -23,13 +23,13 @@ static const char *json_of(const struct sl_node *map, const struct sl_table *tab
 }
 
 /* What a map in a file says, as JSON. */
-static const char *print(const char *yaml, const struct sl_table *table)
+static const char *print(const char *yaml, const struct sl_key_table *table)
 {
     release(NULL);
     return json_of(sl_tree_parse(&arena, sl_text(yaml), &report), table);
 }
 
-static void assert_prints(const char *yaml, const struct sl_table *table, const char *wanted)
+static void assert_prints(const char *yaml, const struct sl_key_table *table, const char *wanted)
 {
     SAME_TEXT(yaml, sl_text(print(yaml, table)), wanted);
     /* And it means the same to its own reader: what that prints is this again. */
@@ -114,7 +114,7 @@ static void zeros_in_front_are_a_numbers_only_where_a_number_is_read(void **unus
 {
     (void)unused;
     static const struct {
-        const struct sl_table *table;
+        const struct sl_key_table *table;
         const char *yaml, *json;
     } rows[] = {
         { &sl_rule_table, "capacity: 007", "{\"capacity\": 7}" },

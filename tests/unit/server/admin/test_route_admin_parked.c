@@ -1,6 +1,6 @@
 /* A connection that waits for the main thread: nothing more is read off it, answers stay
  * in order, and it may be gone when its answer comes. */
-#include "unit/server/at_office.h"
+#include "unit/server/at_control.h"
 
 static const char yaml[] = "timeouts: { idle: 75s, drain: 1s }\n"
                            "tiers: { pro: { scale: 10 } }\n"
@@ -293,20 +293,20 @@ static void no_answer_is_lost_however_many_wait_for_the_worker(void **unused)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        AT_OFFICE(what_comes_behind_waits_and_is_answered_in_its_order, yaml),
-        AT_OFFICE(what_came_before_is_answered_at_once, yaml),
-        AT_OFFICE(while_it_waits_nothing_more_is_read, yaml),
-        AT_OFFICE(a_client_that_goes_on_sending_fills_a_block_and_no_more, yaml),
-        AT_OFFICE(others_are_served_meanwhile_and_each_gets_their_own_answer, yaml),
-        AT_OFFICE(a_change_is_in_force_for_the_very_next_message, yaml),
-        AT_OFFICE(the_answer_of_a_connection_that_is_gone_goes_nowhere, yaml),
-        AT_OFFICE(a_client_that_has_hung_up_is_let_go_when_its_answer_comes, yaml),
-        AT_OFFICE(a_client_that_sends_nothing_more_still_gets_its_answers, yaml),
-        AT_OFFICE(the_last_message_is_answered_and_then_the_connection_ends, yaml),
-        AT_OFFICE(whoever_waits_for_us_is_not_late, yaml),
-        AT_OFFICE(draining_waits_for_the_answer_which_is_the_last, yaml),
-        AT_OFFICE(draining_answers_what_had_come_already, yaml),
-        AT_OFFICE(no_answer_is_lost_however_many_wait_for_the_worker, yaml),
+        AT_CONTROL(what_comes_behind_waits_and_is_answered_in_its_order, yaml),
+        AT_CONTROL(what_came_before_is_answered_at_once, yaml),
+        AT_CONTROL(while_it_waits_nothing_more_is_read, yaml),
+        AT_CONTROL(a_client_that_goes_on_sending_fills_a_block_and_no_more, yaml),
+        AT_CONTROL(others_are_served_meanwhile_and_each_gets_their_own_answer, yaml),
+        AT_CONTROL(a_change_is_in_force_for_the_very_next_message, yaml),
+        AT_CONTROL(the_answer_of_a_connection_that_is_gone_goes_nowhere, yaml),
+        AT_CONTROL(a_client_that_has_hung_up_is_let_go_when_its_answer_comes, yaml),
+        AT_CONTROL(a_client_that_sends_nothing_more_still_gets_its_answers, yaml),
+        AT_CONTROL(the_last_message_is_answered_and_then_the_connection_ends, yaml),
+        AT_CONTROL(whoever_waits_for_us_is_not_late, yaml),
+        AT_CONTROL(draining_waits_for_the_answer_which_is_the_last, yaml),
+        AT_CONTROL(draining_answers_what_had_come_already, yaml),
+        AT_CONTROL(no_answer_is_lost_however_many_wait_for_the_worker, yaml),
     };
     return RUN(tests);
 }

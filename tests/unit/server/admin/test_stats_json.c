@@ -77,12 +77,13 @@ enum { ROUNDS = 8000, RECORDED_MAX = 100000 };
 static uint64_t values[RECORDED_MAX];
 static size_t value_count;
 
-static void keep_samples(const struct sl_notes *notes, uint32_t rule)
+static void keep_samples(const struct sl_samples *samples, uint32_t rule)
 {
-    for (size_t i = 0; i < notes->sample_count; i++)
-        for (uint32_t k = 0; notes->samples[i].rule == rule && k < notes->samples[i].times; k++) {
+    for (size_t i = 0; i < samples->sample_count; i++)
+        for (uint32_t k = 0; samples->samples[i].rule == rule && k < samples->samples[i].times;
+             k++) {
             assert_true(value_count < RECORDED_MAX);
-            values[value_count++] = notes->samples[i].ns;
+            values[value_count++] = samples->samples[i].ns;
         }
 }
 
@@ -131,7 +132,7 @@ static void decide_some(uint64_t *seed)
         requests[i].user = sl_text(users[i]);
     }
     sl_limiter_decide_batch(recorded.limiters[0], requests, count, decisions);
-    recorded.model.now_us += unit_up_to(seed, 2 * SL_SIGHT_EVERY_US);
+    recorded.model.now_us += unit_up_to(seed, 2 * SL_OBSERVER_EVERY_US);
 }
 
 static void latencies_are_within_one_percent_of_the_exact_percentiles(void **unused)
@@ -139,16 +140,16 @@ static void latencies_are_within_one_percent_of_the_exact_percentiles(void **unu
     (void)unused;
     static const char *const periods[] = { "minute", "hour", "day" };
     recorded_open("rules: [{ name: a, per: user, algorithm: fixed_window, limit: 5/h }]\n");
-    struct sl_sight *sight = recorded.record.sights[0];
+    struct sl_observer *observer = recorded.record.observers[0];
     uint64_t seed = 5;
     value_count = 0;
     for (int i = 0; i < ROUNDS; i++) {
         decide_some(&seed);
         if (i % 500 != 499)
             continue;
-        sl_sight_hand_over(sight);
-        keep_samples(atomic_load(&sight->full), recorded.numbers[0]);
-        sl_record_absorb(&recorded.record, 0, NOW_S + i / 500);
+        sl_observer_hand_over(observer);
+        keep_samples(atomic_load(&observer->full), recorded.numbers[0]);
+        sl_rule_stats_absorb(&recorded.record, 0, NOW_S + i / 500);
     }
     assert_true(value_count > 20000);
     qsort(values, value_count, sizeof *values, by_value);
@@ -177,7 +178,7 @@ static void a_decision_by_three_rules_is_one_latency(void **unused)
         "        { name: c, per: global, limit: 99/h }]\n");
     for (int i = 0; i < 10; i++) {
         ask_as(0, "u", 1);
-        recorded.model.now_us += SL_SIGHT_EVERY_US;
+        recorded.model.now_us += SL_OBSERVER_EVERY_US;
     }
     sum_up(NOW_S);
     json_t *all = figure_of(&recorded.record.all, NOW_S), *rule = rule_figure(1, NOW_S);
@@ -254,7 +255,7 @@ static void how_much_is_in_use_is_a_share(void **unused)
     recorded_open("rules: [{ name: a, per: user, algorithm: fixed_window, limit: 4/h }]\n");
     for (int i = 0; i < 2; i++) {
         ask_as(0, "u", 1);
-        recorded.model.now_us += SL_SIGHT_EVERY_US;
+        recorded.model.now_us += SL_OBSERVER_EVERY_US;
     }
     sum_up(NOW_S);
     json_t *rule = rule_figure(0, NOW_S);
@@ -283,7 +284,7 @@ static void lists_are_of_the_last_hour_the_largest_first(void **unused)
     ask_as(0, "u", 5);
     ask_as(0, "v", 9);
     sum_up(NOW_S);
-    sl_record_turn(&recorded.record, NOW_S + 1800, 2);
+    sl_rule_stats_turn(&recorded.record, NOW_S + 1800, 2);
     ask_as(0, "u", 6);
     ask_as(0, "w", 3);
     sum_up(NOW_S + 1800);

@@ -57,9 +57,9 @@ static void ten_wrong_ones_are_401_and_then_all_are_429(void **unused)
     assert_int_equal(status_as(AS_READER), 429);
     assert_int_equal(status_as(AS_ACME), 429);
     assert_int_equal(status_as(""), 401); /* which is no attempt */
-    struct sl_limiter *counted = stage.workers[0].attempts;
-    assert_int_equal(sl_attempts_counted(counted, SL_ATTEMPT_CREDENTIALS), CREDENTIALS_MAX);
-    assert_int_equal(sl_attempts_counted(counted, SL_ATTEMPT_TOKENS), 0);
+    struct sl_limiter *counted = stage.workers[0].auth_throttle;
+    assert_int_equal(sl_auth_throttle_counted(counted, SL_ATTEMPT_CREDENTIALS), CREDENTIALS_MAX);
+    assert_int_equal(sl_auth_throttle_counted(counted, SL_ATTEMPT_TOKENS), 0);
     assert_int_equal(stage.workers[0].traffic.refused[SL_REFUSED_429], 4);
 }
 
@@ -274,7 +274,7 @@ static void the_rules_can_be_made_for_every_prefix(void **unused)
     (void)unused;
     for (uint32_t bits = 1; bits <= 128; bits++) {
         struct sl_identity identity = { .ipv4_prefix = bits > 32 ? 32 : bits, .ipv6_prefix = bits };
-        struct sl_ruleset *rules = sl_attempts_rules(&identity);
+        struct sl_ruleset *rules = sl_auth_throttle_rules(&identity);
         assert_non_null(rules);
         assert_int_equal(rules->settings.identity.ipv6_prefix, bits);
         assert_int_equal(rules->rule_count, 3);

@@ -1,7 +1,7 @@
 /* Is it somebody on this machine, and nobody in between? Whole heads, as they are read. */
 #include "server/auth/local_peer.h"
 
-#include "unit/server/at_office.h"
+#include "unit/server/at_control.h"
 
 static const char yaml[] = "rules: [{ name: all, per: global, limit: 1000000/h }]\n";
 
@@ -204,14 +204,14 @@ static void every_refusal_says_what_to_do(void **unused)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        AT_OFFICE(host_is_this_machines_name_or_a_loopback_address, yaml),
-        AT_OFFICE(brackets_hold_an_ipv6_address, yaml),
-        AT_OFFICE(without_a_host_it_is_nobody_on_this_machine, yaml),
-        AT_OFFICE(an_origin_is_this_host_or_a_page_of_somebodys, yaml),
-        AT_OFFICE(what_came_through_a_proxy_is_nobody_on_this_machine, yaml),
-        AT_OFFICE(it_comes_from_a_loopback_address_or_through_a_unix_socket, yaml),
-        AT_OFFICE(through_a_unix_socket_the_host_counts_too, yaml),
-        AT_OFFICE(every_refusal_says_what_to_do, yaml),
+        AT_CONTROL(host_is_this_machines_name_or_a_loopback_address, yaml),
+        AT_CONTROL(brackets_hold_an_ipv6_address, yaml),
+        AT_CONTROL(without_a_host_it_is_nobody_on_this_machine, yaml),
+        AT_CONTROL(an_origin_is_this_host_or_a_page_of_somebodys, yaml),
+        AT_CONTROL(what_came_through_a_proxy_is_nobody_on_this_machine, yaml),
+        AT_CONTROL(it_comes_from_a_loopback_address_or_through_a_unix_socket, yaml),
+        AT_CONTROL(through_a_unix_socket_the_host_counts_too, yaml),
+        AT_CONTROL(every_refusal_says_what_to_do, yaml),
     };
     return RUN(tests);
 }

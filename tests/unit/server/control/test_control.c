@@ -20,7 +20,7 @@ static struct sluice_error error;
 
 static struct sl_registry *registry(void)
 {
-    return desk.office.registry;
+    return desk.control.registry;
 }
 
 static void put_rule(const char *tenant, const char *name, const char *json)
@@ -35,7 +35,7 @@ static const char *composed(const char *text)
 {
     static char out[512];
     struct sl_report report = { .file = "rules.yaml" };
-    struct sl_ruleset *rules = sl_office_compose(&desk.office, sl_text(text), &report);
+    struct sl_ruleset *rules = sl_control_compose(&desk.control, sl_text(text), &report);
     size_t len = 0;
     out[0] = 0;
     assert_int_equal(rules == NULL, report.errors > 0);
@@ -81,11 +81,11 @@ static void the_command_lines_address_goes_before_the_files(void **unused)
     struct sl_report report = { .file = "rules.yaml" };
     struct sluice_text text = SL_TEXT("listen: { http: '127.0.0.1:1' }\nrules: []\n");
     desk.config.http = "127.0.0.1:2";
-    struct sl_ruleset *rules = sl_office_compose(&desk.office, text, &report);
+    struct sl_ruleset *rules = sl_control_compose(&desk.control, text, &report);
     assert_string_equal(rules->settings.http.address, "127.0.0.1:2");
     sl_ruleset_free(rules);
     desk.config.http = NULL;
-    rules = sl_office_compose(&desk.office, text, &report);
+    rules = sl_control_compose(&desk.control, text, &report);
     assert_string_equal(rules->settings.http.address, "127.0.0.1:1");
     sl_ruleset_free(rules);
     sl_report_release(&report);
@@ -131,7 +131,7 @@ static void publishing_gives_it_to_every_worker_and_drops_the_old_one(void **unu
     assert_ptr_equal(stage.workers[0].edition, stage.server.edition);
     assert_ptr_equal(stage.server.edition->files, files); /* which are shared */
     assert_int_equal(atomic_load(&old->holders), 1);
-    assert_int_equal(desk.office.rules_revision, sl_registry_rules_revision(registry()));
+    assert_int_equal(desk.control.rules_revision, sl_registry_rules_revision(registry()));
     sl_edition_drop(old);
 }
 
@@ -141,19 +141,19 @@ static bool has_opened;
 
 static void open_another(void *about)
 {
-    struct sl_office *office = about;
+    struct sl_control *control = about;
     struct sl_settings settings = { .database = folder }; /* which is no file */
     struct sl_serve_config config = { .rules_path = "rules.yaml" };
-    office->config = &config;
-    has_opened = sl_office_open(office, &settings);
-    sl_office_close(office);
+    control->config = &config;
+    has_opened = sl_control_open(control, &settings);
+    sl_control_close(control);
 }
 
 static void a_database_that_cannot_be_opened_is_said(void **unused)
 {
     (void)unused;
-    struct sl_office office = { .server = &stage.server };
-    const char *said = said_by(open_another, &office);
+    struct sl_control control = { .server = &stage.server };
+    const char *said = said_by(open_another, &control);
     assert_false(has_opened);
     assert_non_null(strstr(said, "sluice: "));
     assert_non_null(strstr(said, folder));
@@ -163,7 +163,7 @@ static void nothing_is_created_before_the_first_change(void **unused)
 {
     (void)unused;
     assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
-    sl_office_look(&desk.office);
+    sl_control_look(&desk.control);
     composed(yaml);
     assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
     put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\"}");
@@ -202,12 +202,12 @@ static void violations_go_into_the_registry_when_they_are_flushed(void **unused)
     deny("u1");
     deny("u2");
     assert_int_equal(violations_kept(registry()), 0);
-    sl_office_flush(&desk.office);
+    sl_control_flush(&desk.control);
     assert_int_equal(violations_kept(registry()), 2);
-    sl_office_flush(&desk.office); /* once each */
+    sl_control_flush(&desk.control); /* once each */
     assert_int_equal(violations_kept(registry()), 2);
     deny("u1"); /* mostly within the same minute: then nothing new */
-    sl_office_look(&desk.office);
+    sl_control_look(&desk.control);
     assert_in_range(violations_kept(registry()), 2, 3);
 }
 
@@ -215,37 +215,38 @@ static void closing_writes_what_is_left(void **unused)
 {
     (void)unused;
     deny("u1");
-    sl_office_flush(&desk.office); /* so that there is a file */
+    sl_control_flush(&desk.control); /* so that there is a file */
     deny("u2");
     struct sl_registry *other = sl_registry_open(in_folder("sluice.db"), true, &error);
     assert_non_null(other);
     assert_int_equal(violations_kept(other), 1);
-    sl_office_close(&desk.office);
-    desk.office = (struct sl_office){ 0 }; /* for whoever closes it again */
+    sl_control_close(&desk.control);
+    desk.control = (struct sl_control){ 0 }; /* for whoever closes it again */
     assert_int_equal(violations_kept(other), 2);
     sl_registry_close(other);
 }
 
 static void flush(void *about)
 {
-    sl_office_flush(about);
+    sl_control_flush(about);
 }
 
 static void violations_that_cannot_be_written_are_said_once_until_they_can(void **unused)
 {
     (void)unused;
     deny("u1");
-    sl_office_flush(&desk.office);
+    sl_control_flush(&desk.control);
     assert_int_equal(rename(in_folder("sluice.db"), in_folder("elsewhere")), 0);
     deny("u2");
-    assert_non_null(strstr(said_by(flush, &desk.office), "violations are counted in memory alone"));
+    assert_non_null(
+        strstr(said_by(flush, &desk.control), "violations are counted in memory alone"));
     deny("u3");
-    assert_string_equal(said_by(flush, &desk.office), "");
-    assert_true(desk.office.has_said_unwritten);
+    assert_string_equal(said_by(flush, &desk.control), "");
+    assert_true(desk.control.has_said_unwritten);
     assert_int_equal(rename(in_folder("elsewhere"), in_folder("sluice.db")), 0);
     deny("u4");
-    assert_string_equal(said_by(flush, &desk.office), "");
-    assert_false(desk.office.has_said_unwritten);
+    assert_string_equal(said_by(flush, &desk.control), "");
+    assert_false(desk.control.has_said_unwritten);
     assert_int_equal(violations_kept(registry()), 2); /* u1's and u4's */
 }
 
@@ -272,12 +273,12 @@ static void exemptions_that_are_over_are_swept_now_and_then(void **unused)
     DONE(sl_registry_put_exemption(registry(), &stays, &is_new, &error));
     DONE(sl_registry_commit(registry(), &error));
     assert_int_equal(exemptions_kept(), 2);
-    sl_office_look(&desk.office); /* the first look only sees how far ahead the wall clock is */
+    sl_control_look(&desk.control); /* the first look only sees how far ahead the wall clock is */
     assert_int_equal(exemptions_kept(), 2);
-    desk.office.sweep_at_us = 0;
-    sl_office_look(&desk.office);
+    desk.control.sweep_at_us = 0;
+    sl_control_look(&desk.control);
     assert_int_equal(exemptions_kept(), 1);
-    assert_true(desk.office.sweep_at_us > sl_boottime_us()); /* and not again at once */
+    assert_true(desk.control.sweep_at_us > sl_boottime_us()); /* and not again at once */
 }
 
 static void where_more_are_over_than_one_sweep_takes_the_next_is_soon(void **unused)
@@ -292,15 +293,15 @@ static void where_more_are_over_than_one_sweep_takes_the_next_is_soon(void **unu
         DONE(sl_registry_put_exemption(registry(), &over, &is_new, &error));
     }
     DONE(sl_registry_commit(registry(), &error));
-    sl_office_look(&desk.office);
-    desk.office.sweep_at_us = 0;
-    sl_office_look(&desk.office);
+    sl_control_look(&desk.control);
+    desk.control.sweep_at_us = 0;
+    sl_control_look(&desk.control);
     assert_int_equal(exemptions_kept(), 1);
-    assert_true(desk.office.sweep_at_us < sl_boottime_us() + INT64_C(60) * 1000000);
-    desk.office.sweep_at_us = 0;
-    sl_office_look(&desk.office);
+    assert_true(desk.control.sweep_at_us < sl_boottime_us() + INT64_C(60) * 1000000);
+    desk.control.sweep_at_us = 0;
+    sl_control_look(&desk.control);
     assert_int_equal(exemptions_kept(), 0);
-    assert_true(desk.office.sweep_at_us > sl_boottime_us() + INT64_C(60) * 1000000);
+    assert_true(desk.control.sweep_at_us > sl_boottime_us() + INT64_C(60) * 1000000);
 }
 
 /* A clock that leaps comes back, and what was deleted by it would not. */
@@ -312,12 +313,12 @@ static void nothing_is_swept_just_after_the_wall_clock_has_leapt(void **unused)
     DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
     DONE(sl_registry_put_exemption(registry(), &over, &is_new, &error));
     DONE(sl_registry_commit(registry(), &error));
-    sl_office_look(&desk.office);
-    desk.office.wall_ahead_us -= INT64_C(3600) * 1000000; /* as if it had gone ahead since */
-    desk.office.sweep_at_us = 0;
-    sl_office_look(&desk.office);
+    sl_control_look(&desk.control);
+    desk.control.wall_ahead_us -= INT64_C(3600) * 1000000; /* as if it had gone ahead since */
+    desk.control.sweep_at_us = 0;
+    sl_control_look(&desk.control);
     assert_int_equal(exemptions_kept(), 1);
-    assert_true(desk.office.sweep_at_us > sl_boottime_us());
+    assert_true(desk.control.sweep_at_us > sl_boottime_us());
 }
 
 static void an_exemption_is_kept_for_a_week_after_its_end(void **unused)
@@ -331,9 +332,9 @@ static void an_exemption_is_kept_for_a_week_after_its_end(void **unused)
     DONE(sl_registry_put_exemption(registry(), &fresh, &is_new, &error));
     DONE(sl_registry_put_exemption(registry(), &old, &is_new, &error));
     DONE(sl_registry_commit(registry(), &error));
-    sl_office_look(&desk.office);
-    desk.office.sweep_at_us = 0;
-    sl_office_look(&desk.office);
+    sl_control_look(&desk.control);
+    desk.control.sweep_at_us = 0;
+    sl_control_look(&desk.control);
     assert_int_equal(exemptions_kept(), 1);
 }
 
@@ -344,15 +345,15 @@ static void a_tenant_is_found_by_its_whole_name(void **unused)
     (void)unused;
     struct sl_job job = { 0 };
     bool is_new;
-    assert_null(sl_office_tenant(&desk.office, &job, "acme"));
+    assert_null(sl_control_tenant(&desk.control, &job, "acme"));
     DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
     DONE(sl_registry_put_tenant(registry(), "acme", "pro", &is_new, &error));
     DONE(sl_registry_commit(registry(), &error));
-    const struct sl_tenant *tenant = sl_office_tenant(&desk.office, &job, "acme");
+    const struct sl_tenant *tenant = sl_control_tenant(&desk.control, &job, "acme");
     assert_non_null(tenant);
     assert_string_equal(tenant->tier, "pro");
-    assert_null(sl_office_tenant(&desk.office, &job, "acm"));
-    assert_null(sl_office_tenant(&desk.office, &job, "Acme"));
+    assert_null(sl_control_tenant(&desk.control, &job, "acm"));
+    assert_null(sl_control_tenant(&desk.control, &job, "Acme"));
     sl_arena_release(&job.arena);
 }
 

@@ -1,6 +1,6 @@
 /* Changes: whole or not at all, on disk before they are told, in force at once; tried and
  * refused. */
-#include "unit/server/office_changes.h"
+#include "unit/server/control_changes.h"
 
 /* ---- our own ---- */
 
@@ -23,7 +23,7 @@ static void a_dry_run_changes_nothing_and_says_what_would_be(void **unused)
     (void)unused;
     come_in();
     struct sl_edition *edition = stage.server.edition;
-    uint64_t revision = sl_registry_revision(desk.office.registry);
+    uint64_t revision = sl_registry_revision(desk.control.registry);
     struct answer *answer = answer_to_call("PUT /v1/rules/more?dry_run=true", "", GOOD);
     assert_int_equal(answer->status, 200);
     assert_true(body_has(answer, "\"dry_run\": true"));
@@ -32,8 +32,8 @@ static void a_dry_run_changes_nothing_and_says_what_would_be(void **unused)
     assert_int_equal(status_of("PUT /v1/rules/more?dry_run=true", BAD), 422);
     assert_ptr_equal(stage.server.edition, edition);
     assert_null(atomic_load(&stage.workers[0].next));
-    assert_int_equal(sl_registry_revision(desk.office.registry), revision);
-    assert_string_equal(on_disk(desk.office.registry), "");
+    assert_int_equal(sl_registry_revision(desk.control.registry), revision);
+    assert_string_equal(on_disk(desk.control.registry), "");
     assert_int_equal(status_of("GET /v1/rules/more", NULL), 404);
     assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201); /* the next is none */
     assert_string_equal(in_force(), "api more");
@@ -104,7 +104,7 @@ static void what_is_refused_leaves_registry_and_rules_as_they_were(void **unused
              rows[i].status);
         SAME_TEXT("type", field_of(&answers[0], "Content-Type"), "application/problem+json");
         assert_ptr_equal(stage.server.edition, edition);
-        assert_int_equal(sl_registry_revision(desk.office.registry), 0);
+        assert_int_equal(sl_registry_revision(desk.control.registry), 0);
     }
     assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201); /* no transaction is left */
 }

@@ -1,7 +1,7 @@
 /* Changes that another process makes, and a disk that fails while we make ours. */
 #include "unit/registry/faulty_disk.h"
 #include "unit/server/captured.h"
-#include "unit/server/office_changes.h"
+#include "unit/server/control_changes.h"
 
 /* ---- another process ---- */
 
@@ -15,7 +15,7 @@ static void put_by(struct sl_registry *other, const char *name, const char *json
 static void look(void *unused)
 {
     (void)unused;
-    sl_office_look(&desk.office);
+    sl_control_look(&desk.control);
     stage_wakes(&stage.workers[0]);
 }
 
@@ -49,20 +49,20 @@ static void of_users_alone_the_rules_are_not_read_again(void **unused)
     struct sl_registry *other = open_another();
     struct sl_edition *edition = stage.server.edition;
     struct sl_user_record record = { .tenant = "", .id = "u", .tier = "pro" };
-    struct sl_person person;
+    struct sl_user user;
     bool found;
     DONE(sl_registry_begin(other, SL_CARE_POWER_CUT, &error));
     DONE(sl_registry_put_user(other, &record, &error));
     DONE(sl_registry_commit(other, &error));
     look(NULL);
     assert_ptr_equal(stage.server.edition, edition);
-    assert_true(sl_people_find_kept(desk.office.people, "", "u", 0, &person));
-    assert_string_equal(person.tier, "pro");
+    assert_true(sl_users_find_kept(desk.control.users, "", "u", 0, &user));
+    assert_string_equal(user.tier, "pro");
     DONE(sl_registry_begin(other, SL_CARE_POWER_CUT, &error));
     DONE(sl_registry_drop_user(other, "", "u", &found, &error));
     DONE(sl_registry_commit(other, &error));
     look(NULL);
-    assert_false(sl_people_find_kept(desk.office.people, "", "u", 0, &person));
+    assert_false(sl_users_find_kept(desk.control.users, "", "u", 0, &user));
     sl_registry_close(other);
 }
 
@@ -71,7 +71,7 @@ static void when_too_many_are_gone_everybody_is_looked_at_afresh(void **unused)
 {
     (void)unused;
     struct sl_registry *other = open_another();
-    struct sl_person person;
+    struct sl_user user;
     char id[16];
     bool found;
     DONE(sl_registry_begin(other, SL_CARE_KILL, &error));
@@ -82,7 +82,7 @@ static void when_too_many_are_gone_everybody_is_looked_at_afresh(void **unused)
     }
     DONE(sl_registry_commit(other, &error));
     look(NULL);
-    assert_true(sl_people_find_kept(desk.office.people, "", "u0", 0, &person));
+    assert_true(sl_users_find_kept(desk.control.users, "", "u0", 0, &user));
     DONE(sl_registry_begin(other, SL_CARE_KILL, &error));
     for (int i = 0; i < SL_REGISTRY_GONE_MAX + 9; i++) {
         snprintf(id, sizeof id, "u%d", i);
@@ -90,10 +90,10 @@ static void when_too_many_are_gone_everybody_is_looked_at_afresh(void **unused)
     }
     DONE(sl_registry_commit(other, &error));
     look(NULL);
-    assert_false(sl_people_find_kept(desk.office.people, "", "u0", 0, &person));
-    assert_false(sl_people_find_kept(desk.office.people, "", id, 0, &person));
+    assert_false(sl_users_find_kept(desk.control.users, "", "u0", 0, &user));
+    assert_false(sl_users_find_kept(desk.control.users, "", id, 0, &user));
     snprintf(id, sizeof id, "u%d", SL_REGISTRY_GONE_MAX + 9);
-    assert_true(sl_people_find_kept(desk.office.people, "", id, 0, &person));
+    assert_true(sl_users_find_kept(desk.control.users, "", id, 0, &user));
     sl_registry_close(other);
 }
 
@@ -144,7 +144,7 @@ static void a_change_on_a_failing_disk_is_whole_or_not_at_all(void **unused)
     assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201);
     for (int at = 1; is_met; at++) {
         char before[512], wanted[64];
-        strcpy(before, on_disk(desk.office.registry));
+        strcpy(before, on_disk(desk.control.registry));
         struct sl_edition *edition = stage.server.edition;
         snprintf(wanted, sizeof wanted, "{\"per\": \"ip\", \"limit\": \"%d/1s\"}", at + 1);
         disk.count = 0;
@@ -158,8 +158,8 @@ static void a_change_on_a_failing_disk_is_whole_or_not_at_all(void **unused)
         failures += status == 503;
         SAME(wanted, status == 200 || status == 503, true);
         SAME(wanted, stage.server.edition == edition, status == 503);
-        SAME(wanted, strcmp(on_disk(desk.office.registry), before) == 0, status == 503);
-        SAME(wanted, strstr(on_disk(desk.office.registry), wanted) != NULL, status == 200);
+        SAME(wanted, strcmp(on_disk(desk.control.registry), before) == 0, status == 503);
+        SAME(wanted, strstr(on_disk(desk.control.registry), wanted) != NULL, status == 200);
     }
     assert_true(failures >= 2);
     assert_string_equal(in_force(), "api more");

@@ -16,13 +16,13 @@ struct asked {
 static void ask_is_serveable(void *about)
 {
     struct asked *asked = about;
-    asked->good = sl_fit_is_serveable(&asked->settings);
+    asked->good = sl_startup_is_serveable(&asked->settings);
 }
 
 static void ask_files(void *about)
 {
     struct asked *asked = about;
-    asked->good = sl_fit_files(&asked->settings, asked->says);
+    asked->good = sl_startup_files(&asked->settings, asked->says);
 }
 
 /* ---- can they be served? ---- */
@@ -117,7 +117,7 @@ static void changes_that_take_a_restart_are_named(void **unused)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_ruleset *before = rules_of(rows[i].before), *after = rules_of(rows[i].after);
-        const char *name = sl_fit_fixed_change(&before->settings, &after->settings);
+        const char *name = sl_startup_fixed_change(&before->settings, &after->settings);
         if (!name != !rows[i].name || (name && strcmp(name, rows[i].name) != 0))
             fail_msg("%s → %s: %s", rows[i].before, rows[i].after, name ? name : "nothing");
         sl_ruleset_free(before);

@@ -4,13 +4,13 @@
 #include "unit/base/unit.h"
 
 static struct sl_buffer out;
-static struct sl_page page;
+static struct sl_metrics_page page;
 
 static int begin(void **unused)
 {
     (void)unused;
     out = sl_buffer(1 << 16);
-    page = (struct sl_page){ .out = &out, .family = "x" };
+    page = (struct sl_metrics_page){ .out = &out, .family = "x" };
     return 0;
 }
 

@@ -51,11 +51,11 @@ static void limits_that_requests_bring_are_told_by_their_kind(void **unused)
     struct sluice_request request = sluice_request();
     request.others = &key;
     request.other_count = 1;
-    struct sl_manner manner = { .direct = &window };
+    struct sl_request_options options = { .direct = &window };
     struct sluice_decision decision;
     for (int i = 0; i < 3; i++)
-        sl_limiter_decide_manners(limiter,
-                                  &(struct sl_batch_in){ &request, &manner, 1, &decision });
+        sl_limiter_decide_with_options(limiter,
+                                       &(struct sl_batch_in){ &request, &options, 1, &decision });
     sl_metrics_add(&metrics, limiter);
     char *page = print(&metrics);
     assert_lines(page, "# TYPE sluice_direct_decisions_total counter\n"

@@ -10,7 +10,7 @@ static void a_store_that_is_asked_over_connections_has_families_of_its_own(void 
     assert_null(strstr(page, "sluice_store"));
     free(page);
     metrics.has_store = true;
-    metrics.near[false] = 7;
+    metrics.answers[false] = 7;
     metrics.denials_held = 8;
     metrics.store = (struct sl_store_health){ .calls[SL_CALL_LATE] = 3,
                                               .errors[SL_REDIS_OTHER] = INT64_MAX,

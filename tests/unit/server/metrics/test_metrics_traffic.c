@@ -9,7 +9,7 @@ static void its_families_are_as_written_here(void **unused)
     metrics.connections = 7;
     metrics.accepted = 70;
     metrics.refused = 1;
-    metrics.attempts[SL_ATTEMPT_TOKENS] = 51;
+    metrics.auth_throttle[SL_ATTEMPT_TOKENS] = 51;
     for (uint64_t i = 0; i < 2; i++) /* of two workers */
         sl_metrics_add_traffic(
             &metrics,

@@ -127,7 +127,7 @@ static void a_key_that_is_taken_back_is_refused_from_then_on(void **state)
 
 static uint64_t counted(enum sl_attempt what)
 {
-    return sl_attempts_counted(stage.workers[0].attempts, what);
+    return sl_auth_throttle_counted(stage.workers[0].auth_throttle, what);
 }
 
 static void check_many_times(const char *line, const char *answer)

@@ -107,13 +107,13 @@ static void with_a_token_the_admin_and_tenants_may(void **unused)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        RESP_AT_OFFICE(counts_are_forgotten, TWO),
-        RESP_AT_OFFICE(what_cannot_be_is_an_error, TWO),
-        RESP_AT_OFFICE(the_connection_waits_for_its_answer, TWO),
-        RESP_AT_OFFICE(what_was_asked_before_is_forgotten_too, TWO),
-        RESP_AT_OFFICE(the_form_is_that_of_the_question, TWO),
-        RESP_AT_OFFICE(without_a_token_only_this_machine_may, TWO),
-        RESP_AT_OFFICE(a_page_may_not, TWO),
+        RESP_AT_CONTROL(counts_are_forgotten, TWO),
+        RESP_AT_CONTROL(what_cannot_be_is_an_error, TWO),
+        RESP_AT_CONTROL(the_connection_waits_for_its_answer, TWO),
+        RESP_AT_CONTROL(what_was_asked_before_is_forgotten_too, TWO),
+        RESP_AT_CONTROL(the_form_is_that_of_the_question, TWO),
+        RESP_AT_CONTROL(without_a_token_only_this_machine_may, TWO),
+        RESP_AT_CONTROL(a_page_may_not, TWO),
         RESP_WITH_TENANTS(with_a_token_the_admin_and_tenants_may, WITH_TOKENS SOME_RULES),
     };
     return RUN(tests);

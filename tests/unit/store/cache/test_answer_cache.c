@@ -13,19 +13,19 @@
 
 enum { RING = 32 };
 
-static struct sl_near *near;
+static struct sl_answer_cache *answers;
 
 static int open_near(void **unused)
 {
     (void)unused;
-    near = sl_near_new();
-    return near ? 0 : -1;
+    answers = sl_answer_cache_new();
+    return answers ? 0 : -1;
 }
 
 static int close_near(void **unused)
 {
     (void)unused;
-    sl_near_free(near);
+    sl_answer_cache_free(answers);
     return 0;
 }
 
@@ -95,8 +95,8 @@ static void tell_state(const struct sl_bundle *bundle, struct sl_claim *claim, s
 /* As the store decides; it does so halfway between asking and hearing. */
 static void ask_store(struct sl_bundle *bundle, struct kept *const *kept, int64_t trip_us)
 {
-    struct sl_since since = sl_near_since(near);
-    bool teaches = sl_near_may_learn(bundle);
+    struct sl_since since = sl_answer_cache_since(answers);
+    bool teaches = sl_answer_cache_may_learn(bundle);
     pass_us(trip_us / 2);
     bundle->now_us = bundle->now_us < 0 ? store_now_us() : bundle->now_us;
     for (size_t i = 0; i < bundle->claim_count; i++) {
@@ -118,7 +118,7 @@ static void ask_store(struct sl_bundle *bundle, struct kept *const *kept, int64_
     }
     pass_us(trip_us - trip_us / 2);
     if (teaches)
-        sl_near_learn(near, bundle, since);
+        sl_answer_cache_learn(answers, bundle, since);
 }
 
 static bool ask_one(const struct sl_algo *algo, struct kept *kept, uint32_t cost)
@@ -132,7 +132,7 @@ static bool ask_one(const struct sl_algo *algo, struct kept *kept, uint32_t cost
 static bool is_known(struct sl_claim *claim, uint32_t cost)
 {
     struct sl_bundle bundle = bundle_of(claim, 1, cost);
-    bool known = sl_near_answer(near, &bundle);
+    bool known = sl_answer_cache_answer(answers, &bundle);
     assert_int_equal(known, bundle.is_near);
     assert_int_equal(known, bundle.now_us >= 0);
     assert_true(!known || (!bundle.allowed && bundle.status == SLUICE_OK));
@@ -178,9 +178,9 @@ static void what_only_the_store_can_say_is_asked(void **unused)
     asks[3].hold_us = S;
     asks[4].wants_all = true;
     for (size_t i = 0; i < COUNT(asks); i++)
-        assert_false(sl_near_answer(near, &asks[i]));
+        assert_false(sl_answer_cache_answer(answers, &asks[i]));
     assert_true(is_known(&claim, 1));
-    assert_false(sl_near_answer(NULL, &asks[5]));
+    assert_false(sl_answer_cache_answer(NULL, &asks[5]));
 }
 
 static void a_replay_or_a_long_queue_teaches_nothing(void **unused)
@@ -219,15 +219,15 @@ static void all_is_forgotten_at_once_also_what_is_on_its_way(void **unused)
     struct sl_claim claim = claim_on(&sl_fixed_window, &kept, 10);
     ask_one(&sl_fixed_window, &kept, 10);
     ask_one(&sl_fixed_window, &kept, 1);
-    assert_int_equal(sl_near_held(near), 1);
-    sl_near_forget(near);
+    assert_int_equal(sl_answer_cache_held(answers), 1);
+    sl_answer_cache_forget(answers);
     assert_false(is_known(&claim, 1));
-    assert_int_equal(sl_near_held(near), 0);
-    struct sl_since since = sl_near_since(near);
+    assert_int_equal(sl_answer_cache_held(answers), 0);
+    struct sl_since since = sl_answer_cache_since(answers);
     struct sl_bundle bundle = bundle_of(&claim, 1, 1);
     ask_store(&bundle, (struct kept *[]){ &kept }, 0);
-    sl_near_forget(near);
-    sl_near_learn(near, &bundle, since);
+    sl_answer_cache_forget(answers);
+    sl_answer_cache_learn(answers, &bundle, since);
     assert_false(is_known(&claim, 1));
 }
 
@@ -246,7 +246,8 @@ static void a_block_denies_every_cost(void **unused)
     assert_int_equal(claim.figures.remaining, 0);
     pass_us(S / 2);
     assert_false(is_known(&claim, 1));
-    assert_int_equal(sl_uncounted_held(sl_near_uncounted(near)), 0); /* nor is it counted */
+    assert_int_equal(sl_guard_backlog_held(sl_answer_cache_uncounted(answers)),
+                     0); /* nor is it counted */
 }
 
 /* ---- several rules ---- */
@@ -260,14 +261,14 @@ static void one_denial_is_enough_and_nothing_is_said_of_the_others(void **unused
     ask_one(&sl_fixed_window, &full, 10);
     ask_one(&sl_fixed_window, &full, 1);
     struct sl_bundle bundle = bundle_of(claims, 2, 1);
-    assert_true(sl_near_answer(near, &bundle));
+    assert_true(sl_answer_cache_answer(answers, &bundle));
     assert_false(bundle.allowed);
     assert_true(claims[0].is_unseen && claims[0].allowed && !claims[0].charged);
     assert_true(!claims[1].is_unseen && !claims[1].allowed);
     claims[0].is_unseen = false;
     bundle = bundle_of(claims, 2, 1);
     bundle.is_joined = true; /* each request of several must hear its own */
-    assert_false(sl_near_answer(near, &bundle));
+    assert_false(sl_answer_cache_answer(answers, &bundle));
     assert_false(claims[0].is_unseen || claims[1].is_unseen);
 }
 
@@ -281,10 +282,10 @@ static void a_shadow_that_is_known_denies_nobody(void **unused)
     ask_one(&sl_fixed_window, &full, 1);
     claims[0].shadow = true;
     struct sl_bundle bundle = bundle_of(claims, 1, 1);
-    assert_true(sl_near_answer(near, &bundle));
+    assert_true(sl_answer_cache_answer(answers, &bundle));
     assert_true(bundle.allowed && !claims[0].allowed && !claims[0].charged);
     bundle = bundle_of(claims, 2, 1);
-    assert_false(sl_near_answer(near, &bundle)); /* the other may deny */
+    assert_false(sl_answer_cache_answer(answers, &bundle)); /* the other may deny */
 }
 
 static void guards_of_all_rules_count_what_is_denied(void **unused)
@@ -295,8 +296,8 @@ static void guards_of_all_rules_count_what_is_denied(void **unused)
     struct kept full = { 0 }, free = { 0 };
     struct sl_claim claims[] = { claim_on(&sl_fixed_window, &full, 10),
                                  claim_on(&sl_fixed_window, &free, 10) };
-    struct sl_uncounted *uncounted = sl_near_uncounted(near);
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog *backlog = sl_answer_cache_uncounted(answers);
+    struct sl_guard_backlog_sum sum;
     ask_one(&sl_fixed_window, &full, 10);
     ask_one(&sl_fixed_window, &full, 1);
     for (size_t i = 0; i < 2; i++) {
@@ -306,15 +307,15 @@ static void guards_of_all_rules_count_what_is_denied(void **unused)
     }
     for (int i = 0; i < 3; i++) {
         struct sl_bundle bundle = bundle_of(claims, 2, 4);
-        assert_true(sl_near_answer(near, &bundle));
+        assert_true(sl_answer_cache_answer(answers, &bundle));
     }
-    assert_true(sl_near_is_due(near) && sl_uncounted_begin(uncounted, boot_us));
+    assert_true(sl_answer_cache_is_due(answers) && sl_guard_backlog_begin(backlog, boot_us));
     for (int i = 0; i < 2; i++) {
-        assert_true(sl_uncounted_take(uncounted, &sum));
+        assert_true(sl_guard_backlog_take(backlog, &sum));
         assert_int_equal(sum.count, 3); /* requests, not what they cost */
     }
-    assert_false(sl_uncounted_take(uncounted, &sum));
-    assert_false(sl_near_is_due(near));
+    assert_false(sl_guard_backlog_take(backlog, &sum));
+    assert_false(sl_answer_cache_is_due(answers));
 }
 
 /* ---- anything ---- */
@@ -372,7 +373,7 @@ static void play(const struct sl_algo *algo, uint64_t *seed, bool is_alone)
         if (!is_alone && unit_random(seed) % 3 == 0 &&
             look(&claim, &kept, 1, store_now_us()).allowed)
             algo->charge(&claim.limit, &kept.state, (struct sl_ask){ store_now_us(), 1 });
-        if (sl_near_answer(near, &bundle)) {
+        if (sl_answer_cache_answer(answers, &bundle)) {
             check_known(&bundle, &kept, is_alone);
             known++;
         } else {

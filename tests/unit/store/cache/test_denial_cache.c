@@ -7,19 +7,19 @@
 
 #define S INT64_C(1000000)
 
-static struct sl_denied *denied;
+static struct sl_denial_cache *denied;
 
 static int open_denied(void **unused)
 {
     (void)unused;
-    denied = sl_denied_new();
+    denied = sl_denial_cache_new();
     return denied ? 0 : -1;
 }
 
 static int close_denied(void **unused)
 {
     (void)unused;
-    sl_denied_free(denied);
+    sl_denial_cache_free(denied);
     return 0;
 }
 
@@ -38,7 +38,7 @@ static struct sl_denial denial_of(uint32_t cost, int64_t until_us)
                                .heard_us = until_us - S + 5,
                                .now_us = 1700 * S,
                                .until_us = until_us,
-                               .generation = sl_denied_generation(denied),
+                               .generation = sl_denial_cache_generation(denied),
                                .cost = cost,
                                .state = { 11, 12, 13 } };
 }
@@ -46,13 +46,13 @@ static struct sl_denial denial_of(uint32_t cost, int64_t until_us)
 static void put(struct sl_claim claim, uint32_t cost, int64_t until_us)
 {
     struct sl_denial denial = denial_of(cost, until_us);
-    sl_denied_put(denied, &claim, &denial);
+    sl_denial_cache_put(denied, &claim, &denial);
 }
 
 static bool is_there(struct sl_claim claim, uint32_t cost, int64_t now_us)
 {
     struct sl_denial denial;
-    return sl_denied_find(denied, &claim, (struct sl_ask){ now_us, cost }, &denial);
+    return sl_denial_cache_find(denied, &claim, (struct sl_ask){ now_us, cost }, &denial);
 }
 
 static void what_was_put_is_found_until_it_is_over(void **unused)
@@ -62,12 +62,12 @@ static void what_was_put_is_found_until_it_is_over(void **unused)
     struct sl_denial wanted = denial_of(3, 9 * S), got;
     assert_false(is_there(claim, 3, 0));
     wanted.blocked_until_us = 1800 * S;
-    sl_denied_put(denied, &claim, &wanted);
-    assert_true(sl_denied_find(denied, &claim, (struct sl_ask){ 9 * S - 1, 3 }, &got));
+    sl_denial_cache_put(denied, &claim, &wanted);
+    assert_true(sl_denial_cache_find(denied, &claim, (struct sl_ask){ 9 * S - 1, 3 }, &got));
     assert_memory_equal(&got, &wanted, sizeof got);
     assert_false(is_there(claim, 3, 9 * S));
-    assert_int_equal(sl_denied_count(denied, 9 * S - 1), 1);
-    assert_int_equal(sl_denied_count(denied, 9 * S), 0);
+    assert_int_equal(sl_denial_cache_count(denied, 9 * S - 1), 1);
+    assert_int_equal(sl_denial_cache_count(denied, 9 * S), 0);
 }
 
 static void a_denial_is_one_for_every_larger_cost(void **unused)
@@ -85,10 +85,10 @@ static void one_is_dropped_and_no_other(void **unused)
     struct sl_claim claim = claim_of(1);
     put(claim, 1, 9 * S);
     put(claim_of(2), 1, 9 * S);
-    sl_denied_drop(denied, &claim);
+    sl_denial_cache_drop(denied, &claim);
     assert_false(is_there(claim, 1, S));
     assert_true(is_there(claim_of(2), 1, S));
-    assert_int_equal(sl_denied_count(denied, S), 1);
+    assert_int_equal(sl_denial_cache_count(denied, S), 1);
     put(claim, 1, 9 * S);
     assert_true(is_there(claim, 1, S));
 }
@@ -121,10 +121,10 @@ static void what_is_forgotten_is_gone_also_if_it_was_on_its_way(void **unused)
     struct sl_claim claim = claim_of(2);
     struct sl_denial late = denial_of(1, 9 * S);
     put(claim_of(1), 1, 9 * S);
-    sl_denied_forget(denied);
-    sl_denied_put(denied, &claim, &late);
+    sl_denial_cache_forget(denied);
+    sl_denial_cache_put(denied, &claim, &late);
     assert_false(is_there(claim_of(1), 1, S) || is_there(claim, 1, S));
-    assert_int_equal(sl_denied_count(denied, S), 0);
+    assert_int_equal(sl_denial_cache_count(denied, S), 0);
     put(claim_of(1), 1, 9 * S);
     assert_true(is_there(claim_of(1), 1, S));
 }
@@ -145,13 +145,13 @@ static void it_is_bounded_and_what_is_over_soonest_gives_way(void **unused)
 {
     (void)unused;
     size_t held = 0;
-    for (uint64_t i = 0; i < 4 * SL_DENIED_MAX; i++)
+    for (uint64_t i = 0; i < 4 * SL_DENIAL_CACHE_MAX; i++)
         put(claim_of(i), 1, 9 * S + (int64_t)i);
-    for (uint64_t i = 3 * SL_DENIED_MAX; i < 4 * SL_DENIED_MAX; i++)
+    for (uint64_t i = 3 * SL_DENIAL_CACHE_MAX; i < 4 * SL_DENIAL_CACHE_MAX; i++)
         held += is_there(claim_of(i), 1, S);
-    assert_true(sl_denied_count(denied, S) <= SL_DENIED_MAX);
-    assert_true(sl_denied_count(denied, S) > SL_DENIED_MAX * 99 / 100);
-    assert_true(held > SL_DENIED_MAX * 3 / 4);
+    assert_true(sl_denial_cache_count(denied, S) <= SL_DENIAL_CACHE_MAX);
+    assert_true(sl_denial_cache_count(denied, S) > SL_DENIAL_CACHE_MAX * 99 / 100);
+    assert_true(held > SL_DENIAL_CACHE_MAX * 3 / 4);
     put(claim_of(UINT64_MAX), 1, S); /* is over before all others */
     assert_false(is_there(claim_of(UINT64_MAX), 1, 0));
 }
@@ -172,13 +172,13 @@ static void *write_and_read(void *about)
         struct sl_denial got;
         denial.asked_us = denial.now_us = denial.state[0] = denial.state[2] = mark;
         denial.state[1] = (int64_t)number;
-        sl_denied_put(denied, &claim, &denial);
+        sl_denial_cache_put(denied, &claim, &denial);
         if (i % 1000 == 999)
-            sl_denied_forget(denied);
+            sl_denial_cache_forget(denied);
         if (i % 10 == 9)
-            sl_denied_drop(denied, &claim);
+            sl_denial_cache_drop(denied, &claim);
         claim = claim_of(unit_random(&seed) % KEYS);
-        if (!sl_denied_find(denied, &claim, (struct sl_ask){ S, 1 }, &got))
+        if (!sl_denial_cache_find(denied, &claim, (struct sl_ask){ S, 1 }, &got))
             continue;
         bool is_whole = got.asked_us == got.now_us && got.now_us == got.state[0] &&
                         got.state[0] == got.state[2] && got.until_us == INT64_MAX - got.state[1] &&

@@ -14,20 +14,20 @@ static const struct sl_guard guard = { .window_us = 10 * S, .penalty_us = 60 * S
 static const struct sl_guard other = { .window_us = 10 * S, .penalty_us = 60 * S, .threshold = 6 };
 static const struct sl_guard quick = { .window_us = S - 1, .penalty_us = 60 * S, .threshold = 5 };
 static struct sl_claim_name name = { .guard = { "rl:-:api~guard:{u}", 18 } };
-static struct sl_uncounted *uncounted;
+static struct sl_guard_backlog *backlog;
 static int64_t boot_us = S;
 
 static int open_uncounted(void **unused)
 {
     (void)unused;
-    uncounted = sl_uncounted_new();
-    return uncounted ? 0 : -1;
+    backlog = sl_guard_backlog_new();
+    return backlog ? 0 : -1;
 }
 
 static int close_uncounted(void **unused)
 {
     (void)unused;
-    sl_uncounted_free(uncounted);
+    sl_guard_backlog_free(backlog);
     return 0;
 }
 
@@ -42,20 +42,20 @@ static struct sl_claim claim_of(uint64_t number)
 
 static bool count_one(struct sl_claim claim, int64_t now_us)
 {
-    bool can = sl_uncounted_open(uncounted, &claim);
+    bool can = sl_guard_backlog_open(backlog, &claim);
     if (can)
-        sl_uncounted_add(uncounted, &claim, now_us);
+        sl_guard_backlog_add(backlog, &claim, now_us);
     return can;
 }
 
 /* The sums of one report. */
-static size_t take_all(struct sl_uncounted_sum *last)
+static size_t take_all(struct sl_guard_backlog_sum *last)
 {
     size_t count = 0;
     boot_us += S;
-    if (!sl_uncounted_begin(uncounted, boot_us))
+    if (!sl_guard_backlog_begin(backlog, boot_us))
         return 0;
-    while (sl_uncounted_take(uncounted, last))
+    while (sl_guard_backlog_take(backlog, last))
         count++;
     return count;
 }
@@ -63,7 +63,7 @@ static size_t take_all(struct sl_uncounted_sum *last)
 static void requests_of_a_window_are_summed_and_taken_once(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog_sum sum;
     for (int i = 0; i < 7; i++)
         assert_true(count_one(claim_of(1), 1700 * S + i));
     assert_int_equal(take_all(&sum), 1);
@@ -78,7 +78,7 @@ static void requests_of_a_window_are_summed_and_taken_once(void **unused)
 static void what_a_window_left_does_not_count_in_the_next(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1709 * S);
     count_one(claim_of(1), 1710 * S);
     count_one(claim_of(1), 1719 * S);
@@ -90,12 +90,12 @@ static void what_a_window_left_does_not_count_in_the_next(void **unused)
 static void guards_with_other_numbers_have_accounts_of_their_own(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog_sum sum;
     struct sl_claim claim = claim_of(1);
     claim.guard = &other;
     count_one(claim_of(1), 1700 * S);
     count_one(claim, 1700 * S);
-    assert_int_equal(sl_uncounted_held(uncounted), 2);
+    assert_int_equal(sl_guard_backlog_held(backlog), 2);
     assert_int_equal(take_all(&sum), 2);
     assert_int_equal(sum.count, 1);
 }
@@ -104,7 +104,7 @@ static void guards_with_other_numbers_have_accounts_of_their_own(void **unused)
 static void some_guards_must_see_every_request(void **unused)
 {
     (void)unused;
-    static char text[SL_UNCOUNTED_NAME_MAX + 1];
+    static char text[SL_GUARD_BACKLOG_NAME_MAX + 1];
     struct sl_claim_name longer = { .guard = { text, sizeof text } };
     struct sl_claim claims[] = { claim_of(1), claim_of(1), claim_of(1) };
     claims[0].guard = &quick;
@@ -119,10 +119,10 @@ static void some_guards_must_see_every_request(void **unused)
 static void a_guard_that_wakes_sees_the_next_request_itself(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1700 * S);
     assert_int_equal(take_all(&sum), 1);
-    sl_uncounted_wake(uncounted, &sum);
+    sl_guard_backlog_wake(backlog, &sum);
     assert_false(count_one(claim_of(1), 1700 * S));
     assert_true(count_one(claim_of(1), 1700 * S));
 }
@@ -130,29 +130,29 @@ static void a_guard_that_wakes_sees_the_next_request_itself(void **unused)
 static void an_account_that_nobody_uses_is_closed(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum, late;
+    struct sl_guard_backlog_sum sum, late;
     count_one(claim_of(1), 1700 * S);
     assert_int_equal(take_all(&sum), 1);
     for (int i = 0; i < 100; i++)
         take_all(&late);
-    assert_int_equal(sl_uncounted_held(uncounted), 0);
+    assert_int_equal(sl_guard_backlog_held(backlog), 0);
     assert_true(count_one(claim_of(1), 1700 * S));
-    sl_uncounted_wake(uncounted, &sum); /* of the one that was closed */
+    sl_guard_backlog_wake(backlog, &sum); /* of the one that was closed */
     assert_true(count_one(claim_of(1), 1700 * S));
 }
 
 static void it_is_bounded(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog_sum sum;
     size_t counted = 0, refused = 0;
-    for (uint64_t i = 0; i < 4 * SL_UNCOUNTED_MAX; i++) {
+    for (uint64_t i = 0; i < 4 * SL_GUARD_BACKLOG_MAX; i++) {
         bool can = count_one(claim_of(i), 1700 * S);
         counted += can;
         refused += !can;
     }
-    assert_true(counted <= SL_UNCOUNTED_MAX && refused > 0);
-    assert_int_equal(sl_uncounted_held(uncounted), counted);
+    assert_true(counted <= SL_GUARD_BACKLOG_MAX && refused > 0);
+    assert_int_equal(sl_guard_backlog_held(backlog), counted);
     assert_int_equal(take_all(&sum), counted);
 }
 
@@ -160,24 +160,24 @@ static void it_is_due_ten_times_a_second_and_for_one(void **unused)
 {
     (void)unused;
     boot_us += S;
-    assert_false(sl_uncounted_is_due(uncounted, boot_us)); /* there is nothing */
+    assert_false(sl_guard_backlog_is_due(backlog, boot_us)); /* there is nothing */
     count_one(claim_of(1), 1700 * S);
-    assert_true(sl_uncounted_is_due(uncounted, boot_us));
-    assert_true(sl_uncounted_begin(uncounted, boot_us));
-    assert_false(sl_uncounted_begin(uncounted, boot_us));
-    assert_false(sl_uncounted_is_due(uncounted, boot_us + 50000));
-    assert_true(sl_uncounted_is_due(uncounted, boot_us + 100000));
+    assert_true(sl_guard_backlog_is_due(backlog, boot_us));
+    assert_true(sl_guard_backlog_begin(backlog, boot_us));
+    assert_false(sl_guard_backlog_begin(backlog, boot_us));
+    assert_false(sl_guard_backlog_is_due(backlog, boot_us + 50000));
+    assert_true(sl_guard_backlog_is_due(backlog, boot_us + 100000));
 }
 
 /* What its parent has counted the parent reports. */
 static void the_child_of_a_fork_reports_nothing_of_its_parents(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1700 * S);
     pid_t child = fork();
     if (child == 0) {
-        bool good = take_all(&sum) == 0 && sl_uncounted_held(uncounted) == 0 &&
+        bool good = take_all(&sum) == 0 && sl_guard_backlog_held(backlog) == 0 &&
                     count_one(claim_of(1), 1700 * S) && take_all(&sum) == 1 && sum.count == 1;
         _exit(good ? 0 : 1);
     }
@@ -208,7 +208,7 @@ static void *add_many(void *about)
 static void sums_of_many_threads_come_to_what_was_added(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum;
+    struct sl_guard_backlog_sum sum;
     pthread_t threads[THREADS];
     uint64_t taken = 0;
     atomic_store(&running, THREADS);
@@ -217,16 +217,16 @@ static void sums_of_many_threads_come_to_what_was_added(void **unused)
     for (bool more = true; more;) {
         more = atomic_load(&running) > 0;
         boot_us += S;
-        if (!sl_uncounted_begin(uncounted, boot_us))
+        if (!sl_guard_backlog_begin(backlog, boot_us))
             continue;
-        while (sl_uncounted_take(uncounted, &sum))
+        while (sl_guard_backlog_take(backlog, &sum))
             taken += sum.count;
     }
     for (size_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     boot_us += S;
-    sl_uncounted_begin(uncounted, boot_us);
-    while (sl_uncounted_take(uncounted, &sum))
+    sl_guard_backlog_begin(backlog, boot_us);
+    while (sl_guard_backlog_take(backlog, &sum))
         taken += sum.count;
     assert_true(taken <= atomic_load(&added) && taken + 50 > atomic_load(&added));
 }

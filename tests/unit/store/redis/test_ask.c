@@ -10,7 +10,7 @@
 
 static struct sl_scripts scripts;
 static struct sl_buffer bytes;
-static struct sl_query query;
+static struct sl_redis_query query;
 static size_t nonce_at; /* words behind the keys; 0: it has none */
 
 static const struct sl_guard guard = { .window_us = 10 * S, .penalty_us = 60 * S, .threshold = 3 };
@@ -108,7 +108,7 @@ static const char *spoken(void)
 
 static const char *asked(const struct sl_bundle *bundle, const struct sl_holding *holding)
 {
-    query = (struct sl_query){ 0 };
+    query = (struct sl_redis_query){ 0 };
     nonce_at = 6;
     assert_true(sl_ask_decide(&scripts, bundle, holding, &bytes, &query));
     assert_non_null(query.script);
@@ -252,7 +252,7 @@ static void only_who_keeps_a_log_says_the_nonce(void **unused)
         struct sl_changing change = { .claim = claims };
         for (size_t count = 1; count <= 2; count++) {
             struct sl_bundle bundle = bundle_of(claims, count);
-            query = (struct sl_query){ .nonce = 0x0123456789abcdef };
+            query = (struct sl_redis_query){ .nonce = 0x0123456789abcdef };
             assert_true(sl_ask_decide(&scripts, &bundle, NULL, &bytes, &query));
             nonce_at = 0;
             SAME(sl_algos[a]->name, strstr(spoken(), " 0123456789abcdef ") != NULL,
@@ -275,7 +275,7 @@ static void a_change_says_what_is_given_back_or_taken(void **unused)
         { &claims[2], { UINT32_MAX, 0 }, true },
     };
     claims[0].limit.first_request = true;
-    query = (struct sl_query){ 0 };
+    query = (struct sl_redis_query){ 0 };
     nonce_at = 3;
     assert_true(sl_ask_change(&scripts, changes, 3, &bytes, &query));
     assert_false(query.is_packed);
@@ -335,7 +335,7 @@ static void an_answer_about_a_lease_is_nine_numbers_that_can_be(void **unused)
 {
     (void)unused;
     int64_t values[] = { 11500000, 1, 40, 13000000, 12900000, 70, 1, 2, 3 };
-    struct sl_reply reply = { .values = values, .value_count = COUNT(values) };
+    struct sl_redis_reply reply = { .values = values, .value_count = COUNT(values) };
     struct sl_lease_reply heard;
     assert_true(sl_answer_lease(&reply, &heard));
     assert_true(heard.is_known);
@@ -359,7 +359,7 @@ static void an_answer_about_a_lease_is_nine_numbers_that_can_be(void **unused)
 static void a_sum_for_a_guard_says_its_window_and_how_many(void **unused)
 {
     (void)unused;
-    struct sl_uncounted_sum sum = {
+    struct sl_guard_backlog_sum sum = {
         .guard = guard, .name = "g1", .name_len = 2, .start_us = 1700 * S, .count = 99
     };
     nonce_at = 0;

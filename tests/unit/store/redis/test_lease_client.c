@@ -35,7 +35,7 @@ static int open_channel(void **unused)
     on_ready = channel_is_ready;
     on_time = channel_is_due;
     open_target(NULL, NULL, 0);
-    shared.near = sl_near_new();
+    shared.answers = sl_answer_cache_new();
     channel = sl_channel_new(&shared, &host);
     assert_non_null(channel);
     sl_channel_open(channel);
@@ -47,8 +47,8 @@ static int open_channel(void **unused)
 static int close_channel(void **unused)
 {
     sl_channel_free(channel);
-    sl_near_free(shared.near);
-    shared.near = NULL;
+    sl_answer_cache_free(shared.answers);
+    shared.answers = NULL;
     sl_scripts_release(&shared.scripts);
     close_target();
     return stop_redis(unused);
@@ -126,7 +126,7 @@ static size_t count_with(int status, bool allowed)
 static uint32_t left(void)
 {
     struct sl_claim claim = claim_on(&name, SL_LEASE_BY_DEMAND);
-    return sl_leases_left(sl_near_leases(shared.near), &claim, sl_boottime_us());
+    return sl_leases_left(sl_answer_cache_leases(shared.answers), &claim, sl_boottime_us());
 }
 
 /* Seven are decided one by one; the eighth in that second makes a call for a lease. */
@@ -242,9 +242,9 @@ static void leases_are_given_back_in_one_pipeline(void **unused)
     assert_int_equal(left(), 0);
     sl_channel_flush(channel);
     assert_non_null(strstr(heard(), " 3 0 93 0 0")); /* spent, kept, given back; wants nothing */
-    assert_true(sl_channel_lends(channel));
+    assert_true(sl_channel_has_lease_calls(channel));
     say_lent(0, 10);
-    assert_false(sl_channel_lends(channel));
+    assert_false(sl_channel_has_lease_calls(channel));
 }
 
 /* Another thread calls, and does not come to hear its answer. */
@@ -252,7 +252,7 @@ static void who_waits_for_another_thread_s_call_has_time_left_to_ask(void **unus
 {
     (void)unused;
     struct sl_claim claim = claim_on(&name, SL_LEASE_BY_DEMAND);
-    struct sl_leases *leases = sl_near_leases(shared.near);
+    struct sl_leases *leases = sl_answer_cache_leases(shared.answers);
     struct sl_lease *lease =
         sl_leases_want(leases, &claim, (struct sl_ask){ sl_boottime_us(), 9 }, 9);
     assert_non_null(lease);
@@ -272,7 +272,7 @@ static void who_waits_for_another_thread_s_call_has_time_left_to_ask(void **unus
 static void a_channel_that_ends_fails_who_waits_for_another_thread_s_call(void **unused)
 {
     (void)unused;
-    struct sl_leases *leases = sl_near_leases(shared.near);
+    struct sl_leases *leases = sl_answer_cache_leases(shared.answers);
     struct sl_claim called = claim_on(&name, SL_LEASE_BY_DEMAND);
     struct sl_claim low = claim_on(&other_name, SL_LEASE_BY_DEMAND);
     struct sl_ask nine = { sl_boottime_us(), 9 };

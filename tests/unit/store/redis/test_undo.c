@@ -94,7 +94,8 @@ static void what_is_given_back_because_of_a_late_one_has_time(void **unused)
 
 static int given_up, tried;
 
-static void on_given_up(struct sl_query *query, int status, const struct sl_reply *reply)
+static void on_given_up(struct sl_redis_query *query, int status,
+                        const struct sl_redis_reply *reply)
 {
     (void)query, (void)status, (void)reply;
     given_up++;
@@ -121,13 +122,13 @@ static void wake_nobody(void *about, int64_t at_us)
 static void where_too_much_is_put_off_it_is_given_up(void **unused)
 {
     (void)unused;
-    static struct sl_query waiting[8192];
+    static struct sl_redis_query waiting[8192];
     struct sl_link_host host = { NULL, watch_nothing, wake_nobody, false, NULL, NULL };
     struct sl_undos undos = { .shared = &shared, .route = sl_route_new(&shared, &host) };
     struct sl_undo_told told = { on_tried };
     given_up = tried = 0;
     for (size_t i = 0; i < COUNT(waiting); i++) {
-        waiting[i] = (struct sl_query){ .done = on_given_up };
+        waiting[i] = (struct sl_redis_query){ .done = on_given_up };
         sl_route_ask_at(undos.route, &waiting[i], clock_us + 60 * S);
     }
     make_claims(all, 1);

@@ -4,7 +4,7 @@
 
 static int refund(const struct sl_claim *claim, uint32_t cost, int64_t now_us)
 {
-    return sl_change_refund(&table, claim, (struct sl_charge){ cost, NOW_US }, now_us);
+    return sl_adjust_refund(&table, claim, (struct sl_charge){ cost, NOW_US }, now_us);
 }
 
 static void a_claim_is_looked_for_where_its_algorithm_and_window_say(void **unused)
@@ -76,9 +76,9 @@ static void an_overcharge_counts_past_the_limit_for_one_more_span_at_the_most(vo
         const struct sl_algo *algo = sl_algos[i];
         struct sl_claim claim = claim_at(algo, 3, i, 10);
         assert_true(decide(&claim, 1, NOW_US, 4));
-        assert_int_equal(sl_change_overcharge(&table, &claim, 3, NOW_US), SLUICE_OK);
+        assert_int_equal(sl_adjust_overcharge(&table, &claim, 3, NOW_US), SLUICE_OK);
         SAME(algo->name, left(claim, NOW_US), 3);
-        assert_int_equal(sl_change_overcharge(&table, &claim, UINT32_MAX, NOW_US), SLUICE_OK);
+        assert_int_equal(sl_adjust_overcharge(&table, &claim, UINT32_MAX, NOW_US), SLUICE_OK);
         SAME(algo->name, left(claim, NOW_US), 0);
         assert_false(decide(&claim, 1, NOW_US, 1));
         SAME(algo->name, claim.answer.retry_after_us <= 2 * SPAN_US, true);
@@ -91,7 +91,7 @@ static void what_was_used_is_charged_also_where_nothing_is_counted_any_more(void
     (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
-        assert_int_equal(sl_change_overcharge(&table, &claim, 2, NOW_US), SLUICE_OK);
+        assert_int_equal(sl_adjust_overcharge(&table, &claim, 2, NOW_US), SLUICE_OK);
         SAME(sl_algos[i]->name, left(claim, NOW_US), 8);
     }
 }
@@ -102,7 +102,7 @@ static void where_nothing_is_counted_nothing_changes(void **unused)
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         assert_int_equal(refund(&claim, 2, NOW_US), SLUICE_OK);
-        sl_change_forget(&table, &claim);
+        sl_adjust_forget(&table, &claim);
         assert_null(place_of(&claim).slot);
     }
     assert_int_equal(measured(NOW_US).insertions, 0);
@@ -131,7 +131,7 @@ static void a_frozen_log_is_changed_on_its_way(void **unused)
     assert_int_equal(sl_slot_kind(place_of(&claim).word.hi), SL_DATED_RING);
     freeze(&claim);
     leave_tentative(&claim, NOW_US); /* of one who was killed in the middle */
-    assert_int_equal(sl_change_overcharge(&table, &claim, 4, NOW_US), SLUICE_OK);
+    assert_int_equal(sl_adjust_overcharge(&table, &claim, 4, NOW_US), SLUICE_OK);
     assert_int_equal(left(claim, NOW_US), 3);
     assert_int_equal(measured(NOW_US).log_live, 1);
 }
@@ -148,9 +148,9 @@ static void a_log_that_cannot_be_moved_is_full_and_stays(void **unused)
     }
     struct sl_word before = place_of(&claims[2]).word;
     assert_int_equal(refund(&claims[2], 2, NOW_US), SLUICE_STORE_FULL);
-    assert_int_equal(sl_change_overcharge(&table, &claims[2], 2, NOW_US), SLUICE_STORE_FULL);
+    assert_int_equal(sl_adjust_overcharge(&table, &claims[2], 2, NOW_US), SLUICE_STORE_FULL);
     assert_true(sl_word_equal(place_of(&claims[2]).word, before));
-    sl_change_forget(&table, &claims[0]);
+    sl_adjust_forget(&table, &claims[0]);
     assert_int_equal(refund(&claims[2], 2, NOW_US), SLUICE_OK);
     assert_int_equal(left(claims[2], NOW_US), 2);
 }
@@ -170,7 +170,7 @@ static void forgetting_takes_the_guard_along_and_nobody_else(void **unused)
         struct sl_probe probe = fixed_probe(claim.guard_key);
         struct sl_place place;
         assert_true(sl_table_find(&probe, &place));
-        sl_change_forget(&table, &claim);
+        sl_adjust_forget(&table, &claim);
         assert_false(sl_table_find(&probe, &place));
         SAME(sl_algos[i]->name, left(claim, NOW_US), 10);
         SAME(sl_algos[i]->name, left(other, NOW_US), 8);

@@ -80,7 +80,7 @@ static struct sl_bundle decide_by_its_own_clock(struct sl_claim *claims, size_t 
                                                 uint32_t cost)
 {
     struct sl_bundle bundle = bundle_of(claims, count, sl_table_now_us(&table), cost);
-    sl_turn_decide(&table, &bundle, true);
+    sl_table_decide(&table, &bundle, true);
     before_reading = NULL;
     return bundle;
 }
@@ -122,10 +122,10 @@ static void a_key_that_is_not_there_is_decided_at_a_later_reading_of_the_clock(v
         sl_table_wall_shift_us(&table, now_us);
         struct sl_bundle bundle = bundle_of(&claim, 1, now_us, 1);
         before_reading = tick;
-        sl_turn_decide(&table, &bundle, true);
+        sl_table_decide(&table, &bundle, true);
         SAME(sl_algos[i]->name, bundle.now_us >= now_us + 2000, true); /* after the last scan */
         int64_t charged_at_us = bundle.now_us;
-        sl_turn_decide(&table, &bundle, true);
+        sl_table_decide(&table, &bundle, true);
         before_reading = NULL;
         SAME(sl_algos[i]->name, bundle.now_us, charged_at_us); /* it is there: no reading */
         SAME(sl_algos[i]->name, claim.figures.remaining, 8);
@@ -148,7 +148,7 @@ static void to_one_who_was_stopped_states_are_not_too_far_ahead(void **unused)
         assert_true(decide(&claim, 1, now_us + 5 * SPAN_US, 4)); /* while he was stopped */
         struct sl_bundle bundle = bundle_of(&claim, 1, now_us, 1);
         before_reading = sleep_for_five_spans;
-        sl_turn_decide(&table, &bundle, true);
+        sl_table_decide(&table, &bundle, true);
         SAME(sl_algos[i]->name, bundle.now_us, now_us + 5 * SPAN_US);
         SAME(sl_algos[i]->name, bundle.allowed, true);
         SAME(sl_algos[i]->name, left(claim, bundle.now_us), 5);
@@ -232,7 +232,7 @@ static void a_new_log_counts_nothing_of_what_its_ring_held(void **unused)
     for (int i = 0; i < 9; i++) /* by a caller's clock that is far ahead */
         decide(&other, 1, NOW_US + (100 + i) * SPAN_US, 1);
     struct sl_word *slot = place_of(&other).slot;
-    sl_change_forget(&table, &other);
+    sl_adjust_forget(&table, &other);
     assert_true(decide(&claim, 1, NOW_US, 1));
     assert_ptr_equal(place_of(&claim).slot, slot);
     assert_true(decide(&claim, 1, NOW_US + S, 1));

@@ -2,13 +2,13 @@
 
 #include "unit/store/claims.h"
 
-static struct sl_once once_of(const struct sl_claim *claim, int64_t now_us, uint32_t cost)
+static struct sl_fast_path once_of(const struct sl_claim *claim, int64_t now_us, uint32_t cost)
 {
-    return (struct sl_once){ .algo = claim->algo,
-                             .limit = &claim->limit,
-                             .key = claim->key,
-                             .cost = cost,
-                             .now_us = now_us };
+    return (struct sl_fast_path){ .algo = claim->algo,
+                                  .limit = &claim->limit,
+                                  .key = claim->key,
+                                  .cost = cost,
+                                  .now_us = now_us };
 }
 
 static void what_is_out_of_the_ordinary_is_not_done_and_nothing_written(void **unused)
@@ -39,8 +39,8 @@ static void what_is_out_of_the_ordinary_is_not_done_and_nothing_written(void **u
                  { "known, denied", &known, 10, true } };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_place place = place_of(rows[i].claim);
-        struct sl_once once = once_of(rows[i].claim, NOW_US, rows[i].cost);
-        SAME(rows[i].row, sl_table_once(&table, &once), rows[i].done);
+        struct sl_fast_path once = once_of(rows[i].claim, NOW_US, rows[i].cost);
+        SAME(rows[i].row, sl_table_fast_path(&table, &once), rows[i].done);
         if (!rows[i].done && place.slot)
             SAME(rows[i].row, sl_word_equal(*place.slot, place.word), true);
     }
@@ -56,28 +56,28 @@ static void a_state_that_denied_is_limiting_until_it_starts_afresh(void **unused
             struct sl_claim claim = claim_at(sl_algos[i], 3, 2 * i + (uint64_t)way, 10);
             struct sl_bundle bundle = bundle_of(&claim, 1, NOW_US, 6);
             bundle.max_delay_us = way ? INT64_MAX : -1; /* which goes the long way */
-            sl_turn_decide(&table, &bundle, false);
+            sl_table_decide(&table, &bundle, false);
             SAME(claim.algo->name, bundle.allowed && !is_limiting(&claim), true);
             bundle.cost = 11; /* never: that is no sign of a hurry */
-            sl_turn_decide(&table, &bundle, false);
+            sl_table_decide(&table, &bundle, false);
             SAME(claim.algo->name, is_limiting(&claim), false);
             bundle.cost = 6;
             bundle.peek = true;
-            sl_turn_decide(&table, &bundle, false);
+            sl_table_decide(&table, &bundle, false);
             SAME(claim.algo->name, !bundle.allowed && !is_limiting(&claim), true);
             bundle.peek = false;
             claim.shadow = true;
-            sl_turn_decide(&table, &bundle, false);
+            sl_table_decide(&table, &bundle, false);
             SAME(claim.algo->name, bundle.allowed && !is_limiting(&claim), true);
             SAME(claim.algo->name, claim.allowed || claim.charged, false);
             claim.shadow = false;
-            sl_turn_decide(&table, &bundle, false);
+            sl_table_decide(&table, &bundle, false);
             SAME(claim.algo->name, !bundle.allowed && is_limiting(&claim), true);
             bundle.cost = 1; /* what it still allows changes nothing about that */
-            sl_turn_decide(&table, &bundle, false);
+            sl_table_decide(&table, &bundle, false);
             SAME(claim.algo->name, bundle.allowed && is_limiting(&claim), true);
             bundle.now_us += 4 * SPAN_US;
-            sl_turn_decide(&table, &bundle, false);
+            sl_table_decide(&table, &bundle, false);
             SAME(claim.algo->name, bundle.allowed && !is_limiting(&claim), true);
         }
     }
@@ -106,12 +106,12 @@ static void decide_both_ways(struct sl_claim claim, int64_t now_us, uint32_t cos
     struct sl_bundle longer = bundle_of(&by_long, 1, now_us, cost);
     longer.max_delay_us = INT64_MAX;
     struct sl_place before = place_of(&claim);
-    sl_turn_decide(&table, &bundle, false);
+    sl_table_decide(&table, &bundle, false);
     struct sl_place after = place_of(&claim);
     if (!before.slot || before.slot != after.slot)
         return; /* it was inserted, or its ring moved: the long way anyhow */
     *after.slot = before.word;
-    sl_turn_decide(&table, &longer, false);
+    sl_table_decide(&table, &longer, false);
     same_answers(&claim, &by_long);
     SAME(claim.algo->name, bundle.allowed, longer.allowed);
     SAME(claim.algo->name, bundle.status, longer.status);

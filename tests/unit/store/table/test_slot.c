@@ -52,7 +52,7 @@ static void the_words_are_cut_as_the_document_says(void **unused)
     }
     SAME("dead", sl_slot_is_tentative(sl_slot_dead().hi), false);
     SAME("dead", sl_slot_dead().hi != 0, true); /* T2 */
-    SAME("a line", sizeof(struct sl_line), 64);
+    SAME("a line", sizeof(struct sl_slot_line), 64);
 }
 
 static void each_kind_is_dated_by_its_own_top_bits(void **unused)

@@ -118,7 +118,7 @@ static void a_window_ends_after_its_last_line_in_a_ring_of_lines(void **unused)
         put(key_at(homes[i], 1), NOW_US + 99 * S); /* nowhere else: somebody goes */
         assert_int_equal(measured(NOW_US).evictions, i + 1);
         assert_int_equal(slot_at(homes[i] + SL_WINDOW_LINES, 0)->hi, 0);
-        memset(table.slots.lines, 0, table.slots.line_count * sizeof(struct sl_line));
+        memset(table.slots.lines, 0, table.slots.line_count * sizeof(struct sl_slot_line));
     }
 }
 
@@ -174,7 +174,7 @@ static void where_all_are_limiting_the_answer_is_full_and_nothing_changes(void *
 {
     (void)unused;
     fill_with_limiting(5, 0);
-    static struct sl_line before[SL_WINDOW_LINES + 1];
+    static struct sl_slot_line before[SL_WINDOW_LINES + 1];
     memcpy(before, slot_at(5, 0), sizeof before);
     struct sl_place place;
     struct sl_probe probe = fixed_probe(key_at(5, 1));

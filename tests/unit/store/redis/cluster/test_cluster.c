@@ -5,7 +5,7 @@
 
 static struct sl_cluster *cluster;
 static struct sl_target *target;
-static struct sl_reader *reader;
+static struct sl_reply_reader *reader;
 
 static int set_up(void **unused)
 {
@@ -14,14 +14,14 @@ static int set_up(void **unused)
     struct sl_store_url url = { .hosts = "127.0.0.1:7000,[::1]:7001" };
     target = sl_target_open(&url, &(struct sl_tls_client){ 0 }, &error);
     cluster = sl_cluster_new(target, url.hosts);
-    reader = sl_reader_new();
+    reader = sl_reply_reader_new();
     return target && cluster && reader ? 0 : -1;
 }
 
 static int tear_down(void **unused)
 {
     (void)unused;
-    sl_reader_free(reader);
+    sl_reply_reader_free(reader);
     sl_cluster_free(cluster);
     sl_target_close(target);
     return 0;
@@ -29,11 +29,11 @@ static int tear_down(void **unused)
 
 static bool learn(const char *wire)
 {
-    struct sl_reply *reply = NULL;
-    sl_reader_free(reader);
-    reader = sl_reader_new();
-    assert_true(sl_reader_feed(reader, wire, strlen(wire)));
-    SAME(wire, sl_reader_next(reader, &reply), SL_READ_REPLY);
+    struct sl_redis_reply *reply = NULL;
+    sl_reply_reader_free(reader);
+    reader = sl_reply_reader_new();
+    assert_true(sl_reply_reader_feed(reader, wire, strlen(wire)));
+    SAME(wire, sl_reply_reader_next(reader, &reply), SL_READ_REPLY);
     return sl_cluster_learn(cluster, reply, target);
 }
 

@@ -2,7 +2,7 @@
 #include "store/redis/cluster/route_internal.h"
 #include "unit/store/fake_cluster.h"
 
-static struct sl_route *route;
+static struct sl_cluster_route *route;
 
 static void route_is_ready(int fd)
 {

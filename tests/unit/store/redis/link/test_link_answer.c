@@ -95,7 +95,7 @@ static int answer(struct sl_bundle *bundle, const int64_t *values, size_t count)
     int64_t *copy = malloc((count ? count : 1) * sizeof *copy);
     assert_non_null(copy);
     memcpy(copy, values, count * sizeof *copy);
-    struct sl_reply reply = { .values = copy, .value_count = count };
+    struct sl_redis_reply reply = { .values = copy, .value_count = count };
     int status = sl_answer_decide(bundle, &reply);
     free(copy);
     return status;
@@ -243,7 +243,7 @@ static void a_reply_of_texts_is_no_answer(void **unused)
 {
     (void)unused;
     struct sl_bundle bundle = bundle_of(claims, claim_count, NOW_US, 1);
-    struct sl_reply reply = { .text_count = 0 };
+    struct sl_redis_reply reply = { .text_count = 0 };
     assert_int_equal(sl_answer_decide(&bundle, &reply), SLUICE_STORE_DOWN);
 }
 

@@ -383,7 +383,7 @@ static int channel_up(void **unused)
         return -1;
     on_ready = channel_is_ready;
     on_time = channel_is_due;
-    shared.near = sl_near_new();
+    shared.answers = sl_answer_cache_new();
     channel = sl_channel_new(&shared, &(struct sl_link_host){ NULL, watch, wake_at, false });
     parcels_done = 0;
     return channel ? 0 : -1;
@@ -392,7 +392,7 @@ static int channel_up(void **unused)
 static int channel_down(void **unused)
 {
     sl_channel_free(channel);
-    sl_near_free(shared.near);
+    sl_answer_cache_free(shared.answers);
     sl_scripts_release(&shared.scripts);
     return link_down(unused);
 }

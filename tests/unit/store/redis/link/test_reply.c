@@ -2,19 +2,19 @@
 
 #include "unit/base/unit.h"
 
-static struct sl_reader *reader;
+static struct sl_reply_reader *reader;
 
 static int open_reader(void **unused)
 {
     (void)unused;
-    reader = sl_reader_new();
+    reader = sl_reply_reader_new();
     return reader ? 0 : -1;
 }
 
 static int close_reader(void **unused)
 {
     (void)unused;
-    sl_reader_free(reader);
+    sl_reply_reader_free(reader);
     reader = NULL;
     return 0;
 }
@@ -31,12 +31,12 @@ static void feed(const char *at, size_t len)
     char *copy = malloc(len ? len : 1);
     assert_non_null(copy);
     memcpy(copy, at, len);
-    assert_true(sl_reader_feed(reader, copy, len));
+    assert_true(sl_reply_reader_feed(reader, copy, len));
     free(copy);
 }
 
 /* "1 2 'abc' ''", an error with a ! in front; an array in another is "[" and how long it is */
-static const char *printed(const struct sl_reply *reply)
+static const char *printed(const struct sl_redis_reply *reply)
 {
     static char text[1024];
     size_t len = 0;
@@ -59,15 +59,15 @@ static const char *printed(const struct sl_reply *reply)
 
 static void expect_reply(const char *row, const char *wanted)
 {
-    struct sl_reply *reply = NULL;
-    SAME(row, sl_reader_next(reader, &reply), SL_READ_REPLY);
+    struct sl_redis_reply *reply = NULL;
+    SAME(row, sl_reply_reader_next(reader, &reply), SL_READ_REPLY);
     SAME_TEXT(row, sl_text(printed(reply)), wanted);
 }
 
 static void expect_more(const char *row)
 {
-    struct sl_reply *reply = NULL;
-    SAME(row, sl_reader_next(reader, &reply), SL_READ_MORE);
+    struct sl_redis_reply *reply = NULL;
+    SAME(row, sl_reply_reader_next(reader, &reply), SL_READ_MORE);
 }
 
 static const struct {
@@ -139,9 +139,9 @@ static void several_in_a_row_come_out_one_after_another(void **unused)
     size_t len = strlen(all);
     for (size_t cut = 0; cut <= len; cut++) {
         size_t got = 0;
-        struct sl_reply *reply = NULL;
+        struct sl_redis_reply *reply = NULL;
         feed(all, cut);
-        for (; sl_reader_next(reader, &reply) == SL_READ_REPLY; got++)
+        for (; sl_reply_reader_next(reader, &reply) == SL_READ_REPLY; got++)
             SAME_TEXT(all, sl_text(printed(reply)), replies[got].wanted);
         feed(all + cut, len - cut);
         for (; got < COUNT(replies); got++)
@@ -161,9 +161,9 @@ static void an_error_is_not_held_against_the_next_reply(void **unused)
 static void a_text_that_is_not_there_is_empty(void **unused)
 {
     (void)unused;
-    struct sl_reply *reply = NULL;
+    struct sl_redis_reply *reply = NULL;
     feed("*2\r\n$1\r\na\r\n$-1\r\n", 16);
-    assert_int_equal(sl_reader_next(reader, &reply), SL_READ_REPLY);
+    assert_int_equal(sl_reply_reader_next(reader, &reply), SL_READ_REPLY);
     SAME_TEXT("first", sl_reply_text(reply, 0), "a");
     for (size_t i = 1; i < 4; i++) {
         assert_non_null(sl_reply_text(reply, i).at);
@@ -191,11 +191,11 @@ static void what_is_not_redis_is_wrong_and_stays_wrong(void **unused)
         "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
     };
     for (size_t i = 0; i < COUNT(garbage); i++) {
-        struct sl_reply *reply = NULL;
+        struct sl_redis_reply *reply = NULL;
         feed(garbage[i], strlen(garbage[i]));
-        SAME(garbage[i], sl_reader_next(reader, &reply), SL_READ_WRONG);
-        sl_reader_feed(reader, ":1\r\n", 4);
-        SAME(garbage[i], sl_reader_next(reader, &reply), SL_READ_WRONG);
+        SAME(garbage[i], sl_reply_reader_next(reader, &reply), SL_READ_WRONG);
+        sl_reply_reader_feed(reader, ":1\r\n", 4);
+        SAME(garbage[i], sl_reply_reader_next(reader, &reply), SL_READ_WRONG);
         begin_anew();
     }
 }
@@ -203,20 +203,20 @@ static void what_is_not_redis_is_wrong_and_stays_wrong(void **unused)
 static void garbage_behind_a_reply_does_not_spoil_it(void **unused)
 {
     (void)unused;
-    struct sl_reply *reply = NULL;
+    struct sl_redis_reply *reply = NULL;
     feed(":1\r\nhello\r\n", 11);
     expect_reply("before", "1");
-    assert_int_equal(sl_reader_next(reader, &reply), SL_READ_WRONG);
+    assert_int_equal(sl_reply_reader_next(reader, &reply), SL_READ_WRONG);
 }
 
 /* Feeds `piece` again and again, until the reader has enough of it. */
 static size_t feeds_until_wrong(const char *head, const char *piece, size_t most)
 {
-    struct sl_reply *reply = NULL;
+    struct sl_redis_reply *reply = NULL;
     feed(head, strlen(head));
     for (size_t i = 0; i < most; i++) {
         feed(piece, strlen(piece));
-        enum sl_read read = sl_reader_next(reader, &reply);
+        enum sl_read read = sl_reply_reader_next(reader, &reply);
         if (read == SL_READ_WRONG)
             return i + 1;
         assert_int_equal(read, SL_READ_MORE);
@@ -272,10 +272,10 @@ static void a_text_that_never_ends_is_wrong(void **unused)
     memset(piece, 'x', PIECE);
     for (size_t i = 0; i < COUNT(heads); i++) {
         size_t fed = 0;
-        struct sl_reply *reply = NULL;
+        struct sl_redis_reply *reply = NULL;
         feed(heads[i], strlen(heads[i]));
-        while (fed < 64 && sl_reader_feed(reader, piece, PIECE) &&
-               sl_reader_next(reader, &reply) == SL_READ_MORE)
+        while (fed < 64 && sl_reply_reader_feed(reader, piece, PIECE) &&
+               sl_reply_reader_next(reader, &reply) == SL_READ_MORE)
             fed++;
         SAME(heads[i], fed <= 8, true); /* MiB */
         begin_anew();
@@ -287,13 +287,13 @@ static void as_many_as_ten_thousand_rules_make_are_read(void **unused)
 {
     (void)unused;
     enum { VALUES = 70002 };
-    struct sl_reply *reply = NULL;
+    struct sl_redis_reply *reply = NULL;
     char *piece = a_thousand(":1\r\n");
     feed("*70002\r\n", 8);
     for (size_t i = 0; i < VALUES / 1000; i++)
         feed(piece, 4000);
     feed(piece, 8);
-    assert_int_equal(sl_reader_next(reader, &reply), SL_READ_REPLY);
+    assert_int_equal(sl_reply_reader_next(reader, &reply), SL_READ_REPLY);
     assert_int_equal(reply->value_count, VALUES);
     free(piece);
 }
@@ -318,9 +318,9 @@ static void a_text_of_packed_numbers_becomes_numbers(void **unused)
 #undef ROW
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct sl_reply *reply = NULL;
+        struct sl_redis_reply *reply = NULL;
         feed(rows[i].wire, rows[i].len);
-        SAME(rows[i].wanted, sl_reader_next(reader, &reply), SL_READ_REPLY);
+        SAME(rows[i].wanted, sl_reply_reader_next(reader, &reply), SL_READ_REPLY);
         sl_reply_unpack(reply);
         reply->text_count = 0; /* looked at the numbers alone */
         SAME_TEXT("unpacked", sl_text(printed(reply)), rows[i].wanted);
@@ -331,9 +331,9 @@ static void what_is_not_packed_is_left_as_it_is(void **unused)
 {
     (void)unused;
     for (size_t i = 0; i < COUNT(replies); i++) {
-        struct sl_reply *reply = NULL;
+        struct sl_redis_reply *reply = NULL;
         feed(replies[i].wire, strlen(replies[i].wire));
-        SAME(replies[i].wire, sl_reader_next(reader, &reply), SL_READ_REPLY);
+        SAME(replies[i].wire, sl_reply_reader_next(reader, &reply), SL_READ_REPLY);
         sl_reply_unpack(reply);
         SAME_TEXT(replies[i].wire, sl_text(printed(reply)), replies[i].wanted);
     }
@@ -342,7 +342,7 @@ static void what_is_not_packed_is_left_as_it_is(void **unused)
 static void no_reader_is_freed_without_harm(void **unused)
 {
     (void)unused;
-    sl_reader_free(NULL);
+    sl_reply_reader_free(NULL);
 }
 
 #define ON_A_READER(name) cmocka_unit_test_setup_teardown(name, open_reader, close_reader)

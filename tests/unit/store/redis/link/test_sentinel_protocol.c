@@ -38,16 +38,16 @@ static void ask(void)
 /* What the last of these replies means; the others mean nothing. */
 static enum sl_heard hear(const char *bytes)
 {
-    struct sl_reader *reader = sl_reader_new();
-    struct sl_reply *reply = NULL;
+    struct sl_reply_reader *reader = sl_reply_reader_new();
+    struct sl_redis_reply *reply = NULL;
     enum sl_heard heard = SL_HEARD_NOTHING;
     assert_non_null(reader);
-    assert_true(sl_reader_feed(reader, bytes, strlen(bytes)));
-    while (sl_reader_next(reader, &reply) == SL_READ_REPLY) {
+    assert_true(sl_reply_reader_feed(reader, bytes, strlen(bytes)));
+    while (sl_reply_reader_next(reader, &reply) == SL_READ_REPLY) {
         assert_int_equal(heard, SL_HEARD_NOTHING);
         heard = sl_talk_hear(&talk, reply, &master, &error);
     }
-    sl_reader_free(reader);
+    sl_reply_reader_free(reader);
     return heard;
 }
 

@@ -1,5 +1,5 @@
 /* Users' own limits, in decisions. */
-#include "unit/limiter/with_people.h"
+#include "unit/limiter/with_users.h"
 
 static void own_limits_replace_a_tiers(void **unused)
 {
@@ -7,8 +7,8 @@ static void own_limits_replace_a_tiers(void **unused)
     use("tiers: { pro: { scale: 10 }, admin: { unlimited: true } }\n"
         "rules: [{ name: api, " FIXED "limit: 4/s },\n"
         "        { name: wide, " FIXED "limit: 1000/s }]\n");
-    struct sl_person *person = few_add(&few, NULL, "u");
-    few_own(person, "api", 7, (struct sl_decimal){ 0, 0 });
+    struct sl_user *user = few_add(&few, NULL, "u");
+    few_own(user, "api", 7, (struct sl_decimal){ 0, 0 });
     assert_int_equal(ASK().limit, 7);
     assert_int_equal(ASK(.tier = SL_TEXT("pro")).limit, 7);
     assert_int_equal(ASK(.tier = SL_TEXT("admin")).limit, 7); /* more precise than the tier */
@@ -20,7 +20,7 @@ static void own_limits_replace_a_tiers(void **unused)
     assert_int_equal(sl_limiter_explain(limiter, &rows), 2);
     assert_int_equal(rows[0].limit, 7);
     assert_int_equal(rows[1].limit, 1000);
-    person->own_count = 0;
+    user->own_count = 0;
     assert_int_equal(ASK().limit, 4);
     assert_int_equal(ASK(.tier = SL_TEXT("admin")).reason, SLUICE_REASON_EXEMPT);
 }
@@ -30,19 +30,19 @@ static void own_limits_of_others_are_not_ours(void **unused)
     (void)unused;
     use("rules: [{ name: api, " FIXED "limit: 4/s }]\n");
     few_own(few_add(&few, NULL, "u"), "api", 7, (struct sl_decimal){ 0, 0 });
-    struct sl_person *person = few_add(&few, NULL, "v");
-    few_own(person, "api", 8, (struct sl_decimal){ 0, 0 });
+    struct sl_user *user = few_add(&few, NULL, "v");
+    few_own(user, "api", 8, (struct sl_decimal){ 0, 0 });
     assert_int_equal(ASK().limit, 7);
     assert_int_equal(ASK(.user = SL_TEXT("v")).limit, 8);
     assert_int_equal(ASK().limit, 7);
-    person->own_count = 0;
-    few_own(person, "api", 9, (struct sl_decimal){ 0, 0 }); /* another revision */
+    user->own_count = 0;
+    few_own(user, "api", 9, (struct sl_decimal){ 0, 0 }); /* another revision */
     assert_int_equal(ASK(.user = SL_TEXT("v")).limit, 9);
     struct few others;
     few_open(&others);
     few_own(few_add(&others, NULL, "u"), "api", 5, (struct sl_decimal){ 0, 0 });
     others.persons[0].own_revision = few.persons[0].own_revision; /* of other people */
-    sl_limiter_set_people(limiter, &others.seam);
+    sl_limiter_set_users(limiter, &others.seam);
     assert_int_equal(ASK().limit, 5);
 }
 
@@ -78,9 +78,9 @@ static void own_limits_hold_for(const char *algorithm, bool in_memory)
              algorithm);
     store = in_memory ? open_memory() : sl_heap_open();
     use_on(store, yaml);
-    struct sl_person *person = few_add(&few, NULL, "u");
+    struct sl_user *user = few_add(&few, NULL, "u");
     SAME(algorithm, pass(at_us), 10);
-    few_own(person, "a", 300, (struct sl_decimal){ 0, 0 });
+    few_own(user, "a", 300, (struct sl_decimal){ 0, 0 });
     SAME(algorithm, pass(at_us), 290);
     struct sluice_decision decision = ASK(.at_us = at_us);
     SAME(algorithm, decision.limit, 300);
@@ -88,7 +88,7 @@ static void own_limits_hold_for(const char *algorithm, bool in_memory)
     at_us += decision.retry_after_us;
     SAME(algorithm, ASK(.at_us = at_us - 1).allowed, false);
     SAME(algorithm, ASK(.at_us = at_us).allowed, true);
-    person->own_count = 0;
+    user->own_count = 0;
     SAME(algorithm, ASK(.at_us = at_us).limit, 10);
     SAME(algorithm, ASK(.at_us = at_us, .tier = SL_TEXT("pro")).limit, 20);
     at_us += 7200 * S;
@@ -122,11 +122,11 @@ static void burst_own_limit_and_trust_multiply(void **unused)
     (void)unused;
     use("rules: [{ name: a, " BUCKET
         "capacity: 100, refill_rate: 1, burst_allowance: 1.5, adaptive: true }]\n");
-    struct sl_person *person = few_add(&few, NULL, "u");
-    few_own(person, "a", 3, (struct sl_decimal){ 0, 0 });
+    struct sl_user *user = few_add(&few, NULL, "u");
+    few_own(user, "a", 3, (struct sl_decimal){ 0, 0 });
     assert_int_equal(ASK().limit, 4);                         /* 4.5 */
     assert_int_equal(ASK(.trust_thousandths = 112).limit, 5); /* 5.004 */
-    person->has_email_verified = person->email_verified = true;
+    user->has_email_verified = user->email_verified = true;
     assert_int_equal(ASK().limit, 5); /* 5.4 */
     assert_int_equal(ASK(.trust_thousandths = 1000).limit, 9);
 }

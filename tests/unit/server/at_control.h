@@ -1,9 +1,9 @@
 /* One visitor from this machine, who is the admin where there is no token, on a stage
  * with an office; and short ways to call the admin API. */
-#ifndef TEST_SERVER_AT_OFFICE_H
-#define TEST_SERVER_AT_OFFICE_H
+#ifndef TEST_SERVER_AT_CONTROL_H
+#define TEST_SERVER_AT_CONTROL_H
 
-#include "unit/server/office_on_stage.h"
+#include "unit/server/control_on_stage.h"
 #include "unit/server/on_stage.h"
 
 static struct desk desk;
@@ -25,7 +25,7 @@ static inline int close_office(void **unused)
     return 0;
 }
 
-#define AT_OFFICE(name, rules)                                                                     \
+#define AT_CONTROL(name, rules)                                                                    \
     cmocka_unit_test_prestate_setup_teardown(name, open_office, close_office, (void *)(rules))
 
 /* A message of the admin API; `fields` with CRLF each; body NULL: none. The caller's to

@@ -1,9 +1,9 @@
 /* A limiter that knows a few people, on a store of tests. */
-#ifndef TEST_LIMITER_WITH_PEOPLE_H
-#define TEST_LIMITER_WITH_PEOPLE_H
+#ifndef TEST_LIMITER_WITH_USERS_H
+#define TEST_LIMITER_WITH_USERS_H
 
 #include "limiter/limiter.h"
-#include "unit/limiter/few_people.h"
+#include "unit/limiter/few_users.h"
 #include "unit/limiter/model_store.h"
 #include "unit/limiter/rules.h"
 
@@ -35,7 +35,7 @@ static inline void use_on(struct sl_store *on, const char *yaml)
     rules = rules_of(yaml);
     limiter = sl_limiter_new(rules, on);
     assert_non_null(limiter);
-    sl_limiter_set_people(limiter, &few.seam);
+    sl_limiter_set_users(limiter, &few.seam);
 }
 
 static inline void use(const char *yaml)

@@ -1,6 +1,6 @@
 /* People for tests: a handful in an array, and what was asked of them. */
-#ifndef TEST_LIMITER_FEW_PEOPLE_H
-#define TEST_LIMITER_FEW_PEOPLE_H
+#ifndef TEST_LIMITER_FEW_USERS_H
+#define TEST_LIMITER_FEW_USERS_H
 
 #include "limiter/users/users.h"
 #include "unit/base/unit.h"
@@ -8,9 +8,9 @@
 enum { FEW = 4, TOLD = 64 };
 
 struct few {
-    struct sl_people seam;
+    struct sl_users seam;
     const char *tenants[FEW], *users[FEW];
-    struct sl_person persons[FEW];
+    struct sl_user persons[FEW];
     int finds;
     int64_t found_at_us; /* the last time they were asked for */
     struct {
@@ -20,10 +20,10 @@ struct few {
     size_t told_count;
 };
 
-static inline bool few_find(struct sl_people *people, struct sluice_text tenant,
-                            struct sluice_text user, int64_t now_us, struct sl_person *out)
+static inline bool few_find(struct sl_users *users, struct sluice_text tenant,
+                            struct sluice_text user, int64_t now_us, struct sl_user *out)
 {
-    struct few *few = (struct few *)people;
+    struct few *few = (struct few *)users;
     few->finds++;
     few->found_at_us = now_us;
     for (size_t i = 0; i < FEW; i++)
@@ -36,10 +36,10 @@ static inline bool few_find(struct sl_people *people, struct sluice_text tenant,
     return false;
 }
 
-static inline void few_violated(struct sl_people *people, struct sluice_text tenant,
+static inline void few_violated(struct sl_users *users, struct sluice_text tenant,
                                 struct sluice_text user, int64_t now_us)
 {
-    struct few *few = (struct few *)people;
+    struct few *few = (struct few *)users;
     assert_true(few->told_count < TOLD);
     size_t i = few->told_count++;
     snprintf(few->told[i].user, sizeof few->told[i].user, "%.*s", (int)user.len, user.at);
@@ -48,7 +48,7 @@ static inline void few_violated(struct sl_people *people, struct sluice_text ten
     few->told[i].at_us = now_us;
 }
 
-static const struct sl_people_ops few_ops = { few_find, few_violated };
+static const struct sl_users_ops few_ops = { few_find, few_violated };
 
 static inline void few_open(struct few *few)
 {
@@ -57,7 +57,7 @@ static inline void few_open(struct few *few)
 }
 
 /* Somebody more, of whom nothing is known yet. */
-static inline struct sl_person *few_add(struct few *few, const char *tenant, const char *user)
+static inline struct sl_user *few_add(struct few *few, const char *tenant, const char *user)
 {
     size_t i = few->seam.count;
     assert_true(i < FEW);
@@ -68,15 +68,15 @@ static inline struct sl_person *few_add(struct few *few, const char *tenant, con
     return &few->persons[i];
 }
 
-static inline void few_own(struct sl_person *person, const char *rule, uint64_t capacity,
+static inline void few_own(struct sl_user *user, const char *rule, uint64_t capacity,
                            struct sl_decimal rate)
 {
     static uint64_t revision;
-    struct sl_own_limit *own = &person->own[person->own_count++];
+    struct sl_user_limit *own = &user->own[user->own_count++];
     snprintf(own->rule, sizeof own->rule, "%s", rule);
     own->capacity = capacity;
     own->rate = rate;
-    person->own_revision = ++revision;
+    user->own_revision = ++revision;
 }
 
 #endif

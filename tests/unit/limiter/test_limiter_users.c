@@ -1,6 +1,6 @@
 /* What is known of users, in decisions. */
 #include "base/clock.h"
-#include "unit/limiter/with_people.h"
+#include "unit/limiter/with_users.h"
 
 /* ---- who is asked for ---- */
 
@@ -16,7 +16,7 @@ static void only_users_are_asked_for_and_only_where_somebody_is_known(void **unu
     assert_int_equal(few.found_at_us, 5 * S);
     assert_true(ASK(.user = { NULL, 0 }).allowed);
     assert_int_equal(few.finds, 1);
-    sl_limiter_set_people(limiter, NULL);
+    sl_limiter_set_users(limiter, NULL);
     assert_true(ASK().allowed);
     assert_int_equal(few.finds, 1);
 }
@@ -63,8 +63,8 @@ static void a_known_tier_is_used_where_the_request_names_none(void **unused)
     use("tiers: { pro: { scale: 10 }, free: { scale: 2 }, admin: { unlimited: true } }\n"
         "rules: [{ name: a, " FIXED "limit: 3/s },\n"
         "        { name: pros, " FIXED "limit: 5/s, when: { tier: pro } }]\n");
-    struct sl_person *person = few_add(&few, NULL, "u");
-    strcpy(person->tier, "pro");
+    struct sl_user *user = few_add(&few, NULL, "u");
+    strcpy(user->tier, "pro");
     assert_int_equal(ASK().limit, 30);
     const struct sl_rule *const *matched;
     assert_int_equal(sl_limiter_matched(limiter, &matched), 2);
@@ -73,11 +73,11 @@ static void a_known_tier_is_used_where_the_request_names_none(void **unused)
     assert_int_equal(sl_limiter_matched(limiter, &matched), 1);
     assert_int_equal(ASK(.tier = SL_TEXT("unheard")).limit, 3); /* named, and unknown */
     assert_int_equal(ASK(.user = SL_TEXT("v")).limit, 3);
-    strcpy(person->tier, "admin");
+    strcpy(user->tier, "admin");
     assert_int_equal(ASK().reason, SLUICE_REASON_EXEMPT);
-    strcpy(person->tier, "gone");
+    strcpy(user->tier, "gone");
     assert_int_equal(ASK().limit, 3);
-    strcpy(person->tier, "");
+    strcpy(user->tier, "");
     assert_int_equal(ASK().limit, 3);
 }
 
@@ -90,15 +90,15 @@ static void an_adaptive_rule_grants_more_to_who_is_trusted(void **unused)
 {
     (void)unused;
     use(adaptive);
-    struct sl_person *person = few_add(&few, NULL, "u");
-    person->has_created_at = true;
-    person->created_at_us = 0;
-    person->has_email_verified = person->email_verified = true;
+    struct sl_user *user = few_add(&few, NULL, "u");
+    user->has_created_at = true;
+    user->created_at_us = 0;
+    user->has_email_verified = user->email_verified = true;
     assert_int_equal(ASK(.at_us = 1000 * DAY).limit, 1500);
-    person->violations = 2;
+    user->violations = 2;
     assert_int_equal(ASK(.at_us = 1001 * DAY).limit, 1400);
-    person->calls = 10;
-    person->successes = 9;
+    user->calls = 10;
+    user->successes = 9;
     assert_int_equal(ASK(.at_us = 1002 * DAY).limit, 1850);
     assert_int_equal(ASK(.at_us = 1003 * DAY, .trust_thousandths = 0).limit, 1000);
     assert_int_equal(ASK(.at_us = 1004 * DAY, .trust_thousandths = 7).limit, 1007);
@@ -115,17 +115,17 @@ static void a_request_may_bring_the_facts_along(void **unused)
     struct sluice_attribute facts[] = { { SL_TEXT("created_at"), SL_TEXT("0") },
                                         { SL_TEXT("email_verified"), SL_TEXT("true") } };
     use(adaptive);
-    for (int known = 0; known < 3; known++) {
-        if (known == 1)
+    for (int context = 0; context < 3; context++) {
+        if (context == 1)
             few_add(&few, NULL, "u"); /* with nothing in the record */
-        if (known == 2)
-            sl_limiter_set_people(limiter, NULL);
+        if (context == 2)
+            sl_limiter_set_users(limiter, NULL);
         assert_int_equal(
-            ASK(.at_us = (1000 + known) * DAY, .others = facts, .other_count = 2).limit, 1500);
+            ASK(.at_us = (1000 + context) * DAY, .others = facts, .other_count = 2).limit, 1500);
         assert_int_equal(
-            ASK(.at_us = (1000 + known) * DAY, .others = facts, .other_count = 1).limit, 1300);
+            ASK(.at_us = (1000 + context) * DAY, .others = facts, .other_count = 1).limit, 1300);
         assert_int_equal(ASK(.at_us = SLUICE_NOW, .others = facts, .other_count = 1).limit, 1300);
-        assert_int_equal(ASK(.at_us = (1000 + known) * DAY).limit, 1000);
+        assert_int_equal(ASK(.at_us = (1000 + context) * DAY).limit, 1000);
     }
 }
 
@@ -150,9 +150,9 @@ static void what_is_known_of_this_minute_is_not_told_again(void **unused)
 {
     (void)unused;
     use("rules: [{ name: a, " FIXED "limit: 1/d }]\n");
-    struct sl_person *person = few_add(&few, NULL, "u");
+    struct sl_user *user = few_add(&few, NULL, "u");
     ASK(.at_us = 60 * S);
-    person->violated_minute = 1;
+    user->violated_minute = 1;
     assert_false(ASK(.at_us = 60 * S).allowed);
     assert_false(ASK(.at_us = 120 * S - 1).allowed);
     assert_int_equal(few.told_count, 0);
@@ -194,7 +194,7 @@ static void only_denials_of_users_by_enforced_rules_are_violations(void **unused
     assert_int_equal(sl_limiter_reserve(limiter, &request, S, &decision, &id), SLUICE_OK);
     assert_false(decision.allowed);
     assert_int_equal(few.told_count, 5);
-    sl_limiter_set_people(limiter, NULL);
+    sl_limiter_set_users(limiter, NULL);
     assert_false(ASK(.resource = SL_TEXT("/a")).allowed);
     assert_int_equal(few.told_count, 5);
 }
@@ -207,10 +207,10 @@ static void a_limit_that_was_brought_is_nobodys_rule(void **unused)
     assert_true(sl_direct_bucket(1, 1000000000, &bucket));
     struct sluice_attribute key = { SL_TEXT(SL_DIRECT_KEY), SL_TEXT("k") };
     struct sluice_request request = ASKED(.cost = 2, .others = &key, .other_count = 1);
-    struct sl_manner manner = { .direct = &bucket };
+    struct sl_request_options options = { .direct = &bucket };
     struct sluice_decision decision;
-    struct sl_batch_in in = { &request, &manner, 1, &decision };
-    assert_int_equal(sl_limiter_decide_manners(limiter, &in), SLUICE_OK);
+    struct sl_batch_in in = { &request, &options, 1, &decision };
+    assert_int_equal(sl_limiter_decide_with_options(limiter, &in), SLUICE_OK);
     assert_false(decision.allowed);
     assert_int_equal(few.told_count, 0);
 }
@@ -238,7 +238,7 @@ static void in_a_batch_everybody_is_somebody_of_their_own(void **unused)
     strcpy(few_add(&few, NULL, "p")->tier, "pro");
     few_add(&few, NULL, "root")->is_exempt = true;
     few_own(few_add(&few, NULL, "o"), "a", 5, (struct sl_decimal){ 0, 0 });
-    struct sl_person *trusted = few_add(&few, NULL, "t");
+    struct sl_user *trusted = few_add(&few, NULL, "t");
     trusted->calls = trusted->successes = 1;
     trusted->has_email_verified = trusted->email_verified = true;
     trusted->has_created_at = true;
@@ -271,10 +271,10 @@ static void a_refund_makes_the_same_claims_again(void **unused)
         "rules: [{ name: skipped, " FIXED "limit: 1/m, tiers: { pro: { unlimited: true } } },\n"
         "        { name: a, " BUCKET "capacity: 100, refill_rate: 0.001 },\n"
         "        { name: b, " BUCKET "capacity: 10, refill_rate: 0.001, adaptive: true }]\n");
-    struct sl_person *person = few_add(&few, NULL, "u");
-    strcpy(person->tier, "pro");
-    person->has_email_verified = person->email_verified = true;
-    few_own(person, "a", 50, (struct sl_decimal){ 0, 0 });
+    struct sl_user *user = few_add(&few, NULL, "u");
+    strcpy(user->tier, "pro");
+    user->has_email_verified = user->email_verified = true;
+    few_own(user, "a", 50, (struct sl_decimal){ 0, 0 });
     struct sluice_request request = ASKED(.at_us = SLUICE_NOW, .cost = 40);
     struct sluice_decision decision = decide(request);
     assert_true(decision.allowed);

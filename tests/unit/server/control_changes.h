@@ -1,6 +1,6 @@
 /* Changes through the API, and what of them is in force and on disk. */
-#ifndef TEST_SERVER_OFFICE_CHANGES_H
-#define TEST_SERVER_OFFICE_CHANGES_H
+#ifndef TEST_SERVER_CONTROL_CHANGES_H
+#define TEST_SERVER_CONTROL_CHANGES_H
 
 #include "unit/server/known_callers.h"
 

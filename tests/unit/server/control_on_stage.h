@@ -2,14 +2,14 @@
  * somebody waits for their answers, one after the other, on a registry in memory.
  *
  * No test library is needed: a fuzz target stands on it too. */
-#ifndef TEST_SERVER_OFFICE_ON_STAGE_H
-#define TEST_SERVER_OFFICE_ON_STAGE_H
+#ifndef TEST_SERVER_CONTROL_ON_STAGE_H
+#define TEST_SERVER_CONTROL_ON_STAGE_H
 
 #include "server/control/control.h"
 #include "unit/server/stage.h"
 
 struct desk {
-    struct sl_office office;
+    struct sl_control control;
     struct sl_serve_config config;
     struct sl_audit audit; /* off: events are kept and go nowhere */
     bool is_away;          /* nobody is there: jobs wait */
@@ -27,7 +27,7 @@ static inline bool desk_work(struct stage *stage)
     for (; job; job = next, desk->done++) {
         next = job->next;
         desk->changing += !sl_job_is(job, "GET");
-        sl_office_run(&desk->office, job);
+        sl_control_run(&desk->control, job);
     }
     return is_something;
 }
@@ -44,16 +44,16 @@ static inline bool desk_reload(void *about, struct sl_report *report)
 /* Everything as it is composed of the stage's rules and the registry. */
 static inline void desk_compose(struct desk *desk, struct stage *stage)
 {
-    struct sl_office *office = &desk->office;
+    struct sl_control *control = &desk->control;
     struct sl_report report = { .file = desk->config.rules_path };
-    struct sluice_text text = { office->text.at, office->text.len };
-    struct sl_ruleset *rules = sl_office_compose(office, text, &report);
+    struct sluice_text text = { control->text.at, control->text.len };
+    struct sl_ruleset *rules = sl_control_compose(control, text, &report);
     sl_report_release(&report);
     SL_CHECK(rules != NULL);
     struct sl_edition *edition =
-        sl_office_edition(office, rules, sl_files_keep(stage->server.edition->files));
+        sl_control_edition(control, rules, sl_files_keep(stage->server.edition->files));
     SL_CHECK(edition != NULL);
-    sl_office_publish(office, edition);
+    sl_control_publish(control, edition);
     for (size_t i = 0; i < stage->server.worker_count; i++)
         stage_wakes(&stage->workers[i]);
 }
@@ -61,15 +61,15 @@ static inline void desk_compose(struct desk *desk, struct stage *stage)
 /* Room for so many users, which takes less time to make. */
 static inline void desk_keep_few(struct desk *desk, size_t users_max)
 {
-    struct sl_office *office = &desk->office;
-    const struct sl_settings *settings = &office->server->edition->rules->settings;
+    struct sl_control *control = &desk->control;
+    const struct sl_settings *settings = &control->server->edition->rules->settings;
     struct sluice_error error = { 0 };
-    sl_people_close(office->people);
-    office->people = sl_people_open(&(struct sl_people_config){
+    sl_users_close(control->users);
+    control->users = sl_users_open(&(struct sl_users_config){
         .most = users_max, .hash_identifiers = settings->hash_identifiers });
-    SL_CHECK(office->people != NULL);
-    office->people_revision = 0;
-    SL_CHECK(sl_office_refresh_people(office, &error));
+    SL_CHECK(control->users != NULL);
+    control->people_revision = 0;
+    SL_CHECK(sl_control_refresh_users(control, &error));
 }
 
 /* Of a stage that was opened with these rules. `database` in them says where the registry
@@ -77,20 +77,20 @@ static inline void desk_keep_few(struct desk *desk, size_t users_max)
 static inline void desk_open(struct desk *desk, struct stage *stage, const char *yaml,
                              size_t users_max)
 {
-    struct sl_office *office = &desk->office;
+    struct sl_control *control = &desk->control;
     struct sluice_error error = { 0 };
     *desk = (struct desk){ .config = { .rules_path = "rules.yaml" } };
     SL_CHECK(sl_audit_open(&desk->audit, "off", &error));
     stage->server.audit = &desk->audit;
-    office->server = &stage->server;
-    office->config = &desk->config;
-    office->hasher = sl_sha256_new();
-    office->reload = desk_reload;
-    office->about = desk;
-    office->text = sl_buffer(1 << 20);
-    sl_buffer_add(&office->text, sl_text(yaml));
-    SL_CHECK(office->hasher && !office->text.failed);
-    SL_CHECK(sl_office_open(office, &stage->server.edition->rules->settings));
+    control->server = &stage->server;
+    control->config = &desk->config;
+    control->hasher = sl_sha256_new();
+    control->reload = desk_reload;
+    control->about = desk;
+    control->text = sl_buffer(1 << 20);
+    sl_buffer_add(&control->text, sl_text(yaml));
+    SL_CHECK(control->hasher && !control->text.failed);
+    SL_CHECK(sl_control_open(control, &stage->server.edition->rules->settings));
     if (users_max)
         desk_keep_few(desk, users_max);
     desk_compose(desk, stage);
@@ -101,7 +101,7 @@ static inline void desk_open(struct desk *desk, struct stage *stage, const char 
 /* Behind stage_close: editions know the office's people. */
 static inline void desk_close(struct desk *desk)
 {
-    sl_office_close(&desk->office);
+    sl_control_close(&desk->control);
     sl_audit_close(&desk->audit);
 }
 
