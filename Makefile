@@ -32,8 +32,11 @@ COMMON   := $(addprefix google/protobuf/,duration.proto struct.proto timestamp.p
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) \
             $(patsubst %.proto,$(BUILD)/obj/proto/%.o,$(SPOKEN) $(COMMON))
 CORE     := $(filter-out $(BUILD)/obj/cmd/%,$(OBJECTS))
+TESTED   := $(filter-out $(BUILD)/obj/cmd/main.o,$(OBJECTS))
 UNITS    := $(sort $(shell find tests/unit -name 'test_*.c'))
-UNITBINS := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
+ALONE    := $(sort $(shell grep -rl --include='test_*.c' TESTS_ALONE tests/unit))
+TOGETHER := $(filter-out $(ALONE),$(UNITS))
+UNITBINS := $(BUILD)/unit/unit $(ALONE:tests/unit/%.c=$(BUILD)/unit/%)
 PROPS    := $(BUILD)/props
 STRESS   := $(BUILD)/stress
 FUZZ     := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -151,14 +154,23 @@ demo: $(BUILD)/sluice         ## play the example rules against a small trace
 # ---- tests -----------------------------------------------------------------
 
 # Every object, by name: what links with it takes what it needs, and there are hundreds that link.
-$(BUILD)/core.a: $(CORE)
+$(BUILD)/core.a: $(TESTED)
 	@rm -f $@
-	$(Q)$(AR) qcsT $@ $(CORE)
+	$(Q)$(AR) qcsT $@ $(TESTED)
 
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/core.a | $(BUILD)/.deps-test
+# The unit tests are one program, and those that replace a function of a library one each.
+$(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/.flags | $(BUILD)/.deps-test $(BUILD)/proto/services.pb
 	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CFLAGS) -Itests -c -o $@ $<
+
+$(BUILD)/unit/unit: $(TOGETHER:tests/unit/%.c=$(BUILD)/unit/%.o) $(BUILD)/unit/main.o $(BUILD)/core.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(BUILD)/core.a $(LDLIBS) $(SERVER) $(TESTLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) $(SERVER) $(TESTLIBS)
+
+$(BUILD)/unit/%: $(BUILD)/unit/%.o $(BUILD)/unit/main.o $(BUILD)/core.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) $(SERVER) $(TESTLIBS)
 
 $(PROPS): $(wildcard tests/props/*.c) $(CORE) | $(BUILD)/.deps-test
 	$(call say,LD,$@)

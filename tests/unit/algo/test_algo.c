@@ -28,9 +28,8 @@ static struct sl_state fresh(const struct sl_algo *algo)
                             : (struct sl_state){ 0 };
 }
 
-static void the_list_has_every_algorithm_and_the_default_first(void **unused)
+TEST(the_list_has_every_algorithm_and_the_default_first)
 {
-    (void)unused;
     static const char *const names[] = { "sliding_window_counter", "fixed_window",
                                          "sliding_window_log", "token_bucket", "leaky_bucket" };
     size_t count = 0;
@@ -39,16 +38,14 @@ static void the_list_has_every_algorithm_and_the_default_first(void **unused)
     assert_int_equal(count, COUNT(names));
 }
 
-static void only_what_keeps_a_ring_can_move_it(void **unused)
+TEST(only_what_keeps_a_ring_can_move_it)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++)
         SAME(sl_algos[i]->name, sl_algos[i]->move_ring != NULL, sl_algos[i]->keeps_ring);
 }
 
-static void zero_is_a_fresh_key_at_any_time(void **unused)
+TEST(zero_is_a_fresh_key_at_any_time)
 {
-    (void)unused;
     static const int64_t times_us[] = { 0, 1, S - 1, S, 2 * S, SL_TIME_MAX_US };
     for (size_t i = 0; sl_algos[i]; i++)
         for (size_t k = 0; k < COUNT(times_us); k++) {
@@ -65,9 +62,8 @@ static void zero_is_a_fresh_key_at_any_time(void **unused)
         }
 }
 
-static void exactly_the_limit_passes_at_one_instant(void **unused)
+TEST(exactly_the_limit_passes_at_one_instant)
 {
-    (void)unused;
     static const int64_t limits[] = { 1, 2, 100, RING };
     static const int64_t times_us[] = { 0, 999999, SL_TIME_MAX_US };
     for (size_t i = 0; sl_algos[i]; i++)
@@ -85,9 +81,8 @@ static void exactly_the_limit_passes_at_one_instant(void **unused)
         }
 }
 
-static void asking_for_nothing_is_allowed_and_takes_nothing(void **unused)
+TEST(asking_for_nothing_is_allowed_and_takes_nothing)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         const struct sl_algo *algo = sl_algos[i];
         struct sl_limit limit = limit_of(algo, 3);
@@ -99,9 +94,8 @@ static void asking_for_nothing_is_allowed_and_takes_nothing(void **unused)
     }
 }
 
-static void a_limit_of_zero_lets_only_nothing_pass(void **unused)
+TEST(a_limit_of_zero_lets_only_nothing_pass)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         const struct sl_algo *algo = sl_algos[i];
         struct sl_limit limit = limit_of(algo, 0);
@@ -123,9 +117,8 @@ static int64_t longest_wait_us(const struct sl_algo *algo)
     return algo == &sl_sliding_window_counter ? S + 1 : S;
 }
 
-static void a_clock_that_steps_back_gives_nothing_and_locks_for_one_span_more_at_most(void **unused)
+TEST(a_clock_that_steps_back_gives_nothing_and_locks_for_one_span_more_at_most)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++)
         for (int64_t back_us = 0; back_us < 5 * S; back_us += 99999) {
             const struct sl_algo *algo = sl_algos[i];
@@ -141,18 +134,4 @@ static void a_clock_that_steps_back_gives_nothing_and_locks_for_one_span_more_at
             if (algo->is_bucket || answer.repair)
                 SAME(algo->name, answer.retry_after_us <= longest_wait_us(algo), true);
         }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_list_has_every_algorithm_and_the_default_first),
-        CLAIM(only_what_keeps_a_ring_can_move_it),
-        CLAIM(zero_is_a_fresh_key_at_any_time),
-        CLAIM(exactly_the_limit_passes_at_one_instant),
-        CLAIM(asking_for_nothing_is_allowed_and_takes_nothing),
-        CLAIM(a_limit_of_zero_lets_only_nothing_pass),
-        CLAIM(a_clock_that_steps_back_gives_nothing_and_locks_for_one_span_more_at_most),
-    };
-    return RUN(tests);
 }

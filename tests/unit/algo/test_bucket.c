@@ -15,9 +15,8 @@ static struct sl_limit limit_of(int64_t capacity, int64_t token_ns)
                               .token_form = sl_token_short(token_ns) };
 }
 
-static void spends_what_was_saved_and_refills_evenly(void **unused)
+TEST(spends_what_was_saved_and_refills_evenly)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS); /* 10, and 10 a second */
     struct sl_state state = { 0 };
     static const struct step steps[] = {
@@ -40,9 +39,8 @@ static void spends_what_was_saved_and_refills_evenly(void **unused)
     RUN_STEPS(bucket, &limit, &state, steps);
 }
 
-static void a_cost_above_the_capacity_never_passes(void **unused)
+TEST(a_cost_above_the_capacity_never_passes)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);
     struct sl_state state = { 0 };
     static const struct step steps[] = {
@@ -54,9 +52,8 @@ static void a_cost_above_the_capacity_never_passes(void **unused)
     RUN_STEPS(bucket, &limit, &state, steps);
 }
 
-static void waits_are_whole_microseconds_rounded_up(void **unused)
+TEST(waits_are_whole_microseconds_rounded_up)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(2, 1500); /* 1.5 µs a token */
     struct sl_state state = { 0 };
     static const struct step steps[] = {
@@ -67,9 +64,8 @@ static void waits_are_whole_microseconds_rounded_up(void **unused)
     RUN_STEPS(bucket, &limit, &state, steps);
 }
 
-static void a_full_at_up_to_one_span_ahead_is_believed(void **unused)
+TEST(a_full_at_up_to_one_span_ahead_is_believed)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);
     struct sl_state state = { 0 };
     static const struct step steps[] = {
@@ -82,9 +78,8 @@ static void a_full_at_up_to_one_span_ahead_is_believed(void **unused)
     RUN_STEPS(bucket, &limit, &state, steps);
 }
 
-static void a_full_at_further_ahead_is_replaced_by_an_empty_bucket_at_now(void **unused)
+TEST(a_full_at_further_ahead_is_replaced_by_an_empty_bucket_at_now)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);
     struct sl_state state = { 0 };
     static const struct step steps[] = {
@@ -100,9 +95,8 @@ static void a_full_at_further_ahead_is_replaced_by_an_empty_bucket_at_now(void *
 
 /* ---- a change of the rule --------------------------------------------------- */
 
-static void a_debt_keeps_its_worth_in_tokens_when_the_rate_changes(void **unused)
+TEST(a_debt_keeps_its_worth_in_tokens_when_the_rate_changes)
 {
-    (void)unused;
     /* `spent` of 100 at 100/s, at once asked under another limit. */
     static const struct {
         uint32_t spent;
@@ -141,9 +135,8 @@ static void a_debt_keeps_its_worth_in_tokens_when_the_rate_changes(void **unused
     }
 }
 
-static void a_carried_debt_drains_at_the_new_rate_even_if_only_denials_see_it(void **unused)
+TEST(a_carried_debt_drains_at_the_new_rate_even_if_only_denials_see_it)
 {
-    (void)unused;
     struct sl_limit before = limit_of(100, 10 * NS_PER_MS);
     struct sl_limit after = limit_of(100, 100 * NS_PER_MS);
     struct sl_state state = { 0 };
@@ -156,9 +149,8 @@ static void a_carried_debt_drains_at_the_new_rate_even_if_only_denials_see_it(vo
     RUN_STEPS(bucket, &after, &state, steps);
 }
 
-static void a_debt_of_up_to_a_thousand_tokens_is_carried_over_to_the_token(void **unused)
+TEST(a_debt_of_up_to_a_thousand_tokens_is_carried_over_to_the_token)
 {
-    (void)unused;
     uint64_t seed = 3;
     for (int i = 0; i < 100000; i++) {
         struct sl_limit before = limit_of(1000, 1 + unit_up_to(&seed, 1000 * NS_PER_MS));
@@ -171,9 +163,8 @@ static void a_debt_of_up_to_a_thousand_tokens_is_carried_over_to_the_token(void 
     }
 }
 
-static void a_rate_that_goes_to_and_fro_adds_nothing(void **unused)
+TEST(a_rate_that_goes_to_and_fro_adds_nothing)
 {
-    (void)unused;
     struct sl_limit three = limit_of(100, 333333334); /* 3 a second */
     struct sl_limit seven = limit_of(100, 142857143);
     struct sl_state state = { 0 };
@@ -188,9 +179,8 @@ static void a_rate_that_goes_to_and_fro_adds_nothing(void **unused)
 
 /* ---- refunds ---------------------------------------------------------------- */
 
-static void a_refund_gives_back_what_time_has_not_paid_yet(void **unused)
+TEST(a_refund_gives_back_what_time_has_not_paid_yet)
 {
-    (void)unused;
     /* 6 of 10 (100 ms each) spent at 5 s, then 2 at 5.1 s. */
     static const struct {
         int64_t charged_at_us, now_us;
@@ -228,9 +218,8 @@ static void a_refund_gives_back_what_time_has_not_paid_yet(void **unused)
     }
 }
 
-static void a_late_refund_never_admits_more_than_the_bound(void **unused)
+TEST(a_late_refund_never_admits_more_than_the_bound)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);
     uint64_t seed = 4;
     for (int round = 0; round < 2000; round++) {
@@ -255,9 +244,8 @@ static void a_late_refund_never_admits_more_than_the_bound(void **unused)
 
 /* 10 and 10 spent at 0 with a token a second; at 9 s, 11 are owed. With a token
  * in 10 s since, the first ten are not worth 91 s. */
-static void a_refund_across_a_change_of_rate_gives_nothing(void **unused)
+TEST(a_refund_across_a_change_of_rate_gives_nothing)
 {
-    (void)unused;
     struct sl_limit fast = limit_of(100, INT64_C(1000) * NS_PER_MS);
     struct sl_limit slow = limit_of(100, INT64_C(10000) * NS_PER_MS);
     struct sl_state state = { 0 };
@@ -272,9 +260,8 @@ static void a_refund_across_a_change_of_rate_gives_nothing(void **unused)
 /* ---- extremes --------------------------------------------------------------- */
 
 /* A reservation's: the rule has other numbers since, and others have asked under these. */
-static void an_overcharge_by_another_limit_leaves_what_is_owed(void **unused)
+TEST(an_overcharge_by_another_limit_leaves_what_is_owed)
 {
-    (void)unused;
     static const struct {
         const char *name;
         int64_t capacity, token_ms, in_force_ms, left;
@@ -297,9 +284,8 @@ static void an_overcharge_by_another_limit_leaves_what_is_owed(void **unused)
     }
 }
 
-static void the_largest_and_smallest_tokens_fit(void **unused)
+TEST(the_largest_and_smallest_tokens_fit)
 {
-    (void)unused;
     static const struct {
         int64_t capacity, token_ns;
     } rows[] = {
@@ -320,9 +306,8 @@ static void the_largest_and_smallest_tokens_fit(void **unused)
     }
 }
 
-static void a_state_nobody_wrote_is_an_empty_bucket(void **unused)
+TEST(a_state_nobody_wrote_is_an_empty_bucket)
 {
-    (void)unused;
     /* full in the year 1970 + 1000 s, written under a token time of zero */
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);
     struct sl_state state = { 0 };
@@ -347,16 +332,14 @@ static void check_short(int64_t token_ns)
     SAME(row, (token_ns - value_ns) << 15 <= token_ns, true);
 }
 
-static void short_token_times_are_exact(void **unused)
+TEST(short_token_times_are_exact)
 {
-    (void)unused;
     for (int64_t token_ns = 1; token_ns <= 1 << 17; token_ns++)
         assert_int_equal(sl_token_value(sl_token_short(token_ns)), token_ns);
 }
 
-static void token_times_of_round_rates_are_exact(void **unused)
+TEST(token_times_of_round_rates_are_exact)
 {
-    (void)unused;
     int64_t unit_ns = 1;
     for (int k = 0; k <= 11; k++, unit_ns *= 10)
         for (int64_t m = 1; m < 1 << 17 && m * unit_ns <= SL_SPAN_MAX_NS; m += 1 + m / 64)
@@ -366,9 +349,8 @@ static void token_times_of_round_rates_are_exact(void **unused)
     assert_int_equal(sl_token_value(sl_token_short(SL_SPAN_MAX_NS)), SL_SPAN_MAX_NS);
 }
 
-static void other_token_times_are_at_most_a_2_15th_short(void **unused)
+TEST(other_token_times_are_at_most_a_2_15th_short)
 {
-    (void)unused;
     for (int bits = 1; bits <= 52; bits++)
         for (int64_t off = -2; off <= 2; off++)
             if ((INT64_C(1) << bits) + off > 0)
@@ -380,35 +362,8 @@ static void other_token_times_are_at_most_a_2_15th_short(void **unused)
         check_short(1 + unit_up_to(&seed, (INT64_C(1) << unit_up_to(&seed, 52)) - 1));
 }
 
-static void any_22_bits_are_read_without_overflow(void **unused)
+TEST(any_22_bits_are_read_without_overflow)
 {
-    (void)unused;
     for (uint32_t form = 0; form < 1u << 22; form++)
         assert_true(sl_token_value(form) >= 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(spends_what_was_saved_and_refills_evenly),
-        CLAIM(a_cost_above_the_capacity_never_passes),
-        CLAIM(waits_are_whole_microseconds_rounded_up),
-        CLAIM(a_full_at_up_to_one_span_ahead_is_believed),
-        CLAIM(a_full_at_further_ahead_is_replaced_by_an_empty_bucket_at_now),
-        CLAIM(a_debt_keeps_its_worth_in_tokens_when_the_rate_changes),
-        CLAIM(a_carried_debt_drains_at_the_new_rate_even_if_only_denials_see_it),
-        CLAIM(a_debt_of_up_to_a_thousand_tokens_is_carried_over_to_the_token),
-        CLAIM(a_rate_that_goes_to_and_fro_adds_nothing),
-        CLAIM(a_refund_gives_back_what_time_has_not_paid_yet),
-        CLAIM(a_late_refund_never_admits_more_than_the_bound),
-        CLAIM(a_refund_across_a_change_of_rate_gives_nothing),
-        CLAIM(an_overcharge_by_another_limit_leaves_what_is_owed),
-        CLAIM(the_largest_and_smallest_tokens_fit),
-        CLAIM(a_state_nobody_wrote_is_an_empty_bucket),
-        CLAIM(short_token_times_are_exact),
-        CLAIM(token_times_of_round_rates_are_exact),
-        CLAIM(other_token_times_are_at_most_a_2_15th_short),
-        CLAIM(any_22_bits_are_read_without_overflow),
-    };
-    return RUN(tests);
 }

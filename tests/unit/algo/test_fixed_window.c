@@ -7,9 +7,8 @@ static const struct sl_algo *const fixed = &sl_fixed_window;
 static const struct sl_limit ten_a_second = { .capacity = 10, .window_us = S };
 static const struct sl_limit from_first = { .capacity = 10, .window_us = S, .first_request = true };
 
-static void counts_up_to_the_limit_and_starts_again_with_the_window(void **unused)
+TEST(counts_up_to_the_limit_and_starts_again_with_the_window)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         /* now      cost retry remaining reset */
@@ -30,9 +29,8 @@ static void counts_up_to_the_limit_and_starts_again_with_the_window(void **unuse
     RUN_STEPS(fixed, &ten_a_second, &state, steps);
 }
 
-static void a_cost_above_the_limit_never_passes(void **unused)
+TEST(a_cost_above_the_limit_never_passes)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         { 5, 11, SL_NEVER, 10, 5 },
@@ -43,9 +41,8 @@ static void a_cost_above_the_limit_never_passes(void **unused)
     RUN_STEPS(fixed, &ten_a_second, &state, steps);
 }
 
-static void a_window_can_start_at_the_first_charge(void **unused)
+TEST(a_window_can_start_at_the_first_charge)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         { 100, 0, 0, 10, 100 }, /* asking starts nothing */
@@ -60,9 +57,8 @@ static void a_window_can_start_at_the_first_charge(void **unused)
     RUN_STEPS(fixed, &from_first, &state, steps);
 }
 
-static void a_window_up_to_one_span_ahead_is_believed(void **unused)
+TEST(a_window_up_to_one_span_ahead_is_believed)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         { 5 * S, 9, 0, 1, 6 * S },     { 5 * S - 1, 2, S + 1, 1, 6 * S },
@@ -73,9 +69,8 @@ static void a_window_up_to_one_span_ahead_is_believed(void **unused)
     RUN_STEPS(fixed, &ten_a_second, &state, steps);
 }
 
-static void a_window_further_ahead_is_replaced_by_a_full_one_at_now(void **unused)
+TEST(a_window_further_ahead_is_replaced_by_a_full_one_at_now)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         { 5 * S, 1, 0, 9, 6 * S },
@@ -96,9 +91,8 @@ static void a_window_further_ahead_is_replaced_by_a_full_one_at_now(void **unuse
     RUN_STEPS(fixed, &from_first, &state, unaligned);
 }
 
-static void what_was_counted_carries_over_to_another_limit(void **unused)
+TEST(what_was_counted_carries_over_to_another_limit)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     struct sl_limit limit = ten_a_second;
     take(fixed, &limit, &state, 3 * S, 8);
@@ -112,9 +106,8 @@ static void what_was_counted_carries_over_to_another_limit(void **unused)
     assert_int_equal(ask(fixed, &limit, &state, 3 * S + 1, 6).retry_after_us, SL_NEVER);
 }
 
-static void a_refund_comes_back_in_the_window_it_was_counted_in(void **unused)
+TEST(a_refund_comes_back_in_the_window_it_was_counted_in)
 {
-    (void)unused;
     static const struct {
         int64_t charged_at_us, now_us;
         uint32_t cost;
@@ -140,18 +133,16 @@ static void a_refund_comes_back_in_the_window_it_was_counted_in(void **unused)
     }
 }
 
-static void a_refund_from_a_full_window_that_was_made_up_gives_nothing(void **unused)
+TEST(a_refund_from_a_full_window_that_was_made_up_gives_nothing)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     take(fixed, &ten_a_second, &state, 9 * S, 5);
     assert_false(give_back(fixed, &ten_a_second, &state, 2 * S, 5, 2 * S));
     assert_int_equal(left(fixed, &ten_a_second, &state, 2 * S), 0);
 }
 
-static void a_window_refunded_to_nothing_is_fresh(void **unused)
+TEST(a_window_refunded_to_nothing_is_fresh)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     take(fixed, &from_first, &state, 3 * S + 5, 2);
     assert_true(give_back(fixed, &from_first, &state, 3 * S + 6, 2, 3 * S + 5));
@@ -160,9 +151,8 @@ static void a_window_refunded_to_nothing_is_fresh(void **unused)
     assert_int_equal(reset_of(fixed, &from_first, &state, 3 * S + 9), 4 * S + 9);
 }
 
-static void the_largest_numbers_fit(void **unused)
+TEST(the_largest_numbers_fit)
 {
-    (void)unused;
     static const int64_t windows_us[] = { SL_WINDOW_MIN_US, S, SL_WINDOW_MAX_US };
     for (size_t i = 0; i < COUNT(windows_us); i++) {
         struct sl_limit limit = { .capacity = fixed->capacity_max(windows_us[i]),
@@ -195,27 +185,8 @@ static int64_t window_of(const struct sl_limit *limit)
     return limit->window_us;
 }
 
-static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
+TEST(taking_and_overcharging_say_what_deciding_and_charging_do)
 {
-    (void)unused;
     static const struct shortcut shortcut = { &sl_fixed_window, any_limit, window_of };
     check_shortcuts(&shortcut);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(counts_up_to_the_limit_and_starts_again_with_the_window),
-        CLAIM(a_cost_above_the_limit_never_passes),
-        CLAIM(a_window_can_start_at_the_first_charge),
-        CLAIM(a_window_up_to_one_span_ahead_is_believed),
-        CLAIM(a_window_further_ahead_is_replaced_by_a_full_one_at_now),
-        CLAIM(what_was_counted_carries_over_to_another_limit),
-        CLAIM(a_refund_comes_back_in_the_window_it_was_counted_in),
-        CLAIM(a_refund_from_a_full_window_that_was_made_up_gives_nothing),
-        CLAIM(a_window_refunded_to_nothing_is_fresh),
-        CLAIM(the_largest_numbers_fit),
-        CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
-    };
-    return RUN(tests);
 }

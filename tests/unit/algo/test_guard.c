@@ -43,9 +43,8 @@ static void run_steps(struct sl_state *state, const struct step *steps, size_t c
         run_steps(&fresh, steps, COUNT(steps));                                                    \
     } while (0)
 
-static void over_the_threshold_it_warns_once_a_window(void **unused)
+TEST(over_the_threshold_it_warns_once_a_window)
 {
-    (void)unused;
     static const struct step steps[] = {
         { 0, 3, Q, 3, 0 },          { 0, 1, W, 4, 0 },
         { 0, 100, Q, 5, 0 }, /* beside a warning 4 are kept, whatever came */
@@ -54,9 +53,8 @@ static void over_the_threshold_it_warns_once_a_window(void **unused)
     RUN_STEPS(steps);
 }
 
-static void windows_end_at_the_epochs_multiples(void **unused)
+TEST(windows_end_at_the_epochs_multiples)
 {
-    (void)unused;
     static const struct step steps[] = {
         { 9 * S, 3, Q, 3, 0 },
         { 10 * S, 3, Q, 3, 0 },
@@ -65,9 +63,8 @@ static void windows_end_at_the_epochs_multiples(void **unused)
     RUN_STEPS(steps);
 }
 
-static void over_the_threshold_in_a_later_window_it_blocks(void **unused)
+TEST(over_the_threshold_in_a_later_window_it_blocks)
 {
-    (void)unused;
     static const struct step steps[] = {
         { 5 * S, 4, W, 4, 0 },        { 10 * S, 3, Q, 3, 0 },
         { 11 * S, 1, B, 4, 131 * S }, { 11 * S, 50, Q, 0, 131 * S }, /* asking does not extend it */
@@ -76,9 +73,8 @@ static void over_the_threshold_in_a_later_window_it_blocks(void **unused)
     RUN_STEPS(steps);
 }
 
-static void a_block_leaves_a_clean_slate(void **unused)
+TEST(a_block_leaves_a_clean_slate)
 {
-    (void)unused;
     static const struct step steps[] = {
         { 5 * S, 4, W, 4, 0 },   { 11 * S, 4, B, 4, 131 * S },  { 131 * S, 3, Q, 3, 0 },
         { 131 * S, 1, W, 4, 0 }, { 140 * S, 4, B, 4, 260 * S },
@@ -86,9 +82,8 @@ static void a_block_leaves_a_clean_slate(void **unused)
     RUN_STEPS(steps);
 }
 
-static void a_warning_lasts_for_the_penalty(void **unused)
+TEST(a_warning_lasts_for_the_penalty)
 {
-    (void)unused;
     static const struct step in_force[] = {
         { 5 * S, 4, W, 4, 0 },
         { 65 * S - 1, 4, B, 4, 185 * S - 1 },
@@ -108,9 +103,8 @@ static void a_warning_lasts_for_the_penalty(void **unused)
     RUN_STEPS(over_within_a_burst);
 }
 
-static void quiet_windows_do_not_end_a_warning(void **unused)
+TEST(quiet_windows_do_not_end_a_warning)
 {
-    (void)unused;
     static const struct step steps[] = {
         { 0, 4, W, 4, 0 },
         { 10 * S, 1, Q, 1, 0 },
@@ -120,9 +114,8 @@ static void quiet_windows_do_not_end_a_warning(void **unused)
     RUN_STEPS(steps);
 }
 
-static void peeking_counts_nothing(void **unused)
+TEST(peeking_counts_nothing)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     for (int i = 0; i < 10; i++)
         assert_int_equal(sl_guard_peek(&guard, &state, 5 * S).blocked_until_us, 0);
@@ -130,9 +123,8 @@ static void peeking_counts_nothing(void **unused)
     assert_int_equal(sl_guard_count(&guard, &state, 5 * S).request_count, 1);
 }
 
-static void a_window_up_to_its_length_ahead_goes_on_counting(void **unused)
+TEST(a_window_up_to_its_length_ahead_goes_on_counting)
 {
-    (void)unused;
     static const struct step steps[] = {
         { 50 * S, 3, Q, 3, 0 },
         { 40 * S, 1, W, 4, 0 }, /* warned as of 50 s, hence until 110 s */
@@ -142,9 +134,8 @@ static void a_window_up_to_its_length_ahead_goes_on_counting(void **unused)
     RUN_STEPS(steps);
 }
 
-static void a_window_further_ahead_counts_as_full(void **unused)
+TEST(a_window_further_ahead_counts_as_full)
 {
-    (void)unused;
     static const struct step quiet[] = {
         { 50 * S, 1, Q, 1, 0 },
         { 40 * S - 1, 1, W, 4, 0 },
@@ -160,9 +151,8 @@ static void a_window_further_ahead_counts_as_full(void **unused)
     RUN_STEPS(warned);
 }
 
-static void a_block_reaches_no_further_than_it_was_given_for(void **unused)
+TEST(a_block_reaches_no_further_than_it_was_given_for)
 {
-    (void)unused;
     static const struct step steps[] = {
         { 505 * S, 4, W, 4, 0 },
         { 511 * S, 4, B, 4, 631 * S },
@@ -174,9 +164,8 @@ static void a_block_reaches_no_further_than_it_was_given_for(void **unused)
     RUN_STEPS(steps);
 }
 
-static void a_guard_fits_up_to_thirty_bits_of_windows_times_counts(void **unused)
+TEST(a_guard_fits_up_to_thirty_bits_of_windows_times_counts)
 {
-    (void)unused;
     static const struct {
         int64_t window_us, penalty_us;
         uint32_t threshold;
@@ -202,9 +191,8 @@ static void a_guard_fits_up_to_thirty_bits_of_windows_times_counts(void **unused
     }
 }
 
-static void the_largest_guard_survives_its_last_window(void **unused)
+TEST(the_largest_guard_survives_its_last_window)
 {
-    (void)unused;
     struct sl_guard large = { .window_us = S, .penalty_us = 119300 * S, .threshold = 2998 };
     assert_true(sl_guard_fits(&large));
     struct sl_state state = { 0 };
@@ -222,9 +210,8 @@ static void the_largest_guard_survives_its_last_window(void **unused)
     assert_int_equal(sl_guard_count(&large, &state, last_us).event, B);
 }
 
-static void the_latest_block_of_the_longest_penalty_fits(void **unused)
+TEST(the_latest_block_of_the_longest_penalty_fits)
 {
-    (void)unused;
     struct sl_guard longest = { SL_WINDOW_MAX_US, SL_WINDOW_MAX_US, 1 };
     struct sl_state state = { 0 };
     int64_t early_us = SL_TIME_MAX_US - SL_WINDOW_MAX_US + 1;
@@ -237,24 +224,4 @@ static void the_latest_block_of_the_longest_penalty_fits(void **unused)
     assert_int_equal(state.hi >> 20, 0);
     assert_int_equal(sl_guard_peek(&longest, &state, SL_TIME_MAX_US).blocked_until_us,
                      SL_TIME_MAX_US + 2 * SL_WINDOW_MAX_US);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(over_the_threshold_it_warns_once_a_window),
-        CLAIM(windows_end_at_the_epochs_multiples),
-        CLAIM(over_the_threshold_in_a_later_window_it_blocks),
-        CLAIM(a_block_leaves_a_clean_slate),
-        CLAIM(a_warning_lasts_for_the_penalty),
-        CLAIM(quiet_windows_do_not_end_a_warning),
-        CLAIM(peeking_counts_nothing),
-        CLAIM(a_window_up_to_its_length_ahead_goes_on_counting),
-        CLAIM(a_window_further_ahead_counts_as_full),
-        CLAIM(a_block_reaches_no_further_than_it_was_given_for),
-        CLAIM(a_guard_fits_up_to_thirty_bits_of_windows_times_counts),
-        CLAIM(the_largest_guard_survives_its_last_window),
-        CLAIM(the_latest_block_of_the_longest_penalty_fits),
-    };
-    return RUN(tests);
 }

@@ -15,9 +15,8 @@ static struct sl_limit limit_of(int64_t capacity, int64_t token_ns)
                               .token_form = sl_token_short(token_ns) };
 }
 
-static void the_delay_is_the_work_queued_before(void **unused)
+TEST(the_delay_is_the_work_queued_before)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(4, 100 * NS_PER_MS);
     struct sl_state state = { 0 };
     static const struct step steps[] = {
@@ -37,9 +36,8 @@ static void the_delay_is_the_work_queued_before(void **unused)
     RUN_STEPS(leaky, &limit, &state, steps);
 }
 
-static void sent_on_after_their_delays_requests_are_evenly_spaced(void **unused)
+TEST(sent_on_after_their_delays_requests_are_evenly_spaced)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(50, 7 * NS_PER_MS);
     struct sl_state state = { 0 };
     uint64_t seed = 1;
@@ -55,9 +53,8 @@ static void sent_on_after_their_delays_requests_are_evenly_spaced(void **unused)
     }
 }
 
-static void a_delay_is_rounded_up_to_whole_microseconds(void **unused)
+TEST(a_delay_is_rounded_up_to_whole_microseconds)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(3, 1500);
     struct sl_state state = { 0 };
     static const struct step steps[] = {
@@ -66,9 +63,8 @@ static void a_delay_is_rounded_up_to_whole_microseconds(void **unused)
     RUN_STEPS(leaky, &limit, &state, steps);
 }
 
-static void a_clock_that_stepped_back_lengthens_the_delay_by_its_step(void **unused)
+TEST(a_clock_that_stepped_back_lengthens_the_delay_by_its_step)
 {
-    (void)unused;
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);
     struct sl_state state = { 0 };
     static const struct step steps[] = {
@@ -82,9 +78,8 @@ static void a_clock_that_stepped_back_lengthens_the_delay_by_its_step(void **unu
 
 /* ---- what both buckets share, beside test_bucket.c -------------------------- */
 
-static void dividing_by_a_tokens_part_is_exact(void **unused)
+TEST(dividing_by_a_tokens_part_is_exact)
 {
-    (void)unused;
     for (uint64_t i = 0, seed = 6; i < 200000; i++) {
         int64_t token_ns = 1 + unit_up_to(&seed, (INT64_C(1) << unit_up_to(&seed, 52)) - 1);
         struct sl_limit limit = limit_of(unit_up_to(&seed, SL_SPAN_MAX_NS / token_ns), token_ns);
@@ -115,24 +110,10 @@ static bool has_another_rate(const struct sl_limit *limit, const struct sl_state
     return (state->lo & 0x3fffff) != limit->token_form;
 }
 
-static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
+TEST(taking_and_overcharging_say_what_deciding_and_charging_do)
 {
-    (void)unused;
     static const struct shortcut token = { &sl_token_bucket, any_limit, span_of, has_another_rate };
     static const struct shortcut queue = { &sl_leaky_bucket, any_limit, span_of, has_another_rate };
     check_shortcuts(&token);
     check_shortcuts(&queue);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_delay_is_the_work_queued_before),
-        CLAIM(sent_on_after_their_delays_requests_are_evenly_spaced),
-        CLAIM(a_delay_is_rounded_up_to_whole_microseconds),
-        CLAIM(a_clock_that_stepped_back_lengthens_the_delay_by_its_step),
-        CLAIM(dividing_by_a_tokens_part_is_exact),
-        CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
-    };
-    return RUN(tests);
 }

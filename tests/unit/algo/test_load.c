@@ -104,9 +104,8 @@ static struct sl_limit bucket_of(int64_t capacity, int64_t token_ns)
                               .token_form = sl_token_short(token_ns) };
 }
 
-static void a_window_told_and_loaded_decides_the_same(void **unused)
+TEST(a_window_told_and_loaded_decides_the_same)
 {
-    (void)unused;
     static const int64_t windows[] = { 1000, 7001, S, 10 * S, 61 * S, 3600 * S, SL_WINDOW_MAX_US };
     for (size_t a = 0; sl_algos[a]; a++)
         for (size_t i = 0; !sl_algos[a]->is_bucket && i < COUNT(windows); i++) {
@@ -120,9 +119,8 @@ static void a_window_told_and_loaded_decides_the_same(void **unused)
 }
 
 /* Rates of both forms: kept exactly, and rounded. */
-static void a_bucket_told_and_loaded_decides_the_same_also_at_another_rate(void **unused)
+TEST(a_bucket_told_and_loaded_decides_the_same_also_at_another_rate)
 {
-    (void)unused;
     static const int64_t tokens[][2] = {
         { 100000000, 100000000 },   { 100000000, 250000000 },         { 1, 3 },
         { 333333333, 100000000 },   { 333333333, 1234567891 },        { 1000003, 1000007 },
@@ -138,9 +136,8 @@ static void a_bucket_told_and_loaded_decides_the_same_also_at_another_rate(void 
         }
 }
 
-static void a_key_that_is_not_there_is_a_fresh_state(void **unused)
+TEST(a_key_that_is_not_there_is_a_fresh_state)
 {
-    (void)unused;
     for (size_t a = 0; sl_algos[a]; a++) {
         const struct sl_algo *algo = sl_algos[a];
         struct sl_limit limit = algo->is_bucket ? bucket_of(5, S) : window_of(5, 10 * S, false);
@@ -193,9 +190,8 @@ static void check_any_numbers(const struct sl_algo *algo, const struct sl_limit 
     }
 }
 
-static void any_three_numbers_are_a_state(void **unused)
+TEST(any_three_numbers_are_a_state)
 {
-    (void)unused;
     static const int64_t windows[] = { SL_WINDOW_MIN_US, 10 * S, SL_WINDOW_MAX_US };
     for (size_t a = 0; sl_algos[a]; a++) {
         const struct sl_algo *algo = sl_algos[a];
@@ -219,9 +215,8 @@ static const struct sl_guard guards[] = {
     { .window_us = 7 * S, .penalty_us = 60 * S, .threshold = 2 },
 };
 
-static void a_guard_told_and_loaded_judges_the_same(void **unused)
+TEST(a_guard_told_and_loaded_judges_the_same)
 {
-    (void)unused;
     for (size_t g = 0; g < COUNT(guards); g++) {
         struct sl_state state = { 0 };
         uint64_t seed = g;
@@ -264,9 +259,8 @@ static void check_hostile_guard(const struct sl_guard *guard, const int64_t told
     SAME(row, counted.blocked_until_us <= now_us + 2 * guard->penalty_us, true);
 }
 
-static void any_four_numbers_are_a_guards_state(void **unused)
+TEST(any_four_numbers_are_a_guards_state)
 {
-    (void)unused;
     static const int64_t nows[] = { 0, NOW_US, SL_TIME_MAX_US };
     size_t count = COUNT(hostile);
     for (size_t i = 0; i < count * count * count * count; i++) {
@@ -276,17 +270,4 @@ static void any_four_numbers_are_a_guards_state(void **unused)
         for (size_t j = 0; j < COUNT(nows); j++)
             check_hostile_guard(&guards[i % COUNT(guards)], told, nows[j]);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_window_told_and_loaded_decides_the_same),
-        CLAIM(a_bucket_told_and_loaded_decides_the_same_also_at_another_rate),
-        CLAIM(a_key_that_is_not_there_is_a_fresh_state),
-        CLAIM(any_three_numbers_are_a_state),
-        CLAIM(a_guard_told_and_loaded_judges_the_same),
-        CLAIM(any_four_numbers_are_a_guards_state),
-    };
-    return RUN(tests);
 }

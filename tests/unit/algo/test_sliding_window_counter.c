@@ -9,9 +9,8 @@ enum { S = 1000000 };
 static const struct sl_algo *const counter = &sl_sliding_window_counter;
 static const struct sl_limit ten_a_second = { .capacity = 10, .window_us = S };
 
-static void the_previous_window_fades_while_the_current_one_fills(void **unused)
+TEST(the_previous_window_fades_while_the_current_one_fills)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         /* now          cost retry remaining reset */
@@ -37,9 +36,8 @@ static void the_previous_window_fades_while_the_current_one_fills(void **unused)
     RUN_STEPS(counter, &ten_a_second, &state, steps);
 }
 
-static void two_windows_later_all_is_forgotten(void **unused)
+TEST(two_windows_later_all_is_forgotten)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         { 5 * S + 999999, 10, 0, 0, 6 * S + 900001 },
@@ -50,9 +48,8 @@ static void two_windows_later_all_is_forgotten(void **unused)
     RUN_STEPS(counter, &ten_a_second, &state, steps);
 }
 
-static void a_cost_above_the_limit_never_passes(void **unused)
+TEST(a_cost_above_the_limit_never_passes)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         { 7, 11, SL_NEVER, 10, 7 },  { 7, UINT32_MAX, SL_NEVER, 10, 7 },
@@ -62,9 +59,8 @@ static void a_cost_above_the_limit_never_passes(void **unused)
     RUN_STEPS(counter, &ten_a_second, &state, steps);
 }
 
-static void windows_up_to_two_spans_ahead_are_believed_as_of_their_start(void **unused)
+TEST(windows_up_to_two_spans_ahead_are_believed_as_of_their_start)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         { 9 * S + 500000, 4, 0, 6, 10 * S + 750001 },
@@ -78,9 +74,8 @@ static void windows_up_to_two_spans_ahead_are_believed_as_of_their_start(void **
     RUN_STEPS(counter, &ten_a_second, &state, steps);
 }
 
-static void windows_further_ahead_are_replaced_by_full_ones_at_now(void **unused)
+TEST(windows_further_ahead_are_replaced_by_full_ones_at_now)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     static const struct step steps[] = {
         { 10 * S + 5, 1, 0, 9, 11 * S + 1 },
@@ -100,9 +95,8 @@ static void windows_further_ahead_are_replaced_by_full_ones_at_now(void **unused
     RUN_STEPS(counter, &ten_a_second, &state, asked);
 }
 
-static void full_windows_that_were_made_up_are_both_full(void **unused)
+TEST(full_windows_that_were_made_up_are_both_full)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     struct sl_limit wider = { .capacity = 30, .window_us = S };
     take(counter, &ten_a_second, &state, 10 * S, 1);
@@ -110,9 +104,8 @@ static void full_windows_that_were_made_up_are_both_full(void **unused)
     assert_int_equal(left(counter, &wider, &state, 5 * S + 250000), 13); /* 7 + 10 of 30 */
 }
 
-static void what_was_counted_carries_over_to_another_limit(void **unused)
+TEST(what_was_counted_carries_over_to_another_limit)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     struct sl_limit limit = ten_a_second;
     take(counter, &limit, &state, 3 * S, 8);
@@ -128,9 +121,8 @@ static void what_was_counted_carries_over_to_another_limit(void **unused)
                      S + 1); /* 2·(W − e)/W is below 1 at e = 500 001 */
 }
 
-static void a_refund_comes_back_in_the_window_it_was_counted_in(void **unused)
+TEST(a_refund_comes_back_in_the_window_it_was_counted_in)
 {
-    (void)unused;
     /* 8 at 3 s, 2 at 4.5 s; refunded at 4.5 s, where the 8 weigh 4, or else. */
     static const struct {
         int64_t charged_at_us, now_us;
@@ -165,18 +157,16 @@ static void a_refund_comes_back_in_the_window_it_was_counted_in(void **unused)
     }
 }
 
-static void a_refund_from_full_windows_that_were_made_up_gives_nothing(void **unused)
+TEST(a_refund_from_full_windows_that_were_made_up_gives_nothing)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     take(counter, &ten_a_second, &state, 9 * S, 5);
     assert_false(give_back(counter, &ten_a_second, &state, 2 * S, 5, 2 * S));
     assert_int_equal(left(counter, &ten_a_second, &state, 2 * S), 0);
 }
 
-static void a_window_holds_what_its_length_promises(void **unused)
+TEST(a_window_holds_what_its_length_promises)
 {
-    (void)unused;
     static const struct {
         int64_t window_us, most;
     } rows[] = {
@@ -207,9 +197,8 @@ static void check_packing(int64_t window_us, int64_t start_us, uint32_t p, uint3
     SAME(row, ask(counter, &limit, &state, start_us + window_us, 0).repair, false);
 }
 
-static void both_counts_survive_packing_at_every_edge(void **unused)
+TEST(both_counts_survive_packing_at_every_edge)
 {
-    (void)unused;
     static const int64_t windows_us[] = {
         SL_WINDOW_MIN_US, 1023, 1024, 999999, S, 59999999, 60000000, SL_WINDOW_MAX_US
     };
@@ -224,9 +213,8 @@ static void both_counts_survive_packing_at_every_edge(void **unused)
     }
 }
 
-static void both_counts_survive_packing_at_any_time(void **unused)
+TEST(both_counts_survive_packing_at_any_time)
 {
-    (void)unused;
     uint64_t seed = 1;
     for (int i = 0; i < 100000; i++) {
         /* Lengths of every order of magnitude, from 2^10 µs on. */
@@ -240,9 +228,8 @@ static void both_counts_survive_packing_at_any_time(void **unused)
     }
 }
 
-static void the_largest_numbers_are_decided_exactly(void **unused)
+TEST(the_largest_numbers_are_decided_exactly)
 {
-    (void)unused;
     enum { MOST = 1 << 28 };
     struct sl_limit limit = { .capacity = MOST, .window_us = SL_WINDOW_MAX_US };
     int64_t start_us = SL_TIME_MAX_US - SL_TIME_MAX_US % SL_WINDOW_MAX_US;
@@ -272,9 +259,8 @@ static int64_t window_of(const struct sl_limit *limit)
     return limit->window_us;
 }
 
-static void an_overcharge_counts_twice_the_limit_at_the_most(void **unused)
+TEST(an_overcharge_counts_twice_the_limit_at_the_most)
 {
-    (void)unused;
     struct sl_limit limit = { .capacity = 10, .window_us = 1000000 };
     struct sl_state state = { 0 };
     for (int i = 0; i < 3; i++)
@@ -287,31 +273,8 @@ static void an_overcharge_counts_twice_the_limit_at_the_most(void **unused)
     assert_int_equal(ask(counter, &limit, &state, 0, 1).retry_after_us, 1500001);
 }
 
-static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
+TEST(taking_and_overcharging_say_what_deciding_and_charging_do)
 {
-    (void)unused;
     static const struct shortcut shortcut = { &sl_sliding_window_counter, any_limit, window_of };
     check_shortcuts(&shortcut);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_previous_window_fades_while_the_current_one_fills),
-        CLAIM(two_windows_later_all_is_forgotten),
-        CLAIM(a_cost_above_the_limit_never_passes),
-        CLAIM(windows_up_to_two_spans_ahead_are_believed_as_of_their_start),
-        CLAIM(windows_further_ahead_are_replaced_by_full_ones_at_now),
-        CLAIM(full_windows_that_were_made_up_are_both_full),
-        CLAIM(what_was_counted_carries_over_to_another_limit),
-        CLAIM(a_refund_comes_back_in_the_window_it_was_counted_in),
-        CLAIM(a_refund_from_full_windows_that_were_made_up_gives_nothing),
-        CLAIM(a_window_holds_what_its_length_promises),
-        CLAIM(both_counts_survive_packing_at_every_edge),
-        CLAIM(both_counts_survive_packing_at_any_time),
-        CLAIM(the_largest_numbers_are_decided_exactly),
-        CLAIM(an_overcharge_counts_twice_the_limit_at_the_most),
-        CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
-    };
-    return RUN(tests);
 }

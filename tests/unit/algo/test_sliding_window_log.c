@@ -14,9 +14,8 @@ static struct sl_state fresh(uint32_t ring_len)
     return (struct sl_state){ .ring = ring, .ring_len = ring_len };
 }
 
-static void a_unit_counts_for_exactly_one_window(void **unused)
+TEST(a_unit_counts_for_exactly_one_window)
 {
-    (void)unused;
     struct sl_state state = fresh(4);
     static const struct step steps[] = {
         /* now cost retry remaining reset */
@@ -31,9 +30,8 @@ static void a_unit_counts_for_exactly_one_window(void **unused)
     RUN_STEPS(slog, &four_a_ms, &state, steps);
 }
 
-static void a_cost_above_the_limit_never_passes(void **unused)
+TEST(a_cost_above_the_limit_never_passes)
 {
-    (void)unused;
     struct sl_state state = fresh(4);
     static const struct step steps[] = {
         { 7, 5, SL_NEVER, 4, 7 },
@@ -44,9 +42,8 @@ static void a_cost_above_the_limit_never_passes(void **unused)
     RUN_STEPS(slog, &four_a_ms, &state, steps);
 }
 
-static void an_untouched_log_needs_no_ring(void **unused)
+TEST(an_untouched_log_needs_no_ring)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     assert_true(ask(slog, &four_a_ms, &state, 0, 4).allowed);
     assert_true(ask(slog, &four_a_ms, &state, SL_TIME_MAX_US, 1).allowed);
@@ -56,9 +53,8 @@ static void an_untouched_log_needs_no_ring(void **unused)
     assert_false(give_back(slog, &four_a_ms, &state, 0, 1, 0));
 }
 
-static void a_log_up_to_one_span_ahead_is_believed_as_of_its_newest_entry(void **unused)
+TEST(a_log_up_to_one_span_ahead_is_believed_as_of_its_newest_entry)
 {
-    (void)unused;
     struct sl_state state = fresh(4);
     static const struct step steps[] = {
         { 4500, 1, 0, 3, 5500 },    { 5000, 2, 0, 1, 6000 },
@@ -71,9 +67,8 @@ static void a_log_up_to_one_span_ahead_is_believed_as_of_its_newest_entry(void *
     RUN_STEPS(slog, &four_a_ms, &state, steps);
 }
 
-static void a_log_further_ahead_is_replaced_by_a_full_one_at_now(void **unused)
+TEST(a_log_further_ahead_is_replaced_by_a_full_one_at_now)
 {
-    (void)unused;
     struct sl_state state = fresh(6); /* longer than the limit: the rest must be blank */
     static const struct step steps[] = {
         { 5000, 1, 0, 3, 6000 },        { 3999, 1, 1000, 0, 4999, .repair = true },
@@ -85,9 +80,8 @@ static void a_log_further_ahead_is_replaced_by_a_full_one_at_now(void **unused)
     RUN_STEPS(slog, &four_a_ms, &state, steps);
 }
 
-static void a_full_log_that_was_made_up_has_no_other_entries(void **unused)
+TEST(a_full_log_that_was_made_up_has_no_other_entries)
 {
-    (void)unused;
     struct sl_state state = fresh(6);
     struct sl_limit six = { .capacity = 6, .window_us = MS };
     take(slog, &six, &state, 5000, 6);
@@ -96,9 +90,8 @@ static void a_full_log_that_was_made_up_has_no_other_entries(void **unused)
     assert_int_equal(left(slog, &six, &state, 100), 2);
 }
 
-static void what_was_counted_carries_over_to_another_limit(void **unused)
+TEST(what_was_counted_carries_over_to_another_limit)
 {
-    (void)unused;
     struct sl_state state = fresh(8);
     struct sl_limit limit = four_a_ms;
     for (int64_t at_us = 100; at_us <= 400; at_us += 100)
@@ -113,9 +106,8 @@ static void what_was_counted_carries_over_to_another_limit(void **unused)
     assert_int_equal(ask(slog, &limit, &state, 400, 2).retry_after_us, 1000);
 }
 
-static void a_limit_of_zero_in_a_used_ring_lets_nothing_pass(void **unused)
+TEST(a_limit_of_zero_in_a_used_ring_lets_nothing_pass)
 {
-    (void)unused;
     struct sl_state state = fresh(4);
     struct sl_limit nothing = { .capacity = 0, .window_us = MS };
     take(slog, &four_a_ms, &state, 5000, 2);
@@ -126,9 +118,8 @@ static void a_limit_of_zero_in_a_used_ring_lets_nothing_pass(void **unused)
     assert_int_equal(left(slog, &four_a_ms, &state, 100), 4);
 }
 
-static void a_refund_takes_its_entries_out_and_closes_ranks(void **unused)
+TEST(a_refund_takes_its_entries_out_and_closes_ranks)
 {
-    (void)unused;
     /* 100 100 200 300, then one refund at 500. */
     static const struct {
         int64_t charged_at_us;
@@ -157,9 +148,8 @@ static void a_refund_takes_its_entries_out_and_closes_ranks(void **unused)
     }
 }
 
-static void a_refund_of_what_has_left_gives_nothing(void **unused)
+TEST(a_refund_of_what_has_left_gives_nothing)
 {
-    (void)unused;
     struct sl_state state = fresh(4);
     take(slog, &four_a_ms, &state, 100, 4);
     assert_false(give_back(slog, &four_a_ms, &state, 1100, 4, 100));
@@ -171,18 +161,16 @@ static void a_refund_of_what_has_left_gives_nothing(void **unused)
     assert_int_equal(reset_of(slog, &four_a_ms, &state, 2099), 2099);
 }
 
-static void a_refund_from_a_full_log_that_was_made_up_gives_nothing(void **unused)
+TEST(a_refund_from_a_full_log_that_was_made_up_gives_nothing)
 {
-    (void)unused;
     struct sl_state state = fresh(4);
     take(slog, &four_a_ms, &state, 5000, 2);
     assert_false(give_back(slog, &four_a_ms, &state, 100, 2, 5000));
     assert_int_equal(left(slog, &four_a_ms, &state, 100), 0);
 }
 
-static void a_longer_ring_keeps_the_entries_wherever_the_head_stood(void **unused)
+TEST(a_longer_ring_keeps_the_entries_wherever_the_head_stood)
 {
-    (void)unused;
     for (uint32_t charges = 0; charges <= 9; charges++) {
         uint64_t longer[7] = { 0 };
         char row[32];
@@ -206,9 +194,8 @@ static void a_longer_ring_keeps_the_entries_wherever_the_head_stood(void **unuse
     }
 }
 
-static void a_ring_can_be_made_for_a_fresh_key(void **unused)
+TEST(a_ring_can_be_made_for_a_fresh_key)
 {
-    (void)unused;
     struct sl_state state = { 0 };
     memset(ring, 0, sizeof ring);
     slog->move_ring(&state, ring, 4);
@@ -216,9 +203,8 @@ static void a_ring_can_be_made_for_a_fresh_key(void **unused)
     RUN_STEPS(slog, &four_a_ms, &state, steps);
 }
 
-static void the_latest_time_and_the_longest_window_fit(void **unused)
+TEST(the_latest_time_and_the_longest_window_fit)
 {
-    (void)unused;
     struct sl_state state = fresh(16);
     struct sl_limit limit = { .capacity = 16, .window_us = SL_WINDOW_MAX_US };
     struct step steps[] = {
@@ -262,9 +248,8 @@ static struct sl_state five(uint32_t before, bool pending)
     return state;
 }
 
-static void a_refund_leaves_the_rest_wherever_the_head_stood(void **unused)
+TEST(a_refund_leaves_the_rest_wherever_the_head_stood)
 {
-    (void)unused;
     static const struct {
         int64_t charged_at_us;
         uint32_t cost, kept;
@@ -291,9 +276,8 @@ static void a_refund_leaves_the_rest_wherever_the_head_stood(void **unused)
     }
 }
 
-static void a_log_can_be_refunded_to_the_last_unit(void **unused)
+TEST(a_log_can_be_refunded_to_the_last_unit)
 {
-    (void)unused;
     struct sl_limit six = { .capacity = 6, .window_us = MS };
     for (uint32_t i = 0; i < 26; i++) {
         struct sl_state state = five(i % 13, i < 13);
@@ -307,9 +291,8 @@ static void a_log_can_be_refunded_to_the_last_unit(void **unused)
     }
 }
 
-static void a_refund_of_what_is_not_there_touches_nothing(void **unused)
+TEST(a_refund_of_what_is_not_there_touches_nothing)
 {
-    (void)unused;
     struct sl_limit six = { .capacity = 6, .window_us = MS };
     struct sl_state state = five(3, true);
     struct sl_state before = state;
@@ -323,9 +306,8 @@ static void a_refund_of_what_is_not_there_touches_nothing(void **unused)
     assert_memory_equal(ring, ring_before, sizeof ring);
 }
 
-static void another_ring_takes_over_what_is_there(void **unused)
+TEST(another_ring_takes_over_what_is_there)
 {
-    (void)unused;
     for (uint32_t i = 0; i < 26; i++) {
         for (uint32_t ring_len = 6; ring_len <= 9; ring_len++) {
             struct sl_limit limit = { .capacity = ring_len, .window_us = MS };
@@ -341,29 +323,4 @@ static void another_ring_takes_over_what_is_there(void **unused)
             holds("used", &state, 5400, (int64_t[]){ 5100, 5100, 5200, 5300, 5300, 5400 }, 6);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_unit_counts_for_exactly_one_window),
-        CLAIM(a_cost_above_the_limit_never_passes),
-        CLAIM(an_untouched_log_needs_no_ring),
-        CLAIM(a_log_up_to_one_span_ahead_is_believed_as_of_its_newest_entry),
-        CLAIM(a_log_further_ahead_is_replaced_by_a_full_one_at_now),
-        CLAIM(a_full_log_that_was_made_up_has_no_other_entries),
-        CLAIM(what_was_counted_carries_over_to_another_limit),
-        CLAIM(a_limit_of_zero_in_a_used_ring_lets_nothing_pass),
-        CLAIM(a_refund_takes_its_entries_out_and_closes_ranks),
-        CLAIM(a_refund_of_what_has_left_gives_nothing),
-        CLAIM(a_refund_from_a_full_log_that_was_made_up_gives_nothing),
-        CLAIM(a_longer_ring_keeps_the_entries_wherever_the_head_stood),
-        CLAIM(a_ring_can_be_made_for_a_fresh_key),
-        CLAIM(the_latest_time_and_the_longest_window_fit),
-        CLAIM(a_refund_leaves_the_rest_wherever_the_head_stood),
-        CLAIM(a_log_can_be_refunded_to_the_last_unit),
-        CLAIM(a_refund_of_what_is_not_there_touches_nothing),
-        CLAIM(another_ring_takes_over_what_is_there),
-    };
-    return RUN(tests);
 }

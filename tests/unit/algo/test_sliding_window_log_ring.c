@@ -17,9 +17,8 @@ static struct sl_state fresh(uint32_t ring_len)
     return (struct sl_state){ .ring = ring, .ring_len = ring_len };
 }
 
-static void only_what_keeps_a_ring_says_how_much_its_state_takes(void **unused)
+TEST(only_what_keeps_a_ring_says_how_much_its_state_takes)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++)
         SAME(sl_algos[i]->name, sl_algos[i]->charge_most != NULL, sl_algos[i]->keeps_ring);
     assert_int_equal(slog->charge_most(0), 0);
@@ -29,9 +28,8 @@ static void only_what_keeps_a_ring_says_how_much_its_state_takes(void **unused)
     assert_int_equal(slog->charge_most(1 << 24), 127);
 }
 
-static void a_charge_writes_only_what_the_one_before_it_left(void **unused)
+TEST(a_charge_writes_only_what_the_one_before_it_left)
 {
-    (void)unused;
     struct sl_state state = fresh(8);
     take(slog, &eight_a_ms, &state, 100, 3);
     assert_memory_equal(ring, ((uint64_t[8]){ 0 }), sizeof ring);
@@ -48,9 +46,8 @@ static void a_charge_writes_only_what_the_one_before_it_left(void **unused)
     assert_int_equal(ring[0], 1101);
 }
 
-static void the_count_goes_on_from_one_ring_when_it_reaches_two(void **unused)
+TEST(the_count_goes_on_from_one_ring_when_it_reaches_two)
 {
-    (void)unused;
     struct sl_state state = fresh(4);
     struct sl_limit limit = { .capacity = 4, .window_us = MS };
     for (uint32_t charges = 1; charges <= 40; charges++) {
@@ -64,9 +61,8 @@ static void the_count_goes_on_from_one_ring_when_it_reaches_two(void **unused)
     SAME("pending", sl_state_count(&state) / 8, 4);
 }
 
-static void what_others_left_in_a_ring_is_never_an_entry(void **unused)
+TEST(what_others_left_in_a_ring_is_never_an_entry)
 {
-    (void)unused;
     static const uint64_t leftovers[] = { 1, 951, 1001, UINT64_C(1) << 53, INT64_MAX, UINT64_MAX };
     static const struct step steps[] = {
         { 1000, 0, 0, 8, 1000 },   { 1000, 3, 0, 5, 2000 },   { 1000, 1, 0, 4, 2000 },
@@ -81,9 +77,8 @@ static void what_others_left_in_a_ring_is_never_an_entry(void **unused)
     }
 }
 
-static void a_later_leftover_counts_no_longer_than_the_newest_entry(void **unused)
+TEST(a_later_leftover_counts_no_longer_than_the_newest_entry)
 {
-    (void)unused;
     struct sl_state state = fresh(8);
     ring[0] = 9000;
     take(slog, &eight_a_ms, &state, 1000, 1);
@@ -93,9 +88,8 @@ static void a_later_leftover_counts_no_longer_than_the_newest_entry(void **unuse
     assert_int_equal(left(slog, &eight_a_ms, &state, 2200), 8);
 }
 
-static void a_blank_in_a_damaged_ring_is_no_entry(void **unused)
+TEST(a_blank_in_a_damaged_ring_is_no_entry)
 {
-    (void)unused;
     struct sl_state state = fresh(8);
     take(slog, &eight_a_ms, &state, 5, 3);
     take(slog, &eight_a_ms, &state, 6, 1);
@@ -104,9 +98,8 @@ static void a_blank_in_a_damaged_ring_is_no_entry(void **unused)
 }
 
 /* Before each charge somebody else read the state too, and lost the swap. */
-static void settling_twice_or_a_lap_late_changes_nothing(void **unused)
+TEST(settling_twice_or_a_lap_late_changes_nothing)
 {
-    (void)unused;
     struct sl_state stale[60];
     struct sl_state state = fresh(8);
     for (size_t i = 0; i < COUNT(stale); i++) {
@@ -125,9 +118,8 @@ static void settling_twice_or_a_lap_late_changes_nothing(void **unused)
     }
 }
 
-static void who_is_killed_while_settling_is_made_good_by_the_next(void **unused)
+TEST(who_is_killed_while_settling_is_made_good_by_the_next)
 {
-    (void)unused;
     for (unsigned done = 0; done < 8; done++) { /* which of three entries he wrote */
         struct sl_state state = fresh(8);
         take(slog, &eight_a_ms, &state, 100, 3);
@@ -152,9 +144,8 @@ static int64_t wait_us(const struct sl_state *state, int64_t now_us, uint32_t co
     return ask(slog, &large_a_ms, state, now_us, cost).retry_after_us;
 }
 
-static void a_cost_too_large_for_the_state_is_decided_alike(void **unused)
+TEST(a_cost_too_large_for_the_state_is_decided_alike)
 {
-    (void)unused;
     const uint32_t most = slog->charge_most(LARGE);
     const uint32_t costs[] = { 1, most - 1, most, most + 1, LARGE - 1, LARGE };
     for (size_t i = 0; i < COUNT(costs); i++) {
@@ -180,9 +171,8 @@ static void a_cost_too_large_for_the_state_is_decided_alike(void **unused)
     }
 }
 
-static void what_is_pending_moves_into_a_ring_whose_state_has_no_room_for_it(void **unused)
+TEST(what_is_pending_moves_into_a_ring_whose_state_has_no_room_for_it)
 {
-    (void)unused;
     static uint64_t small[46340];
     struct sl_limit limit = { .capacity = 46340, .window_us = MS };
     struct sl_state state = { .ring = small, .ring_len = 46340 };
@@ -259,9 +249,8 @@ static void still_decides(const struct sl_limit *limit, const struct sl_state *s
     FITS("damaged", state);
 }
 
-static void any_bits_and_any_ring_are_a_log(void **unused)
+TEST(any_bits_and_any_ring_are_a_log)
 {
-    (void)unused;
     uint64_t seed = 3;
     for (int i = 0; i < 30000; i++) {
         int64_t now_us = unit_up_to(&seed, i % 2 ? SL_TIME_MAX_US : 3 * MS);
@@ -283,22 +272,4 @@ static void any_bits_and_any_ring_are_a_log(void **unused)
         still_decides(&limit, &state, now_us);
         free(state.ring);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(only_what_keeps_a_ring_says_how_much_its_state_takes),
-        CLAIM(a_charge_writes_only_what_the_one_before_it_left),
-        CLAIM(the_count_goes_on_from_one_ring_when_it_reaches_two),
-        CLAIM(what_others_left_in_a_ring_is_never_an_entry),
-        CLAIM(a_later_leftover_counts_no_longer_than_the_newest_entry),
-        CLAIM(a_blank_in_a_damaged_ring_is_no_entry),
-        CLAIM(settling_twice_or_a_lap_late_changes_nothing),
-        CLAIM(who_is_killed_while_settling_is_made_good_by_the_next),
-        CLAIM(a_cost_too_large_for_the_state_is_decided_alike),
-        CLAIM(what_is_pending_moves_into_a_ring_whose_state_has_no_room_for_it),
-        CLAIM(any_bits_and_any_ring_are_a_log),
-    };
-    return RUN(tests);
 }

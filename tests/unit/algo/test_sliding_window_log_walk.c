@@ -219,9 +219,8 @@ static void step(struct walk *walk)
     }
 }
 
-static void any_walk_agrees_with_a_plain_list(void **unused)
+TEST(any_walk_agrees_with_a_plain_list)
 {
-    (void)unused;
     static struct walk walk;
     for (uint64_t round = 0; round < 600; round++) {
         uint32_t ring_len = 1 + (uint32_t)(round % 8);
@@ -247,18 +246,8 @@ static int64_t window_of(const struct sl_limit *limit)
     return limit->window_us;
 }
 
-static void taking_and_overcharging_say_what_deciding_and_charging_do(void **unused)
+TEST(taking_and_overcharging_say_what_deciding_and_charging_do)
 {
-    (void)unused;
     static const struct shortcut shortcut = { &sl_sliding_window_log, any_limit, window_of };
     check_shortcuts(&shortcut);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(any_walk_agrees_with_a_plain_list),
-        CLAIM(taking_and_overcharging_say_what_deciding_and_charging_do),
-    };
-    return RUN(tests);
 }

@@ -7,9 +7,8 @@
 
 static const struct sl_trust_weights weights = SL_TRUST_DEFAULTS;
 
-static void a_score_is_the_sum_of_its_parts_floored_once(void **unused)
+TEST(a_score_is_the_sum_of_its_parts_floored_once)
 {
-    (void)unused;
     static const struct {
         const char *who;
         struct sl_trust_facts facts;
@@ -47,9 +46,8 @@ static void a_score_is_the_sum_of_its_parts_floored_once(void **unused)
         SAME(rows[i].who, sl_trust_score(&weights, &rows[i].facts), rows[i].thousandths);
 }
 
-static void two_fractions_that_make_a_whole_together_do(void **unused)
+TEST(two_fractions_that_make_a_whole_together_do)
 {
-    (void)unused;
     /* 1/3 + 2/3 of a billionth each way: 73 days are 0.2, a third of them
      * 0.0666…, and 13/15 of the calls 0.4333…: 0.5 together. */
     struct sl_trust_facts facts = { 73 * DAY_US / 3, false, 15, 13, 0 };
@@ -59,9 +57,8 @@ static void two_fractions_that_make_a_whole_together_do(void **unused)
     assert_int_equal(sl_trust_score(&weights, &facts), 499);
 }
 
-static void the_weights_of_the_file_are_exact(void **unused)
+TEST(the_weights_of_the_file_are_exact)
 {
-    (void)unused;
     struct sl_trust_weights own = weights;
     own.age_full_days = 365 * SL_TRUST_ONE;
     struct sl_trust_facts year = { .account_age_us = 365 * DAY_US };
@@ -103,9 +100,8 @@ static int64_t oracle(const struct sl_trust_facts *facts)
     return n >= 1000 * d ? 1000 : (int64_t)(n / d);
 }
 
-static void random_facts_agree_with_one_common_denominator(void **unused)
+TEST(random_facts_agree_with_one_common_denominator)
 {
-    (void)unused;
     uint64_t seed = 7;
     for (int i = 0; i < 200000; i++) {
         int64_t calls = unit_up_to(&seed, INT64_C(1) << unit_up_to(&seed, 20));
@@ -119,15 +115,4 @@ static void random_facts_agree_with_one_common_denominator(void **unused)
         };
         assert_int_equal(sl_trust_score(&weights, &facts), oracle(&facts));
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_score_is_the_sum_of_its_parts_floored_once),
-        CLAIM(two_fractions_that_make_a_whole_together_do),
-        CLAIM(the_weights_of_the_file_are_exact),
-        CLAIM(random_facts_agree_with_one_common_denominator),
-    };
-    return RUN(tests);
 }

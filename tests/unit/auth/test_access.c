@@ -5,6 +5,8 @@
 
 #include "unit/store/folder.h"
 
+TESTS_ALONE;
+
 /* ---- in place of OpenSSL's ------------------------------------------------------------ */
 
 /* The program's own goes before the library's: what is compared with it is seen here. */
@@ -47,7 +49,7 @@ static int close_access(void **unused)
     return close_folder(unused);
 }
 
-#define WITH_FILES(name) cmocka_unit_test_setup_teardown(name, open_access, close_access)
+#define WITH_FILES(name) TEST_WITH(name, open_access, close_access)
 
 static const char *saved(const char *name, struct sluice_text bytes)
 {
@@ -79,9 +81,8 @@ static enum sl_role role_of(const char *token)
     return sl_tokens_role(&tokens, &digest);
 }
 
-static void without_settings_there_are_none(void **unused)
+WITH_FILES(without_settings_there_are_none)
 {
-    (void)unused;
     assert_true(load(NULL, NULL, NULL));
     assert_false(tokens.has_admin);
     assert_false(tokens.has_reader);
@@ -89,9 +90,8 @@ static void without_settings_there_are_none(void **unused)
     assert_int_equal(role_of(TOKEN), SL_ROLE_NOBODY);
 }
 
-static void a_token_is_of_the_file_or_of_the_environment_and_each_is_good(void **unused)
+WITH_FILES(a_token_is_of_the_file_or_of_the_environment_and_each_is_good)
 {
-    (void)unused;
     setenv("SLUICE_TEST_TOKEN", OTHER, 1);
     assert_true(load(saved("a", SL_TEXT(TOKEN)), "SLUICE_TEST_TOKEN", saved("r", SL_TEXT(READER))));
     assert_true(tokens.has_admin && tokens.has_reader);
@@ -106,9 +106,8 @@ static void a_token_is_of_the_file_or_of_the_environment_and_each_is_good(void *
 }
 
 /* A zeroed digest is one like any other, and nobody's. */
-static void a_reader_alone_makes_nobody_the_admin(void **unused)
+WITH_FILES(a_reader_alone_makes_nobody_the_admin)
 {
-    (void)unused;
     assert_true(load(NULL, NULL, saved("r", SL_TEXT(READER))));
     assert_false(tokens.has_admin);
     assert_int_equal(role_of(READER), SL_ROLE_READER);
@@ -117,16 +116,14 @@ static void a_reader_alone_makes_nobody_the_admin(void **unused)
     assert_int_equal(sl_tokens_role(&tokens, &(struct sl_digest){ { 0 } }), SL_ROLE_NOBODY);
 }
 
-static void the_same_token_for_both_is_the_admins(void **unused)
+WITH_FILES(the_same_token_for_both_is_the_admins)
 {
-    (void)unused;
     assert_true(load(saved("a", SL_TEXT(TOKEN)), NULL, saved("r", SL_TEXT(TOKEN))));
     assert_int_equal(role_of(TOKEN), SL_ROLE_ADMIN);
 }
 
-static void white_space_around_a_token_is_cut_off_and_inside_it_is_refused(void **unused)
+WITH_FILES(white_space_around_a_token_is_cut_off_and_inside_it_is_refused)
 {
-    (void)unused;
     static const struct {
         struct sluice_text text;
         bool is_good;
@@ -152,9 +149,8 @@ static void white_space_around_a_token_is_cut_off_and_inside_it_is_refused(void 
     }
 }
 
-static void a_token_has_at_least_16_bytes(void **unused)
+WITH_FILES(a_token_has_at_least_16_bytes)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool is_good;
@@ -177,9 +173,8 @@ static void a_token_has_at_least_16_bytes(void **unused)
     }
 }
 
-static void what_cannot_be_read_says_which_and_why(void **unused)
+WITH_FILES(what_cannot_be_read_says_which_and_why)
 {
-    (void)unused;
     static char large[8192];
     char missing[128];
     memset(large, 'a', sizeof large);
@@ -199,9 +194,8 @@ static void what_cannot_be_read_says_which_and_why(void **unused)
 }
 
 /* Whatever is wrong with it: nobody reads a token in a log. */
-static void no_message_has_a_byte_of_the_token(void **unused)
+WITH_FILES(no_message_has_a_byte_of_the_token)
 {
-    (void)unused;
     static const char *const wrong[] = { "QZX-QZX-QZX", "QZXQZXQZXQZX QZXQZXQZX",
                                          "QZXQZXQZXQZXQZXQZX\x01", "QZXQZXQZXQZXQZXQZX\xc3\xa9" };
     for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -213,9 +207,8 @@ static void no_message_has_a_byte_of_the_token(void **unused)
     }
 }
 
-static void a_failure_leaves_the_tokens_as_they_were(void **unused)
+WITH_FILES(a_failure_leaves_the_tokens_as_they_were)
 {
-    (void)unused;
     assert_true(load(saved("a", SL_TEXT(TOKEN)), NULL, NULL));
     assert_false(load(saved("b", SL_TEXT(OTHER)), NULL, saved("r", SL_TEXT("short"))));
     assert_int_equal(role_of(TOKEN), SL_ROLE_ADMIN);
@@ -223,9 +216,8 @@ static void a_failure_leaves_the_tokens_as_they_were(void **unused)
 }
 
 /* Every one of them, whole, whichever it is. */
-static void tokens_are_compared_as_digests_and_in_constant_time(void **unused)
+WITH_FILES(tokens_are_compared_as_digests_and_in_constant_time)
 {
-    (void)unused;
     static const char *const sent[] = { TOKEN, OTHER, "", "0123456789abcdeX", "X123456789abcdef" };
     setenv("SLUICE_TEST_TOKEN", OTHER, 1);
     assert_true(load(saved("a", SL_TEXT(TOKEN)), "SLUICE_TEST_TOKEN", NULL));
@@ -250,9 +242,8 @@ static struct sl_digest digest_of(unsigned number)
     return digest;
 }
 
-static void without_tenants_nobody_has_a_key(void **unused)
+WITH_FILES(without_tenants_nobody_has_a_key)
 {
-    (void)unused;
     struct sl_keyring *ring = sl_keyring_new(NULL, 0);
     struct sl_digest key = digest_of(1), zero = { { 0 } };
     assert_non_null(ring);
@@ -263,9 +254,8 @@ static void without_tenants_nobody_has_a_key(void **unused)
     sl_keyring_free(NULL);
 }
 
-static void a_tenant_without_a_key_is_a_tenant(void **unused)
+WITH_FILES(a_tenant_without_a_key_is_a_tenant)
 {
-    (void)unused;
     struct sl_keyring *ring = sl_keyring_new(&(struct sl_tenant){ .name = "acme" }, 1);
     struct sl_digest key = digest_of(1);
     assert_true(sl_keyring_has_tenants(ring));
@@ -273,9 +263,8 @@ static void a_tenant_without_a_key_is_a_tenant(void **unused)
     sl_keyring_free(ring);
 }
 
-static void a_key_has_its_own_tier_or_its_tenants(void **unused)
+WITH_FILES(a_key_has_its_own_tier_or_its_tenants)
 {
-    (void)unused;
     struct sl_tenant_key keys[] = { { .digest = digest_of(1) },
                                     { .digest = digest_of(2), .tier = "free" } };
     struct sl_tenant tenants[] = {
@@ -301,9 +290,8 @@ static void a_key_has_its_own_tier_or_its_tenants(void **unused)
 }
 
 /* Their texts are the registry's, and gone by then. */
-static void many_keys_are_found_and_no_other_when_their_texts_are_gone(void **unused)
+WITH_FILES(many_keys_are_found_and_no_other_when_their_texts_are_gone)
 {
-    (void)unused;
     static char names[MANY][16];
     static struct sl_tenant_key keys[MANY][KEYS_EACH];
     static struct sl_tenant tenants[MANY];
@@ -330,9 +318,8 @@ static void many_keys_are_found_and_no_other_when_their_texts_are_gone(void **un
 }
 
 /* By which the place is chosen: the last of them lie behind the table's end. */
-static void keys_with_the_same_first_bytes_are_told_apart(void **unused)
+WITH_FILES(keys_with_the_same_first_bytes_are_told_apart)
 {
-    (void)unused;
     struct sl_tenant_key keys[40];
     for (size_t i = 0; i < COUNT(keys); i++) {
         keys[i] = (struct sl_tenant_key){ .tier = i % 2 ? "odd" : "even" };
@@ -352,26 +339,4 @@ static void keys_with_the_same_first_bytes_are_told_apart(void **unused)
     keys[0].digest.byte[8] = 0;
     assert_null(sl_keyring_find(ring, &keys[0].digest));
     sl_keyring_free(ring);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_FILES(without_settings_there_are_none),
-        WITH_FILES(a_token_is_of_the_file_or_of_the_environment_and_each_is_good),
-        WITH_FILES(a_reader_alone_makes_nobody_the_admin),
-        WITH_FILES(the_same_token_for_both_is_the_admins),
-        WITH_FILES(white_space_around_a_token_is_cut_off_and_inside_it_is_refused),
-        WITH_FILES(a_token_has_at_least_16_bytes),
-        WITH_FILES(what_cannot_be_read_says_which_and_why),
-        WITH_FILES(no_message_has_a_byte_of_the_token),
-        WITH_FILES(a_failure_leaves_the_tokens_as_they_were),
-        WITH_FILES(tokens_are_compared_as_digests_and_in_constant_time),
-        WITH_FILES(without_tenants_nobody_has_a_key),
-        WITH_FILES(a_tenant_without_a_key_is_a_tenant),
-        WITH_FILES(a_key_has_its_own_tier_or_its_tenants),
-        WITH_FILES(many_keys_are_found_and_no_other_when_their_texts_are_gone),
-        WITH_FILES(keys_with_the_same_first_bytes_are_told_apart),
-    };
-    return RUN(tests);
 }

@@ -76,9 +76,8 @@ static void check_rows(const struct sl_identity *identity, const struct row *row
 
 /* ---- whom to trust ---------------------------------------------------------------- */
 
-static void loopback_is_one_address_of_ipv6_and_a_network_of_ipv4(void **unused)
+TEST(loopback_is_one_address_of_ipv6_and_a_network_of_ipv4)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool loopback;
@@ -96,9 +95,8 @@ static void loopback_is_one_address_of_ipv6_and_a_network_of_ipv4(void **unused)
     }
 }
 
-static void configured_proxies_are_trusted_and_loopback_no_longer(void **unused)
+TEST(configured_proxies_are_trusted_and_loopback_no_longer)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool trusted;
@@ -115,9 +113,8 @@ static void configured_proxies_are_trusted_and_loopback_no_longer(void **unused)
 
 /* ---- one header ------------------------------------------------------------------- */
 
-static void a_peer_that_is_not_trusted_is_the_client(void **unused)
+TEST(a_peer_that_is_not_trusted_is_the_client)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "192.0.2.9", { NULL }, "192.0.2.9" },
         { "192.0.2.9", { "X-Forwarded-For: 198.51.100.1" }, "192.0.2.9" },
@@ -128,9 +125,8 @@ static void a_peer_that_is_not_trusted_is_the_client(void **unused)
     check_rows(proxies(), rows, COUNT(rows));
 }
 
-static void the_first_address_from_the_right_that_is_not_trusted_is_the_client(void **unused)
+TEST(the_first_address_from_the_right_that_is_not_trusted_is_the_client)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "10.0.0.1", { NULL }, "10.0.0.1" },
         { "10.0.0.1", { "X-Forwarded-For: 192.0.2.1" }, "192.0.2.1" },
@@ -147,9 +143,8 @@ static void the_first_address_from_the_right_that_is_not_trusted_is_the_client(v
     check_rows(proxies(), rows, COUNT(rows));
 }
 
-static void where_all_are_trusted_the_leftmost_is_the_client(void **unused)
+TEST(where_all_are_trusted_the_leftmost_is_the_client)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "10.0.0.1", { "X-Forwarded-For: 10.0.0.3, 10.0.0.2" }, "10.0.0.3" },
         { "10.0.0.1", { "X-Forwarded-For: 10.0.0.3", "X-Forwarded-For: 10.0.0.2" }, "10.0.0.3" },
@@ -159,9 +154,8 @@ static void where_all_are_trusted_the_leftmost_is_the_client(void **unused)
     check_rows(proxies(), rows, COUNT(rows));
 }
 
-static void lines_are_one_list_in_their_order(void **unused)
+TEST(lines_are_one_list_in_their_order)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "10.0.0.1", { "X-Forwarded-For: 9.9.9.9", "X-Forwarded-For: 192.0.2.1" }, "192.0.2.1" },
         { "10.0.0.1",
@@ -176,9 +170,8 @@ static void lines_are_one_list_in_their_order(void **unused)
     check_rows(proxies(), rows, COUNT(rows));
 }
 
-static void where_a_proxy_names_no_address_its_own_is_the_last_known(void **unused)
+TEST(where_a_proxy_names_no_address_its_own_is_the_last_known)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "10.0.0.1", { "X-Forwarded-For: unknown" }, "10.0.0.1" },
         { "10.0.0.1", { "X-Forwarded-For: 9.9.9.9, unknown" }, "10.0.0.1" },
@@ -191,9 +184,8 @@ static void where_a_proxy_names_no_address_its_own_is_the_last_known(void **unus
     check_rows(proxies(), rows, COUNT(rows));
 }
 
-static void without_configured_proxies_loopback_may_forward(void **unused)
+TEST(without_configured_proxies_loopback_may_forward)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "127.0.0.1", { "X-Forwarded-For: 9.9.9.9, 192.0.2.1" }, "192.0.2.1" },
         { "::1", { "Forwarded: for=192.0.2.1, for=127.0.0.1" }, "192.0.2.1" },
@@ -202,9 +194,8 @@ static void without_configured_proxies_loopback_may_forward(void **unused)
     check_rows(&none_configured, rows, COUNT(rows));
 }
 
-static void a_unix_socket_is_trusted_and_local(void **unused)
+TEST(a_unix_socket_is_trusted_and_local)
 {
-    (void)unused;
     static const struct row rows[] = {
         { NULL, { "Host: a" }, "127.0.0.1" },
         { NULL, { "X-Forwarded-For: 9.9.9.9, 192.0.2.1" }, "192.0.2.1" },
@@ -214,9 +205,8 @@ static void a_unix_socket_is_trusted_and_local(void **unused)
     check_rows(&none_configured, rows, COUNT(rows));
 }
 
-static void sixty_four_elements_are_looked_at(void **unused)
+TEST(sixty_four_elements_are_looked_at)
 {
-    (void)unused;
     static const char trusted[] = ", 10.0.0.2";
     static char line[1024];
     for (int count = SL_FORWARDED_MAX - 2; count <= SL_FORWARDED_MAX; count++) {
@@ -232,9 +222,8 @@ static void sixty_four_elements_are_looked_at(void **unused)
 
 /* ---- both headers ----------------------------------------------------------------- */
 
-static void two_headers_that_lead_to_one_address_are_believed(void **unused)
+TEST(two_headers_that_lead_to_one_address_are_believed)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "10.0.0.1", { "Forwarded: for=192.0.2.1", "X-Forwarded-For: 192.0.2.1" }, "192.0.2.1" },
         { "10.0.0.1",
@@ -249,9 +238,8 @@ static void two_headers_that_lead_to_one_address_are_believed(void **unused)
     check_rows(proxies(), rows, COUNT(rows));
 }
 
-static void two_headers_that_contradict_each_other_are_nobodys(void **unused)
+TEST(two_headers_that_contradict_each_other_are_nobodys)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "10.0.0.1", { "Forwarded: for=9.9.9.9", "X-Forwarded-For: 192.0.2.1" }, "0.0.0.0" },
         { "10.0.0.1", { "X-Forwarded-For: 9.9.9.9", "Forwarded: for=192.0.2.1" }, "0.0.0.0" },
@@ -271,9 +259,8 @@ static void two_headers_that_contradict_each_other_are_nobodys(void **unused)
     check_rows(proxies(), rows, COUNT(rows));
 }
 
-static void an_empty_header_says_nothing(void **unused)
+TEST(an_empty_header_says_nothing)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "10.0.0.1", { "Forwarded:", "X-Forwarded-For: 192.0.2.1" }, "192.0.2.1" },
         { "10.0.0.1", { "Forwarded: for=192.0.2.1", "X-Forwarded-For: , " }, "192.0.2.1" },
@@ -293,9 +280,8 @@ static void make_up(uint64_t *seed, const char *const *pieces, size_t piece_coun
     }
 }
 
-static void a_client_turns_the_answer_into_nobody_or_not_at_all(void **unused)
+TEST(a_client_turns_the_answer_into_nobody_or_not_at_all)
 {
-    (void)unused;
     static const char *const pieces[] = {
         "for=", "10.0.0.2", "10.0.0.3",    "9.9.9.9",      ",",         ", ", "\"", "\\",
         ";",    "unknown",  "for=9.9.9.9", "for=10.0.0.2", "192.0.2.1",
@@ -323,25 +309,4 @@ static void a_client_turns_the_answer_into_nobody_or_not_at_all(void **unused)
         if (strcmp(text, "192.0.2.1") != 0 && strcmp(text, "0.0.0.0") != 0)
             fail_msg("%s\n%s\nis %s", line, x_line, text);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(loopback_is_one_address_of_ipv6_and_a_network_of_ipv4),
-        CLAIM(configured_proxies_are_trusted_and_loopback_no_longer),
-        CLAIM(a_peer_that_is_not_trusted_is_the_client),
-        CLAIM(the_first_address_from_the_right_that_is_not_trusted_is_the_client),
-        CLAIM(where_all_are_trusted_the_leftmost_is_the_client),
-        CLAIM(lines_are_one_list_in_their_order),
-        CLAIM(where_a_proxy_names_no_address_its_own_is_the_last_known),
-        CLAIM(without_configured_proxies_loopback_may_forward),
-        CLAIM(a_unix_socket_is_trusted_and_local),
-        CLAIM(sixty_four_elements_are_looked_at),
-        CLAIM(two_headers_that_lead_to_one_address_are_believed),
-        CLAIM(two_headers_that_contradict_each_other_are_nobodys),
-        CLAIM(an_empty_header_says_nothing),
-        CLAIM(a_client_turns_the_answer_into_nobody_or_not_at_all),
-    };
-    return RUN(tests);
 }

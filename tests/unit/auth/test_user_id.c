@@ -43,44 +43,31 @@ static const char *user_of(const char *email, const char *ip)
     return user;
 }
 
-static void email_and_address_make_the_user(void **unused)
+TEST(email_and_address_make_the_user)
 {
-    (void)unused;
     assert_string_equal(user_of("a@example.com", "192.0.2.1"), V4_DIGEST);
     assert_string_equal(user_of("a@example.com", "2001:db8::1"), V6_DIGEST);
 }
 
-static void the_address_counts_in_its_canonical_form(void **unused)
+TEST(the_address_counts_in_its_canonical_form)
 {
-    (void)unused;
     assert_string_equal(user_of("a@example.com", "::ffff:192.0.2.1"), V4_DIGEST);
     assert_string_equal(user_of("a@example.com", "2001:0DB8:0:0::0001"), V6_DIGEST);
     /* not cut to its network */
     assert_string_not_equal(user_of("a@example.com", "2001:db8::2"), V6_DIGEST);
 }
 
-static void what_is_no_address_counts_as_it_is(void **unused)
+TEST(what_is_no_address_counts_as_it_is)
 {
-    (void)unused;
     assert_string_equal(user_of("a@example.com", "unix"), UNIX_DIGEST);
 }
 
-static void without_either_the_user_stays(void **unused)
+TEST(without_either_the_user_stays)
 {
-    (void)unused;
     assert_string_equal(user_of(NULL, "192.0.2.1"), "u1");
     assert_string_equal(user_of("", "192.0.2.1"), "u1");
     assert_string_equal(user_of("a@example.com", NULL), "u1");
     assert_string_equal(user_of("a@example.com", ""), "u1");
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(email_and_address_make_the_user),
-        CLAIM(the_address_counts_in_its_canonical_form),
-        CLAIM(what_is_no_address_counts_as_it_is),
-        CLAIM(without_either_the_user_stays),
-    };
-    return cmocka_run_group_tests(tests, open_hasher, close_hasher);
-}
+TESTS_WITH(open_hasher, close_hasher)

@@ -10,9 +10,8 @@ static bool all_zero(const char *memory, size_t size)
     return true;
 }
 
-static void memory_is_zeroed_aligned_and_nobody_elses(void **unused)
+TEST(memory_is_zeroed_aligned_and_nobody_elses)
 {
-    (void)unused;
     static const size_t sizes[] = { 0, 1, 15, 16, 17, 1000, 16384, 16385, 100000 };
     struct sl_arena arena = { 0 };
     char *before = NULL;
@@ -32,9 +31,8 @@ static void memory_is_zeroed_aligned_and_nobody_elses(void **unused)
     assert_null(arena.newest);
 }
 
-static void what_was_taken_stays_where_it_is(void **unused)
+TEST(what_was_taken_stays_where_it_is)
 {
-    (void)unused;
     enum { MANY = 5000 };
     static char *texts[MANY];
     struct sl_arena arena = { 0 };
@@ -48,9 +46,8 @@ static void what_was_taken_stays_where_it_is(void **unused)
     sl_arena_release(&arena);
 }
 
-static void copies_are_terminated(void **unused)
+TEST(copies_are_terminated)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     assert_string_equal(sl_arena_copy(&arena, (struct sluice_text){ "abcdef", 3 }), "abc");
     assert_string_equal(sl_arena_copy(&arena, (struct sluice_text){ 0 }), "");
@@ -63,9 +60,8 @@ static void copies_are_terminated(void **unused)
     sl_arena_release(&arena);
 }
 
-static void an_arena_can_be_used_again(void **unused)
+TEST(an_arena_can_be_used_again)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     sl_arena_release(&arena);
     sl_arena_take(&arena, 10);
@@ -73,15 +69,4 @@ static void an_arena_can_be_used_again(void **unused)
     assert_true(all_zero(sl_arena_take(&arena, 10), 10));
     sl_arena_release(&arena);
     sl_arena_release(&arena);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(memory_is_zeroed_aligned_and_nobody_elses),
-        CLAIM(what_was_taken_stays_where_it_is),
-        CLAIM(copies_are_terminated),
-        CLAIM(an_arena_can_be_used_again),
-    };
-    return RUN(tests);
 }

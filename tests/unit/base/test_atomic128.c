@@ -26,15 +26,13 @@ static void load_some_words(void)
     }
 }
 
-static void a_load_reads_both_halves_and_changes_nothing(void **unused)
+TEST(a_load_reads_both_halves_and_changes_nothing)
 {
-    (void)unused;
     both_ways(load_some_words);
 }
 
-static void words_are_equal_only_in_both_halves(void **unused)
+TEST(words_are_equal_only_in_both_halves)
 {
-    (void)unused;
     struct sl_word word = { 5, 9 };
     assert_true(sl_word_equal(word, (struct sl_word){ 5, 9 }));
     for (int bit = 0; bit < 64; bit++) {
@@ -45,9 +43,8 @@ static void words_are_equal_only_in_both_halves(void **unused)
     }
 }
 
-static void a_swap_that_expects_what_is_there_puts_both_halves(void **unused)
+TEST(a_swap_that_expects_what_is_there_puts_both_halves)
 {
-    (void)unused;
     struct sl_word line[3] = { { 1, 2 }, { 3, 4 }, { 5, 6 } };
     struct sl_word expected = { 3, 4 };
     assert_true(sl_word_swap(&line[1], &expected, (struct sl_word){ 7, 8 }));
@@ -57,9 +54,8 @@ static void a_swap_that_expects_what_is_there_puts_both_halves(void **unused)
     assert_true(sl_word_equal(line[2], (struct sl_word){ 5, 6 }));
 }
 
-static void a_swap_that_is_wrong_in_either_half_puts_nothing_and_says_what_is_there(void **unused)
+TEST(a_swap_that_is_wrong_in_either_half_puts_nothing_and_says_what_is_there)
 {
-    (void)unused;
     static const struct sl_word wrong[] = { { 3, 5 }, { 2, 4 }, { 4, 3 }, { 0, 0 } };
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct sl_word word = { 3, 4 }, expected = wrong[i];
@@ -100,20 +96,7 @@ static void count_up_together(void)
     assert_true(sl_word_equal(shared, (struct sl_word){ 80000, ~UINT64_C(80000) }));
 }
 
-static void between_threads_no_word_is_torn_and_no_swap_lost(void **unused)
+TEST(between_threads_no_word_is_torn_and_no_swap_lost)
 {
-    (void)unused;
     both_ways(count_up_together);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_load_reads_both_halves_and_changes_nothing),
-        CLAIM(words_are_equal_only_in_both_halves),
-        CLAIM(a_swap_that_expects_what_is_there_puts_both_halves),
-        CLAIM(a_swap_that_is_wrong_in_either_half_puts_nothing_and_says_what_is_there),
-        CLAIM(between_threads_no_word_is_torn_and_no_swap_lost),
-    };
-    return RUN(tests);
 }

@@ -7,9 +7,8 @@ static struct sluice_text written(const struct sl_buffer *buffer)
     return (struct sluice_text){ buffer->at, buffer->len };
 }
 
-static void what_is_added_stands_in_order(void **unused)
+TEST(what_is_added_stands_in_order)
 {
-    (void)unused;
     struct sl_buffer buffer = sl_buffer(1000);
     sl_buffer_add(&buffer, SL_TEXT(""));
     sl_buffer_add(&buffer, (struct sluice_text){ 0 });
@@ -21,9 +20,8 @@ static void what_is_added_stands_in_order(void **unused)
     sl_buffer_release(&buffer);
 }
 
-static void numbers_are_written_whole(void **unused)
+TEST(numbers_are_written_whole)
 {
-    (void)unused;
     static const int64_t numbers[] = {
         0, 1, -1, 9, 10, -10, 1700000000000000, INT64_MAX, INT64_MIN
     };
@@ -37,9 +35,8 @@ static void numbers_are_written_whole(void **unused)
     }
 }
 
-static void numbers_of_every_length_are_written_whole(void **unused)
+TEST(numbers_of_every_length_are_written_whole)
 {
-    (void)unused;
     struct sl_buffer buffer = sl_buffer(100);
     for (uint64_t power = 1; power < UINT64_C(1000000000000000000); power *= 10)
         for (int64_t off = -1; off <= 101; off++) {
@@ -54,9 +51,8 @@ static void numbers_of_every_length_are_written_whole(void **unused)
     sl_buffer_release(&buffer);
 }
 
-static void a_number_that_does_not_fit_is_not_written_in_part(void **unused)
+TEST(a_number_that_does_not_fit_is_not_written_in_part)
 {
-    (void)unused;
     struct sl_buffer buffer = sl_buffer(4);
     sl_buffer_add_i64(&buffer, 12);
     sl_buffer_add_i64(&buffer, 345);
@@ -67,9 +63,8 @@ static void a_number_that_does_not_fit_is_not_written_in_part(void **unused)
     sl_buffer_release(&buffer);
 }
 
-static void it_grows_to_its_ceiling_and_not_beyond(void **unused)
+TEST(it_grows_to_its_ceiling_and_not_beyond)
 {
-    (void)unused;
     static const size_t ceilings[] = { 1, 2, 255, 256, 257, 511, 512, 1000, 70000 };
     for (size_t i = 0; i < COUNT(ceilings); i++) {
         struct sl_buffer buffer = sl_buffer(ceilings[i]);
@@ -85,9 +80,8 @@ static void it_grows_to_its_ceiling_and_not_beyond(void **unused)
     }
 }
 
-static void what_does_not_fit_is_dropped_and_so_is_the_rest(void **unused)
+TEST(what_does_not_fit_is_dropped_and_so_is_the_rest)
 {
-    (void)unused;
     struct sl_buffer buffer = sl_buffer(4);
     sl_buffer_add(&buffer, SL_TEXT("abc"));
     sl_buffer_add(&buffer, SL_TEXT("de"));
@@ -103,9 +97,8 @@ static void what_does_not_fit_is_dropped_and_so_is_the_rest(void **unused)
     assert_null(buffer.at);
 }
 
-static void a_piece_larger_than_all_before_fits(void **unused)
+TEST(a_piece_larger_than_all_before_fits)
 {
-    (void)unused;
     static char large[100000];
     memset(large, 'z', sizeof large);
     struct sl_buffer buffer = sl_buffer(SIZE_MAX);
@@ -117,9 +110,8 @@ static void a_piece_larger_than_all_before_fits(void **unused)
 }
 
 /* As for a line that may be a little longer at its end than before it. */
-static void a_ceiling_below_what_it_holds_refuses(void **unused)
+TEST(a_ceiling_below_what_it_holds_refuses)
 {
-    (void)unused;
     static const char piece[100];
     struct sl_buffer buffer = sl_buffer(1000);
     for (int i = 0; i < 10; i++)
@@ -134,19 +126,4 @@ static void a_ceiling_below_what_it_holds_refuses(void **unused)
     assert_int_equal(buffer.len, 1000);
     assert_true(buffer.room >= buffer.len);
     sl_buffer_release(&buffer);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(what_is_added_stands_in_order),
-        CLAIM(numbers_are_written_whole),
-        CLAIM(numbers_of_every_length_are_written_whole),
-        CLAIM(a_number_that_does_not_fit_is_not_written_in_part),
-        CLAIM(it_grows_to_its_ceiling_and_not_beyond),
-        CLAIM(what_does_not_fit_is_dropped_and_so_is_the_rest),
-        CLAIM(a_piece_larger_than_all_before_fits),
-        CLAIM(a_ceiling_below_what_it_holds_refuses),
-    };
-    return RUN(tests);
 }

@@ -4,9 +4,8 @@
 
 #include "unit/base/unit.h"
 
-static void a_clock_tells_wall_time_and_never_steps_back(void **unused)
+TEST(a_clock_tells_wall_time_and_never_steps_back)
 {
-    (void)unused;
     struct sl_clock clock;
     int64_t before_s = (int64_t)time(NULL);
     sl_clock_open(&clock);
@@ -20,30 +19,18 @@ static void a_clock_tells_wall_time_and_never_steps_back(void **unused)
     }
 }
 
-static void monotonic_time_goes_on(void **unused)
+TEST(monotonic_time_goes_on)
 {
-    (void)unused;
     int64_t first_ns = sl_monotonic_ns();
     assert_true(sl_monotonic_ns() >= first_ns);
 }
 
-static void a_sleep_is_never_shorter(void **unused)
+TEST(a_sleep_is_never_shorter)
 {
-    (void)unused;
     static const int64_t sleeps_us[] = { INT64_MIN, -1, 0, 1, 1000, 3000 };
     for (size_t i = 0; i < COUNT(sleeps_us); i++) {
         int64_t start_us = sl_boottime_us();
         sl_sleep_us(sleeps_us[i]);
         assert_true(sl_boottime_us() - start_us >= sleeps_us[i]);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_clock_tells_wall_time_and_never_steps_back),
-        CLAIM(monotonic_time_goes_on),
-        CLAIM(a_sleep_is_never_shorter),
-    };
-    return RUN(tests);
 }

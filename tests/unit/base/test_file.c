@@ -20,9 +20,8 @@ static int remove_file(void **unused)
     return unlink(path);
 }
 
-static void a_file_is_read_whole_or_not_at_all(void **unused)
+TEST(a_file_is_read_whole_or_not_at_all)
 {
-    (void)unused;
     static const struct {
         size_t most;
         int error;
@@ -38,9 +37,8 @@ static void a_file_is_read_whole_or_not_at_all(void **unused)
     }
 }
 
-static void what_cannot_be_read_is_an_errno(void **unused)
+TEST(what_cannot_be_read_is_an_errno)
 {
-    (void)unused;
     struct sl_buffer out = sl_buffer(100);
     assert_int_equal(sl_file_read("/no/such/file", &out), ENOENT);
     assert_int_equal(sl_file_read("/tmp", &out), EISDIR);
@@ -50,11 +48,4 @@ static void what_cannot_be_read_is_an_errno(void **unused)
     sl_buffer_release(&out);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_file_is_read_whole_or_not_at_all),
-        CLAIM(what_cannot_be_read_is_an_errno),
-    };
-    return cmocka_run_group_tests(tests, write_file, remove_file);
-}
+TESTS_WITH(write_file, remove_file)

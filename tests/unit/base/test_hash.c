@@ -2,9 +2,8 @@
 
 #include "unit/base/unit.h"
 
-static void the_same_text_and_seed_give_the_same_hash(void **unused)
+TEST(the_same_text_and_seed_give_the_same_hash)
 {
-    (void)unused;
     char copy[] = "some text";
     assert_int_equal(sl_hash64(SL_TEXT("some text"), 7), sl_hash64(sl_text(copy), 7));
     struct sl_hash128 a = sl_hash128(SL_TEXT("some text"), 7);
@@ -13,9 +12,8 @@ static void the_same_text_and_seed_give_the_same_hash(void **unused)
     assert_int_equal(a.high, b.high);
 }
 
-static void another_text_or_seed_gives_another(void **unused)
+TEST(another_text_or_seed_gives_another)
 {
-    (void)unused;
     uint64_t hash = sl_hash64(SL_TEXT("some text"), 7);
     assert_true(hash != sl_hash64(SL_TEXT("some test"), 7));
     assert_true(hash != sl_hash64(SL_TEXT("some tex"), 7));
@@ -25,15 +23,13 @@ static void another_text_or_seed_gives_another(void **unused)
     assert_true(a.low != b.low && a.high != b.high);
 }
 
-static void nothing_has_a_hash_too(void **unused)
+TEST(nothing_has_a_hash_too)
 {
-    (void)unused;
     assert_int_equal(sl_hash64((struct sluice_text){ 0 }, 7), sl_hash64(SL_TEXT(""), 7));
 }
 
-static void the_hash_is_xxh3(void **unused)
+TEST(the_hash_is_xxh3)
 {
-    (void)unused;
     /* Published values of XXH3 for an empty input, seed 0. */
     assert_int_equal(sl_hash64(SL_TEXT(""), 0), UINT64_C(0x2d06800538d394c2));
     struct sl_hash128 empty = sl_hash128(SL_TEXT(""), 0);
@@ -41,21 +37,8 @@ static void the_hash_is_xxh3(void **unused)
     assert_int_equal(empty.high, UINT64_C(0x99aa06d3014798d8));
 }
 
-static void random_seeds_differ(void **unused)
+TEST(random_seeds_differ)
 {
-    (void)unused;
     uint64_t first = sl_random64();
     assert_true(first != sl_random64() || first != sl_random64());
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_same_text_and_seed_give_the_same_hash),
-        CLAIM(another_text_or_seed_gives_another),
-        CLAIM(nothing_has_a_hash_too),
-        CLAIM(the_hash_is_xxh3),
-        CLAIM(random_seeds_differ),
-    };
-    return RUN(tests);
 }

@@ -2,9 +2,8 @@
 
 #include "unit/base/unit.h"
 
-static void what_is_taken_is_aligned_and_ones_own(void **unused)
+TEST(what_is_taken_is_aligned_and_ones_own)
 {
-    (void)unused;
     enum { PIECES = 200 };
     struct sl_scratch scratch = sl_scratch(256);
     char *pieces[PIECES];
@@ -20,18 +19,16 @@ static void what_is_taken_is_aligned_and_ones_own(void **unused)
     sl_scratch_release(&scratch);
 }
 
-static void nothing_at_all_can_be_taken(void **unused)
+TEST(nothing_at_all_can_be_taken)
 {
-    (void)unused;
     struct sl_scratch scratch = sl_scratch(64);
     assert_non_null(sl_scratch_take(&scratch, 0));
     assert_non_null(sl_scratch_take(&scratch, 0));
     sl_scratch_release(&scratch);
 }
 
-static void a_piece_may_be_larger_than_a_block(void **unused)
+TEST(a_piece_may_be_larger_than_a_block)
 {
-    (void)unused;
     struct sl_scratch scratch = sl_scratch(64);
     for (size_t bytes = 1; bytes <= 1 << 20; bytes *= 4) {
         char *piece = sl_scratch_take(&scratch, bytes);
@@ -42,9 +39,8 @@ static void a_piece_may_be_larger_than_a_block(void **unused)
 }
 
 /* No allocation once there is a block: the same place again. */
-static void after_a_reset_the_first_block_is_used_again(void **unused)
+TEST(after_a_reset_the_first_block_is_used_again)
 {
-    (void)unused;
     struct sl_scratch scratch = sl_scratch(1024);
     char *first = sl_scratch_take(&scratch, 100);
     for (int i = 0; i < 1000; i++) {
@@ -56,9 +52,8 @@ static void after_a_reset_the_first_block_is_used_again(void **unused)
     sl_scratch_release(&scratch);
 }
 
-static void what_was_taken_is_known_until_it_is_given_back(void **unused)
+TEST(what_was_taken_is_known_until_it_is_given_back)
 {
-    (void)unused;
     struct sl_scratch scratch = sl_scratch(64);
     assert_int_equal(scratch.taken_bytes, 0);
     assert_non_null(sl_scratch_take(&scratch, 1000));
@@ -71,26 +66,12 @@ static void what_was_taken_is_known_until_it_is_given_back(void **unused)
     assert_int_equal(scratch.taken_bytes, 0);
 }
 
-static void an_unused_one_can_be_reset_and_released(void **unused)
+TEST(an_unused_one_can_be_reset_and_released)
 {
-    (void)unused;
     struct sl_scratch scratch = sl_scratch(1024);
     sl_scratch_reset(&scratch);
     sl_scratch_release(&scratch);
     assert_non_null(sl_scratch_take(&scratch, 1)); /* and goes on afterwards */
     sl_scratch_release(&scratch);
     sl_scratch_release(&scratch);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(what_is_taken_is_aligned_and_ones_own),
-        CLAIM(nothing_at_all_can_be_taken),
-        CLAIM(a_piece_may_be_larger_than_a_block),
-        CLAIM(after_a_reset_the_first_block_is_used_again),
-        CLAIM(what_was_taken_is_known_until_it_is_given_back),
-        CLAIM(an_unused_one_can_be_reset_and_released),
-    };
-    return RUN(tests);
 }

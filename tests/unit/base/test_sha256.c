@@ -27,9 +27,8 @@ static const char *hex_of(struct sluice_text text)
     return hex;
 }
 
-static void digests_are_those_of_fips_180(void **unused)
+TEST(digests_are_those_of_fips_180)
 {
-    (void)unused;
     static const char empty[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     assert_string_equal(hex_of(SL_TEXT("")), empty);
     assert_string_equal(hex_of((struct sluice_text){ 0 }), empty);
@@ -40,9 +39,8 @@ static void digests_are_those_of_fips_180(void **unused)
     assert_string_equal(hex_of(SL_TEXT("")), empty); /* nothing is left of the one before */
 }
 
-static void a_pair_is_joined_by_an_underscore(void **unused)
+TEST(a_pair_is_joined_by_an_underscore)
 {
-    (void)unused;
     struct sl_digest pair, whole;
     sl_sha256_of_pair(hasher, SL_TEXT("a@example.com"), SL_TEXT("192.0.2.1"), &pair);
     sl_sha256_of(hasher, SL_TEXT("a@example.com_192.0.2.1"), &whole);
@@ -52,9 +50,8 @@ static void a_pair_is_joined_by_an_underscore(void **unused)
     assert_true(sl_digest_equal(&pair, &whole));
 }
 
-static void digests_differ_by_any_bit(void **unused)
+TEST(digests_differ_by_any_bit)
 {
-    (void)unused;
     struct sl_digest a = { { 0 } };
     for (size_t i = 0; i < 256; i++) {
         struct sl_digest b = a;
@@ -64,9 +61,8 @@ static void digests_differ_by_any_bit(void **unused)
     assert_true(sl_digest_equal(&a, &a));
 }
 
-static void what_is_printed_is_read_in_either_case(void **unused)
+TEST(what_is_printed_is_read_in_either_case)
 {
-    (void)unused;
     struct sl_digest digest, again;
     char hex[SL_DIGEST_HEX + 1];
     for (size_t i = 0; i < sizeof digest.byte; i++)
@@ -81,9 +77,8 @@ static void what_is_printed_is_read_in_either_case(void **unused)
     assert_true(sl_digest_equal(&digest, &again));
 }
 
-static void what_is_not_64_hex_digits_is_no_digest(void **unused)
+TEST(what_is_not_64_hex_digits_is_no_digest)
 {
-    (void)unused;
     char hex[SL_DIGEST_HEX + 2];
     struct sl_digest digest = { { 7 } };
     memset(hex, 'a', sizeof hex);
@@ -98,14 +93,4 @@ static void what_is_not_64_hex_digits_is_no_digest(void **unused)
     assert_int_equal(digest.byte[0], 7);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(digests_are_those_of_fips_180),
-        CLAIM(a_pair_is_joined_by_an_underscore),
-        CLAIM(digests_differ_by_any_bit),
-        CLAIM(what_is_printed_is_read_in_either_case),
-        CLAIM(what_is_not_64_hex_digits_is_no_digest),
-    };
-    return cmocka_run_group_tests(tests, open_hasher, close_hasher);
-}
+TESTS_WITH(open_hasher, close_hasher)

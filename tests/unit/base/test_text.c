@@ -1,8 +1,7 @@
 #include "unit/base/unit.h"
 
-static void texts_are_equal_by_their_bytes_alone(void **unused)
+TEST(texts_are_equal_by_their_bytes_alone)
 {
-    (void)unused;
     struct sluice_text with_null = { "a\0b", 3 };
     struct sluice_text other_null = { "a\0c", 3 };
     assert_true(sl_text_equal(SL_TEXT("abc"), (struct sluice_text){ "abcd", 3 }));
@@ -14,9 +13,8 @@ static void texts_are_equal_by_their_bytes_alone(void **unused)
     assert_false(sl_text_is(with_null, "a"));
 }
 
-static void not_given_and_empty_are_alike(void **unused)
+TEST(not_given_and_empty_are_alike)
 {
-    (void)unused;
     struct sluice_text none = { 0 };
     assert_true(sl_text_missing(none));
     assert_true(sl_text_missing(SL_TEXT("")));
@@ -26,9 +24,8 @@ static void not_given_and_empty_are_alike(void **unused)
     assert_null(sl_text(NULL).at);
 }
 
-static void a_hex_digit_is_worth_its_value(void **unused)
+TEST(a_hex_digit_is_worth_its_value)
 {
-    (void)unused;
     for (int c = 0; c < 256; c++) {
         const char *known = c ? strchr("0123456789abcdef", c | (c > '@' ? 0x20 : 0)) : NULL;
         int worth = known && c < 0x80 ? (int)(known - "0123456789abcdef") : -1;
@@ -36,20 +33,8 @@ static void a_hex_digit_is_worth_its_value(void **unused)
     }
 }
 
-static void a_byte_inside_a_character_is_known(void **unused)
+TEST(a_byte_inside_a_character_is_known)
 {
-    (void)unused;
     for (int c = 0; c < 256; c++)
         SAME("a byte", sl_utf8_continues((char)c), c >= 0x80 && c < 0xc0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(texts_are_equal_by_their_bytes_alone),
-        CLAIM(not_given_and_empty_are_alike),
-        CLAIM(a_hex_digit_is_worth_its_value),
-        CLAIM(a_byte_inside_a_character_is_known),
-    };
-    return RUN(tests);
 }

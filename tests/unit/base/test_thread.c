@@ -13,9 +13,8 @@ static void *look(void *unused)
     return NULL;
 }
 
-static void a_thread_takes_no_signals_but_for_its_own_faults(void **unused)
+TEST(a_thread_takes_no_signals_but_for_its_own_faults)
 {
-    (void)unused;
     static const int blocked[] = { SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGCHLD };
     static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
     sigset_t before, after;
@@ -30,12 +29,4 @@ static void a_thread_takes_no_signals_but_for_its_own_faults(void **unused)
         assert_false(sigismember(&seen, open[i]));
     for (int i = 1; i < NSIG; i++)
         assert_int_equal(sigismember(&before, i), sigismember(&after, i));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_thread_takes_no_signals_but_for_its_own_faults),
-    };
-    return RUN(tests);
 }

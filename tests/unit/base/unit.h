@@ -21,8 +21,41 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define CLAIM(name)  cmocka_unit_test(name)
-#define RUN(tests)   cmocka_run_group_tests(tests, NULL, NULL)
+
+/* A test registers itself, under the name of its file (tests/unit/main.c):
+ *
+ *   TEST(the_name_is_the_claim)
+ *   {
+ *       assert_true(…);
+ *   }
+ *
+ * TEST_WITH has a set-up and a tear-down of its own, either may be NULL; TEST_ON gives them a state
+ * to begin with, `*fixture`. TESTS_WITH, once in a file, is set up before its first test and torn
+ * down after its last. */
+void unit_register(const char *file, int line, struct CMUnitTest test);
+void unit_register_group(const char *file, CMFixtureFunction setup, CMFixtureFunction teardown);
+
+#define TEST(name)                       TEST_ON(name, NULL, NULL, NULL)
+#define TEST_WITH(name, setup, teardown) TEST_ON(name, setup, teardown, NULL)
+#define TEST_ON(name, setup, teardown, state_)                                                     \
+    static void name(void **fixture);                                                              \
+    __attribute__((constructor)) static void register_##name(void)                                 \
+    {                                                                                              \
+        unit_register(__FILE__, __LINE__,                                                          \
+                      (struct CMUnitTest){ #name, name, setup, teardown, (void *)(state_) });      \
+    }                                                                                              \
+    static void name(__attribute__((unused)) void **fixture)
+
+#define TESTS_WITH(setup, teardown)                                                                \
+    __attribute__((constructor)) static void register_group(void)                                  \
+    {                                                                                              \
+        unit_register_group(__FILE__, setup, teardown);                                            \
+    }
+
+/* This file replaces a function of a library (a clock, a disk), or includes a .c file to test its
+ * static functions: it is a program of its own, because
+ * the replacement holds for everything that is linked with it. */
+#define TESTS_ALONE _Static_assert(1, "read by the Makefile")
 
 /* Two integers are the same; if not, `row` says where. */
 #define SAME(row, got, wanted)                                                                     \

@@ -1,5 +1,5 @@
 /* Commands are no part of the library, so the file itself is taken in. */
-#include "cmd/options.c"
+#include "cmd/options.h"
 
 #include "unit/base/unit.h"
 
@@ -60,9 +60,8 @@ static int run_line(const char *line)
     return group.run(&group, argc, argv);
 }
 
-static void the_first_word_chooses_the_member(void **unused)
+TEST(the_first_word_chooses_the_member)
 {
-    (void)unused;
     static const struct {
         const char *line;
         int code;
@@ -94,9 +93,8 @@ static void the_first_word_chooses_the_member(void **unused)
         SAME(lines[i].line, run_line(lines[i].line), lines[i].code);
 }
 
-static void operands_are_filled_in_their_order(void **unused)
+TEST(operands_are_filled_in_their_order)
 {
-    (void)unused;
     assert_int_equal(run_line("leaf a --flag b"), 10);
     assert_string_equal(last.first, "a");
     assert_string_equal(last.second, "b");
@@ -108,9 +106,8 @@ static void operands_are_filled_in_their_order(void **unused)
     assert_false(last.flag);
 }
 
-static void a_wait_is_from_a_millisecond_to_a_day(void **unused)
+TEST(a_wait_is_from_a_millisecond_to_a_day)
 {
-    (void)unused;
     static const struct {
         const char *line;
         int64_t us; /* -1: refused */
@@ -125,14 +122,4 @@ static void a_wait_is_from_a_millisecond_to_a_day(void **unused)
         SAME(lines[i].line, run_line(lines[i].line), lines[i].us < 0 ? 2 : 10);
         SAME(lines[i].line, last.wait_us, lines[i].us < 0 ? 0 : lines[i].us);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_first_word_chooses_the_member),
-        CLAIM(operands_are_filled_in_their_order),
-        CLAIM(a_wait_is_from_a_millisecond_to_a_day),
-    };
-    return RUN(tests);
 }

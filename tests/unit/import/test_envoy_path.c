@@ -50,9 +50,8 @@ static void assert_names(const char *keys, const char *wanted)
     SAME_TEXT(keys, sl_text(names), wanted);
 }
 
-static void entries_are_called_as_the_front_calls_them(void **unused)
+TEST(entries_are_called_as_the_front_calls_them)
 {
-    (void)unused;
     assert_names("a", "a");
     assert_names("a b", "a b");
     assert_names("a a a", "a a.2 a.3");
@@ -83,9 +82,8 @@ static void assert_leaves(const char *descriptors, const char *wanted)
 
 #define K(value) "{ key: k, value: '" value "' }, "
 
-static void what_others_beside_take_is_left_to_them(void **unused)
+TEST(what_others_beside_take_is_left_to_them)
 {
-    (void)unused;
     assert_leaves("[" K("a") K("b*") "{ key: k }]", " a | b*");
     assert_leaves("[" K("a") K("b*") "{ key: other }]", " |");
     assert_leaves("[{ key: k }, " K("a*") "{ key: k, value: a }]", " |"); /* exact goes first */
@@ -94,9 +92,8 @@ static void what_others_beside_take_is_left_to_them(void **unused)
     assert_leaves("[" K("a") "{ key: x, descriptors: [{ key: k }] }]", " |"); /* another level */
 }
 
-static void a_pattern_leaves_nothing_to_those_behind_it(void **unused)
+TEST(a_pattern_leaves_nothing_to_those_behind_it)
 {
-    (void)unused;
     struct sl_envoy_path path;
     read("[" K("ab*") K("a*") "]");
     struct sl_envoy_node *first = envoy.first->root.first;
@@ -104,9 +101,8 @@ static void a_pattern_leaves_nothing_to_those_behind_it(void **unused)
     assert_int_equal(path.steps[0].node->unlike.count, 0);
 }
 
-static void nobody_gets_past_a_pattern_of_stars(void **unused)
+TEST(nobody_gets_past_a_pattern_of_stars)
 {
-    (void)unused;
     struct sl_envoy_path path;
     assert_null(sl_envoy_path_find(&envoy.arena, read("[" K("**") "{ key: k }]"), &path));
     assert_true(path.is_dead);
@@ -114,9 +110,8 @@ static void nobody_gets_past_a_pattern_of_stars(void **unused)
     assert_false(path.is_dead);
 }
 
-static void what_no_rule_can_say_is_told(void **unused)
+TEST(what_no_rule_can_say_is_told)
 {
-    (void)unused;
     static const struct {
         const char *descriptors, *part;
     } rows[] = {
@@ -139,9 +134,8 @@ static void what_no_rule_can_say_is_told(void **unused)
     assert_null(sl_envoy_path_find(&envoy.arena, read("[{ key: x, value: here }]"), &path));
 }
 
-static void a_name_is_found_that_no_entry_has(void **unused)
+TEST(a_name_is_found_that_no_entry_has)
 {
-    (void)unused;
     struct sl_envoy_path path;
     assert_null(sl_envoy_path_find(&envoy.arena, read("[{ key: a }]"), &path));
     assert_string_equal(sl_envoy_path_lacks(&envoy.arena, &path), "nobody");
@@ -150,15 +144,4 @@ static void a_name_is_found_that_no_entry_has(void **unused)
     assert_string_equal(sl_envoy_path_lacks(&envoy.arena, &path), "nobody__");
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(entries_are_called_as_the_front_calls_them),
-        CLAIM(what_others_beside_take_is_left_to_them),
-        CLAIM(a_pattern_leaves_nothing_to_those_behind_it),
-        CLAIM(nobody_gets_past_a_pattern_of_stars),
-        CLAIM(what_no_rule_can_say_is_told),
-        CLAIM(a_name_is_found_that_no_entry_has),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -3,9 +3,8 @@
 #include "rules/ruleset.h"
 #include "unit/base/unit.h"
 
-static void texts_become_names_that_look_like_them(void **unused)
+TEST(texts_become_names_that_look_like_them)
 {
-    (void)unused;
     static const struct {
         const char *text, *name;
     } rows[] = {
@@ -30,9 +29,8 @@ static void texts_become_names_that_look_like_them(void **unused)
     sl_arena_release(&arena);
 }
 
-static void no_two_are_alike(void **unused)
+TEST(no_two_are_alike)
 {
-    (void)unused;
     static const struct {
         const char *text, *name;
     } rows[] = { { "a", "a" },    { "a-2", "a-2" },   { "a", "a-3" },
@@ -46,9 +44,8 @@ static void no_two_are_alike(void **unused)
 }
 
 /* Thousands of long texts that differ only in what is cut out of them. */
-static void they_fit_however_long_and_many_texts_are(void **unused)
+TEST(they_fit_however_long_and_many_texts_are)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     struct sl_names names = { .arena = &arena };
     struct sl_textmap seen = { 0 };
@@ -62,14 +59,4 @@ static void they_fit_however_long_and_many_texts_are(void **unused)
         sl_textmap_add(&arena, &seen, 0, name, 1);
     }
     sl_arena_release(&arena);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(texts_become_names_that_look_like_them),
-        CLAIM(no_two_are_alike),
-        CLAIM(they_fit_however_long_and_many_texts_are),
-    };
-    return RUN(tests);
 }

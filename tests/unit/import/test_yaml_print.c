@@ -18,9 +18,8 @@ static void assert_printed(const char *row, const char *wanted)
     out = sl_buffer(1 << 20);
 }
 
-static void texts_are_quoted_where_they_would_be_something_else(void **unused)
+TEST(texts_are_quoted_where_they_would_be_something_else)
 {
-    (void)unused;
     static const struct {
         const char *text, *yaml;
     } rows[] = {
@@ -50,9 +49,8 @@ static void texts_are_quoted_where_they_would_be_something_else(void **unused)
     }
 }
 
-static void a_list_is_broken_before_its_lines_are_long(void **unused)
+TEST(a_list_is_broken_before_its_lines_are_long)
 {
-    (void)unused;
     struct sluice_text texts[40];
     for (size_t i = 0; i < COUNT(texts); i++)
         texts[i] = sl_text(i % 7 ? "a-word-of-some-length" : "x y");
@@ -72,9 +70,8 @@ static void a_list_is_broken_before_its_lines_are_long(void **unused)
 }
 
 /* All characters but those that no text may have, in all places. */
-static void what_is_printed_is_read_as_it_was(void **unused)
+TEST(what_is_printed_is_read_as_it_was)
 {
-    (void)unused;
     uint64_t seed = 1;
     static const char *const pieces[] = { "a",
                                           "B",
@@ -124,17 +121,15 @@ static void what_is_printed_is_read_as_it_was(void **unused)
     }
 }
 
-static void a_comment_stays_on_its_line(void **unused)
+TEST(a_comment_stays_on_its_line)
 {
-    (void)unused;
     sl_buffer_clear(&out);
     sl_yaml_comment(&out, SL_TEXT("a\nb\r\tc\x7f\0d"));
     assert_printed("comment", "a?b??c??d");
 }
 
-static void control_characters_cannot_be_said(void **unused)
+TEST(control_characters_cannot_be_said)
 {
-    (void)unused;
     assert_true(sl_yaml_can_say(SL_TEXT("a b")));
     assert_false(sl_yaml_can_say(SL_TEXT("")));
     assert_false(sl_yaml_can_say(SL_TEXT("a\nb")));
@@ -156,14 +151,4 @@ static int close_buffer(void **unused)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(texts_are_quoted_where_they_would_be_something_else),
-        CLAIM(a_list_is_broken_before_its_lines_are_long),
-        CLAIM(what_is_printed_is_read_as_it_was),
-        CLAIM(a_comment_stays_on_its_line),
-        CLAIM(control_characters_cannot_be_said),
-    };
-    return cmocka_run_group_tests(tests, open_buffer, close_buffer);
-}
+TESTS_WITH(open_buffer, close_buffer)

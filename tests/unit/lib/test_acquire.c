@@ -72,9 +72,8 @@ static int64_t acquire(bool by_rules, int64_t timeout_us, struct sluice_decision
 
 #define LONG (60 * S) /* whoever sleeps for this in a test has made a mistake */
 
-static void it_asks_and_sleeps_until_it_may_pass_or_cannot(void **unused)
+TEST(it_asks_and_sleeps_until_it_may_pass_or_cannot)
 {
-    (void)unused;
     static const struct {
         const char *name;
         struct line lines[3];
@@ -126,9 +125,8 @@ static void it_asks_and_sleeps_until_it_may_pass_or_cannot(void **unused)
     }
 }
 
-static void it_gives_up_however_often_others_are_faster(void **unused)
+TEST(it_gives_up_however_often_others_are_faster)
 {
-    (void)unused;
     static const struct line always[] = { { false, 3 * MS } };
     struct sluice_decision decision;
     for (int i = 0; i < 2; i++) {
@@ -159,9 +157,8 @@ static void *disturb(void *unused)
     return unused;
 }
 
-static void signals_do_not_shorten_a_sleep(void **unused)
+TEST(signals_do_not_shorten_a_sleep)
 {
-    (void)unused;
     struct sigaction action = { .sa_handler = count_signal };
     pthread_t thread;
     sigaction(SIGUSR1, &action, NULL);
@@ -176,9 +173,8 @@ static void signals_do_not_shorten_a_sleep(void **unused)
 }
 
 /* One every millisecond, and no two closer. */
-static void a_leaky_bucket_paces_who_acquires(void **unused)
+TEST(a_leaky_bucket_paces_who_acquires)
 {
-    (void)unused;
     struct sluice_store *table = NULL;
     struct sluice_decision decision;
     assert_int_equal(sluice_open("memory:?size=1M", &table, NULL), SLUICE_OK);
@@ -197,9 +193,8 @@ static void a_leaky_bucket_paces_who_acquires(void **unused)
     sluice_close(table);
 }
 
-static void a_denial_waits_for_its_window(void **unused)
+TEST(a_denial_waits_for_its_window)
 {
-    (void)unused;
     struct sluice_store *table = NULL;
     struct sluice_decision decision;
     assert_int_equal(sluice_open("memory:?size=1M", &table, NULL), SLUICE_OK);
@@ -222,16 +217,4 @@ static void a_denial_waits_for_its_window(void **unused)
         sluice_limit_free(limit);
     }
     sluice_close(table);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(it_asks_and_sleeps_until_it_may_pass_or_cannot),
-        CLAIM(it_gives_up_however_often_others_are_faster),
-        CLAIM(signals_do_not_shorten_a_sleep),
-        CLAIM(a_leaky_bucket_paces_who_acquires),
-        CLAIM(a_denial_waits_for_its_window),
-    };
-    return RUN(tests);
 }

@@ -45,9 +45,8 @@ static void check_refused(const char *call, int status)
 
 #define REFUSED(call) check_refused(#call, call)
 
-static void stores_refuse(void **unused)
+TEST_WITH(stores_refuse, open_all, close_all)
 {
-    (void)unused;
     struct sluice_store *none = NULL;
     struct sluice_stats stats;
     struct sluice_error error;
@@ -65,9 +64,8 @@ static void stores_refuse(void **unused)
     sluice_close(NULL);
 }
 
-static void limits_refuse(void **unused)
+TEST_WITH(limits_refuse, open_all, close_all)
 {
-    (void)unused;
     struct sluice_limit_config config = ten_a_minute(&sl_fixed_window);
     struct sluice_limit *none = NULL;
     struct sluice_error error;
@@ -110,9 +108,8 @@ static void limits_refuse(void **unused)
     REFUSED(sluice_limit_reserve(limit, key, 1, S, out, NULL));
 }
 
-static void a_refund_refuses(void **unused)
+TEST_WITH(a_refund_refuses, open_all, close_all)
 {
-    (void)unused;
     struct sluice_decision charged = { .charged = 1, .charged_at_us = S };
     struct sluice_request request = sluice_request();
     REFUSED(sluice_limit_refund(NULL, key, 1, &charged));
@@ -129,9 +126,8 @@ static void a_refund_refuses(void **unused)
     }
 }
 
-static void limiters_refuse(void **unused)
+TEST_WITH(limiters_refuse, open_all, close_all)
 {
-    (void)unused;
     struct sluice_limiter *none = NULL;
     struct sluice_error error;
     struct sluice_text text = sluice_text(rules);
@@ -192,9 +188,8 @@ static void refused_everywhere(const char *row, const struct sluice_request *req
     check_refused(row, sluice_reserve(limiter, request, S, out, &id));
 }
 
-static void a_wrong_request_is_refused_by_all(void **unused)
+TEST_WITH(a_wrong_request_is_refused_by_all, open_all, close_all)
 {
-    (void)unused;
     static const struct sluice_text ghost = { NULL, 3 };
     static const struct sluice_attribute nameless = { { NULL, 3 }, { "v", 1 } };
     static const struct sluice_attribute valueless = { { "n", 1 }, { NULL, 3 } };
@@ -221,9 +216,8 @@ static void a_wrong_request_is_refused_by_all(void **unused)
         refused_everywhere(rows[i].name, &rows[i].request);
 }
 
-static void what_is_just_right_is_not_refused(void **unused)
+TEST_WITH(what_is_just_right_is_not_refused, open_all, close_all)
 {
-    (void)unused;
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
     uint64_t held;
@@ -243,17 +237,4 @@ static void what_is_just_right_is_not_refused(void **unused)
     assert_int_equal(sluice_decide(limiter, &request, &decision), SLUICE_OK);
     assert_int_equal(sluice_commit(&store, 0, 7), SLUICE_OK); /* nothing was charged */
     assert_int_equal(sluice_cancel(&store, 0), SLUICE_OK);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(stores_refuse, open_all, close_all),
-        cmocka_unit_test_setup_teardown(limits_refuse, open_all, close_all),
-        cmocka_unit_test_setup_teardown(a_refund_refuses, open_all, close_all),
-        cmocka_unit_test_setup_teardown(limiters_refuse, open_all, close_all),
-        cmocka_unit_test_setup_teardown(a_wrong_request_is_refused_by_all, open_all, close_all),
-        cmocka_unit_test_setup_teardown(what_is_just_right_is_not_refused, open_all, close_all),
-    };
-    return RUN(tests);
 }

@@ -40,9 +40,8 @@ static struct sluice_decision decide(struct sluice_request request)
     "        { name: b, algorithm: token_bucket, per: user, capacity: 20, window: 1h },\n"         \
     "        { name: c, algorithm: fixed_window, per: user, limit: 1/m, shadow: true }]\n"
 
-static void the_explanation_fills_the_room_there_is(void **unused)
+TEST(the_explanation_fills_the_room_there_is)
 {
-    (void)unused;
     use(THREE);
     for (size_t room = 0; room <= 5; room++) {
         struct sluice_explained rows[5];
@@ -71,9 +70,8 @@ static void the_explanation_fills_the_room_there_is(void **unused)
     }
 }
 
-static void the_explanation_is_empty_where_nothing_matched_or_failed(void **unused)
+TEST(the_explanation_is_empty_where_nothing_matched_or_failed)
 {
-    (void)unused;
     struct sluice_request request = by(NULL, 1);
     struct sluice_decision decision;
     struct sluice_explained row;
@@ -91,9 +89,8 @@ static void the_explanation_is_empty_where_nothing_matched_or_failed(void **unus
     assert_int_equal(count, 0);
 }
 
-static void a_failing_store_is_answered_by_the_rules_policy(void **unused)
+TEST(a_failing_store_is_answered_by_the_rules_policy)
 {
-    (void)unused;
     static const struct {
         const char *policy;
         bool allowed;
@@ -127,9 +124,8 @@ static void a_failing_store_is_answered_by_the_rules_policy(void **unused)
     }
 }
 
-static void a_batch_is_decided_as_one_by_one(void **unused)
+TEST(a_batch_is_decided_as_one_by_one)
 {
-    (void)unused;
     enum { MANY = 150 };
     static struct sluice_request requests[MANY];
     static struct sluice_decision one[MANY], batch[MANY];
@@ -149,9 +145,8 @@ static void a_batch_is_decided_as_one_by_one(void **unused)
     assert_int_equal(model.largest_batch, 64);
 }
 
-static void a_refund_and_a_reset_reach_every_rule(void **unused)
+TEST(a_refund_and_a_reset_reach_every_rule)
 {
-    (void)unused;
     struct sluice_request request = by("u", 4), ask = by("u", 0);
     use(THREE);
     struct sluice_decision decision = decide(request);
@@ -166,14 +161,4 @@ static void a_refund_and_a_reset_reach_every_rule(void **unused)
     assert_int_equal(model.reset_calls, 1 + 3);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_explanation_fills_the_room_there_is),
-        CLAIM(the_explanation_is_empty_where_nothing_matched_or_failed),
-        CLAIM(a_failing_store_is_answered_by_the_rules_policy),
-        CLAIM(a_batch_is_decided_as_one_by_one),
-        CLAIM(a_refund_and_a_reset_reach_every_rule),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -4,9 +4,8 @@
 
 enum { ROOM = sizeof((struct sluice_error *)0)->text };
 
-static void lines_are_added_below_each_other(void **unused)
+TEST(lines_are_added_below_each_other)
 {
-    (void)unused;
     struct sluice_error own, *error = sl_error_start(NULL, &own);
     assert_ptr_equal(error, &own);
     assert_string_equal(error->text, "");
@@ -25,9 +24,8 @@ static void fill(struct sluice_error *error, size_t left)
     error->text[ROOM - left] = '\0';
 }
 
-static void what_does_not_fit_is_cut_between_characters(void **unused)
+TEST(what_does_not_fit_is_cut_between_characters)
 {
-    (void)unused;
     static const struct {
         const char *name;
         size_t left;
@@ -57,9 +55,8 @@ static void report_of(struct sl_report *report, size_t count, size_t len)
         sl_report_error(report, (struct sl_mark){ 1 + (uint32_t)i, 1 }, "%0*d", (int)len, 7);
 }
 
-static void problems_are_shown_whole_and_the_rest_counted(void **unused)
+TEST(problems_are_shown_whole_and_the_rest_counted)
 {
-    (void)unused;
     static const struct {
         const char *name;
         size_t count, len, shown;
@@ -88,14 +85,4 @@ static void problems_are_shown_whole_and_the_rest_counted(void **unused)
         assert_memory_equal(error.text, "f:1:1: 000", 10);
         sl_report_release(&report);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(lines_are_added_below_each_other),
-        CLAIM(what_does_not_fit_is_cut_between_characters),
-        CLAIM(problems_are_shown_whole_and_the_rest_counted),
-    };
-    return RUN(tests);
 }

@@ -34,9 +34,8 @@ static int64_t left(struct sluice_text key)
     return decide(key, 0).remaining;
 }
 
-static void wrong_numbers_are_refused_in_the_words_of_the_rules_file(void **unused)
+TEST(wrong_numbers_are_refused_in_the_words_of_the_rules_file)
 {
-    (void)unused;
     static const struct {
         struct sluice_limit_config config;
         const char *text;
@@ -94,9 +93,8 @@ static void wrong_numbers_are_refused_in_the_words_of_the_rules_file(void **unus
     }
 }
 
-static void every_mistake_is_told_at_once(void **unused)
+TEST(every_mistake_is_told_at_once)
 {
-    (void)unused;
     struct sluice_limit_config config = { .algorithm = "tocken_bucket", .refill_rate = "150%" };
     struct sluice_limit *none;
     struct sluice_error error;
@@ -108,9 +106,8 @@ static void every_mistake_is_told_at_once(void **unused)
     assert_non_null(strstr(error.text, "write 1.5: a decimal, never percent"));
 }
 
-static void texts_are_copied(void **unused)
+TEST(texts_are_copied)
 {
-    (void)unused;
     char name[] = "short-lived", rate[] = "0.5", burst[] = "1.5", algorithm[] = "token_bucket";
     struct sluice_limit_config config = { name, algorithm, 4, 0, rate, burst, false };
     use(&config);
@@ -125,9 +122,8 @@ static void texts_are_copied(void **unused)
 }
 
 /* The same numbers as a rule and as a limit, on stores of their own. */
-static void a_limit_answers_as_a_rule_of_the_same_numbers(void **unused)
+TEST(a_limit_answers_as_a_rule_of_the_same_numbers)
 {
-    (void)unused;
     static const struct {
         struct sluice_limit_config config;
         const char *rule;
@@ -174,9 +170,8 @@ static void a_limit_answers_as_a_rule_of_the_same_numbers(void **unused)
     }
 }
 
-static void a_peek_takes_nothing(void **unused)
+TEST(a_peek_takes_nothing)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sluice_limit_config config = ten_a_minute(sl_algos[i]);
         struct sluice_decision decision;
@@ -193,9 +188,8 @@ static void a_peek_takes_nothing(void **unused)
     }
 }
 
-static void a_refund_gives_back_what_was_charged(void **unused)
+TEST(a_refund_gives_back_what_was_charged)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sluice_limit_config config = ten_a_minute(sl_algos[i]);
         use(&config);
@@ -213,9 +207,8 @@ static void a_refund_gives_back_what_was_charged(void **unused)
     }
 }
 
-static void a_reset_forgets_one_key(void **unused)
+TEST(a_reset_forgets_one_key)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sluice_limit_config config = ten_a_minute(sl_algos[i]);
         use(&config);
@@ -227,9 +220,8 @@ static void a_reset_forgets_one_key(void **unused)
     }
 }
 
-static void an_empty_key_is_a_key_like_any_other(void **unused)
+TEST(an_empty_key_is_a_key_like_any_other)
 {
-    (void)unused;
     struct sluice_limit_config config = ten_a_minute(&sl_fixed_window);
     use(&config);
     assert_int_equal(decide(sluice_text(""), 4).remaining, 6);
@@ -237,9 +229,8 @@ static void an_empty_key_is_a_key_like_any_other(void **unused)
     assert_int_equal(left(sluice_text("")), 6);
 }
 
-static void limits_share_by_name_algorithm_and_window(void **unused)
+TEST(limits_share_by_name_algorithm_and_window)
 {
-    (void)unused;
     static const struct {
         const char *name;
         struct sluice_limit_config config;
@@ -264,9 +255,8 @@ static void limits_share_by_name_algorithm_and_window(void **unused)
     }
 }
 
-static void a_batch_is_decided_as_one_by_one(void **unused)
+TEST(a_batch_is_decided_as_one_by_one)
 {
-    (void)unused;
     enum { MANY = 100 };
     static const size_t sizes[] = { 0, 1, 31, 32, 33, 64, MANY };
     static struct sluice_decision one[MANY], batch[MANY];
@@ -290,9 +280,8 @@ static void a_batch_is_decided_as_one_by_one(void **unused)
     }
 }
 
-static void a_failing_store_leaves_the_answer_alone_and_marks_a_batch(void **unused)
+TEST(a_failing_store_leaves_the_answer_alone_and_marks_a_batch)
 {
-    (void)unused;
     struct sluice_limit_config config = ten_a_minute(&sl_fixed_window);
     struct sluice_decision decision, batch[2];
     struct sluice_text keys[] = { u, u };
@@ -314,9 +303,8 @@ static void a_failing_store_leaves_the_answer_alone_and_marks_a_batch(void **unu
 }
 
 /* Whatever was on the stack: a store that answers later looks at more of a claim than the table. */
-static void what_a_limit_asks_is_written_whole(void **unused)
+TEST(what_a_limit_asks_is_written_whole)
 {
-    (void)unused;
     struct sluice_limit_config config = ten_a_minute(&sl_fixed_window);
     struct sl_limit_call call;
     use(&config);
@@ -329,21 +317,4 @@ static void what_a_limit_asks_is_written_whole(void **unused)
     sl_limit_end(&call);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(wrong_numbers_are_refused_in_the_words_of_the_rules_file),
-        CLAIM(every_mistake_is_told_at_once),
-        CLAIM(texts_are_copied),
-        CLAIM(a_limit_answers_as_a_rule_of_the_same_numbers),
-        CLAIM(a_peek_takes_nothing),
-        CLAIM(a_refund_gives_back_what_was_charged),
-        CLAIM(a_reset_forgets_one_key),
-        CLAIM(what_a_limit_asks_is_written_whole),
-        CLAIM(an_empty_key_is_a_key_like_any_other),
-        CLAIM(limits_share_by_name_algorithm_and_window),
-        CLAIM(a_batch_is_decided_as_one_by_one),
-        CLAIM(a_failing_store_leaves_the_answer_alone_and_marks_a_batch),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -22,9 +22,8 @@ static const char *write_file(const char *text, size_t len)
     return path;
 }
 
-static void rules_are_read_from_a_file_or_a_text(void **unused)
+TEST(rules_are_read_from_a_file_or_a_text)
 {
-    (void)unused;
     struct sluice_limiter *limiter = NULL;
     struct sluice_error error;
     struct sluice_decision decision;
@@ -49,9 +48,8 @@ static void rules_are_read_from_a_file_or_a_text(void **unused)
     unlink(path);
 }
 
-static void without_a_store_the_rules_name_one(void **unused)
+TEST(without_a_store_the_rules_name_one)
 {
-    (void)unused;
     struct sluice_limiter *limiter = limiter_of(NULL, good);
     struct sluice_decision decision;
     struct sluice_request request = sluice_request();
@@ -67,9 +65,8 @@ static void without_a_store_the_rules_name_one(void **unused)
     sluice_limiter_close(limiter);
 }
 
-static void rules_with_a_log_get_more_room_for_it(void **unused)
+TEST(rules_with_a_log_get_more_room_for_it)
 {
-    (void)unused;
     static const char *const rows[] = {
         "store: memory:?size=4M\nrules: [{ name: a, per: user, limit: 9/m }]\n",
         "store: memory:?size=4M\n"
@@ -87,9 +84,8 @@ static void rules_with_a_log_get_more_room_for_it(void **unused)
     assert_true(log_bytes[1] > 5 * log_bytes[0]);
 }
 
-static void every_problem_is_told_with_its_place(void **unused)
+TEST(every_problem_is_told_with_its_place)
 {
-    (void)unused;
     static const char bad[] = "rules:\n"
                               "  - { name: a, per: user, limit: 9 }\n"
                               "  - { name: b, pre: user, limit: 9/m }\n";
@@ -109,9 +105,8 @@ static void every_problem_is_told_with_its_place(void **unused)
     assert_null(limiter);
 }
 
-static void a_long_list_of_problems_ends_with_how_many_more(void **unused)
+TEST(a_long_list_of_problems_ends_with_how_many_more)
 {
-    (void)unused;
     char *yaml = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&yaml, &len);
@@ -134,9 +129,8 @@ static void a_long_list_of_problems_ends_with_how_many_more(void **unused)
     free(yaml);
 }
 
-static void a_file_that_cannot_be_read_is_said_to_be(void **unused)
+TEST(a_file_that_cannot_be_read_is_said_to_be)
 {
-    (void)unused;
     struct sluice_limiter *limiter = NULL;
     struct sluice_error error;
     assert_int_equal(sluice_limiter_open(&store, "/no/such", &limiter, &error), SLUICE_BAD_RULES);
@@ -147,9 +141,8 @@ static void a_file_that_cannot_be_read_is_said_to_be(void **unused)
     assert_null(limiter);
 }
 
-static void rules_that_are_too_large_are_not_read_in_part(void **unused)
+TEST(rules_that_are_too_large_are_not_read_in_part)
 {
-    (void)unused;
     size_t len = SL_RULES_FILE_MAX_BYTES + 1;
     char *text = malloc(len);
     struct sluice_limiter *limiter = NULL;
@@ -170,9 +163,8 @@ static void rules_that_are_too_large_are_not_read_in_part(void **unused)
     free(text);
 }
 
-static void a_store_that_is_none_is_refused_without_its_password(void **unused)
+TEST(a_store_that_is_none_is_refused_without_its_password)
 {
-    (void)unused;
     static const char yaml[] = "store: redis-sentinel://:hunter2@cache\nrules: []\n";
     struct sluice_limiter *limiter = NULL;
     struct sluice_error error;
@@ -189,9 +181,8 @@ static void a_store_that_is_none_is_refused_without_its_password(void **unused)
     model_close(&model.store);
 }
 
-static void what_a_later_version_will_heed_is_noted(void **unused)
+TEST(what_a_later_version_will_heed_is_noted)
 {
-    (void)unused;
     static const char yaml[] = "identity: { user_id: sha256(email_ip) }\nrules: []\n";
     struct sluice_limiter *limiter = NULL;
     struct sluice_error error;
@@ -202,20 +193,4 @@ static void what_a_later_version_will_heed_is_noted(void **unused)
                         "`identity.user_id` is for the server; give the id as `user` here");
     sluice_limiter_close(limiter);
     model_close(&model.store);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(rules_are_read_from_a_file_or_a_text),
-        CLAIM(without_a_store_the_rules_name_one),
-        CLAIM(rules_with_a_log_get_more_room_for_it),
-        CLAIM(every_problem_is_told_with_its_place),
-        CLAIM(a_long_list_of_problems_ends_with_how_many_more),
-        CLAIM(a_file_that_cannot_be_read_is_said_to_be),
-        CLAIM(rules_that_are_too_large_are_not_read_in_part),
-        CLAIM(a_store_that_is_none_is_refused_without_its_password),
-        CLAIM(what_a_later_version_will_heed_is_noted),
-    };
-    return RUN(tests);
 }

@@ -2,9 +2,8 @@
 
 #include "unit/base/unit.h"
 
-static void every_number_has_a_name(void **unused)
+TEST(every_number_has_a_name)
 {
-    (void)unused;
     assert_string_equal(sluice_version(), SLUICE_VERSION);
 #define STATUS(constant, number, text) assert_string_equal(sluice_status_text(constant), text);
     SLUICE_STATUSES(STATUS)
@@ -12,9 +11,8 @@ static void every_number_has_a_name(void **unused)
     SLUICE_REASONS(REASON)
 }
 
-static void a_number_of_nothing_has_a_text_too(void **unused)
+TEST(a_number_of_nothing_has_a_text_too)
 {
-    (void)unused;
     static const int none[] = { 1, -9, 1000, INT32_MIN, INT32_MAX };
     for (size_t i = 0; i < COUNT(none); i++) {
         assert_string_equal(sluice_status_text(none[i]), "no status of this version");
@@ -24,22 +22,11 @@ static void a_number_of_nothing_has_a_text_too(void **unused)
     }
 }
 
-static void a_text_that_is_not_there_is_not_given(void **unused)
+TEST(a_text_that_is_not_there_is_not_given)
 {
-    (void)unused;
     assert_null(sluice_text(NULL).at);
     assert_int_equal(sluice_text(NULL).len, 0);
     assert_int_equal(sluice_text("").len, 0);
     assert_non_null(sluice_text("").at);
     assert_int_equal(sluice_text("abc").len, 3);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_number_has_a_name),
-        CLAIM(a_number_of_nothing_has_a_text_too),
-        CLAIM(a_text_that_is_not_there_is_not_given),
-    };
-    return RUN(tests);
 }

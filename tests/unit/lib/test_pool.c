@@ -7,9 +7,8 @@
 
 static struct model model;
 
-static void what_is_put_back_is_taken_again(void **unused)
+TEST(what_is_put_back_is_taken_again)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of("rules: [{ name: a, per: user, limit: 9/m }]\n");
     struct sl_pool *pool = aligned_alloc(_Alignof(struct sl_pool), sizeof *pool);
     model_open(&model);
@@ -31,9 +30,8 @@ static void what_is_put_back_is_taken_again(void **unused)
     sl_ruleset_free(rules);
 }
 
-static void more_than_there_are_places_for_are_freed(void **unused)
+TEST(more_than_there_are_places_for_are_freed)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of("rules: []\n");
     struct sl_pool *pool = aligned_alloc(_Alignof(struct sl_pool), sizeof *pool);
     struct sl_limiter *taken[SL_POOL_PLACES + 10];
@@ -65,9 +63,8 @@ static void *ask(void *allowed)
     return NULL;
 }
 
-static void threads_share_a_limiter_and_its_limit_exactly(void **unused)
+TEST(threads_share_a_limiter_and_its_limit_exactly)
 {
-    (void)unused;
     char yaml[128];
     pthread_t threads[THREADS];
     size_t allowed[THREADS][8] = { 0 }, sum = 0;
@@ -84,14 +81,4 @@ static void threads_share_a_limiter_and_its_limit_exactly(void **unused)
     }
     assert_int_equal(sum, LIMIT);
     sluice_limiter_close(limiter);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(what_is_put_back_is_taken_again),
-        CLAIM(more_than_there_are_places_for_are_freed),
-        CLAIM(threads_share_a_limiter_and_its_limit_exactly),
-    };
-    return RUN(tests);
 }

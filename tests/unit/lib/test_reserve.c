@@ -47,9 +47,8 @@ static uint64_t reserve(uint32_t cost, int64_t expiry_us)
     return id;
 }
 
-static void a_commit_at_less_gives_the_rest_back(void **unused)
+TEST(a_commit_at_less_gives_the_rest_back)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         use(sl_algos[i]);
         uint64_t id = reserve(8, S);
@@ -62,9 +61,8 @@ static void a_commit_at_less_gives_the_rest_back(void **unused)
     }
 }
 
-static void a_cancel_or_the_expiry_gives_all_of_it_back(void **unused)
+TEST(a_cancel_or_the_expiry_gives_all_of_it_back)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         use(sl_algos[i]);
         uint64_t id = reserve(8, 500000);
@@ -79,9 +77,8 @@ static void a_cancel_or_the_expiry_gives_all_of_it_back(void **unused)
     }
 }
 
-static void what_charges_nothing_has_no_id(void **unused)
+TEST(what_charges_nothing_has_no_id)
 {
-    (void)unused;
     struct sluice_decision decision;
     uint64_t id = 99;
     use(&sl_fixed_window);
@@ -96,9 +93,8 @@ static void what_charges_nothing_has_no_id(void **unused)
     assert_int_equal(left(), 10);
 }
 
-static void what_cannot_be_held_was_not_charged(void **unused)
+TEST(what_cannot_be_held_was_not_charged)
 {
-    (void)unused;
     struct sluice_decision decision;
     uint64_t id = 99;
     use(&sl_fixed_window);
@@ -114,9 +110,8 @@ static void what_cannot_be_held_was_not_charged(void **unused)
     assert_int_equal(decision.limit, 0x5a5a5a5a5a5a5a5a);
 }
 
-static void a_store_that_cannot_says_so(void **unused)
+TEST(a_store_that_cannot_says_so)
 {
-    (void)unused;
     static const struct sl_store_ops few = { .decide = model_decide, .close = model_close };
     struct sluice_decision decision = { .charged = 1, .charged_at_us = S };
     struct sluice_stats stats;
@@ -142,9 +137,8 @@ static struct sluice_limit *on_table(struct sluice_store *table, const struct sl
     return limit_of(table, &config);
 }
 
-static void a_table_settles_for_every_algorithm(void **unused)
+TEST(a_table_settles_for_every_algorithm)
 {
-    (void)unused;
     struct sluice_store *table = NULL;
     assert_int_equal(sluice_open("memory:?size=1M", &table, NULL), SLUICE_OK);
     for (size_t i = 0; sl_algos[i]; i++) {
@@ -179,9 +173,8 @@ static void a_table_settles_for_every_algorithm(void **unused)
     sluice_close(table);
 }
 
-static void a_table_gives_back_what_expired(void **unused)
+TEST(a_table_gives_back_what_expired)
 {
-    (void)unused;
     struct sluice_store *table = NULL;
     assert_int_equal(sluice_open("memory:?size=1M", &table, NULL), SLUICE_OK);
     for (size_t i = 0; sl_algos[i]; i++) {
@@ -199,9 +192,8 @@ static void a_table_gives_back_what_expired(void **unused)
     sluice_close(table);
 }
 
-static void a_reservation_spans_the_rules_of_a_request(void **unused)
+TEST(a_reservation_spans_the_rules_of_a_request)
 {
-    (void)unused;
     struct sluice_limiter *limiter =
         limiter_of(NULL, "rules: [{ name: a, algorithm: token_bucket, per: user, limit: 10/90d },\n"
                          "        { name: b, algorithm: fixed_window, per: ip, limit: 9/300d },\n"
@@ -228,17 +220,4 @@ static void a_reservation_spans_the_rules_of_a_request(void **unused)
     sluice_limiter_close(limiter);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_commit_at_less_gives_the_rest_back),
-        CLAIM(a_cancel_or_the_expiry_gives_all_of_it_back),
-        CLAIM(what_charges_nothing_has_no_id),
-        CLAIM(what_cannot_be_held_was_not_charged),
-        CLAIM(a_store_that_cannot_says_so),
-        CLAIM(a_table_settles_for_every_algorithm),
-        CLAIM(a_table_gives_back_what_expired),
-        CLAIM(a_reservation_spans_the_rules_of_a_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -18,9 +18,8 @@ static struct sluice_store *open_good(const char *url)
     return store;
 }
 
-static void a_url_that_is_none_is_refused_with_what_would_be_right(void **unused)
+TEST(a_url_that_is_none_is_refused_with_what_would_be_right)
 {
-    (void)unused;
     static const struct {
         const char *url;
         int status;
@@ -47,9 +46,8 @@ static void a_url_that_is_none_is_refused_with_what_would_be_right(void **unused
     }
 }
 
-static void memory_alone_will_do(void **unused)
+TEST(memory_alone_will_do)
 {
-    (void)unused;
     struct sluice_store *a = open_good("memory:"), *b = open_good("memory");
     struct sluice_limit_config config = ten_a_minute(&sl_token_bucket);
     struct sluice_limit *on_a = limit_of(a, &config), *on_b = limit_of(b, &config);
@@ -63,9 +61,8 @@ static void memory_alone_will_do(void **unused)
     sluice_close(b);
 }
 
-static void figures_follow_what_happens(void **unused)
+TEST(figures_follow_what_happens)
 {
-    (void)unused;
     struct sluice_store *store = open_good("memory:?size=2M");
     struct sluice_limit_config config = { .name = "n", .capacity = 2, .window_us = 300 * DAY };
     struct sluice_limit *limit = limit_of(store, &config);
@@ -102,9 +99,8 @@ static int64_t take(const char *url, uint32_t cost)
     return decision.remaining;
 }
 
-static void counts_stay_in_the_file(void **unused)
+TEST(counts_stay_in_the_file)
 {
-    (void)unused;
     char folder[] = "/tmp/sluice-test-XXXXXX", path[64], url[96];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/t.slu", folder);
@@ -117,9 +113,8 @@ static void counts_stay_in_the_file(void **unused)
     rmdir(folder);
 }
 
-static void parent_and_children_count_together(void **unused)
+TEST(parent_and_children_count_together)
 {
-    (void)unused;
     struct sluice_store *store = open_good("memory:?size=1M");
     struct sluice_limit_config config = {
         .name = "n", .algorithm = "fixed_window", .capacity = 1000, .window_us = 366 * DAY
@@ -156,9 +151,8 @@ static void parent_and_children_count_together(void **unused)
     sluice_close(store);
 }
 
-static void every_algorithm_counts_refunds_and_forgets_on_a_table(void **unused)
+TEST(every_algorithm_counts_refunds_and_forgets_on_a_table)
 {
-    (void)unused;
     struct sluice_store *store = open_good("memory:?size=1M");
     for (size_t i = 0; sl_algos[i]; i++) {
         const char *name = sl_algos[i]->name;
@@ -197,17 +191,4 @@ static void every_algorithm_counts_refunds_and_forgets_on_a_table(void **unused)
         sluice_limit_free(limit);
     }
     sluice_close(store);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_url_that_is_none_is_refused_with_what_would_be_right),
-        CLAIM(memory_alone_will_do),
-        CLAIM(figures_follow_what_happens),
-        CLAIM(counts_stay_in_the_file),
-        CLAIM(parent_and_children_count_together),
-        CLAIM(every_algorithm_counts_refunds_and_forgets_on_a_table),
-    };
-    return RUN(tests);
 }

@@ -8,9 +8,8 @@
 static const struct sl_rule rule = { .name = "r" };
 static const struct sl_rule *const rules[] = { &rule, &rule };
 
-static void a_bundle_of_one_is_summarised_as_its_claim_shows(void **unused)
+TEST(a_bundle_of_one_is_summarised_as_its_claim_shows)
 {
-    (void)unused;
     for (int i = 0; i < 8; i++) {
         bool allowed = i & 1, charged = i & 2, has_reset = i & 4;
         struct sl_claim claim = {
@@ -43,9 +42,8 @@ static void a_bundle_of_one_is_summarised_as_its_claim_shows(void **unused)
     }
 }
 
-static void a_stores_no_stands(void **unused)
+TEST(a_stores_no_stands)
 {
-    (void)unused;
     struct sl_claim claim = { .algo = &sl_fixed_window, .allowed = true };
     struct sl_bundle bundle = { .claims = &claim, .claim_count = 1, .allowed = false };
     struct sluice_decision decision;
@@ -55,9 +53,8 @@ static void a_stores_no_stands(void **unused)
 }
 
 /* Of two enforced rules the store could not be asked about the second, which has most to say. */
-static void what_was_left_out_says_nothing(void **unused)
+TEST(what_was_left_out_says_nothing)
 {
-    (void)unused;
     static const struct sl_rule others[] = { { .name = "live" }, { .name = "lost" } };
     static const struct sl_rule *const both[] = { &others[0], &others[1] };
     for (int i = 0; i < 8; i++) {
@@ -95,9 +92,8 @@ static void what_was_left_out_says_nothing(void **unused)
     }
 }
 
-static void who_was_charged_is_told_by_a_bit(void **unused)
+TEST(who_was_charged_is_told_by_a_bit)
 {
-    (void)unused;
     static const struct {
         const char *name;
         uint64_t bits;
@@ -122,9 +118,8 @@ static void who_was_charged_is_told_by_a_bit(void **unused)
 }
 
 /* In several slots of a cluster, or in a race: each has its own time, as far as there is room. */
-static void claims_that_were_charged_at_different_times_keep_theirs(void **unused)
+TEST(claims_that_were_charged_at_different_times_keep_theirs)
 {
-    (void)unused;
     enum { MANY = 10 };
     static const int64_t times_us[MANY] = { 70 * S, 60 * S, 60 * S + 3, 9000 * S, 5,
                                             60 * S, 60 * S, 60 * S + 7, 80 * S,   61 * S };
@@ -146,16 +141,4 @@ static void claims_that_were_charged_at_different_times_keep_theirs(void **unuse
         assert_int_equal(sl_decision_charged_at_us(&decision, i), told_us[i]);
     decision.charged_after_us[0] = -5; /* whoever wrote that */
     assert_int_equal(sl_decision_charged_at_us(&decision, 0), 60 * S);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_bundle_of_one_is_summarised_as_its_claim_shows),
-        CLAIM(a_stores_no_stands),
-        CLAIM(what_was_left_out_says_nothing),
-        CLAIM(who_was_charged_is_told_by_a_bit),
-        CLAIM(claims_that_were_charged_at_different_times_keep_theirs),
-    };
-    return RUN(tests);
 }

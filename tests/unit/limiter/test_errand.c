@@ -5,6 +5,8 @@
 #include "unit/limiter/rules.h"
 #include "unit/store/fake_redis.h"
 
+TESTS_ALONE;
+
 #define YAML                                                                                       \
     "exempt: { users: [root] }\n"                                                                  \
     "rules:\n"                                                                                     \
@@ -111,9 +113,11 @@ static void send_off(struct trip *trip, const char *const (*asked)[2], size_t co
     turn();
 }
 
-static void without_redis_every_request_is_answered_once_by_its_policy(void **unused)
+#define NEAR_A_CHANNEL(name) TEST_WITH(name, open_near, close_near)
+#define ON_A_CHANNEL(name)   TEST_WITH(name, open_all, close_all)
+
+ON_A_CHANNEL(without_redis_every_request_is_answered_once_by_its_policy)
 {
-    (void)unused;
     static const struct {
         const char *asked[2];
         bool allowed;
@@ -147,9 +151,8 @@ static void without_redis_every_request_is_answered_once_by_its_policy(void **un
     sl_errand_release(&trip.errand);
 }
 
-static void who_needs_no_store_is_answered_at_once(void **unused)
+ON_A_CHANNEL(who_needs_no_store_is_answered_at_once)
 {
-    (void)unused;
     static struct trip trip;
     static const char *const asked[][2] = { { "root", "/a" }, { "u", "/none" }, { "", "/c" } };
     const struct sluice_explained *explained;
@@ -168,9 +171,8 @@ static void who_needs_no_store_is_answered_at_once(void **unused)
     sl_errand_release(&trip.errand);
 }
 
-static void no_requests_are_done_at_once(void **unused)
+ON_A_CHANNEL(no_requests_are_done_at_once)
 {
-    (void)unused;
     static struct trip trip;
     send_off(&trip, NULL, 0);
     assert_int_equal(trip.ends, 1);
@@ -185,9 +187,8 @@ static void say_counted(bool allowed, int64_t count)
     say_packed((int64_t[]){ now_us, allowed, now_us - now_us % (60 * S), count, 0 }, 5);
 }
 
-static void answers_of_redis_become_decisions(void **unused)
+ON_A_CHANNEL(answers_of_redis_become_decisions)
 {
-    (void)unused;
     static struct trip trip;
     static const char *const asked[][2] = { { "u", "/a" }, { "root", "/a" }, { "v", "/a" } };
     const struct sluice_explained *explained;
@@ -217,9 +218,8 @@ static void answers_of_redis_become_decisions(void **unused)
     sl_errand_release(&trip.errand);
 }
 
-static void errands_go_on_side_by_side_and_one_may_be_late(void **unused)
+ON_A_CHANNEL(errands_go_on_side_by_side_and_one_may_be_late)
 {
-    (void)unused;
     static struct trip one, two;
     static const char *const asked[][2] = { { "u", "/a" } }, *const denied[][2] = { { "u", "/b" } };
     greet_channel();
@@ -241,9 +241,8 @@ static void errands_go_on_side_by_side_and_one_may_be_late(void **unused)
     sl_errand_release(&two.errand);
 }
 
-static void what_was_charged_is_held_where_that_was_asked_for(void **unused)
+ON_A_CHANNEL(what_was_charged_is_held_where_that_was_asked_for)
 {
-    (void)unused;
     static struct trip trip;
     static const char *const asked[][2] = { { "u", "/a" }, { "v", "/a" }, { "w", "/a" } };
     greet_channel();
@@ -262,9 +261,8 @@ static void what_was_charged_is_held_where_that_was_asked_for(void **unused)
     sl_errand_release(&trip.errand);
 }
 
-static void an_errand_on_a_channel_that_is_closed_is_answered(void **unused)
+ON_A_CHANNEL(an_errand_on_a_channel_that_is_closed_is_answered)
 {
-    (void)unused;
     static struct trip trip;
     static const char *const asked[][2] = { { "u", "/a" }, { "u", "/b" } };
     greet_channel();
@@ -292,9 +290,8 @@ static int close_near(void **unused)
     return status;
 }
 
-static void who_was_denied_is_denied_again_before_anything_is_sent(void **unused)
+NEAR_A_CHANNEL(who_was_denied_is_denied_again_before_anything_is_sent)
 {
-    (void)unused;
     static struct trip trip;
     static const char *const asked[][2] = { { "u", "/a" } };
     greet_channel();
@@ -327,9 +324,8 @@ static void who_was_denied_is_denied_again_before_anything_is_sent(void **unused
 
 /* Who is known has the answer at once, where it was to go first; the others theirs where it is to
  * go by then, in their order. */
-static void of_many_only_those_are_asked_that_are_not_known(void **unused)
+NEAR_A_CHANNEL(of_many_only_those_are_asked_that_are_not_known)
 {
-    (void)unused;
     static struct trip trip;
     static struct sluice_decision elsewhere[MANY];
     static const char *const asked[][2] = { { "v", "/a" }, { "u", "/a" }, { "root", "/a" },
@@ -357,23 +353,4 @@ static void of_many_only_those_are_asked_that_are_not_known(void **unused)
     assert_int_equal(elsewhere[0].remaining, 4);
     assert_int_equal(elsewhere[4].remaining, 3);
     sl_errand_release(&trip.errand);
-}
-
-#define NEAR_A_CHANNEL(name) cmocka_unit_test_setup_teardown(name, open_near, close_near)
-#define ON_A_CHANNEL(name)   cmocka_unit_test_setup_teardown(name, open_all, close_all)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_CHANNEL(without_redis_every_request_is_answered_once_by_its_policy),
-        ON_A_CHANNEL(who_needs_no_store_is_answered_at_once),
-        ON_A_CHANNEL(no_requests_are_done_at_once),
-        ON_A_CHANNEL(answers_of_redis_become_decisions),
-        ON_A_CHANNEL(errands_go_on_side_by_side_and_one_may_be_late),
-        ON_A_CHANNEL(what_was_charged_is_held_where_that_was_asked_for),
-        ON_A_CHANNEL(an_errand_on_a_channel_that_is_closed_is_answered),
-        NEAR_A_CHANNEL(who_was_denied_is_denied_again_before_anything_is_sent),
-        NEAR_A_CHANNEL(of_many_only_those_are_asked_that_are_not_known),
-    };
-    return RUN(tests);
 }

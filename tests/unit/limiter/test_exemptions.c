@@ -36,9 +36,8 @@ static bool is_exempt(struct sluice_request request)
     return sl_caller_keys_exempt(&caller, rules->whitelist);
 }
 
-static void an_exempt_key_is_told_by_its_digest(void **unused)
+TEST(an_exempt_key_is_told_by_its_digest)
 {
-    (void)unused;
     const struct sluice_attribute right[] = { { SL_TEXT("plan"), SL_TEXT("a") },
                                               { SL_TEXT("api_key"), SL_TEXT(DIGEST) } };
     const struct sluice_attribute wrong[] = { { SL_TEXT("api_key"), SL_TEXT(OTHER) } };
@@ -55,9 +54,8 @@ static void an_exempt_key_is_told_by_its_digest(void **unused)
     assert_false(is_exempt(REQUEST(.others = right, .other_count = 2)));
 }
 
-static void an_exemption_ends_to_the_microsecond(void **unused)
+TEST(an_exemption_ends_to_the_microsecond)
 {
-    (void)unused;
     enum { END = 1000 };
     static const struct sl_overlay_exemption until[] = {
         { SL_EXEMPT_IP, "192.0.2.0/24", END },   { SL_EXEMPT_CLIENT, "acme/c", END },
@@ -89,9 +87,8 @@ static void an_exemption_ends_to_the_microsecond(void **unused)
         REQUEST(.ip = SL_TEXT("192.0.2.9"), .others = key, .other_count = 1, .at_us = END - 1)));
 }
 
-static void without_a_time_given_an_exemption_ends_by_the_wall_clock(void **unused)
+TEST(without_a_time_given_an_exemption_ends_by_the_wall_clock)
 {
-    (void)unused;
     int64_t now_us = sl_walltime_us();
     struct sl_overlay_exemption until[] = {
         { SL_EXEMPT_IP, "192.0.2.1", now_us },
@@ -102,12 +99,4 @@ static void without_a_time_given_an_exemption_ends_by_the_wall_clock(void **unus
     assert_true(is_exempt(REQUEST(.ip = SL_TEXT("192.0.2.2"), .at_us = SLUICE_NOW)));
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_exempt_key_is_told_by_its_digest),
-        CLAIM(an_exemption_ends_to_the_microsecond),
-        CLAIM(without_a_time_given_an_exemption_ends_by_the_wall_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -63,9 +63,10 @@ static struct sluice_decision decide(uint32_t cost)
     "- { name: " name                                                                              \
     ", per: user, algorithm: fixed_window, limit: 3/m, on_store_failure: " policy more " }\n"
 
-static void local_decides_on_the_table_and_says_that_the_store_failed(void **unused)
+#define WITH_STORES(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_STORES(local_decides_on_the_table_and_says_that_the_store_failed)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     for (int i = 0; i < 5; i++) {
         struct sluice_decision decision = decide(1);
@@ -82,9 +83,8 @@ static void local_decides_on_the_table_and_says_that_the_store_failed(void **unu
 }
 
 /* Requests that are charged together are so where a table stands in. */
-static void joined_requests_take_nothing_where_one_is_denied(void **unused)
+WITH_STORES(joined_requests_take_nothing_where_one_is_denied)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     struct sluice_request requests[2] = { sluice_request(), sluice_request() };
     struct sl_request_options options[2] = { { .joins = false }, { .joins = true } };
@@ -103,9 +103,8 @@ static void joined_requests_take_nothing_where_one_is_denied(void **unused)
     }
 }
 
-static void joined_requests_of_one_user_take_nothing_where_they_are_too_many(void **unused)
+WITH_STORES(joined_requests_of_one_user_take_nothing_where_they_are_too_many)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     struct sluice_request requests[4];
     struct sl_request_options options[4];
@@ -126,9 +125,8 @@ static void joined_requests_of_one_user_take_nothing_where_they_are_too_many(voi
 }
 
 /* What they share is counted together, and the rest by itself. */
-static void joined_requests_that_share_a_rule_pass_as_far_as_each_may(void **unused)
+WITH_STORES(joined_requests_that_share_a_rule_pass_as_far_as_each_may)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local", "") "- { name: all, per: global, algorithm: fixed_window, "
                                           "limit: 4/m, on_store_failure: local }\n");
     struct sluice_request requests[2] = { sluice_request(), sluice_request() };
@@ -148,9 +146,8 @@ static void joined_requests_that_share_a_rule_pass_as_far_as_each_may(void **unu
 }
 
 /* Although it was joined to one for which the store was asked. */
-static void what_no_rule_counts_passes_whatever_the_file_says(void **unused)
+WITH_STORES(what_no_rule_counts_passes_whatever_the_file_says)
 {
-    (void)unused;
     use("on_store_failure: deny\nrules:\n" RULE("a", "allow", ""));
     struct sluice_request requests[2] = { sluice_request(), sluice_request() };
     struct sl_request_options options[2] = { { .joins = false }, { .joins = true } };
@@ -163,18 +160,16 @@ static void what_no_rule_counts_passes_whatever_the_file_says(void **unused)
     SAME("not counted", out[1].reason, SLUICE_REASON_NO_RULE);
 }
 
-static void a_store_that_is_full_is_stood_in_for_too(void **unused)
+WITH_STORES(a_store_that_is_full_is_stood_in_for_too)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     broken.status = SLUICE_STORE_FULL;
     assert_true(decide_for("u", 3, SLUICE_STORE_FULL).allowed);
     assert_false(decide_for("u", 1, SLUICE_STORE_FULL).allowed);
 }
 
-static void policies_mix(void **unused)
+WITH_STORES(policies_mix)
 {
-    (void)unused;
     static const struct {
         const char *yaml;
         bool first, fourth; /* is the first allowed, and the fourth? */
@@ -212,9 +207,8 @@ static void policies_mix(void **unused)
     }
 }
 
-static void who_lacks_an_identity_is_denied_for_that_with_or_without_a_store(void **unused)
+WITH_STORES(who_lacks_an_identity_is_denied_for_that_with_or_without_a_store)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local",
                         ", on_missing: deny") "- { name: b, per: ip, algorithm: fixed_window, "
                                               "limit: 1/m, on_store_failure: local }\n");
@@ -226,18 +220,16 @@ static void who_lacks_an_identity_is_denied_for_that_with_or_without_a_store(voi
     assert_int_equal(local.slot_count, 0);
 }
 
-static void without_a_table_local_allows(void **unused)
+WITH_STORES(without_a_table_local_allows)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     broken.store.local = NULL;
     for (int i = 0; i < 5; i++)
         assert_true(decide(1).allowed);
 }
 
-static void a_table_that_fails_too_allows(void **unused)
+WITH_STORES(a_table_that_fails_too_allows)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     local.status = SLUICE_STORE_FULL;
     for (int i = 0; i < 5; i++) {
@@ -248,9 +240,8 @@ static void a_table_that_fails_too_allows(void **unused)
     }
 }
 
-static void a_peek_takes_nothing_from_the_table(void **unused)
+WITH_STORES(a_peek_takes_nothing_from_the_table)
 {
-    (void)unused;
     use("rules:\n" RULE("a", "local", ""));
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
@@ -262,9 +253,8 @@ static void a_peek_takes_nothing_from_the_table(void **unused)
     }
 }
 
-static void a_share_of_the_limit_is_what_the_table_grants(void **unused)
+WITH_STORES(a_share_of_the_limit_is_what_the_table_grants)
 {
-    (void)unused;
     static const struct {
         const char *yaml;
         int64_t granted;
@@ -292,9 +282,8 @@ static void a_share_of_the_limit_is_what_the_table_grants(void **unused)
     }
 }
 
-static void a_shared_limit_is_rounded_against_who_asks(void **unused)
+TEST(a_shared_limit_is_rounded_against_who_asks)
 {
-    (void)unused;
     static const struct {
         struct sl_decimal share;
         bool bucket;
@@ -333,9 +322,8 @@ static void a_shared_limit_is_rounded_against_who_asks(void **unused)
 }
 
 /* The time that a bucket takes to fill is no shorter than before. */
-static void no_share_makes_a_bucket_faster(void **unused)
+TEST(no_share_makes_a_bucket_faster)
 {
-    (void)unused;
     uint64_t seed = 3;
     for (int i = 0; i < 100000; i++) {
         int64_t capacity = 1 + unit_up_to(&seed, i % 2 ? 100 : UINT32_MAX - 1);
@@ -347,27 +335,4 @@ static void no_share_makes_a_bucket_faster(void **unused)
         SAME("rate", limit.token_ns >= token_ns, true);
         SAME("span", limit.capacity * limit.token_ns <= SL_SPAN_MAX_NS, true);
     }
-}
-
-#define WITH_STORES(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_STORES(local_decides_on_the_table_and_says_that_the_store_failed),
-        WITH_STORES(joined_requests_take_nothing_where_one_is_denied),
-        WITH_STORES(joined_requests_of_one_user_take_nothing_where_they_are_too_many),
-        WITH_STORES(joined_requests_that_share_a_rule_pass_as_far_as_each_may),
-        WITH_STORES(what_no_rule_counts_passes_whatever_the_file_says),
-        WITH_STORES(a_store_that_is_full_is_stood_in_for_too),
-        WITH_STORES(policies_mix),
-        WITH_STORES(who_lacks_an_identity_is_denied_for_that_with_or_without_a_store),
-        WITH_STORES(without_a_table_local_allows),
-        WITH_STORES(a_table_that_fails_too_allows),
-        WITH_STORES(a_peek_takes_nothing_from_the_table),
-        WITH_STORES(a_share_of_the_limit_is_what_the_table_grants),
-        CLAIM(a_shared_limit_is_rounded_against_who_asks),
-        CLAIM(no_share_makes_a_bucket_faster),
-    };
-    return RUN(tests);
 }

@@ -48,9 +48,8 @@ static bool same_key(struct sluice_request a, struct sluice_request b)
 #define REQUEST(...) ((struct sluice_request){ __VA_ARGS__ })
 #define RULE(body)   "rules: [{ name: r, limit: 5/m, " body " }]\n"
 
-static void spellings_of_a_resource_count_as_one(void **unused)
+TEST(spellings_of_a_resource_count_as_one)
 {
-    (void)unused;
     use(RULE("per: resource"));
     static const char *const spellings[] = { "/a/b", "/a//b/", "/a/./b?x=1", "/%61/b",
                                              "/c/../a/b" };
@@ -65,9 +64,8 @@ static void spellings_of_a_resource_count_as_one(void **unused)
         same_key(REQUEST(.resource = SL_TEXT("/a/b")), REQUEST(.resource = SL_TEXT("/A/b"))));
 }
 
-static void spellings_of_an_address_count_as_one(void **unused)
+TEST(spellings_of_an_address_count_as_one)
 {
-    (void)unused;
     static const struct {
         const char *a, *b;
         bool same;
@@ -93,9 +91,8 @@ static void spellings_of_an_address_count_as_one(void **unused)
         same_key(REQUEST(.ip = SL_TEXT("2001:db8::1")), REQUEST(.ip = SL_TEXT("2001:db8::2"))));
 }
 
-static void names_belong_to_their_tenant_unless_the_rule_spans_tenants(void **unused)
+TEST(names_belong_to_their_tenant_unless_the_rule_spans_tenants)
 {
-    (void)unused;
     static const struct {
         const char *rule;
         bool spans;
@@ -122,9 +119,8 @@ static void names_belong_to_their_tenant_unless_the_rule_spans_tenants(void **un
     assert_false(same_key(none, dash));
 }
 
-static void no_two_lists_of_values_run_together(void **unused)
+TEST(no_two_lists_of_values_run_together)
 {
-    (void)unused;
     use(RULE("per: [user, client]"));
     static const struct {
         const char *user, *client;
@@ -138,9 +134,8 @@ static void no_two_lists_of_values_run_together(void **unused)
                 REQUEST(.user = sl_text(rows[k].user), .client = sl_text(rows[k].client))));
 }
 
-static void names_of_any_length_are_told_apart(void **unused)
+TEST(names_of_any_length_are_told_apart)
 {
-    (void)unused;
     static char a[5000], b[5000];
     static const size_t lengths[] = { 1, 127, 128, 129, 1024, 5000 };
     use(RULE("per: user"));
@@ -157,9 +152,8 @@ static void names_of_any_length_are_told_apart(void **unused)
     }
 }
 
-static void identifiers_of_many_long_parts_are_told_apart(void **unused)
+TEST(identifiers_of_many_long_parts_are_told_apart)
 {
-    (void)unused;
     enum { PARTS = 8, LEN = 128 }; /* beyond the room that a key is made in */
     static char values[PARTS][LEN], other[LEN];
     struct sluice_attribute others[PARTS], changed[PARTS];
@@ -181,9 +175,8 @@ static void identifiers_of_many_long_parts_are_told_apart(void **unused)
     assert_false(key_of(REQUEST(.others = changed, .other_count = PARTS), &key));
 }
 
-static void a_part_that_is_missing_or_empty_makes_no_key(void **unused)
+TEST(a_part_that_is_missing_or_empty_makes_no_key)
 {
-    (void)unused;
     struct sl_hash128 key;
     use(RULE("per: [ip, user]"));
     assert_true(key_of(REQUEST(.ip = SL_TEXT("::1"), .user = SL_TEXT("u")), &key));
@@ -199,9 +192,8 @@ static void a_part_that_is_missing_or_empty_makes_no_key(void **unused)
     assert_true(key_of(REQUEST(.cost = 1), &key));
 }
 
-static void what_is_on_the_whitelist_is_exempt(void **unused)
+TEST(what_is_on_the_whitelist_is_exempt)
 {
-    (void)unused;
     static const struct {
         const char *what;
         struct sluice_request request;
@@ -236,9 +228,8 @@ static void what_is_on_the_whitelist_is_exempt(void **unused)
     }
 }
 
-static void the_tier_is_looked_up_by_name(void **unused)
+TEST(the_tier_is_looked_up_by_name)
 {
-    (void)unused;
     use("tiers: { free: { scale: 1 }, pro: { scale: 10 } }\n" RULE("per: ip"));
     ask(REQUEST(.tier = SL_TEXT("pro")));
     assert_int_equal(caller.tier, sl_ruleset_tier(rules, SL_TEXT("pro")));
@@ -263,9 +254,8 @@ static void check_seeds(const char *row, const char *a, const char *b, bool limi
 
 #define BODY(body) "tiers: { pro: { scale: 2 } }\nrules: [{ per: user, " body " }]\n"
 
-static void counts_carry_over_unless_window_or_algorithm_change(void **unused)
+TEST(counts_carry_over_unless_window_or_algorithm_change)
 {
-    (void)unused;
     static const struct {
         const char *row, *a, *b;
         bool limit;
@@ -299,9 +289,8 @@ static void counts_carry_over_unless_window_or_algorithm_change(void **unused)
                 BODY("name: r, limit: 5/m, burst_guard: { penalty: 6m }"), true, false);
 }
 
-static void keys_depend_on_the_stores_secret(void **unused)
+TEST(keys_depend_on_the_stores_secret)
 {
-    (void)unused;
     use(BODY("name: r, limit: 5/m, burst_guard: { threshold: 10 }"));
     struct sl_rule_seeds one = sl_rule_seeds(&rules->rules[0], 7);
     struct sl_rule_seeds two = sl_rule_seeds(&rules->rules[0], 8);
@@ -314,9 +303,8 @@ static void keys_depend_on_the_stores_secret(void **unused)
 }
 
 /* What was read of the last address is kept: never for another one. */
-static void an_address_is_its_own_whatever_was_asked_before(void **unused)
+TEST(an_address_is_its_own_whatever_was_asked_before)
 {
-    (void)unused;
     use(RULE("per: ip"));
     static const char *const texts[] = { "192.0.2.1",   "192.0.2.2",   "192.0.2.1",
                                          "192.0.2.1",   "192.0.2.10",  "192.0.2.1",
@@ -334,21 +322,4 @@ static void an_address_is_its_own_whatever_was_asked_before(void **unused)
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(spellings_of_a_resource_count_as_one),
-        CLAIM(spellings_of_an_address_count_as_one),
-        CLAIM(names_belong_to_their_tenant_unless_the_rule_spans_tenants),
-        CLAIM(no_two_lists_of_values_run_together),
-        CLAIM(names_of_any_length_are_told_apart),
-        CLAIM(identifiers_of_many_long_parts_are_told_apart),
-        CLAIM(a_part_that_is_missing_or_empty_makes_no_key),
-        CLAIM(what_is_on_the_whitelist_is_exempt),
-        CLAIM(the_tier_is_looked_up_by_name),
-        CLAIM(counts_carry_over_unless_window_or_algorithm_change),
-        CLAIM(keys_depend_on_the_stores_secret),
-        CLAIM(an_address_is_its_own_whatever_was_asked_before),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

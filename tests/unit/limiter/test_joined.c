@@ -114,9 +114,8 @@ static void check_all_or_none(void)
     assert_int_equal(out[1].remaining, 0);
 }
 
-static void all_are_charged_or_none(void **unused)
+TEST(all_are_charged_or_none)
 {
-    (void)unused;
     on_both(check_all_or_none);
 }
 
@@ -143,9 +142,8 @@ static void check_same_key(void)
     assert_int_equal(left("b"), 10);
 }
 
-static void costs_on_one_key_add_up(void **unused)
+TEST(costs_on_one_key_add_up)
 {
-    (void)unused;
     on_both(check_same_key);
 }
 
@@ -183,9 +181,8 @@ static void check_too_much(void)
     }
 }
 
-static void costs_that_are_too_much_change_nothing(void **unused)
+TEST(costs_that_are_too_much_change_nothing)
 {
-    (void)unused;
     on_both(check_too_much);
 }
 
@@ -201,9 +198,8 @@ static void check_large(void)
     assert_int_equal(left("a"), 5000000000);
 }
 
-static void costs_that_are_too_much_do_not_pass_where_one_of_them_would(void **unused)
+TEST(costs_that_are_too_much_do_not_pass_where_one_of_them_would)
 {
-    (void)unused;
     on_both(check_large);
 }
 
@@ -226,9 +222,8 @@ static void check_peeks(void)
     assert_int_equal(left("a"), 9);
 }
 
-static void a_peek_among_them_takes_nothing_and_may_deny(void **unused)
+TEST(a_peek_among_them_takes_nothing_and_may_deny)
 {
-    (void)unused;
     on_both(check_peeks);
 }
 
@@ -279,15 +274,13 @@ static void check_lesser(void)
     assert_int_equal(out[1].remaining, 0);
 }
 
-static void of_two_limits_on_one_key_the_lesser_holds(void **unused)
+TEST(of_two_limits_on_one_key_the_lesser_holds)
 {
-    (void)unused;
     on_both(check_lesser);
 }
 
-static void there_is_room_for_many_claims(void **unused)
+TEST(there_is_room_for_many_claims)
 {
-    (void)unused;
     on_both(check_many);
 }
 
@@ -317,9 +310,8 @@ static void check_others(void)
     assert_true(out[0].allowed && out[1].allowed);
 }
 
-static void exempt_shadow_and_missing_are_as_ever(void **unused)
+TEST(exempt_shadow_and_missing_are_as_ever)
 {
-    (void)unused;
     on_both(check_others);
 }
 
@@ -362,15 +354,13 @@ static void check_direct(void)
     assert_int_equal(out[0].reason, SLUICE_REASON_MISSING);
 }
 
-static void a_request_may_bring_its_limit(void **unused)
+TEST(a_request_may_bring_its_limit)
 {
-    (void)unused;
     on_both(check_direct);
 }
 
-static void what_a_state_cannot_hold_is_refused(void **unused)
+TEST(what_a_state_cannot_hold_is_refused)
 {
-    (void)unused;
     struct sl_direct direct;
     assert_false(sl_direct_bucket(-1, 1, &direct));
     assert_false(sl_direct_bucket(1, 0, &direct));
@@ -383,21 +373,4 @@ static void what_a_state_cannot_hold_is_refused(void **unused)
     assert_true(sl_direct_window(UINT32_MAX, 1000000, &direct));
     assert_false(sl_direct_window(1, SL_WINDOW_MIN_US - 1, &direct));
     assert_false(sl_direct_window(1, SL_WINDOW_MAX_US + 1, &direct));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(all_are_charged_or_none),
-        CLAIM(costs_on_one_key_add_up),
-        CLAIM(costs_that_are_too_much_change_nothing),
-        CLAIM(costs_that_are_too_much_do_not_pass_where_one_of_them_would),
-        CLAIM(a_peek_among_them_takes_nothing_and_may_deny),
-        CLAIM(of_two_limits_on_one_key_the_lesser_holds),
-        CLAIM(there_is_room_for_many_claims),
-        CLAIM(exempt_shadow_and_missing_are_as_ever),
-        CLAIM(a_request_may_bring_its_limit),
-        CLAIM(what_a_state_cannot_hold_is_refused),
-    };
-    return RUN(tests);
 }

@@ -77,9 +77,8 @@ static void assert_nobody_decided(const struct sluice_decision *decision, enum s
 
 #define FIXED "algorithm: fixed_window, "
 
-static void where_no_rule_matches_all_is_allowed(void **unused)
+TEST(where_no_rule_matches_all_is_allowed)
 {
-    (void)unused;
     use("rules: [{ name: a, resource: /a, per: user, limit: 1/s }]\n");
     for (int i = 0; i < 3; i++) {
         struct sluice_decision decision = ASK(.resource = SL_TEXT("/b"));
@@ -92,9 +91,8 @@ static void where_no_rule_matches_all_is_allowed(void **unused)
     assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
 }
 
-static void the_exempt_are_not_counted(void **unused)
+TEST(the_exempt_are_not_counted)
 {
-    (void)unused;
     use("exempt: { users: [root] }\n"
         "rules: [{ name: all, " FIXED "per: global, limit: 2/s }]\n");
     for (int i = 0; i < 5; i++) {
@@ -104,9 +102,8 @@ static void the_exempt_are_not_counted(void **unused)
     assert_int_equal(ASK().remaining, 1);
 }
 
-static void an_unlimited_tier_takes_the_rule_away(void **unused)
+TEST(an_unlimited_tier_takes_the_rule_away)
 {
-    (void)unused;
     use("tiers: { admin: { unlimited: true }, pro: { scale: 3 } }\n"
         "rules: [{ name: a, " FIXED "per: user, limit: 1/s },\n"
         "        { name: b, " FIXED
@@ -122,18 +119,16 @@ static void an_unlimited_tier_takes_the_rule_away(void **unused)
     assert_false(decision.allowed); /* what was counted under another tier counts */
 }
 
-static void an_unlimited_tier_of_a_shadow_exempts_nobody(void **unused)
+TEST(an_unlimited_tier_of_a_shadow_exempts_nobody)
 {
-    (void)unused;
     use("tiers: { admin: { unlimited: true } }\n"
         "rules: [{ name: a, " FIXED "per: user, limit: 1/s, shadow: true }]\n");
     struct sluice_decision decision = ASK(.tier = SL_TEXT("admin"));
     assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
 }
 
-static void a_denial_names_the_rule_with_the_longest_wait(void **unused)
+TEST(a_denial_names_the_rule_with_the_longest_wait)
 {
-    (void)unused;
     use("rules: [{ name: second, " FIXED "per: user, limit: 1/s },\n"
         "        { name: minute, " FIXED "per: user, limit: 1/m },\n"
         "        { name: also, " FIXED "per: user, limit: 1/m },\n"
@@ -151,9 +146,8 @@ static void a_denial_names_the_rule_with_the_longest_wait(void **unused)
     assert_int_equal(decision.reset_at_us, 60 * S);
 }
 
-static void never_outranks_every_wait(void **unused)
+TEST(never_outranks_every_wait)
 {
-    (void)unused;
     static const char *const orders[] = {
         "rules: [{ name: year, " FIXED "per: user, limit: 5/365d },\n"
         "        { name: small, " FIXED "per: user, limit: 2/s },\n"
@@ -175,9 +169,8 @@ static void never_outranks_every_wait(void **unused)
     }
 }
 
-static void an_allowance_names_the_rule_with_the_least_left(void **unused)
+TEST(an_allowance_names_the_rule_with_the_least_left)
 {
-    (void)unused;
     use("rules: [{ name: ten, " FIXED "per: ip, limit: 10/s },\n"
         "        { name: five, " FIXED "per: user, limit: 5/m },\n"
         "        { name: too, " FIXED "per: user, limit: 5/h }]\n");
@@ -190,9 +183,8 @@ static void an_allowance_names_the_rule_with_the_least_left(void **unused)
     assert_string_equal(ASK().rule, "ten"); /* its tenth */
 }
 
-static void the_longest_delay_of_the_enforced_rules_counts(void **unused)
+TEST(the_longest_delay_of_the_enforced_rules_counts)
 {
-    (void)unused;
     use("rules: [{ name: slow, algorithm: leaky_bucket, per: user, capacity: 9, refill_rate: 2 },\n"
         "        { name: fast, algorithm: leaky_bucket, per: ip, capacity: 3, refill_rate: 10 },\n"
         "        { name: s, algorithm: leaky_bucket, per: ip, capacity: 9, refill_rate: 1,"
@@ -207,9 +199,8 @@ static void the_longest_delay_of_the_enforced_rules_counts(void **unused)
     assert_int_equal(decision.delay_us, 0);
 }
 
-static void who_waits_is_denied_a_delay_above_the_most(void **unused)
+TEST(who_waits_is_denied_a_delay_above_the_most)
 {
-    (void)unused;
     use("max_wait: 1s\n"
         "rules: [{ name: q, algorithm: leaky_bucket, per: user, capacity: 9, refill_rate: 2 }]\n");
     for (int64_t i = 0; i < 3; i++)
@@ -222,9 +213,8 @@ static void who_waits_is_denied_a_delay_above_the_most(void **unused)
     assert_int_equal(ASK().delay_us, 3 * S / 2); /* who does not wait may queue */
 }
 
-static void a_shadow_shows_only_in_the_reason_and_the_explanation(void **unused)
+TEST(a_shadow_shows_only_in_the_reason_and_the_explanation)
 {
-    (void)unused;
     use("rules: [{ name: tried, " FIXED "per: user, limit: 1/h, shadow: true },\n"
         "        { name: real, " FIXED "per: user, limit: 3/s }]\n");
     assert_int_equal(ASK().reason, SLUICE_REASON_OK);
@@ -244,9 +234,8 @@ static void a_shadow_shows_only_in_the_reason_and_the_explanation(void **unused)
     assert_int_equal(ASK().reason, SLUICE_REASON_LIMITED); /* a denial is no shadow's */
 }
 
-static void where_only_shadows_match_it_is_as_if_none_did(void **unused)
+TEST(where_only_shadows_match_it_is_as_if_none_did)
 {
-    (void)unused;
     use("rules: [{ name: tried, " FIXED "per: user, limit: 1/h, shadow: true }]\n");
     struct sluice_decision decision = ASK();
     assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
@@ -254,9 +243,8 @@ static void where_only_shadows_match_it_is_as_if_none_did(void **unused)
     assert_nobody_decided(&decision, SLUICE_REASON_SHADOW);
 }
 
-static void a_missing_identity_skips_the_rule_or_denies(void **unused)
+TEST(a_missing_identity_skips_the_rule_or_denies)
 {
-    (void)unused;
     use("rules: [{ name: u, " FIXED "per: user, limit: 1/s },\n"
         "        { name: i, " FIXED "per: ip, limit: 100/s }]\n");
     assert_string_equal(ASK(.user = SL_TEXT("")).rule, "i");
@@ -284,9 +272,8 @@ static void a_missing_identity_skips_the_rule_or_denies(void **unused)
     assert_int_equal(decision.reason, SLUICE_REASON_SHADOW); /* the client is missing */
 }
 
-static void a_block_has_its_own_reason(void **unused)
+TEST(a_block_has_its_own_reason)
 {
-    (void)unused;
     use("rules: [{ name: g, " FIXED "per: user, limit: 100/s,\n"
         "          burst_guard: { window: 10s, threshold: 2, penalty: 1m } }]\n");
     for (int i = 0; i < 3; i++)
@@ -304,9 +291,8 @@ static void a_block_has_its_own_reason(void **unused)
     assert_true(ASK(.at_us = 130 * S).allowed);
 }
 
-static void trust_counts_where_a_rule_is_adaptive(void **unused)
+TEST(trust_counts_where_a_rule_is_adaptive)
 {
-    (void)unused;
     use("rules: [{ name: a, " FIXED "per: user, limit: 10/s, adaptive: true }]\n");
     assert_int_equal(ASK(.cost = 0).limit, 10);
     assert_int_equal(ASK(.cost = 0, .trust_thousandths = 0).limit, 10);
@@ -316,9 +302,8 @@ static void trust_counts_where_a_rule_is_adaptive(void **unused)
     assert_int_equal(ASK(.cost = 0, .trust_thousandths = 1000).limit, 10);
 }
 
-static void a_decision_tells_the_window_of_the_rule_it_shows(void **unused)
+TEST(a_decision_tells_the_window_of_the_rule_it_shows)
 {
-    (void)unused;
     use("tiers: { pro: { scale: 10 } }\n"
         "rules: [{ name: minute, " FIXED "resource: /w, per: user, limit: 3/m },\n"
         "        { name: hour, " FIXED "resource: /w, per: user, limit: 4/h },\n"
@@ -346,9 +331,8 @@ static void a_decision_tells_the_window_of_the_rule_it_shows(void **unused)
     assert_int_equal(ASK(.resource = SL_TEXT("/c"), .trust_thousandths = 1000).window_us, 90 * S);
 }
 
-static void an_edit_of_the_rules_keeps_what_was_counted(void **unused)
+TEST(an_edit_of_the_rules_keeps_what_was_counted)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: token_bucket, per: user, capacity: 100, refill_rate: 100 "
         "}]\n");
     assert_int_equal(ASK(.cost = 100).remaining, 0);
@@ -366,9 +350,8 @@ static void an_edit_of_the_rules_keeps_what_was_counted(void **unused)
     assert_int_equal(ASK().remaining, 149); /* another algorithm starts afresh */
 }
 
-static void a_resource_of_any_length_is_matched(void **unused)
+TEST(a_resource_of_any_length_is_matched)
 {
-    (void)unused;
     enum { LONG = 100000 };
     use("rules: [{ name: a, " FIXED "per: resource, resource: /a/*, limit: 3/s }]\n");
     char *path = malloc(LONG);
@@ -385,26 +368,4 @@ static void a_resource_of_any_length_is_matched(void **unused)
     free(path);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(where_no_rule_matches_all_is_allowed),
-        CLAIM(the_exempt_are_not_counted),
-        CLAIM(an_unlimited_tier_takes_the_rule_away),
-        CLAIM(an_unlimited_tier_of_a_shadow_exempts_nobody),
-        CLAIM(a_denial_names_the_rule_with_the_longest_wait),
-        CLAIM(never_outranks_every_wait),
-        CLAIM(an_allowance_names_the_rule_with_the_least_left),
-        CLAIM(the_longest_delay_of_the_enforced_rules_counts),
-        CLAIM(who_waits_is_denied_a_delay_above_the_most),
-        CLAIM(a_shadow_shows_only_in_the_reason_and_the_explanation),
-        CLAIM(where_only_shadows_match_it_is_as_if_none_did),
-        CLAIM(a_missing_identity_skips_the_rule_or_denies),
-        CLAIM(a_block_has_its_own_reason),
-        CLAIM(trust_counts_where_a_rule_is_adaptive),
-        CLAIM(a_decision_tells_the_window_of_the_rule_it_shows),
-        CLAIM(an_edit_of_the_rules_keeps_what_was_counted),
-        CLAIM(a_resource_of_any_length_is_matched),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

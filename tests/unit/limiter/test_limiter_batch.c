@@ -42,9 +42,8 @@ static const char mixed[] =
     "        { name: guard, per: ip, limit: 500/s,\n"
     "          burst_guard: { window: 1s, threshold: 90, penalty: 1m } }]\n";
 
-static void a_batch_is_decided_as_one_by_one(void **unused)
+TEST(a_batch_is_decided_as_one_by_one)
 {
-    (void)unused;
     static const size_t sizes[] = { 1, 2, 63, 64, 65, 128, MANY };
     struct sluice_request requests[MANY];
     struct sluice_decision one[MANY], batch[MANY];
@@ -90,9 +89,8 @@ static struct sl_ruleset *many_rules(size_t count)
     return rules;
 }
 
-static void a_batch_has_room_for_requests_that_match_every_rule(void **unused)
+TEST(a_batch_has_room_for_requests_that_match_every_rule)
 {
-    (void)unused;
     static const struct {
         size_t rules, requests, calls;
     } rows[] = {
@@ -125,9 +123,8 @@ static void a_batch_has_room_for_requests_that_match_every_rule(void **unused)
     }
 }
 
-static void a_failing_store_answers_every_request_of_a_batch(void **unused)
+TEST(a_failing_store_answers_every_request_of_a_batch)
 {
-    (void)unused;
     struct sluice_request requests[3] = { sluice_request(), sluice_request(), sluice_request() };
     struct sluice_decision decisions[3];
     struct sl_ruleset *rules =
@@ -153,14 +150,4 @@ static void a_failing_store_answers_every_request_of_a_batch(void **unused)
     sl_limiter_free(limiter);
     sl_ruleset_free(rules);
     batch_model.store.ops->close(&batch_model.store);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_batch_is_decided_as_one_by_one),
-        CLAIM(a_batch_has_room_for_requests_that_match_every_rule),
-        CLAIM(a_failing_store_answers_every_request_of_a_batch),
-    };
-    return RUN(tests);
 }

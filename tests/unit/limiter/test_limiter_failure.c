@@ -10,9 +10,8 @@ static void fail_to_decide(struct sl_store *self, struct sl_bundle *bundles, siz
         bundles[i].status = SLUICE_STORE_DOWN;
 }
 
-static void a_failing_store_is_answered_by_the_rules_policy(void **unused)
+TEST(a_failing_store_is_answered_by_the_rules_policy)
 {
-    (void)unused;
     static const struct {
         const char *yaml;
         const char *denied_by; /* NULL: allowed */
@@ -52,9 +51,8 @@ static void a_failing_store_is_answered_by_the_rules_policy(void **unused)
     }
 }
 
-static void the_exempt_need_no_store(void **unused)
+TEST(the_exempt_need_no_store)
 {
-    (void)unused;
     static const struct sl_store_ops ops = { .decide = fail_to_decide };
     struct sl_store broken = { .ops = &ops };
     struct sl_ruleset *rules = rules_of("exempt: { users: [root] }\n"
@@ -69,13 +67,4 @@ static void the_exempt_need_no_store(void **unused)
     assert_int_equal(decision.reason, SLUICE_REASON_EXEMPT);
     sl_limiter_free(limiter);
     sl_ruleset_free(rules);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_failing_store_is_answered_by_the_rules_policy),
-        CLAIM(the_exempt_need_no_store),
-    };
-    return RUN(tests);
 }

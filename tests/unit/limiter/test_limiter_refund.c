@@ -61,9 +61,8 @@ static int64_t left(const char *rule)
     return -1;
 }
 
-static void times_for_people_are_wall_time_and_a_charge_is_store_time(void **unused)
+TEST(times_for_people_are_wall_time_and_a_charge_is_store_time)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 9/s },\n"
         "        { name: b, algorithm: fixed_window, per: user, limit: 5/m },\n"
         "        { name: c, per: client, limit: 1/s, on_missing: deny, shadow: true }]\n");
@@ -88,9 +87,8 @@ static void times_for_people_are_wall_time_and_a_charge_is_store_time(void **unu
     assert_int_equal(rows[1].reset_at_us, 1020 * S);
 }
 
-static void what_charged_nothing_says_so(void **unused)
+TEST(what_charged_nothing_says_so)
 {
-    (void)unused;
     use("exempt: { users: [root] }\n"
         "rules: [{ name: a, algorithm: fixed_window, per: user, limit: 2/m }]\n");
     struct sluice_request peek = by("u", 1);
@@ -105,9 +103,8 @@ static void what_charged_nothing_says_so(void **unused)
     assert_int_equal(model.refund_calls, 0);
 }
 
-static void a_refund_gives_back_in_every_rule_that_was_charged(void **unused)
+TEST(a_refund_gives_back_in_every_rule_that_was_charged)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 9/m },\n"
         "        { name: try, algorithm: fixed_window, per: user, limit: 3/m, shadow: true },\n"
         "        { name: b, algorithm: token_bucket, per: ip, capacity: 20, refill_rate: 1 },\n"
@@ -129,9 +126,8 @@ static void a_refund_gives_back_in_every_rule_that_was_charged(void **unused)
     assert_int_equal(left("log"), 8);
 }
 
-static void a_refund_after_its_window_gives_nothing(void **unused)
+TEST(a_refund_after_its_window_gives_nothing)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 9/m }]\n");
     struct sluice_request request = by("u", 2);
     struct sluice_decision decision = decide(request);
@@ -142,9 +138,8 @@ static void a_refund_after_its_window_gives_nothing(void **unused)
 }
 
 /* 62 rules that nobody refunds twice, then one or more per bit. */
-static void behind_the_64th_rule_shadows_are_not_given_back(void **unused)
+TEST(behind_the_64th_rule_shadows_are_not_given_back)
 {
-    (void)unused;
     char *yaml = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&yaml, &len);
@@ -168,9 +163,8 @@ static void behind_the_64th_rule_shadows_are_not_given_back(void **unused)
     assert_int_equal(left("r69"), 8);
 }
 
-static void a_reset_forgets_in_every_rule_that_matches(void **unused)
+TEST(a_reset_forgets_in_every_rule_that_matches)
 {
-    (void)unused;
     use("tiers: { admin: { unlimited: true } }\n"
         "rules: [{ name: a, algorithm: fixed_window, per: user, limit: 9/m },\n"
         "        { name: i, algorithm: fixed_window, per: ip, limit: 9/m },\n"
@@ -194,9 +188,8 @@ static void a_reset_forgets_in_every_rule_that_matches(void **unused)
     assert_int_equal(decide(request).remaining, 7);
 }
 
-static void a_reset_of_one_rule_needs_its_identifier_and_nothing_else(void **unused)
+TEST(a_reset_of_one_rule_needs_its_identifier_and_nothing_else)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 9/m },\n"
         "        { name: x, algorithm: fixed_window, per: user, resource: /x, limit: 9/m }]\n");
     struct sluice_request request = by("u", 2);
@@ -213,9 +206,8 @@ static void a_reset_of_one_rule_needs_its_identifier_and_nothing_else(void **unu
     assert_int_equal(sl_limiter_reset(limiter, &bare, NULL), SLUICE_OK);
 }
 
-static void a_reset_ends_a_block(void **unused)
+TEST(a_reset_ends_a_block)
 {
-    (void)unused;
     use("rules: [{ name: g, algorithm: fixed_window, per: user, limit: 100/s,\n"
         "          burst_guard: { window: 10s, threshold: 2, penalty: 1m } }]\n");
     for (int i = 0; i < 3; i++)
@@ -229,9 +221,8 @@ static void a_reset_ends_a_block(void **unused)
     assert_true(decide(request).allowed);
 }
 
-static void a_reservation_holds_what_was_charged(void **unused)
+TEST(a_reservation_holds_what_was_charged)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 9/m },\n"
         "        { name: b, algorithm: token_bucket, per: ip, capacity: 20, window: 1h }]\n");
     struct sluice_request request = by("u", 4);
@@ -255,9 +246,8 @@ static void a_reservation_holds_what_was_charged(void **unused)
     assert_int_equal(id, 0);
 }
 
-static void where_a_charge_cannot_be_held_the_policy_answers(void **unused)
+TEST(where_a_charge_cannot_be_held_the_policy_answers)
 {
-    (void)unused;
     struct sluice_request request = by("u", 4);
     struct sluice_decision decision;
     const struct sluice_explained *rows;
@@ -275,9 +265,8 @@ static void where_a_charge_cannot_be_held_the_policy_answers(void **unused)
     assert_int_equal(left("a"), 9);
 }
 
-static void a_store_that_cannot_says_so_before_it_charges(void **unused)
+TEST(a_store_that_cannot_says_so_before_it_charges)
 {
-    (void)unused;
     static const struct sl_store_ops few = { .decide = model_decide, .close = model_close };
     struct sluice_request request = by("u", 4);
     struct sluice_decision decision = { .charged = 1 };
@@ -290,9 +279,8 @@ static void a_store_that_cannot_says_so_before_it_charges(void **unused)
     assert_int_equal(model.decide_calls, 0);
 }
 
-static void who_holds_for_so_long_is_denied_a_longer_delay(void **unused)
+TEST(who_holds_for_so_long_is_denied_a_longer_delay)
 {
-    (void)unused;
     use("max_wait: 1s\n"
         "rules: [{ name: q, algorithm: leaky_bucket, per: user, capacity: 9, refill_rate: 2 }]\n");
     struct sluice_request request = by("u", 4);
@@ -308,21 +296,4 @@ static void who_holds_for_so_long_is_denied_a_longer_delay(void **unused)
     assert_int_equal(decision.delay_us, 2 * S);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(times_for_people_are_wall_time_and_a_charge_is_store_time),
-        CLAIM(what_charged_nothing_says_so),
-        CLAIM(a_refund_gives_back_in_every_rule_that_was_charged),
-        CLAIM(a_refund_after_its_window_gives_nothing),
-        CLAIM(behind_the_64th_rule_shadows_are_not_given_back),
-        CLAIM(a_reset_forgets_in_every_rule_that_matches),
-        CLAIM(a_reset_of_one_rule_needs_its_identifier_and_nothing_else),
-        CLAIM(a_reset_ends_a_block),
-        CLAIM(a_reservation_holds_what_was_charged),
-        CLAIM(where_a_charge_cannot_be_held_the_policy_answers),
-        CLAIM(a_store_that_cannot_says_so_before_it_charges),
-        CLAIM(who_holds_for_so_long_is_denied_a_longer_delay),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

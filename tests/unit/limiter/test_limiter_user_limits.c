@@ -1,9 +1,8 @@
 /* Users' own limits, in decisions. */
 #include "unit/limiter/with_users.h"
 
-static void own_limits_replace_a_tiers(void **unused)
+WITH_SETUP(own_limits_replace_a_tiers)
 {
-    (void)unused;
     use("tiers: { pro: { scale: 10 }, admin: { unlimited: true } }\n"
         "rules: [{ name: api, " FIXED "limit: 4/s },\n"
         "        { name: wide, " FIXED "limit: 1000/s }]\n");
@@ -25,9 +24,8 @@ static void own_limits_replace_a_tiers(void **unused)
     assert_int_equal(ASK(.tier = SL_TEXT("admin")).reason, SLUICE_REASON_EXEMPT);
 }
 
-static void own_limits_of_others_are_not_ours(void **unused)
+WITH_SETUP(own_limits_of_others_are_not_ours)
 {
-    (void)unused;
     use("rules: [{ name: api, " FIXED "limit: 4/s }]\n");
     few_own(few_add(&few, NULL, "u"), "api", 7, (struct sl_decimal){ 0, 0 });
     struct sl_user *user = few_add(&few, NULL, "v");
@@ -95,18 +93,16 @@ static void own_limits_hold_for(const char *algorithm, bool in_memory)
     SAME(algorithm, pass(at_us), 10);
 }
 
-static void own_limits_hold_for_every_algorithm_on_both_stores(void **unused)
+WITH_SETUP(own_limits_hold_for_every_algorithm_on_both_stores)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         own_limits_hold_for(sl_algos[i]->name, false);
         own_limits_hold_for(sl_algos[i]->name, true);
     }
 }
 
-static void an_own_rate_is_exact(void **unused)
+WITH_SETUP(an_own_rate_is_exact)
 {
-    (void)unused;
     use("rules: [{ name: a, " BUCKET "capacity: 2, refill_rate: 1, window: 7s }]\n");
     few_own(few_add(&few, NULL, "u"), "a", 3, (struct sl_decimal){ 83, 3 });
     assert_int_equal(ASK().limit, 3);
@@ -117,9 +113,8 @@ static void an_own_rate_is_exact(void **unused)
     assert_int_equal(decision.window_us, 7 * S);
 }
 
-static void burst_own_limit_and_trust_multiply(void **unused)
+WITH_SETUP(burst_own_limit_and_trust_multiply)
 {
-    (void)unused;
     use("rules: [{ name: a, " BUCKET
         "capacity: 100, refill_rate: 1, burst_allowance: 1.5, adaptive: true }]\n");
     struct sl_user *user = few_add(&few, NULL, "u");
@@ -131,25 +126,11 @@ static void burst_own_limit_and_trust_multiply(void **unused)
     assert_int_equal(ASK(.trust_thousandths = 1000).limit, 9);
 }
 
-static void numbers_that_fit_no_more_are_unused(void **unused)
+WITH_SETUP(numbers_that_fit_no_more_are_unused)
 {
-    (void)unused;
     use("tiers: { admin: { unlimited: true } }\n"
         "rules: [{ name: a, " FIXED "limit: 4/s }]\n");
     few_own(few_add(&few, NULL, "u"), "a", 7, (struct sl_decimal){ 5, 0 });
     assert_int_equal(ASK().limit, 4);
     assert_int_equal(ASK(.tier = SL_TEXT("admin")).reason, SLUICE_REASON_EXEMPT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(own_limits_replace_a_tiers),
-        TEST(own_limits_of_others_are_not_ours),
-        TEST(own_limits_hold_for_every_algorithm_on_both_stores),
-        TEST(an_own_rate_is_exact),
-        TEST(burst_own_limit_and_trust_multiply),
-        TEST(numbers_that_fit_no_more_are_unused),
-    };
-    return RUN(tests);
 }

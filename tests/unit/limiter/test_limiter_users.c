@@ -4,9 +4,8 @@
 
 /* ---- who is asked for ---- */
 
-static void only_users_are_asked_for_and_only_where_somebody_is_known(void **unused)
+WITH_SETUP(only_users_are_asked_for_and_only_where_somebody_is_known)
 {
-    (void)unused;
     use("rules: [{ name: a, " FIXED "limit: 9/s }]\n");
     assert_true(ASK().allowed);
     assert_int_equal(few.finds, 0); /* there is nobody to find */
@@ -21,9 +20,8 @@ static void only_users_are_asked_for_and_only_where_somebody_is_known(void **unu
     assert_int_equal(few.finds, 1);
 }
 
-static void without_a_time_of_its_own_a_request_asks_at_wall_time(void **unused)
+WITH_SETUP(without_a_time_of_its_own_a_request_asks_at_wall_time)
 {
-    (void)unused;
     use("rules: [{ name: a, " FIXED "limit: 9/s }]\n");
     few_add(&few, NULL, "u");
     int64_t before_us = sl_walltime_us();
@@ -36,9 +34,8 @@ static void without_a_time_of_its_own_a_request_asks_at_wall_time(void **unused)
     assert_true(few.found_at_us > first_us);
 }
 
-static void the_exempt_are_not_counted(void **unused)
+WITH_SETUP(the_exempt_are_not_counted)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: global, limit: 1/s }]\n");
     few_add(&few, NULL, "root")->is_exempt = true;
     for (int i = 0; i < 3; i++) {
@@ -57,9 +54,8 @@ static void the_exempt_are_not_counted(void **unused)
 
 /* ---- tiers ---- */
 
-static void a_known_tier_is_used_where_the_request_names_none(void **unused)
+WITH_SETUP(a_known_tier_is_used_where_the_request_names_none)
 {
-    (void)unused;
     use("tiers: { pro: { scale: 10 }, free: { scale: 2 }, admin: { unlimited: true } }\n"
         "rules: [{ name: a, " FIXED "limit: 3/s },\n"
         "        { name: pros, " FIXED "limit: 5/s, when: { tier: pro } }]\n");
@@ -86,9 +82,8 @@ static void a_known_tier_is_used_where_the_request_names_none(void **unused)
 static const char adaptive[] = "rules: [{ name: a, " FIXED "limit: 1000/s, adaptive: true },\n"
                                "        { name: b, " FIXED "limit: 9000/s }]\n";
 
-static void an_adaptive_rule_grants_more_to_who_is_trusted(void **unused)
+WITH_SETUP(an_adaptive_rule_grants_more_to_who_is_trusted)
 {
-    (void)unused;
     use(adaptive);
     struct sl_user *user = few_add(&few, NULL, "u");
     user->has_created_at = true;
@@ -109,9 +104,8 @@ static void an_adaptive_rule_grants_more_to_who_is_trusted(void **unused)
     assert_int_equal(rows[1].limit, 9000);
 }
 
-static void a_request_may_bring_the_facts_along(void **unused)
+WITH_SETUP(a_request_may_bring_the_facts_along)
 {
-    (void)unused;
     struct sluice_attribute facts[] = { { SL_TEXT("created_at"), SL_TEXT("0") },
                                         { SL_TEXT("email_verified"), SL_TEXT("true") } };
     use(adaptive);
@@ -131,9 +125,8 @@ static void a_request_may_bring_the_facts_along(void **unused)
 
 /* ---- violations ---- */
 
-static void a_denial_is_told_with_its_wall_time(void **unused)
+WITH_SETUP(a_denial_is_told_with_its_wall_time)
 {
-    (void)unused;
     use("rules: [{ name: a, " FIXED "limit: 1/m }]\n");
     assert_true(ASK(.at_us = SLUICE_NOW, .tenant = SL_TEXT("acme")).allowed);
     assert_int_equal(few.told_count, 0);
@@ -146,9 +139,8 @@ static void a_denial_is_told_with_its_wall_time(void **unused)
     assert_int_equal(few.told[0].at_us, decision.decided_at_us);
 }
 
-static void what_is_known_of_this_minute_is_not_told_again(void **unused)
+WITH_SETUP(what_is_known_of_this_minute_is_not_told_again)
 {
-    (void)unused;
     use("rules: [{ name: a, " FIXED "limit: 1/d }]\n");
     struct sl_user *user = few_add(&few, NULL, "u");
     ASK(.at_us = 60 * S);
@@ -164,9 +156,8 @@ static void what_is_known_of_this_minute_is_not_told_again(void **unused)
     assert_int_equal(few.told_count, 2);
 }
 
-static void only_denials_of_users_by_enforced_rules_are_violations(void **unused)
+WITH_SETUP(only_denials_of_users_by_enforced_rules_are_violations)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: global, limit: 1/m, resource: /a },\n"
         "        { name: s, algorithm: fixed_window, per: global, limit: 1/m, resource: /s, "
         "shadow: true },\n"
@@ -199,9 +190,8 @@ static void only_denials_of_users_by_enforced_rules_are_violations(void **unused
     assert_int_equal(few.told_count, 5);
 }
 
-static void a_limit_that_was_brought_is_nobodys_rule(void **unused)
+WITH_SETUP(a_limit_that_was_brought_is_nobodys_rule)
 {
-    (void)unused;
     use("rules: [{ name: a, " FIXED "limit: 9/m }]\n");
     struct sl_direct bucket;
     assert_true(sl_direct_bucket(1, 1000000000, &bucket));
@@ -215,9 +205,8 @@ static void a_limit_that_was_brought_is_nobodys_rule(void **unused)
     assert_int_equal(few.told_count, 0);
 }
 
-static void a_deny_policy_of_a_failing_store_is_no_violation(void **unused)
+WITH_SETUP(a_deny_policy_of_a_failing_store_is_no_violation)
 {
-    (void)unused;
     use("on_store_failure: deny\n"
         "rules: [{ name: a, " FIXED "limit: 1/m }]\n");
     model.status = SLUICE_STORE_DOWN;
@@ -230,9 +219,8 @@ static void a_deny_policy_of_a_failing_store_is_no_violation(void **unused)
 
 /* ---- many, and back ---- */
 
-static void in_a_batch_everybody_is_somebody_of_their_own(void **unused)
+WITH_SETUP(in_a_batch_everybody_is_somebody_of_their_own)
 {
-    (void)unused;
     use("tiers: { pro: { scale: 10 } }\n"
         "rules: [{ name: a, " FIXED "limit: 1/m, adaptive: true }]\n");
     strcpy(few_add(&few, NULL, "p")->tier, "pro");
@@ -264,9 +252,8 @@ static void in_a_batch_everybody_is_somebody_of_their_own(void **unused)
     assert_string_equal(few.told[1].user, "o");
 }
 
-static void a_refund_makes_the_same_claims_again(void **unused)
+WITH_SETUP(a_refund_makes_the_same_claims_again)
 {
-    (void)unused;
     use("tiers: { pro: { scale: 10 }, free: { unlimited: true } }\n"
         "rules: [{ name: skipped, " FIXED "limit: 1/m, tiers: { pro: { unlimited: true } } },\n"
         "        { name: a, " BUCKET "capacity: 100, refill_rate: 0.001 },\n"
@@ -291,9 +278,8 @@ static void a_refund_makes_the_same_claims_again(void **unused)
     assert_int_equal(rows[1].remaining, 70);
 }
 
-static void a_reservation_is_made_of_what_is_known(void **unused)
+WITH_SETUP(a_reservation_is_made_of_what_is_known)
 {
-    (void)unused;
     use("rules: [{ name: a, " FIXED "limit: 2/m }]\n");
     few_own(few_add(&few, NULL, "u"), "a", 9, (struct sl_decimal){ 0, 0 });
     struct sluice_request request = ASKED(.at_us = SLUICE_NOW, .cost = 8);
@@ -306,9 +292,8 @@ static void a_reservation_is_made_of_what_is_known(void **unused)
     assert_int_equal(ASK(.at_us = SLUICE_NOW, .cost = 0).remaining, 8);
 }
 
-static void a_reset_finds_counts_by_the_known_tier(void **unused)
+WITH_SETUP(a_reset_finds_counts_by_the_known_tier)
 {
-    (void)unused;
     use("tiers: { pro: { scale: 1 } }\n"
         "rules: [{ name: a, algorithm: fixed_window, per: [user, tier], limit: 1/m }]\n");
     strcpy(few_add(&few, NULL, "u")->tier, "pro");
@@ -319,26 +304,4 @@ static void a_reset_finds_counts_by_the_known_tier(void **unused)
     assert_true(ASK(.tier = SL_TEXT("pro")).allowed);
     assert_int_equal(sl_limiter_reset(limiter, &request, NULL), SLUICE_OK);
     assert_true(ASK().allowed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(only_users_are_asked_for_and_only_where_somebody_is_known),
-        TEST(without_a_time_of_its_own_a_request_asks_at_wall_time),
-        TEST(the_exempt_are_not_counted),
-        TEST(a_known_tier_is_used_where_the_request_names_none),
-        TEST(an_adaptive_rule_grants_more_to_who_is_trusted),
-        TEST(a_request_may_bring_the_facts_along),
-        TEST(a_denial_is_told_with_its_wall_time),
-        TEST(what_is_known_of_this_minute_is_not_told_again),
-        TEST(only_denials_of_users_by_enforced_rules_are_violations),
-        TEST(a_limit_that_was_brought_is_nobodys_rule),
-        TEST(a_deny_policy_of_a_failing_store_is_no_violation),
-        TEST(in_a_batch_everybody_is_somebody_of_their_own),
-        TEST(a_refund_makes_the_same_claims_again),
-        TEST(a_reservation_is_made_of_what_is_known),
-        TEST(a_reset_finds_counts_by_the_known_tier),
-    };
-    return RUN(tests);
 }

@@ -39,9 +39,8 @@ static const char several[] =
     "        { name: must, per: client, limit: 9/m, on_missing: deny, resource: /must },\n"
     "        { name: all, per: global, limit: 100/m }]\n";
 
-static void a_look_tells_every_rule_that_counts_by_what_is_given(void **unused)
+TEST(a_look_tells_every_rule_that_counts_by_what_is_given)
 {
-    (void)unused;
     static const char *const wanted[] = { "api", "tried", "all" };
     static const bool matches[] = { false, true, true };
     watched_open(several);
@@ -58,9 +57,8 @@ static void a_look_tells_every_rule_that_counts_by_what_is_given(void **unused)
     watched_close();
 }
 
-static void what_is_told_is_what_was_used(void **unused)
+TEST(what_is_told_is_what_was_used)
 {
-    (void)unused;
     watched_open(several);
     for (int i = 0; i < 5; i++) /* the last two are denied */
         ASK(.user = SL_TEXT("u"), .resource = SL_TEXT("/api/x"));
@@ -84,9 +82,8 @@ static void what_is_told_is_what_was_used(void **unused)
     watched_close();
 }
 
-static void nothing_is_counted_or_noted(void **unused)
+TEST(nothing_is_counted_or_noted)
 {
-    (void)unused;
     watched_open(several);
     for (int i = 0; i < 50; i++)
         LOOK(NULL, .user = SL_TEXT("u"), .ip = SL_TEXT("192.0.2.1"), .resource = SL_TEXT("/must"));
@@ -103,9 +100,8 @@ static void nothing_is_counted_or_noted(void **unused)
 }
 
 /* An identity that a rule insists on is told only where that rule would be asked. */
-static void a_missing_identity_denies_only_what_matches(void **unused)
+TEST(a_missing_identity_denies_only_what_matches)
 {
-    (void)unused;
     watched_open(several);
     LOOK("must", .user = SL_TEXT("u"));
     assert_int_equal(seen_count, 0);
@@ -121,9 +117,8 @@ static void a_missing_identity_denies_only_what_matches(void **unused)
     watched_close();
 }
 
-static void tiers_have_their_own_numbers_or_none(void **unused)
+TEST(tiers_have_their_own_numbers_or_none)
 {
-    (void)unused;
     watched_open(several);
     LOOK("api", .user = SL_TEXT("u"), .tier = SL_TEXT("pro"));
     assert_int_equal(seen[0].told.limit, 9);
@@ -138,9 +133,8 @@ static void tiers_have_their_own_numbers_or_none(void **unused)
     watched_close();
 }
 
-static void who_is_exempt_is_said_beside_what_would_be(void **unused)
+TEST(who_is_exempt_is_said_beside_what_would_be)
 {
-    (void)unused;
     watched_open(several);
     LOOK(NULL, .user = SL_TEXT("root"));
     assert_true(is_exempt);
@@ -150,9 +144,8 @@ static void who_is_exempt_is_said_beside_what_would_be(void **unused)
     watched_close();
 }
 
-static void a_failing_store_is_a_status_and_not_an_answer(void **unused)
+TEST(a_failing_store_is_a_status_and_not_an_answer)
 {
-    (void)unused;
     watched_open(several);
     watched.model.status = SLUICE_STORE_DOWN;
     assert_int_equal(LOOK(NULL, .user = SL_TEXT("u")), SLUICE_STORE_DOWN);
@@ -163,9 +156,8 @@ static void a_failing_store_is_a_status_and_not_an_answer(void **unused)
 }
 
 /* More than are asked at once: each rule once, in the file's order. */
-static void hundreds_of_rules_are_asked_in_turns(void **unused)
+TEST(hundreds_of_rules_are_asked_in_turns)
 {
-    (void)unused;
     static const size_t sizes[] = { 1, 63, 64, 65, 128, 200 };
     for (size_t s = 0; s < COUNT(sizes); s++) {
         char yaml[20000], *at = yaml + sprintf(yaml, "rules:\n");
@@ -188,19 +180,4 @@ static void hundreds_of_rules_are_asked_in_turns(void **unused)
         sl_ruleset_free(watched.rules);
         model_close(&model->store);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_look_tells_every_rule_that_counts_by_what_is_given),
-        CLAIM(what_is_told_is_what_was_used),
-        CLAIM(nothing_is_counted_or_noted),
-        CLAIM(a_missing_identity_denies_only_what_matches),
-        CLAIM(tiers_have_their_own_numbers_or_none),
-        CLAIM(who_is_exempt_is_said_beside_what_would_be),
-        CLAIM(a_failing_store_is_a_status_and_not_an_answer),
-        CLAIM(hundreds_of_rules_are_asked_in_turns),
-    };
-    return RUN(tests);
 }

@@ -46,9 +46,10 @@ static const struct sl_claim_name *name_of(size_t rule, struct sluice_request re
 
 enum { API, BOTH, ADDRESSES, ALL, WHOLE };
 
-static void names_are_as_the_contract_says(void **unused)
+#define WITH_RULES(name) TEST_WITH(name, NULL, release)
+
+WITH_RULES(names_are_as_the_contract_says)
 {
-    (void)unused;
     static const struct {
         size_t rule;
         const char *tenant, *user, *ip;
@@ -88,9 +89,8 @@ static void names_are_as_the_contract_says(void **unused)
     }
 }
 
-static void a_guard_has_its_rules_name_with_a_suffix(void **unused)
+WITH_RULES(a_guard_has_its_rules_name_with_a_suffix)
 {
-    (void)unused;
     use("rules: [{ name: api, per: user, limit: 5/m, burst_guard: { window: 10s, threshold: 3, "
         "penalty: 1m } }]\n");
     const struct sl_claim_name *name =
@@ -110,9 +110,8 @@ static struct sluice_text digest_of(struct sluice_text text)
     return sl_text(printed);
 }
 
-static void identifiers_that_are_people_can_be_hidden(void **unused)
+WITH_RULES(identifiers_that_are_people_can_be_hidden)
 {
-    (void)unused;
     char wanted[256];
     use("hash_identifiers: true\n" RULES);
     struct sluice_request request =
@@ -125,9 +124,8 @@ static void identifiers_that_are_people_can_be_hidden(void **unused)
     SAME_TEXT("nor is everybody", name_of(ALL, request)->key, "rl:-:all:{-}");
 }
 
-static void a_user_that_is_a_digest_already_is_not_hidden_again(void **unused)
+WITH_RULES(a_user_that_is_a_digest_already_is_not_hidden_again)
 {
-    (void)unused;
     use("hash_identifiers: true\nidentity: { user_id: sha256(email_ip) }\n" RULES);
     char wanted[256];
     struct sluice_text digest = digest_of(SL_TEXT("abc"));
@@ -136,9 +134,8 @@ static void a_user_that_is_a_digest_already_is_not_hidden_again(void **unused)
     SAME_TEXT("a plain one", name_of(API, REQUEST(.user = SL_TEXT("abc")))->key, wanted);
 }
 
-static void what_is_longer_than_256_bytes_is_a_digest(void **unused)
+WITH_RULES(what_is_longer_than_256_bytes_is_a_digest)
 {
-    (void)unused;
     char value[300], wanted[400];
     memset(value, 'x', sizeof value);
     use(RULES);
@@ -160,9 +157,8 @@ static struct sluice_text identifier_of(size_t rule, struct sluice_request reque
     return sl_name_identifier(&namer, &caller, &rules->rules[rule]);
 }
 
-static void an_identifier_alone_is_for_people(void **unused)
+WITH_RULES(an_identifier_alone_is_for_people)
 {
-    (void)unused;
     use(RULES);
     SAME_TEXT("user", identifier_of(API, REQUEST(.user = SL_TEXT("a:{b}%\n"))), "a:{b}%25%0A");
     SAME_TEXT("ip", identifier_of(ADDRESSES, REQUEST(.ip = SL_TEXT("2001:db8::1"))), "2001:db8::");
@@ -172,9 +168,8 @@ static void an_identifier_alone_is_for_people(void **unused)
     SAME_TEXT("all", identifier_of(ALL, REQUEST(.user = SL_TEXT("u"))), "-");
 }
 
-static void a_limit_without_rules_is_named_by_its_key(void **unused)
+WITH_RULES(a_limit_without_rules_is_named_by_its_key)
 {
-    (void)unused;
     use(RULES);
     SAME_TEXT("key", sl_name_key(&namer, "api", SL_TEXT("u1"))->key, "rl:-:api:{u1}");
     SAME_TEXT("odd", sl_name_key(&namer, "api", SL_TEXT("a:{%}\n"))->key,
@@ -183,9 +178,8 @@ static void a_limit_without_rules_is_named_by_its_key(void **unused)
     assert_int_equal(sl_name_key(&namer, "api", SL_TEXT("u"))->guard.len, 0);
 }
 
-static void names_stay_until_the_memory_is_reset(void **unused)
+WITH_RULES(names_stay_until_the_memory_is_reset)
 {
-    (void)unused;
     enum { NAMES = 2000 };
     static struct sluice_text keys[NAMES];
     char user[32];
@@ -226,9 +220,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-static void no_two_identifiers_share_a_name(void **unused)
+WITH_RULES(no_two_identifiers_share_a_name)
 {
-    (void)unused;
     enum { MANY = 20000 };
     static const char *const tags[] = { "tenant", "identifier" };
     struct named *all = calloc(MANY, sizeof *all);
@@ -271,22 +264,4 @@ static void no_two_identifiers_share_a_name(void **unused)
         }
     }
     free(all);
-}
-
-#define WITH_RULES(name) cmocka_unit_test_teardown(name, release)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_RULES(names_are_as_the_contract_says),
-        WITH_RULES(a_guard_has_its_rules_name_with_a_suffix),
-        WITH_RULES(identifiers_that_are_people_can_be_hidden),
-        WITH_RULES(a_user_that_is_a_digest_already_is_not_hidden_again),
-        WITH_RULES(what_is_longer_than_256_bytes_is_a_digest),
-        WITH_RULES(an_identifier_alone_is_for_people),
-        WITH_RULES(a_limit_without_rules_is_named_by_its_key),
-        WITH_RULES(names_stay_until_the_memory_is_reset),
-        WITH_RULES(no_two_identifiers_share_a_name),
-    };
-    return RUN(tests);
 }

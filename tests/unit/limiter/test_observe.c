@@ -16,9 +16,8 @@ static uint64_t denied_in_all(void)
 
 /* ---- denials ---- */
 
-static void a_denial_says_who_where_and_for_how_long(void **unused)
+TEST(a_denial_says_who_where_and_for_how_long)
 {
-    (void)unused;
     watched_open(one_rule);
     for (int i = 0; i < 5; i++) {
         ASK(.tenant = SL_TEXT("acme"), .user = SL_TEXT("u"), .resource = SL_TEXT("/x"));
@@ -42,9 +41,8 @@ static void a_denial_says_who_where_and_for_how_long(void **unused)
     watched_close();
 }
 
-static void tenants_users_have_the_same_name_and_are_others(void **unused)
+TEST(tenants_users_have_the_same_name_and_are_others)
 {
-    (void)unused;
     watched_open(one_rule);
     for (int i = 0; i < 3; i++) {
         ASK(.tenant = SL_TEXT("a"), .user = SL_TEXT("u"));
@@ -61,9 +59,8 @@ static void tenants_users_have_the_same_name_and_are_others(void **unused)
 }
 
 /* Whoever says no, each rule that was asked says so itself. */
-static void every_rule_notes_its_own_denials(void **unused)
+TEST(every_rule_notes_its_own_denials)
 {
-    (void)unused;
     watched_open("rules: [{ name: all, per: global, limit: 9/m },\n"
                  "        { name: pair, per: [ip, user], limit: 1/m },\n"
                  "        { name: tried, per: user, limit: 1/m, shadow: true }]\n");
@@ -79,9 +76,8 @@ static void every_rule_notes_its_own_denials(void **unused)
     watched_close();
 }
 
-static void a_peek_leaves_nothing(void **unused)
+TEST(a_peek_leaves_nothing)
 {
-    (void)unused;
     watched_open(one_rule);
     for (int i = 0; i < 5; i++)
         ASK(.user = SL_TEXT("u"), .peek = true);
@@ -101,9 +97,8 @@ static void a_peek_leaves_nothing(void **unused)
     watched_close();
 }
 
-static void who_lacks_an_identity_is_nobody_once_for_each_rule(void **unused)
+TEST(who_lacks_an_identity_is_nobody_once_for_each_rule)
 {
-    (void)unused;
     watched_open("rules: [{ name: must, per: client, limit: 7/m, on_missing: deny },\n"
                  "        { name: also, per: user, limit: 8/m, on_missing: deny },\n"
                  "        { name: may, per: user, limit: 9/m }]\n");
@@ -124,9 +119,8 @@ static void who_lacks_an_identity_is_nobody_once_for_each_rule(void **unused)
     watched_close();
 }
 
-static void a_failing_store_denies_nobody_in_particular(void **unused)
+TEST(a_failing_store_denies_nobody_in_particular)
 {
-    (void)unused;
     watched_open("on_store_failure: deny\n"
                  "rules: [{ name: api, per: user, limit: 2/m }]\n");
     watched.model.status = SLUICE_STORE_DOWN;
@@ -142,9 +136,8 @@ static void a_failing_store_denies_nobody_in_particular(void **unused)
 }
 
 /* Warned in one window, blocked in the next; the block goes on without another event. */
-static void what_the_burst_guard_says_is_noted(void **unused)
+TEST(what_the_burst_guard_says_is_noted)
 {
-    (void)unused;
     watched_open("rules: [{ name: b, per: user, limit: 99/m,\n"
                  "          burst_guard: { window: 1s, threshold: 3, penalty: 1m } }]\n");
     for (int i = 0; i < 5; i++)
@@ -166,9 +159,8 @@ static void what_the_burst_guard_says_is_noted(void **unused)
 }
 
 /* Whoever it was: more of them than there is room for. */
-static void bursts_are_counted_also_when_the_notes_are_full(void **unused)
+TEST(bursts_are_counted_also_when_the_notes_are_full)
 {
-    (void)unused;
     enum { USERS = 2 * SL_NOTED_MAX };
     watched_open("rules: [{ name: b, per: user, limit: 99/m,\n"
                  "          burst_guard: { window: 1s, threshold: 1, penalty: 1m } }]\n");
@@ -183,9 +175,8 @@ static void bursts_are_counted_also_when_the_notes_are_full(void **unused)
 
 /* ---- whom it is about ---- */
 
-static void identifiers_are_digests_where_that_is_wanted(void **unused)
+TEST(identifiers_are_digests_where_that_is_wanted)
 {
-    (void)unused;
     static const char digest[] = /* printf u | sha256sum */
         "0bfe935e70c321c7ca3afc75ce0d0ca2f98b5422e008bb31c00c6d7f1f1c0ad6";
     watched_open("hash_identifiers: true\n"
@@ -202,9 +193,8 @@ static void identifiers_are_digests_where_that_is_wanted(void **unused)
 }
 
 /* An address counts by its network, and is told as what counts. */
-static void an_identifier_is_what_was_counted(void **unused)
+TEST(an_identifier_is_what_was_counted)
 {
-    (void)unused;
     watched_open("identity: { ipv4_prefix: 24 }\n"
                  "rules: [{ name: net, per: ip, limit: 1/m }]\n");
     ASK(.ip = SL_TEXT("192.0.2.1"));
@@ -217,9 +207,8 @@ static void an_identifier_is_what_was_counted(void **unused)
 
 /* ---- room ---- */
 
-static void when_the_notes_are_full_denials_are_counted_as_missed(void **unused)
+TEST(when_the_notes_are_full_denials_are_counted_as_missed)
 {
-    (void)unused;
     enum { USERS = 700 };
     watched_open("rules: [{ name: api, per: user, limit: 1/m }]\n");
     for (int round = 0; round < 3; round++)
@@ -232,9 +221,8 @@ static void when_the_notes_are_full_denials_are_counted_as_missed(void **unused)
 }
 
 /* Whom it met leaves room for whom it denies. */
-static void who_is_denied_finds_room_behind_all_who_were_met(void **unused)
+TEST(who_is_denied_finds_room_behind_all_who_were_met)
 {
-    (void)unused;
     watched_open("rules: [{ name: api, resource: /api, per: user, limit: 1/h }]\n");
     for (uint64_t i = 0; i < 3000; i++) {
         char user[24];
@@ -251,9 +239,8 @@ static void who_is_denied_finds_room_behind_all_who_were_met(void **unused)
 }
 
 /* A text too many is nobody's, and what is there stays. */
-static void long_names_fill_the_texts_before_the_places(void **unused)
+TEST(long_names_fill_the_texts_before_the_places)
 {
-    (void)unused;
     char resource[1000];
     memset(resource, 'r', sizeof resource);
     watched_open("rules: [{ name: api, per: user, limit: 1/m }]\n");
@@ -274,9 +261,8 @@ static void long_names_fill_the_texts_before_the_places(void **unused)
 /* ---- beside deciding ---- */
 
 /* Nobody is decided otherwise because somebody watches, nor counted otherwise. */
-static void being_watched_changes_no_answer_and_no_count(void **unused)
+TEST(being_watched_changes_no_answer_and_no_count)
 {
-    (void)unused;
     static struct model plain_model;
     watched_open("rules: [{ name: a, per: user, limit: 9/m }, { name: b, per: ip, limit: 50/m },\n"
                  "        { name: s, per: user, limit: 3/m, shadow: true }]\n");
@@ -306,25 +292,4 @@ static void being_watched_changes_no_answer_and_no_count(void **unused)
     sl_limiter_free(plain);
     model_close(&plain_model.store);
     watched_close();
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_denial_says_who_where_and_for_how_long),
-        CLAIM(tenants_users_have_the_same_name_and_are_others),
-        CLAIM(every_rule_notes_its_own_denials),
-        CLAIM(a_peek_leaves_nothing),
-        CLAIM(who_lacks_an_identity_is_nobody_once_for_each_rule),
-        CLAIM(a_failing_store_denies_nobody_in_particular),
-        CLAIM(what_the_burst_guard_says_is_noted),
-        CLAIM(bursts_are_counted_also_when_the_notes_are_full),
-        CLAIM(identifiers_are_digests_where_that_is_wanted),
-        CLAIM(an_identifier_is_what_was_counted),
-        CLAIM(when_the_notes_are_full_denials_are_counted_as_missed),
-        CLAIM(who_is_denied_finds_room_behind_all_who_were_met),
-        CLAIM(long_names_fill_the_texts_before_the_places),
-        CLAIM(being_watched_changes_no_answer_and_no_count),
-    };
-    return RUN(tests);
 }

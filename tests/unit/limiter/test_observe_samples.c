@@ -15,9 +15,8 @@ static uint64_t met_in_all(void)
 
 /* ---- a sample of all ---- */
 
-static void everybody_is_met_one_by_one_at_first(void **unused)
+TEST(everybody_is_met_one_by_one_at_first)
 {
-    (void)unused;
     watched_open("rules: [{ name: api, per: user, limit: 1000/m }]\n");
     for (uint64_t i = 0; i < SL_NOTED_SAMPLE; i++) {
         watched_ask_as(i % 8);
@@ -51,9 +50,8 @@ static void ask_in_batches(size_t total, size_t each)
 
 /* Half of it is u0's. However it comes, the weights add up to what there was, but for what has
  * been passed over since the last one. */
-static void later_ones_stand_for_many(void **unused)
+TEST(later_ones_stand_for_many)
 {
-    (void)unused;
     static const size_t totals[] = { 257, 300, 768, 1000, 5000, 40000, 200000 };
     static const size_t batches[] = { 1, 7, 64, 1000 };
     for (size_t i = 0; i < COUNT(totals); i++)
@@ -73,9 +71,8 @@ static void later_ones_stand_for_many(void **unused)
 
 /* Strangers by the thousand, and half of it is one: she is met all the time, though after a while
  * nobody else is noted. */
-static void who_asks_most_is_met_when_there_is_no_room_for_others(void **unused)
+TEST(who_asks_most_is_met_when_there_is_no_room_for_others)
 {
-    (void)unused;
     enum { TOTAL = 3000 };
     watched_open("rules: [{ name: api, per: user, limit: 100000000/m }]\n");
     uint64_t seed = 9;
@@ -87,9 +84,8 @@ static void who_asks_most_is_met_when_there_is_no_room_for_others(void **unused)
     watched_close();
 }
 
-static void after_handing_over_it_begins_with_every_one_again(void **unused)
+TEST(after_handing_over_it_begins_with_every_one_again)
 {
-    (void)unused;
     watched_open("rules: [{ name: api, per: user, limit: 100000000/m }]\n");
     ask_in_batches(5000, 64);
     sl_observer_hand_over(watched.observer);
@@ -101,9 +97,8 @@ static void after_handing_over_it_begins_with_every_one_again(void **unused)
 
 /* ---- registers of callers ---- */
 
-static void callers_are_those_asked_and_those_denied(void **unused)
+TEST(callers_are_those_asked_and_those_denied)
 {
-    (void)unused;
     watched_open("rules: [{ name: api, per: user, limit: 2/m },\n"
                  "        { name: tried, per: user, limit: 1/m, shadow: true }]\n");
     static const uint64_t wanted[][2] = { { 20, 5 }, { 20, 10 } };
@@ -122,9 +117,8 @@ static void callers_are_those_asked_and_those_denied(void **unused)
 }
 
 /* Of rules past the last register, counts and denials alone. */
-static void a_rule_of_a_high_number_has_no_registers(void **unused)
+TEST(a_rule_of_a_high_number_has_no_registers)
 {
-    (void)unused;
     watched_open(one_rule);
     watched.numbers[0] = SL_CALLERS_RULES;
     for (int i = 0; i < 3; i++)
@@ -147,9 +141,8 @@ static uint64_t times_of(uint32_t number)
 }
 
 /* 1 ms apart by the store's clock. */
-static void where_it_is_quiet_every_decision_is_timed(void **unused)
+TEST(where_it_is_quiet_every_decision_is_timed)
 {
-    (void)unused;
     watched_open(one_rule);
     for (uint64_t i = 1; i <= 50; i++) {
         ASK(.user = SL_TEXT("u"));
@@ -163,9 +156,8 @@ static void where_it_is_quiet_every_decision_is_timed(void **unused)
 }
 
 /* 10,000 in 100 ms: at most two for each of these. */
-static void where_it_is_busy_one_or_two_thousand_a_second_are(void **unused)
+TEST(where_it_is_busy_one_or_two_thousand_a_second_are)
 {
-    (void)unused;
     watched_open(one_rule);
     for (uint64_t i = 0; i < 10000; i++) {
         ASK(.user = SL_TEXT("u"));
@@ -177,9 +169,8 @@ static void where_it_is_busy_one_or_two_thousand_a_second_are(void **unused)
 }
 
 /* Another Redis after a failover, say. */
-static void a_clock_that_is_put_back_does_not_stop_it(void **unused)
+TEST(a_clock_that_is_put_back_does_not_stop_it)
 {
-    (void)unused;
     watched_open(one_rule);
     ASK(.user = SL_TEXT("u"));
     watched.model.now_us -= INT64_C(600000000);
@@ -189,9 +180,8 @@ static void a_clock_that_is_put_back_does_not_stop_it(void **unused)
     watched_close();
 }
 
-static void a_batch_is_timed_once_for_all_in_it(void **unused)
+TEST(a_batch_is_timed_once_for_all_in_it)
 {
-    (void)unused;
     watched_open("rules: [{ name: api, per: user, limit: 1000/m },\n"
                  "        { name: all, per: global, limit: 1000/m }]\n");
     ask_in_batches(60, 60);
@@ -204,9 +194,8 @@ static void a_batch_is_timed_once_for_all_in_it(void **unused)
 }
 
 /* Thousandths, of each decision as it left the limit. */
-static void how_much_of_a_limit_is_in_use_is_sampled(void **unused)
+TEST(how_much_of_a_limit_is_in_use_is_sampled)
 {
-    (void)unused;
     watched_open("rules: [{ name: api, per: user, algorithm: fixed_window, limit: 4/h }]\n");
     static const uint32_t wanted[] = { 250, 500, 750, 1000, 1000 };
     for (size_t i = 0; i < COUNT(wanted); i++) {
@@ -217,22 +206,4 @@ static void how_much_of_a_limit_is_in_use_is_sampled(void **unused)
         assert_int_equal(sample->in_use_sum, wanted[i]);
     }
     watched_close();
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(everybody_is_met_one_by_one_at_first),
-        CLAIM(later_ones_stand_for_many),
-        CLAIM(who_asks_most_is_met_when_there_is_no_room_for_others),
-        CLAIM(after_handing_over_it_begins_with_every_one_again),
-        CLAIM(callers_are_those_asked_and_those_denied),
-        CLAIM(a_rule_of_a_high_number_has_no_registers),
-        CLAIM(where_it_is_quiet_every_decision_is_timed),
-        CLAIM(where_it_is_busy_one_or_two_thousand_a_second_are),
-        CLAIM(a_clock_that_is_put_back_does_not_stop_it),
-        CLAIM(a_batch_is_timed_once_for_all_in_it),
-        CLAIM(how_much_of_a_limit_is_in_use_is_sampled),
-    };
-    return RUN(tests);
 }

@@ -66,6 +66,6 @@ static inline struct sluice_decision decide(struct sluice_request request)
 #define FIXED  "algorithm: fixed_window, per: user, "
 #define BUCKET "algorithm: token_bucket, per: user, "
 
-#define TEST(name) cmocka_unit_test_teardown(name, release)
+#define WITH_SETUP(name) TEST_WITH(name, NULL, release)
 
 #endif

@@ -35,7 +35,7 @@ static inline int close_crowd(void **unused)
     return 0;
 }
 
-#define WITH_USERS(name) cmocka_unit_test_setup_teardown(name, open_crowd, close_crowd)
+#define WITH_USERS(name) TEST_WITH(name, open_crowd, close_crowd)
 
 /* Of u, who has no tenant, unless it says otherwise. */
 #define PUT(...)                                                                                   \

@@ -31,6 +31,6 @@ static inline uint64_t next_transaction(void)
     return revision;
 }
 
-#define IN_MEMORY(name) cmocka_unit_test_setup_teardown(name, open_it, close_it)
+#define IN_MEMORY(name) TEST_WITH(name, open_it, close_it)
 
 #endif

@@ -27,9 +27,8 @@ static void refused_untouched(const char *words)
 
 /* ---- making one ---- */
 
-static void it_is_its_owners_alone(void **unused)
+IN_A_FOLDER(it_is_its_owners_alone)
 {
-    (void)unused;
     char wal[80];
     mode_t before = umask(0);
     struct sl_registry *registry = open_registry();
@@ -42,9 +41,8 @@ static void it_is_its_owners_alone(void **unused)
     assert_int_equal(files_in_folder(false), 1);
 }
 
-static void it_says_whose_and_which_it_is(void **unused)
+IN_A_FOLDER(it_says_whose_and_which_it_is)
 {
-    (void)unused;
     size_t len;
     make_one();
     uint8_t *bytes = read_all(&len);
@@ -53,9 +51,8 @@ static void it_says_whose_and_which_it_is(void **unused)
     free(bytes);
 }
 
-static void names_that_mean_something_to_sqlite_are_files(void **unused)
+IN_A_FOLDER(names_that_mean_something_to_sqlite_are_files)
 {
-    (void)unused;
     static const char *const names[] = { ":memory:", "file:x?mode=memory", "file:y" };
     assert_int_equal(chdir(folder), 0);
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -68,9 +65,8 @@ static void names_that_mean_something_to_sqlite_are_files(void **unused)
     assert_int_equal(chdir("/"), 0);
 }
 
-static void an_empty_file_becomes_one(void **unused)
+IN_A_FOLDER(an_empty_file_becomes_one)
 {
-    (void)unused;
     write_all(NULL, 0);
     struct sl_registry *reader = open_at(path, true);
     assert_string_equal(rules_of(reader), "");
@@ -83,9 +79,8 @@ static void an_empty_file_becomes_one(void **unused)
     sl_registry_close(registry);
 }
 
-static void where_it_cannot_be_made_the_change_fails_and_may_work_later(void **unused)
+IN_A_FOLDER(where_it_cannot_be_made_the_change_fails_and_may_work_later)
 {
-    (void)unused;
     char below[96], file[128];
     snprintf(below, sizeof below, "%s/below", folder);
     snprintf(file, sizeof file, "%s/sluice.db", below);
@@ -113,9 +108,8 @@ static void make_together(void *about)
     sl_registry_close(registry);
 }
 
-static void several_that_make_it_at_once_make_one(void **unused)
+IN_A_FOLDER(several_that_make_it_at_once_make_one)
 {
-    (void)unused;
     for (int round = 0; round < 10; round++) {
         pid_t children[6];
         int start[2];
@@ -141,9 +135,8 @@ static void several_that_make_it_at_once_make_one(void **unused)
 
 /* ---- what is not ours ---- */
 
-static void a_database_of_another_program_is_left_alone(void **unused)
+IN_A_FOLDER(a_database_of_another_program_is_left_alone)
 {
-    (void)unused;
     run_sql("CREATE TABLE rule (name TEXT); INSERT INTO rule VALUES ('theirs')");
     refused_untouched("belongs to another program");
     unlink(path);
@@ -154,17 +147,15 @@ static void a_database_of_another_program_is_left_alone(void **unused)
     refused_untouched("belongs to another program");
 }
 
-static void a_newer_version_is_left_alone(void **unused)
+IN_A_FOLDER(a_newer_version_is_left_alone)
 {
-    (void)unused;
     make_one();
     run_sql("PRAGMA user_version = 2");
     refused_untouched("has version 2, this program reads version 1");
 }
 
-static void a_newer_sluice_may_take_over_while_we_are_running(void **unused)
+IN_A_FOLDER(a_newer_sluice_may_take_over_while_we_are_running)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "api", "{}");
     run_sql("PRAGMA user_version = 2");
@@ -173,9 +164,8 @@ static void a_newer_sluice_may_take_over_while_we_are_running(void **unused)
     sl_registry_close(registry);
 }
 
-static void what_is_no_database_is_left_alone(void **unused)
+IN_A_FOLDER(what_is_no_database_is_left_alone)
 {
-    (void)unused;
     uint8_t noise[8192];
     uint64_t seed = 1;
     for (size_t i = 0; i < sizeof noise; i++)
@@ -186,9 +176,8 @@ static void what_is_no_database_is_left_alone(void **unused)
     refused_untouched("file is not a database");
 }
 
-static void what_is_no_file_is_refused(void **unused)
+IN_A_FOLDER(what_is_no_file_is_refused)
 {
-    (void)unused;
     REFUSED(open_at(folder, false), "is not a file");
     assert_int_equal(mkfifo(path, 0600), 0);
     REFUSED(open_at(path, false), "is not a file");
@@ -216,32 +205,12 @@ static void try_with_permission_to_read(void *unused)
     sl_registry_close(reader);
 }
 
-static void a_file_that_may_not_be_written_is_refused_unless_it_is_only_read(void **unused)
+IN_A_FOLDER(a_file_that_may_not_be_written_is_refused_unless_it_is_only_read)
 {
-    (void)unused;
     make_one();
     assert_int_equal(chmod(folder, 0777), 0);
     assert_int_equal(chmod(path, 0), 0);
     run_child(try_without_permission, NULL);
     assert_int_equal(chmod(path, 0444), 0);
     run_child(try_with_permission_to_read, NULL);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(it_is_its_owners_alone),
-        IN_A_FOLDER(it_says_whose_and_which_it_is),
-        IN_A_FOLDER(names_that_mean_something_to_sqlite_are_files),
-        IN_A_FOLDER(an_empty_file_becomes_one),
-        IN_A_FOLDER(where_it_cannot_be_made_the_change_fails_and_may_work_later),
-        IN_A_FOLDER(several_that_make_it_at_once_make_one),
-        IN_A_FOLDER(a_database_of_another_program_is_left_alone),
-        IN_A_FOLDER(a_newer_version_is_left_alone),
-        IN_A_FOLDER(a_newer_sluice_may_take_over_while_we_are_running),
-        IN_A_FOLDER(what_is_no_database_is_left_alone),
-        IN_A_FOLDER(what_is_no_file_is_refused),
-        IN_A_FOLDER(a_file_that_may_not_be_written_is_refused_unless_it_is_only_read),
-    };
-    return RUN(tests);
 }

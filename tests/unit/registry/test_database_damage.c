@@ -101,9 +101,8 @@ static bool use_damaged(void)
     return true;
 }
 
-static void a_file_cut_short_anywhere_is_refused(void **unused)
+IN_A_FOLDER(a_file_cut_short_anywhere_is_refused)
 {
-    (void)unused;
     size_t len;
     make_large_one();
     uint8_t *whole = read_all(&len);
@@ -118,9 +117,8 @@ static void a_file_cut_short_anywhere_is_refused(void **unused)
     free(whole);
 }
 
-static void no_flipped_byte_brings_it_down(void **unused)
+IN_A_FOLDER(no_flipped_byte_brings_it_down)
 {
-    (void)unused;
     size_t len;
     int refused = 0;
     make_large_one();
@@ -144,9 +142,8 @@ static void no_flipped_byte_brings_it_down(void **unused)
     free(whole);
 }
 
-static void damaged_users_are_noticed_at_opening(void **unused)
+IN_A_FOLDER(damaged_users_are_noticed_at_opening)
 {
-    (void)unused;
     static const char *const tables[] = { "user", "user_day", "user_gone", "user_day_revision" };
     for (size_t i = 0; i < COUNT(tables); i++) {
         size_t len;
@@ -161,9 +158,8 @@ static void damaged_users_are_noticed_at_opening(void **unused)
 }
 
 /* Users beyond what is checked at opening: the same without that check. */
-static void damaged_users_are_an_error_when_they_are_read(void **unused)
+IN_A_FOLDER(damaged_users_are_an_error_when_they_are_read)
 {
-    (void)unused;
     char wal[80];
     size_t len;
     make_large_one();
@@ -181,9 +177,8 @@ static void damaged_users_are_an_error_when_they_are_read(void **unused)
     sl_registry_close(registry);
 }
 
-static void a_table_that_is_missing_is_damage(void **unused)
+IN_A_FOLDER(a_table_that_is_missing_is_damage)
 {
-    (void)unused;
     static const char *const rows[] = {
         "DROP TABLE rule",      "DROP TABLE user_gone",
         "DROP INDEX user_tier", "ALTER TABLE user DROP COLUMN limits",
@@ -197,9 +192,8 @@ static void a_table_that_is_missing_is_damage(void **unused)
     }
 }
 
-static void an_index_that_has_lost_a_rule_is_damage(void **unused)
+IN_A_FOLDER(an_index_that_has_lost_a_rule_is_damage)
 {
-    (void)unused;
     make_one();
     run_sql("PRAGMA writable_schema = ON;"
             "UPDATE sqlite_schema SET sql = replace(sql, 'tenant IS NULL', 'tenant = 1') "
@@ -211,9 +205,8 @@ static void an_index_that_has_lost_a_rule_is_damage(void **unused)
     REFUSED(open_at(path, false), "is damaged: row 2 missing from index rule_of_all");
 }
 
-static void a_counter_at_its_end_is_an_error(void **unused)
+IN_A_FOLDER(a_counter_at_its_end_is_an_error)
 {
-    (void)unused;
     make_one();
     run_sql("UPDATE counter SET revision = 9223372036854775807");
     struct sl_registry *registry = open_registry();
@@ -221,9 +214,8 @@ static void a_counter_at_its_end_is_an_error(void **unused)
     sl_registry_close(registry);
 }
 
-static void triggers_that_somebody_left_there_do_not_run(void **unused)
+IN_A_FOLDER(triggers_that_somebody_left_there_do_not_run)
 {
-    (void)unused;
     make_one();
     run_sql("CREATE TRIGGER evil AFTER INSERT ON tier BEGIN DELETE FROM rule; END");
     struct sl_registry *registry = open_registry();
@@ -232,19 +224,4 @@ static void triggers_that_somebody_left_there_do_not_run(void **unused)
     commit(registry);
     assert_string_equal(rules_of(registry), "api={}");
     sl_registry_close(registry);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(a_file_cut_short_anywhere_is_refused),
-        IN_A_FOLDER(no_flipped_byte_brings_it_down),
-        IN_A_FOLDER(damaged_users_are_noticed_at_opening),
-        IN_A_FOLDER(damaged_users_are_an_error_when_they_are_read),
-        IN_A_FOLDER(a_table_that_is_missing_is_damage),
-        IN_A_FOLDER(an_index_that_has_lost_a_rule_is_damage),
-        IN_A_FOLDER(a_counter_at_its_end_is_an_error),
-        IN_A_FOLDER(triggers_that_somebody_left_there_do_not_run),
-    };
-    return RUN(tests);
 }

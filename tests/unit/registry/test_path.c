@@ -2,9 +2,8 @@
 
 #include "unit/store/folder.h"
 
-static void the_database_is_beside_the_table_else_beside_the_rules(void **unused)
+TEST(the_database_is_beside_the_table_else_beside_the_rules)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     static const struct {
         const char *database, *table, *rules, *found;
@@ -25,12 +24,4 @@ static void the_database_is_beside_the_table_else_beside_the_rules(void **unused
             assert_null(found);
     }
     sl_arena_release(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_database_is_beside_the_table_else_beside_the_rules),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

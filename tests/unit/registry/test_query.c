@@ -21,9 +21,8 @@ static void look_at_plan(sqlite3_stmt *plan, enum sl_sql which, const char *sql)
     }
 }
 
-static void no_statement_walks_through_all_users_or_days(void **unused)
+IN_MEMORY(no_statement_walks_through_all_users_or_days)
 {
-    (void)unused;
     for (enum sl_sql which = 0; which < SL_SQL_COUNT; which++) {
         char text[2048];
         sqlite3_stmt *plan;
@@ -35,9 +34,8 @@ static void no_statement_walks_through_all_users_or_days(void **unused)
     }
 }
 
-static void where_there_is_no_database_there_are_no_rows(void **unused)
+IN_MEMORY(where_there_is_no_database_there_are_no_rows)
 {
-    (void)unused;
     struct sl_registry absent = { .db = NULL };
     int64_t number = 7;
     struct sl_sql_query query = sl_query(&absent, SL_SQL_FIND_USER);
@@ -48,9 +46,8 @@ static void where_there_is_no_database_there_are_no_rows(void **unused)
     assert_int_equal(number, 0);
 }
 
-static void a_failure_dooms_the_transaction_for_its_first_reason(void **unused)
+IN_MEMORY(a_failure_dooms_the_transaction_for_its_first_reason)
 {
-    (void)unused;
     bool is_new;
     DONE(sl_registry_put_rule(registry, NULL, "api", "{}", &error));
     REFUSED(sl_registry_put_rule(registry, "nobody", "own", "{}", &error), "no tenant `nobody`");
@@ -65,9 +62,8 @@ static void a_failure_dooms_the_transaction_for_its_first_reason(void **unused)
     assert_string_equal(rules_of(registry), "api={}");
 }
 
-static void what_sqlite_rolled_back_by_itself_is_not_committed_in_parts(void **unused)
+IN_MEMORY(what_sqlite_rolled_back_by_itself_is_not_committed_in_parts)
 {
-    (void)unused;
     DONE(sl_registry_put_rule(registry, NULL, "before", "{}", &error));
     assert_int_equal(sqlite3_exec(registry->db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_exec(registry->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
@@ -78,9 +74,8 @@ static void what_sqlite_rolled_back_by_itself_is_not_committed_in_parts(void **u
     assert_string_equal(rules_of(registry), "");
 }
 
-static void a_text_that_is_null_where_it_must_not_be_is_empty(void **unused)
+IN_MEMORY(a_text_that_is_null_where_it_must_not_be_is_empty)
 {
-    (void)unused;
     sqlite3_stmt *statement;
     assert_int_equal(sqlite3_prepare_v2(registry->db, "SELECT NULL, 'a'", -1, &statement, NULL),
                      SQLITE_OK);
@@ -92,16 +87,4 @@ static void a_text_that_is_null_where_it_must_not_be_is_empty(void **unused)
     assert_null(sl_row_maybe_copy(&query, 0, &arena));
     assert_string_equal(sl_row_maybe_copy(&query, 1, &arena), "a");
     sqlite3_finalize(statement);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_MEMORY(no_statement_walks_through_all_users_or_days),
-        IN_MEMORY(where_there_is_no_database_there_are_no_rows),
-        IN_MEMORY(a_failure_dooms_the_transaction_for_its_first_reason),
-        IN_MEMORY(what_sqlite_rolled_back_by_itself_is_not_committed_in_parts),
-        IN_MEMORY(a_text_that_is_null_where_it_must_not_be_is_empty),
-    };
-    return RUN(tests);
 }

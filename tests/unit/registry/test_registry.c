@@ -4,9 +4,8 @@
 
 /* ---- from nothing ---- */
 
-static void nothing_is_made_before_the_first_change(void **unused)
+IN_A_FOLDER(nothing_is_made_before_the_first_change)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     assert_string_equal(rules_of(registry), "");
     assert_string_equal(users_of(registry), "");
@@ -18,9 +17,8 @@ static void nothing_is_made_before_the_first_change(void **unused)
     sl_registry_close(registry);
 }
 
-static void one_that_only_reads_makes_nothing(void **unused)
+IN_A_FOLDER(one_that_only_reads_makes_nothing)
 {
-    (void)unused;
     struct sl_registry *reader = sl_registry_open(path, true, &error);
     struct sl_arena arena = { 0 };
     struct sl_tenant *tenants;
@@ -45,9 +43,8 @@ static void one_that_only_reads_makes_nothing(void **unused)
     sl_registry_close(reader);
 }
 
-static void one_in_memory_ends_with_its_closing(void **unused)
+IN_A_FOLDER(one_in_memory_ends_with_its_closing)
 {
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         struct sl_registry *registry = sl_registry_open(NULL, false, &error);
         assert_string_equal(rules_of(registry), "");
@@ -99,9 +96,8 @@ static void is_filled(struct sl_registry *registry, bool full)
     sl_arena_release(&arena);
 }
 
-static void what_was_committed_is_there_when_it_is_opened_again(void **unused)
+IN_A_FOLDER(what_was_committed_is_there_when_it_is_opened_again)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     begin(registry);
     fill(registry);
@@ -116,9 +112,8 @@ static void what_was_committed_is_there_when_it_is_opened_again(void **unused)
     }
 }
 
-static void a_rollback_leaves_nothing(void **unused)
+IN_A_FOLDER(a_rollback_leaves_nothing)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     begin(registry);
     fill(registry);
@@ -132,9 +127,8 @@ static void a_rollback_leaves_nothing(void **unused)
     sl_registry_close(registry);
 }
 
-static void the_revision_grows_with_every_transaction_that_changes_something(void **unused)
+IN_A_FOLDER(the_revision_grows_with_every_transaction_that_changes_something)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
     put_rule(registry, "b", "{}");
@@ -153,9 +147,8 @@ static void the_revision_grows_with_every_transaction_that_changes_something(voi
     sl_registry_close(registry);
 }
 
-static void a_revision_that_was_rolled_back_is_not_given_again(void **unused)
+IN_A_FOLDER(a_revision_that_was_rolled_back_is_not_given_again)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
     begin(registry);
@@ -170,9 +163,8 @@ static void a_revision_that_was_rolled_back_is_not_given_again(void **unused)
     sl_registry_close(registry);
 }
 
-static void users_do_not_change_the_revision_of_the_rules(void **unused)
+IN_A_FOLDER(users_do_not_change_the_revision_of_the_rules)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
     begin(registry);
@@ -204,9 +196,8 @@ static int care_of(struct sl_registry *registry)
     return care;
 }
 
-static void care_is_each_transactions_own(void **unused)
+IN_A_FOLDER(care_is_each_transactions_own)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     for (int i = 0; i < 3; i++) {
         begin_lightly(registry);
@@ -217,20 +208,4 @@ static void care_is_each_transactions_own(void **unused)
         commit(registry);
     }
     sl_registry_close(registry);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(nothing_is_made_before_the_first_change),
-        IN_A_FOLDER(one_that_only_reads_makes_nothing),
-        IN_A_FOLDER(one_in_memory_ends_with_its_closing),
-        IN_A_FOLDER(what_was_committed_is_there_when_it_is_opened_again),
-        IN_A_FOLDER(a_rollback_leaves_nothing),
-        IN_A_FOLDER(the_revision_grows_with_every_transaction_that_changes_something),
-        IN_A_FOLDER(a_revision_that_was_rolled_back_is_not_given_again),
-        IN_A_FOLDER(users_do_not_change_the_revision_of_the_rules),
-        IN_A_FOLDER(care_is_each_transactions_own),
-    };
-    return RUN(tests);
 }

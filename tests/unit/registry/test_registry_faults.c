@@ -105,9 +105,8 @@ static bool live_once(struct life *life)
     return end != 0;
 }
 
-static void killed_at_any_step_from_the_first_on_it_keeps_what_it_said(void **unused)
+IN_A_FOLDER(killed_at_any_step_from_the_first_on_it_keeps_what_it_said)
 {
-    (void)unused;
     struct life life = { .kill_at = 1 };
     while (live_once(&life)) {
         files_in_folder(true);
@@ -116,9 +115,8 @@ static void killed_at_any_step_from_the_first_on_it_keeps_what_it_said(void **un
     assert_true(life.kill_at > 30);
 }
 
-static void killed_again_and_again_it_goes_on_from_there(void **unused)
+IN_A_FOLDER(killed_again_and_again_it_goes_on_from_there)
 {
-    (void)unused;
     struct life life = { .kill_at = 1 };
     while (live_once(&life)) {
         life.before = count_by_opening();
@@ -128,9 +126,8 @@ static void killed_again_and_again_it_goes_on_from_there(void **unused)
     assert_true(life.before > TRANSACTIONS);
 }
 
-static void killed_at_any_moment_it_keeps_what_it_said(void **unused)
+IN_A_FOLDER(killed_at_any_moment_it_keeps_what_it_said)
 {
-    (void)unused;
     uint64_t seed = 7;
     struct life life = { .kill_at = 0 };
     for (int round = 0; round < 20; round++) {
@@ -189,9 +186,8 @@ static bool fail_once(int at, int times, int code)
     return reached;
 }
 
-static void a_disk_that_fails_at_any_step_changes_nothing_and_may_work_later(void **unused)
+IN_A_FOLDER(a_disk_that_fails_at_any_step_changes_nothing_and_may_work_later)
 {
-    (void)unused;
     static const struct {
         int code, times;
     } rows[] = {
@@ -233,9 +229,8 @@ static void make_on_failing_disk(void *about)
     _exit(is_made ? 42 : 0);
 }
 
-static void one_that_could_not_be_made_is_made_later(void **unused)
+IN_A_FOLDER(one_that_could_not_be_made_is_made_later)
 {
-    (void)unused;
     int end = 0, at = 0;
     while (end == 0) {
         assert_true(++at < STEPS_MAX);
@@ -270,17 +265,15 @@ static void fill_up(void *unused)
     _exit(done + 2);
 }
 
-static void a_file_that_may_not_grow_takes_no_change_until_it_may(void **unused)
+IN_A_FOLDER(a_file_that_may_not_grow_takes_no_change_until_it_may)
 {
-    (void)unused;
     int told = end_of(start_child(fill_up, NULL));
     assert_in_range(told, 3, 199);
     assert_int_equal(count_by_opening(), told);
 }
 
-static void a_database_without_free_pages_takes_no_change_until_it_has(void **unused)
+IN_A_FOLDER(a_database_without_free_pages_takes_no_change_until_it_has)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     assert_true(change(registry, 1));
     sqlite3_exec(registry->db, "PRAGMA max_page_count = 1", NULL, NULL, NULL);
@@ -303,17 +296,11 @@ static void a_database_without_free_pages_takes_no_change_until_it_has(void **un
     sl_registry_close(registry);
 }
 
-int main(void)
+static int lie_on_the_faulty_disk(void **unused)
 {
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(killed_at_any_step_from_the_first_on_it_keeps_what_it_said),
-        IN_A_FOLDER(killed_again_and_again_it_goes_on_from_there),
-        IN_A_FOLDER(killed_at_any_moment_it_keeps_what_it_said),
-        IN_A_FOLDER(a_disk_that_fails_at_any_step_changes_nothing_and_may_work_later),
-        IN_A_FOLDER(one_that_could_not_be_made_is_made_later),
-        IN_A_FOLDER(a_file_that_may_not_grow_takes_no_change_until_it_may),
-        IN_A_FOLDER(a_database_without_free_pages_takes_no_change_until_it_has),
-    };
+    (void)unused;
     use_faulty_disk();
-    return RUN(tests);
+    return 0;
 }
+
+TESTS_WITH(lie_on_the_faulty_disk, NULL)

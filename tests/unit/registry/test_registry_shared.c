@@ -5,9 +5,8 @@
 
 /* ---- two of them ---- */
 
-static void what_one_commits_the_other_sees(void **unused)
+IN_A_FOLDER(what_one_commits_the_other_sees)
 {
-    (void)unused;
     struct sl_registry *a = open_registry(), *b = open_registry();
     put_rule(a, "api", "1");
     assert_true(sl_registry_is_changed(b));
@@ -27,9 +26,8 @@ static void what_one_commits_the_other_sees(void **unused)
     sl_registry_close(b);
 }
 
-static void what_was_seen_in_passing_is_still_told(void **unused)
+IN_A_FOLDER(what_was_seen_in_passing_is_still_told)
 {
-    (void)unused;
     struct sl_registry *a = open_registry(), *b = open_registry();
     put_rule(a, "first", "1");
     put_rule(b, "second", "2"); /* b sees the first of it here */
@@ -43,9 +41,8 @@ static void what_was_seen_in_passing_is_still_told(void **unused)
     sl_registry_close(b);
 }
 
-static void a_change_that_changed_nothing_is_not_told(void **unused)
+IN_A_FOLDER(a_change_that_changed_nothing_is_not_told)
 {
-    (void)unused;
     struct sl_registry *a = open_registry(), *b = open_registry();
     put_rule(a, "api", "1");
     assert_true(sl_registry_is_changed(b));
@@ -61,9 +58,8 @@ static void a_change_that_changed_nothing_is_not_told(void **unused)
     sl_registry_close(b);
 }
 
-static void a_reader_of_nothing_notices_when_there_is_something(void **unused)
+IN_A_FOLDER(a_reader_of_nothing_notices_when_there_is_something)
 {
-    (void)unused;
     struct sl_registry *reader = sl_registry_open(path, true, &error);
     struct sl_registry *late = sl_registry_open(path, true, &error);
     struct sl_registry *writer_of_it = open_registry();
@@ -79,9 +75,8 @@ static void a_reader_of_nothing_notices_when_there_is_something(void **unused)
     sl_registry_close(writer_of_it);
 }
 
-static void one_that_waits_in_vain_says_so(void **unused)
+IN_A_FOLDER(one_that_waits_in_vain_says_so)
 {
-    (void)unused;
     struct sl_registry *a = open_registry(), *b = open_registry();
     put_rule(a, "api", "1");
     put_rule(b, "api", "1");
@@ -115,9 +110,8 @@ static void hold_until_told(void *about)
     sl_registry_close(registry);
 }
 
-static void whoever_begins_waits_for_the_other_and_sees_what_that_did(void **unused)
+IN_A_FOLDER(whoever_begins_waits_for_the_other_and_sees_what_that_did)
 {
-    (void)unused;
     struct turns turns;
     char byte;
     assert_int_equal(pipe(turns.ready) | pipe(turns.go), 0);
@@ -174,9 +168,8 @@ static void count_up(void *about)
     (void)about;
 }
 
-static void no_update_of_several_processes_is_lost(void **unused)
+IN_A_FOLDER(no_update_of_several_processes_is_lost)
 {
-    (void)unused;
     pid_t children[3];
     struct sl_registry *registry = open_registry();
     begin(registry);
@@ -210,9 +203,8 @@ static void report_minutes(void *about)
     sl_registry_close(registry);
 }
 
-static void a_minute_counts_once_whoever_reports_it(void **unused)
+IN_A_FOLDER(a_minute_counts_once_whoever_reports_it)
 {
-    (void)unused;
     run_child(report_minutes, NULL);
     run_child(report_minutes, NULL);
     struct sl_registry *registry = open_registry();
@@ -236,9 +228,8 @@ static void everything_fails(struct sl_registry *registry)
     sl_arena_release(&arena);
 }
 
-static void a_file_that_was_removed_takes_nothing_more(void **unused)
+IN_A_FOLDER(a_file_that_was_removed_takes_nothing_more)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "api", "{}");
     files_in_folder(true);
@@ -250,9 +241,8 @@ static void a_file_that_was_removed_takes_nothing_more(void **unused)
     sl_registry_close(registry);
 }
 
-static void a_file_that_was_replaced_is_left_to_whoever_made_it(void **unused)
+IN_A_FOLDER(a_file_that_was_replaced_is_left_to_whoever_made_it)
 {
-    (void)unused;
     struct sl_registry *old = open_registry();
     put_rule(old, "api", "old");
     files_in_folder(true);
@@ -269,9 +259,8 @@ static void a_file_that_was_replaced_is_left_to_whoever_made_it(void **unused)
     sl_registry_close(new);
 }
 
-static void a_file_that_appears_and_is_not_ours_is_told_once(void **unused)
+IN_A_FOLDER(a_file_that_appears_and_is_not_ours_is_told_once)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     struct sl_overlay overlay;
     struct sl_registry *registry = open_registry();
@@ -287,22 +276,4 @@ static void a_file_that_appears_and_is_not_ours_is_told_once(void **unused)
     put_rule(registry, "api", "{}");
     assert_false(sl_registry_is_changed(registry));
     sl_registry_close(registry);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(what_one_commits_the_other_sees),
-        IN_A_FOLDER(what_was_seen_in_passing_is_still_told),
-        IN_A_FOLDER(a_change_that_changed_nothing_is_not_told),
-        IN_A_FOLDER(a_reader_of_nothing_notices_when_there_is_something),
-        IN_A_FOLDER(one_that_waits_in_vain_says_so),
-        IN_A_FOLDER(whoever_begins_waits_for_the_other_and_sees_what_that_did),
-        IN_A_FOLDER(no_update_of_several_processes_is_lost),
-        IN_A_FOLDER(a_minute_counts_once_whoever_reports_it),
-        IN_A_FOLDER(a_file_that_was_removed_takes_nothing_more),
-        IN_A_FOLDER(a_file_that_was_replaced_is_left_to_whoever_made_it),
-        IN_A_FOLDER(a_file_that_appears_and_is_not_ours_is_told_once),
-    };
-    return RUN(tests);
 }

@@ -30,9 +30,8 @@ static const char *value_of(const struct sl_row *row)
     return text;
 }
 
-static void names_are_readable(void **unused)
+TEST(names_are_readable)
 {
-    (void)unused;
     assert_string_equal(name_of(SL_ROW_RULE, "", "api"), "rule::api");
     assert_string_equal(name_of(SL_ROW_RULE, "acme", "own"), "rule:acme:own");
     assert_string_equal(name_of(SL_ROW_TIER, "pro", NULL), "tier:pro");
@@ -42,9 +41,8 @@ static void names_are_readable(void **unused)
     assert_string_equal(name_of(SL_ROW_USER, "", "100%:\n"), "user::100%25%3A%0A");
 }
 
-static void a_name_comes_back_as_it_was(void **unused)
+TEST(a_name_comes_back_as_it_was)
 {
-    (void)unused;
     static const struct sl_row_name names[] = {
         { SL_ROW_RULE, "", "a" },
         { SL_ROW_RULE, "t", "a" },
@@ -67,9 +65,8 @@ static void a_name_comes_back_as_it_was(void **unused)
     }
 }
 
-static void what_is_no_name_is_refused(void **unused)
+TEST(what_is_no_name_is_refused)
 {
-    (void)unused;
     static const char *const wrong[] = {
         "",        "rule",     "rule:",     "rule:a",    "rule:a:b:c", "tier:a:b",  "other:a",
         "user::%", "user::%4", "user::%4x", "user::%00", ":a:b",       "user:%3:a",
@@ -81,9 +78,8 @@ static void what_is_no_name_is_refused(void **unused)
     assert_false(sl_row_name_parse((struct sluice_text){ "tier:a\0b", 8 }, &arena, &name));
 }
 
-static void a_rules_text_stays_as_it_was_written(void **unused)
+TEST(a_rules_text_stays_as_it_was_written)
 {
-    (void)unused;
     const char *json = "{\"limit\": \"5/1h\", \"refill_rate\": 0.10, \"x\": \"\\u00e9\xc3\xa9\"}";
     struct sl_row back, row = {
         .name = { SL_ROW_RULE, "", "api" }, .change = 0x40000007, .made = { true, 3 }, .json = json
@@ -97,9 +93,8 @@ static void a_rules_text_stays_as_it_was_written(void **unused)
     assert_false(back.is_gone);
 }
 
-static void what_is_missing_stays_missing(void **unused)
+TEST(what_is_missing_stays_missing)
 {
-    (void)unused;
     struct sl_row back, row = { .name = { SL_ROW_USER, "acme", "u1" },
                                 .change = 1,
                                 .made = { true, 9 }, /* users have none */
@@ -113,9 +108,8 @@ static void what_is_missing_stays_missing(void **unused)
     assert_null(back.limits);
 }
 
-static void a_row_that_is_gone_has_its_change_alone(void **unused)
+TEST(a_row_that_is_gone_has_its_change_alone)
 {
-    (void)unused;
     struct sl_row back,
         row = { .name = { SL_ROW_TIER, "a", NULL }, .change = UINT64_MAX >> 1, .is_gone = true };
     assert_string_equal(value_of(&row), "7fffffffffffffff");
@@ -125,9 +119,8 @@ static void a_row_that_is_gone_has_its_change_alone(void **unused)
     assert_int_equal(back.change, UINT64_MAX >> 1);
 }
 
-static void members_of_a_newer_version_are_passed_over(void **unused)
+TEST(members_of_a_newer_version_are_passed_over)
 {
-    (void)unused;
     struct sl_row back;
     assert_true(sl_row_parse(SL_TEXT("tenant:a"),
                              SL_TEXT("0000000000000001 {\"tier\": \"pro\", \"colour\": [1, {}]}"),
@@ -135,9 +128,8 @@ static void members_of_a_newer_version_are_passed_over(void **unused)
     assert_string_equal(back.tier, "pro");
 }
 
-static void rubbish_is_refused(void **unused)
+TEST(rubbish_is_refused)
 {
-    (void)unused;
     static const char *const wrong[] = {
         "",
         "1",
@@ -160,17 +152,4 @@ static void rubbish_is_refused(void **unused)
     assert_non_null(strstr(error.text, "what:a"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_readable),
-        cmocka_unit_test(a_name_comes_back_as_it_was),
-        cmocka_unit_test(what_is_no_name_is_refused),
-        cmocka_unit_test(a_rules_text_stays_as_it_was_written),
-        cmocka_unit_test(what_is_missing_stays_missing),
-        cmocka_unit_test(a_row_that_is_gone_has_its_change_alone),
-        cmocka_unit_test(members_of_a_newer_version_are_passed_over),
-        cmocka_unit_test(rubbish_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -41,9 +41,8 @@ static const char *in_overlay(int64_t now_us)
     return written;
 }
 
-static void they_come_in_the_order_in_which_they_were_made(void **unused)
+IN_MEMORY(they_come_in_the_order_in_which_they_were_made)
 {
-    (void)unused;
     assert_true(put(SL_EXEMPT_IP, "203.0.113.0/24", 0, "load test"));
     assert_true(put(SL_EXEMPT_USER, "acme/root", 500, NULL));
     assert_true(put(SL_EXEMPT_CLIENT, "batch", 0, NULL));
@@ -52,18 +51,16 @@ static void they_come_in_the_order_in_which_they_were_made(void **unused)
                                    "3:00ff>0()");
 }
 
-static void a_replaced_one_keeps_its_place(void **unused)
+IN_MEMORY(a_replaced_one_keeps_its_place)
 {
-    (void)unused;
     assert_true(put(SL_EXEMPT_USER, "a", 1, "one"));
     assert_true(put(SL_EXEMPT_USER, "b", 2, "two"));
     assert_false(put(SL_EXEMPT_USER, "a", 0, NULL));
     assert_string_equal(listed(0), "0:a>0(-) 0:b>2(two)");
 }
 
-static void kinds_do_not_mix(void **unused)
+IN_MEMORY(kinds_do_not_mix)
 {
-    (void)unused;
     assert_true(put(SL_EXEMPT_USER, "a", 0, NULL));
     assert_true(put(SL_EXEMPT_CLIENT, "a", 0, NULL));
     assert_false(drop(SL_EXEMPT_IP, "a"));
@@ -72,9 +69,8 @@ static void kinds_do_not_mix(void **unused)
     assert_string_equal(listed(0), "1:a>0(-)");
 }
 
-static void it_is_over_from_its_moment_on(void **unused)
+IN_MEMORY(it_is_over_from_its_moment_on)
 {
-    (void)unused;
     put(SL_EXEMPT_IP, "10.0.0.0/8", 1000, NULL);
     assert_string_equal(listed(999), "2:10.0.0.0/8>1000(-)");
     assert_string_equal(listed(1000), "");
@@ -82,9 +78,8 @@ static void it_is_over_from_its_moment_on(void **unused)
     assert_string_equal(in_overlay(1000), "");
 }
 
-static void the_overlay_has_all_but_users(void **unused)
+IN_MEMORY(the_overlay_has_all_but_users)
 {
-    (void)unused;
     put(SL_EXEMPT_USER, "root", 0, NULL);
     put(SL_EXEMPT_API_KEY, "00ff", 7, NULL);
     put(SL_EXEMPT_USER, "admin", 0, NULL);
@@ -94,9 +89,8 @@ static void the_overlay_has_all_but_users(void **unused)
 
 static bool has_more;
 
-static void sweeping_deletes_what_is_over_and_nothing_else(void **unused)
+IN_MEMORY(sweeping_deletes_what_is_over_and_nothing_else)
 {
-    (void)unused;
     put(SL_EXEMPT_USER, "over", 1000, NULL);
     put(SL_EXEMPT_USER, "not yet", 1001, NULL);
     put(SL_EXEMPT_USER, "never", 0, NULL);
@@ -106,9 +100,8 @@ static void sweeping_deletes_what_is_over_and_nothing_else(void **unused)
     assert_true(put(SL_EXEMPT_USER, "over", 0, NULL));
 }
 
-static void sweeping_nothing_is_no_change(void **unused)
+IN_MEMORY(sweeping_nothing_is_no_change)
 {
-    (void)unused;
     put(SL_EXEMPT_USER, "not yet", 1001, NULL);
     uint64_t before = next_transaction();
     DONE(sl_registry_sweep(registry, 1000, &has_more, &error));
@@ -131,9 +124,8 @@ static size_t sweep_noting(size_t *kept)
 }
 
 /* One change has them all, so there are not too many. */
-static void a_sweep_is_bounded_and_notes_exactly_what_goes(void **unused)
+IN_MEMORY(a_sweep_is_bounded_and_notes_exactly_what_goes)
 {
-    (void)unused;
     char value[16];
     size_t kept;
     for (int i = 0; i < 2 * SL_SWEEP_MAX + 1; i++) {
@@ -152,9 +144,8 @@ static void a_sweep_is_bounded_and_notes_exactly_what_goes(void **unused)
     assert_int_equal(kept, 1);
 }
 
-static void a_sweep_of_long_values_is_of_fewer(void **unused)
+IN_MEMORY(a_sweep_of_long_values_is_of_fewer)
 {
-    (void)unused;
     size_t kept, len = 200 << 10;
     char *value = test_calloc(1, len + 1);
     for (int i = 0; i < 4; i++) {
@@ -170,20 +161,4 @@ static void a_sweep_of_long_values_is_of_fewer(void **unused)
     sweep_noting(&kept);
     assert_int_equal(kept, 0);
     assert_false(has_more);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_MEMORY(they_come_in_the_order_in_which_they_were_made),
-        IN_MEMORY(a_replaced_one_keeps_its_place),
-        IN_MEMORY(kinds_do_not_mix),
-        IN_MEMORY(it_is_over_from_its_moment_on),
-        IN_MEMORY(the_overlay_has_all_but_users),
-        IN_MEMORY(sweeping_deletes_what_is_over_and_nothing_else),
-        IN_MEMORY(sweeping_nothing_is_no_change),
-        IN_MEMORY(a_sweep_is_bounded_and_notes_exactly_what_goes),
-        IN_MEMORY(a_sweep_of_long_values_is_of_fewer),
-    };
-    return RUN(tests);
 }

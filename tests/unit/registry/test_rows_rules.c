@@ -30,18 +30,16 @@ static uint64_t revision_of(const char *name)
     return 0;
 }
 
-static void rules_come_in_the_order_in_which_they_were_made(void **unused)
+IN_MEMORY(rules_come_in_the_order_in_which_they_were_made)
 {
-    (void)unused;
     put(NULL, "z", "{}");
     put(NULL, "a", "{}");
     put(NULL, "m", "{}");
     assert_string_equal(rules_of(registry), "z={} a={} m={}");
 }
 
-static void a_replaced_rule_keeps_its_place(void **unused)
+IN_MEMORY(a_replaced_rule_keeps_its_place)
 {
-    (void)unused;
     put(NULL, "first", "{}");
     put(NULL, "second", "{}");
     put(NULL, "first", "{\"limit\":1.50}");
@@ -52,9 +50,8 @@ static void a_replaced_rule_keeps_its_place(void **unused)
     assert_string_equal(rules_of(registry), "first={} second={}");
 }
 
-static void a_dropped_rule_is_gone_and_comes_back_at_the_end(void **unused)
+IN_MEMORY(a_dropped_rule_is_gone_and_comes_back_at_the_end)
 {
-    (void)unused;
     put(NULL, "first", "{}");
     put(NULL, "second", "{}");
     assert_true(drop(NULL, "first"));
@@ -64,9 +61,8 @@ static void a_dropped_rule_is_gone_and_comes_back_at_the_end(void **unused)
     assert_string_equal(rules_of(registry), "second={} first={}");
 }
 
-static void a_tenants_rule_and_everybodys_may_have_one_name(void **unused)
+IN_MEMORY(a_tenants_rule_and_everybodys_may_have_one_name)
 {
-    (void)unused;
     put_tenant("a", NULL);
     put_tenant("b", NULL);
     put(NULL, "api", "1");
@@ -80,22 +76,19 @@ static void a_tenants_rule_and_everybodys_may_have_one_name(void **unused)
     assert_string_equal(rules_of(registry), "a/api=4");
 }
 
-static void a_rule_of_a_tenant_that_is_not_there_is_refused(void **unused)
+IN_MEMORY(a_rule_of_a_tenant_that_is_not_there_is_refused)
 {
-    (void)unused;
     REFUSED(sl_registry_put_rule(registry, "acme", "own", "{}", &error),
             "there is no tenant `acme`");
 }
 
-static void a_rule_of_a_tenant_without_a_name_is_not_everybodys(void **unused)
+IN_MEMORY(a_rule_of_a_tenant_without_a_name_is_not_everybodys)
 {
-    (void)unused;
     REFUSED(sl_registry_put_rule(registry, "", "own", "{}", &error), "there is no tenant ``");
 }
 
-static void an_own_rule_is_a_change_of_its_tenant(void **unused)
+IN_MEMORY(an_own_rule_is_a_change_of_its_tenant)
 {
-    (void)unused;
     put_tenant("acme", NULL);
     put_tenant("other", NULL);
     next_transaction();
@@ -110,9 +103,8 @@ static void an_own_rule_is_a_change_of_its_tenant(void **unused)
     assert_int_equal(revision_of("other"), 1);
 }
 
-static void names_and_texts_are_bytes(void **unused)
+IN_MEMORY(names_and_texts_are_bytes)
 {
-    (void)unused;
     const char *name = "\xff\xc3\x28 '\"%s\n`;--";
     put(NULL, name, "{\"\xf0\x9f\x98\x80\": \"\x80\"}");
     put(NULL, "A", "1");
@@ -123,9 +115,8 @@ static void names_and_texts_are_bytes(void **unused)
     assert_true(drop(NULL, name));
 }
 
-static void a_long_rule_is_kept_whole(void **unused)
+IN_MEMORY(a_long_rule_is_kept_whole)
 {
-    (void)unused;
     struct sl_overlay overlay;
     size_t len = 1 << 20;
     char *json = malloc(len + 1);
@@ -137,9 +128,8 @@ static void a_long_rule_is_kept_whole(void **unused)
     free(json);
 }
 
-static void every_rule_has_the_revision_of_its_last_change(void **unused)
+IN_MEMORY(every_rule_has_the_revision_of_its_last_change)
 {
-    (void)unused;
     struct sl_overlay overlay;
     put(NULL, "first", "{}");
     assert_int_equal(next_transaction(), 1);
@@ -153,9 +143,8 @@ static void every_rule_has_the_revision_of_its_last_change(void **unused)
 
 /* ---- tiers ---- */
 
-static void tiers_are_put_hidden_and_dropped(void **unused)
+IN_MEMORY(tiers_are_put_hidden_and_dropped)
 {
-    (void)unused;
     struct sl_overlay overlay;
     bool found;
     DONE(sl_registry_put_tier(registry, "pro", "{\"scale\": 10}", &error));
@@ -183,9 +172,8 @@ static void names(const char *tier, const char *wanted)
     assert_string_equal(or_dash(who), wanted);
 }
 
-static void whoever_names_a_tier_is_found(void **unused)
+IN_MEMORY(whoever_names_a_tier_is_found)
 {
-    (void)unused;
     bool is_new;
     names("pro", "-");
     put_user(registry, "", "u1", "pro");
@@ -202,23 +190,4 @@ static void whoever_names_a_tier_is_found(void **unused)
     put_tenant("acme", "pro");
     names("pro", "tenant `acme`");
     names("free", "-");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_MEMORY(rules_come_in_the_order_in_which_they_were_made),
-        IN_MEMORY(a_replaced_rule_keeps_its_place),
-        IN_MEMORY(a_dropped_rule_is_gone_and_comes_back_at_the_end),
-        IN_MEMORY(a_tenants_rule_and_everybodys_may_have_one_name),
-        IN_MEMORY(a_rule_of_a_tenant_that_is_not_there_is_refused),
-        IN_MEMORY(a_rule_of_a_tenant_without_a_name_is_not_everybodys),
-        IN_MEMORY(an_own_rule_is_a_change_of_its_tenant),
-        IN_MEMORY(names_and_texts_are_bytes),
-        IN_MEMORY(a_long_rule_is_kept_whole),
-        IN_MEMORY(every_rule_has_the_revision_of_its_last_change),
-        IN_MEMORY(tiers_are_put_hidden_and_dropped),
-        IN_MEMORY(whoever_names_a_tier_is_found),
-    };
-    return RUN(tests);
 }

@@ -65,9 +65,8 @@ static const char *listed(void)
     return written;
 }
 
-static void they_are_sorted_by_name(void **unused)
+IN_MEMORY(they_are_sorted_by_name)
 {
-    (void)unused;
     assert_true(put("b", NULL));
     assert_true(put("a", "pro"));
     assert_true(put("B", NULL));
@@ -75,9 +74,8 @@ static void they_are_sorted_by_name(void **unused)
     assert_string_equal(listed(), "B:-@1() a:pro@1() b:free@1()");
 }
 
-static void keys_come_in_the_order_in_which_they_were_made(void **unused)
+IN_MEMORY(keys_come_in_the_order_in_which_they_were_made)
 {
-    (void)unused;
     put("a", NULL);
     put("b", NULL);
     assert_true(put_key("a", 0xff, "ci"));
@@ -86,9 +84,8 @@ static void keys_come_in_the_order_in_which_they_were_made(void **unused)
     assert_string_equal(listed(), "a:-@1(ff=ci,01=-) b:-@1(07=-)");
 }
 
-static void a_key_is_one_tenants_and_made_once(void **unused)
+IN_MEMORY(a_key_is_one_tenants_and_made_once)
 {
-    (void)unused;
     put("a", NULL);
     put("b", NULL);
     put_key("a", 1, "first");
@@ -98,17 +95,15 @@ static void a_key_is_one_tenants_and_made_once(void **unused)
     assert_string_equal(listed(), "a:-@1(01=first) b:-@1()");
 }
 
-static void a_key_needs_its_tenant(void **unused)
+IN_MEMORY(a_key_needs_its_tenant)
 {
-    (void)unused;
     bool is_new;
     struct sl_tenant_key key = { .tenant = "nobody" };
     REFUSED(sl_registry_put_key(registry, &key, &is_new, &error), "there is no tenant `nobody`");
 }
 
-static void only_its_tenant_drops_a_key(void **unused)
+IN_MEMORY(only_its_tenant_drops_a_key)
 {
-    (void)unused;
     put("a", NULL);
     put("b", NULL);
     put_key("a", 1, NULL);
@@ -120,9 +115,8 @@ static void only_its_tenant_drops_a_key(void **unused)
     assert_true(put_key("b", 1, NULL));
 }
 
-static void a_changed_key_changes_its_tenant(void **unused)
+IN_MEMORY(a_changed_key_changes_its_tenant)
 {
-    (void)unused;
     put("a", NULL);
     put("b", NULL);
     next_transaction();
@@ -134,9 +128,8 @@ static void a_changed_key_changes_its_tenant(void **unused)
     assert_string_equal(listed(), "a:-@4() b:-@3(02=-)");
 }
 
-static void a_dropped_tenant_goes_with_its_keys_and_rules(void **unused)
+IN_MEMORY(a_dropped_tenant_goes_with_its_keys_and_rules)
 {
-    (void)unused;
     put("a", "pro");
     put("b", NULL);
     put_key("a", 1, NULL);
@@ -153,24 +146,21 @@ static void a_dropped_tenant_goes_with_its_keys_and_rules(void **unused)
     assert_true(put_key("b", 1, NULL));
 }
 
-static void dropping_a_tenant_without_a_name_drops_nothing(void **unused)
+IN_MEMORY(dropping_a_tenant_without_a_name_drops_nothing)
 {
-    (void)unused;
     DONE(sl_registry_put_rule(registry, NULL, "api", "{}", &error));
     assert_false(drop(""));
     assert_string_equal(rules_of(registry), "api={}");
 }
 
-static void a_tenant_without_a_name_is_refused(void **unused)
+IN_MEMORY(a_tenant_without_a_name_is_refused)
 {
-    (void)unused;
     bool is_new;
     REFUSED(sl_registry_put_tenant(registry, "", NULL, &is_new, &error), "constraint");
 }
 
-static void a_database_holds_no_key_but_its_digest(void **unused)
+IN_MEMORY(a_database_holds_no_key_but_its_digest)
 {
-    (void)unused;
     sqlite3_stmt *statement;
     put("a", NULL);
     put_key("a", 0xab, NULL);
@@ -181,21 +171,4 @@ static void a_database_holds_no_key_but_its_digest(void **unused)
     assert_string_equal((const char *)sqlite3_column_text(statement, 0),
                         "abababababababababababababababababababababababababababababababab");
     sqlite3_finalize(statement);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_MEMORY(they_are_sorted_by_name),
-        IN_MEMORY(keys_come_in_the_order_in_which_they_were_made),
-        IN_MEMORY(a_key_is_one_tenants_and_made_once),
-        IN_MEMORY(a_key_needs_its_tenant),
-        IN_MEMORY(only_its_tenant_drops_a_key),
-        IN_MEMORY(a_changed_key_changes_its_tenant),
-        IN_MEMORY(a_dropped_tenant_goes_with_its_keys_and_rules),
-        IN_MEMORY(dropping_a_tenant_without_a_name_drops_nothing),
-        IN_MEMORY(a_tenant_without_a_name_is_refused),
-        IN_MEMORY(a_database_holds_no_key_but_its_digest),
-    };
-    return RUN(tests);
 }

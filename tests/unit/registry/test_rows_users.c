@@ -15,9 +15,8 @@ static const char *shown(const char *tenant, const char *id)
 
 /* ---- records ---- */
 
-static void a_record_is_what_was_put(void **unused)
+IN_MEMORY(a_record_is_what_was_put)
 {
-    (void)unused;
     struct sl_user_record whole = {
         .tenant = "acme",
         .id = "u1",
@@ -37,9 +36,8 @@ static void a_record_is_what_was_put(void **unused)
     assert_string_equal(shown("other", "u1"), "");
 }
 
-static void putting_it_again_replaces_all_of_it(void **unused)
+IN_MEMORY(putting_it_again_replaces_all_of_it)
 {
-    (void)unused;
     struct sl_user_record record = {
         .tenant = "acme", .id = "u1", .has_created_at = true, .tier = "pro"
     };
@@ -49,9 +47,8 @@ static void putting_it_again_replaces_all_of_it(void **unused)
     assert_string_equal(shown("acme", "u1"), "[acme/u1 limits {}]");
 }
 
-static void it_has_the_revision_of_its_last_change(void **unused)
+IN_MEMORY(it_has_the_revision_of_its_last_change)
 {
-    (void)unused;
     struct sl_user_record record;
     bool found;
     put_user(registry, "t", "u1", NULL);
@@ -66,9 +63,8 @@ static void it_has_the_revision_of_its_last_change(void **unused)
     assert_int_equal(record.revision, 1);
 }
 
-static void days_alone_are_no_record(void **unused)
+IN_MEMORY(days_alone_are_no_record)
 {
-    (void)unused;
     add_outcomes(registry, "u1", 1, 1, 1);
     assert_string_equal(shown("t", "u1"), "");
     put_user(registry, "t", "u1", NULL);
@@ -76,9 +72,8 @@ static void days_alone_are_no_record(void **unused)
     assert_string_equal(users_of(registry), "[t/u1][t/u1 day 1: 1/1, 0 at -1]");
 }
 
-static void a_dropped_user_goes_with_all_days(void **unused)
+IN_MEMORY(a_dropped_user_goes_with_all_days)
 {
-    (void)unused;
     const int64_t days[] = { -3, 0, 1, 2, 30, 1000000 };
     put_user(registry, "t", "u1", "pro");
     for (size_t i = 0; i < COUNT(days); i++) {
@@ -94,9 +89,8 @@ static void a_dropped_user_goes_with_all_days(void **unused)
     assert_string_equal(users_of(registry), "");
 }
 
-static void ids_are_bytes(void **unused)
+IN_MEMORY(ids_are_bytes)
 {
-    (void)unused;
     put_user(registry, "", "\xff\xfe", NULL);
     put_user(registry, "", "\xff\xfe ", NULL);
     put_user(registry, "", "A", NULL);
@@ -111,9 +105,8 @@ static void ids_are_bytes(void **unused)
 
 /* ---- outcomes ---- */
 
-static void outcomes_add_up_by_day(void **unused)
+IN_MEMORY(outcomes_add_up_by_day)
 {
-    (void)unused;
     add_outcomes(registry, "u1", 5, 3, 2);
     add_outcomes(registry, "u1", 5, 1, 1);
     add_outcomes(registry, "u1", 6, 1, 0);
@@ -122,9 +115,8 @@ static void outcomes_add_up_by_day(void **unused)
                                             "[t/u1 day 6: 0/1, 0 at -1]");
 }
 
-static void counts_stop_growing_instead_of_overflowing(void **unused)
+IN_MEMORY(counts_stop_growing_instead_of_overflowing)
 {
-    (void)unused;
     const uint64_t most = UINT64_MAX >> 2;
     add_outcomes(registry, "u1", 5, UINT64_MAX, most - 1);
     assert_string_equal(users_of(registry),
@@ -137,9 +129,8 @@ static void counts_stop_growing_instead_of_overflowing(void **unused)
 
 /* ---- violations ---- */
 
-static void a_minute_counts_once(void **unused)
+IN_MEMORY(a_minute_counts_once)
 {
-    (void)unused;
     add_violation(registry, "u1", 5 * DAY + 7);
     add_violation(registry, "u1", 5 * DAY + 7);
     assert_string_equal(users_of(registry), "[t/u1 day 5: 0/0, 1 at 7207]");
@@ -151,18 +142,16 @@ static void a_minute_counts_once(void **unused)
     assert_string_equal(users_of(registry), "[t/u1 day 5: 0/0, 2 at 7208]");
 }
 
-static void a_violation_known_already_is_no_change(void **unused)
+IN_MEMORY(a_violation_known_already_is_no_change)
 {
-    (void)unused;
     add_violation(registry, "u1", 5 * DAY);
     uint64_t before = next_transaction();
     add_violation(registry, "u1", 5 * DAY);
     assert_int_equal(next_transaction(), before);
 }
 
-static void a_day_ends_with_its_last_minute(void **unused)
+IN_MEMORY(a_day_ends_with_its_last_minute)
 {
-    (void)unused;
     add_violation(registry, "u1", 5 * DAY);
     add_violation(registry, "u1", 6 * DAY - 1);
     add_violation(registry, "u1", 6 * DAY);
@@ -171,9 +160,8 @@ static void a_day_ends_with_its_last_minute(void **unused)
                                             "[t/u1 day 6: 0/0, 1 at 8640]");
 }
 
-static void outcomes_and_violations_share_a_day(void **unused)
+IN_MEMORY(outcomes_and_violations_share_a_day)
 {
-    (void)unused;
     add_outcomes(registry, "u1", 5, 2, 1);
     add_violation(registry, "u1", 5 * DAY + 1);
     add_outcomes(registry, "u1", 5, 2, 1);
@@ -183,9 +171,8 @@ static void outcomes_and_violations_share_a_day(void **unused)
 
 /* ---- forgetting ---- */
 
-static void forgetting_cuts_off_days_and_those_of_whom_nothing_else_is_known(void **unused)
+IN_MEMORY(forgetting_cuts_off_days_and_those_of_whom_nothing_else_is_known)
 {
-    (void)unused;
     put_user(registry, "t", "record", NULL);
     add_outcomes(registry, "record", 1, 1, 1);
     add_outcomes(registry, "old", 1, 1, 1);
@@ -199,18 +186,16 @@ static void forgetting_cuts_off_days_and_those_of_whom_nothing_else_is_known(voi
     assert_false(drop_user(registry, "t", "active"));
 }
 
-static void forgetting_nothing_is_no_change(void **unused)
+IN_MEMORY(forgetting_nothing_is_no_change)
 {
-    (void)unused;
     add_outcomes(registry, "u1", 2, 1, 1);
     uint64_t before = next_transaction();
     DONE(sl_registry_forget_days(registry, 2, &error));
     assert_int_equal(next_transaction(), before);
 }
 
-static void a_number_that_is_used_again_inherits_nothing(void **unused)
+IN_MEMORY(a_number_that_is_used_again_inherits_nothing)
 {
-    (void)unused;
     add_outcomes(registry, "old", 1, 1, 1);
     DONE(sl_registry_forget_days(registry, 2, &error));
     add_outcomes(registry, "new", 2, 0, 0);
@@ -219,9 +204,8 @@ static void a_number_that_is_used_again_inherits_nothing(void **unused)
 
 /* ---- how many ---- */
 
-static void whoever_has_no_record_and_was_seen_longest_ago_makes_room(void **unused)
+IN_MEMORY(whoever_has_no_record_and_was_seen_longest_ago_makes_room)
 {
-    (void)unused;
     registry->users_max = 3;
     add_outcomes(registry, "older", 1, 1, 1);
     add_outcomes(registry, "old", 1, 1, 1);
@@ -240,9 +224,8 @@ static void whoever_has_no_record_and_was_seen_longest_ago_makes_room(void **unu
     REFUSED(sl_registry_put_user(registry, &more, &error), "holds 3 users, each with a record");
 }
 
-static void whoever_goes_makes_room_too(void **unused)
+IN_MEMORY(whoever_goes_makes_room_too)
 {
-    (void)unused;
     registry->users_max = 2;
     put_user(registry, "t", "a", NULL);
     add_outcomes(registry, "b", 1, 1, 1);
@@ -253,28 +236,4 @@ static void whoever_goes_makes_room_too(void **unused)
     next_transaction();
     put_user(registry, "t", "d", NULL);
     assert_string_equal(users_of(registry), "[t/c][t/d]");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_MEMORY(a_record_is_what_was_put),
-        IN_MEMORY(putting_it_again_replaces_all_of_it),
-        IN_MEMORY(it_has_the_revision_of_its_last_change),
-        IN_MEMORY(days_alone_are_no_record),
-        IN_MEMORY(a_dropped_user_goes_with_all_days),
-        IN_MEMORY(ids_are_bytes),
-        IN_MEMORY(outcomes_add_up_by_day),
-        IN_MEMORY(counts_stop_growing_instead_of_overflowing),
-        IN_MEMORY(a_minute_counts_once),
-        IN_MEMORY(a_violation_known_already_is_no_change),
-        IN_MEMORY(a_day_ends_with_its_last_minute),
-        IN_MEMORY(outcomes_and_violations_share_a_day),
-        IN_MEMORY(forgetting_cuts_off_days_and_those_of_whom_nothing_else_is_known),
-        IN_MEMORY(forgetting_nothing_is_no_change),
-        IN_MEMORY(a_number_that_is_used_again_inherits_nothing),
-        IN_MEMORY(whoever_has_no_record_and_was_seen_longest_ago_makes_room),
-        IN_MEMORY(whoever_goes_makes_room_too),
-    };
-    return RUN(tests);
 }

@@ -1,8 +1,7 @@
 #include "unit/registry/in_memory.h"
 
-static void only_what_changed_since_is_visited(void **unused)
+IN_MEMORY(only_what_changed_since_is_visited)
 {
-    (void)unused;
     put_user(registry, "t", "a", NULL);
     put_user(registry, "t", "b", NULL);
     add_outcomes(registry, "a", 1, 1, 1);
@@ -20,9 +19,8 @@ static void only_what_changed_since_is_visited(void **unused)
                         "[t/b tier pro][t/a day 2: 2/2, 0 at -1][t/c day 3: 0/0, 1 at 4320]");
 }
 
-static void days_before_the_first_are_left_out(void **unused)
+IN_MEMORY(days_before_the_first_are_left_out)
 {
-    (void)unused;
     put_user(registry, "t", "a", NULL);
     add_outcomes(registry, "a", 1, 1, 1);
     uint64_t before = next_transaction();
@@ -36,9 +34,8 @@ static void days_before_the_first_are_left_out(void **unused)
     }
 }
 
-static void whoever_was_dropped_is_gone(void **unused)
+IN_MEMORY(whoever_was_dropped_is_gone)
 {
-    (void)unused;
     put_user(registry, "", "a", NULL);
     add_outcomes(registry, "b", 1, 1, 1);
     uint64_t before = next_transaction();
@@ -52,9 +49,8 @@ static void whoever_was_dropped_is_gone(void **unused)
     assert_string_equal(users_of(registry), "");
 }
 
-static void whoever_came_back_is_gone_first(void **unused)
+IN_MEMORY(whoever_came_back_is_gone_first)
 {
-    (void)unused;
     put_user(registry, "t", "a", "old");
     add_outcomes(registry, "a", 1, 1, 1);
     uint64_t before = next_transaction();
@@ -76,9 +72,8 @@ static void drop_many(int count)
     }
 }
 
-static void when_too_many_are_gone_everything_comes_afresh(void **unused)
+IN_MEMORY(when_too_many_are_gone_everything_comes_afresh)
 {
-    (void)unused;
     put_user(registry, "t", "stays", NULL);
     add_outcomes(registry, "stays", 1, 1, 1);
     uint64_t before = next_transaction();
@@ -92,9 +87,8 @@ static void when_too_many_are_gone_everything_comes_afresh(void **unused)
     assert_non_null(strstr(written, "[gone /u4095]"));
 }
 
-static void a_revision_of_another_database_brings_everything_afresh(void **unused)
+IN_MEMORY(a_revision_of_another_database_brings_everything_afresh)
 {
-    (void)unused;
     put_user(registry, "t", "a", NULL);
     uint64_t now = next_transaction();
     assert_string_equal(users_since(registry, now), "");
@@ -104,16 +98,14 @@ static void a_revision_of_another_database_brings_everything_afresh(void **unuse
     begin(registry);
 }
 
-static void the_transactions_own_revision_is_no_other_databases(void **unused)
+IN_MEMORY(the_transactions_own_revision_is_no_other_databases)
 {
-    (void)unused;
     put_user(registry, "t", "a", NULL);
     assert_string_equal(users_since(registry, sl_registry_revision(registry)), "");
 }
 
-static void a_visitor_may_leave_things_out(void **unused)
+IN_MEMORY(a_visitor_may_leave_things_out)
 {
-    (void)unused;
     struct sl_user_visitor blind = { .about = NULL };
     put_user(registry, "t", "a", NULL);
     drop_user(registry, "t", "a");
@@ -148,9 +140,8 @@ static void count_day(void *about, const struct sl_user_day *day)
     ledger->days++;
 }
 
-static void a_hundred_thousand_users_are_each_visited_once(void **unused)
+IN_MEMORY(a_hundred_thousand_users_are_each_visited_once)
 {
-    (void)unused;
     char id[16];
     for (int i = 0; i < MANY; i++) {
         snprintf(id, sizeof id, "%d", i);
@@ -164,20 +155,4 @@ static void a_hundred_thousand_users_are_each_visited_once(void **unused)
     assert_int_equal(ledger.records, MANY / 2);
     assert_int_equal(ledger.days, MANY);
     assert_int_equal(ledger.calls, (uint64_t)MANY * (MANY + 1) / 2);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_MEMORY(only_what_changed_since_is_visited),
-        IN_MEMORY(days_before_the_first_are_left_out),
-        IN_MEMORY(whoever_was_dropped_is_gone),
-        IN_MEMORY(whoever_came_back_is_gone_first),
-        IN_MEMORY(when_too_many_are_gone_everything_comes_afresh),
-        IN_MEMORY(a_revision_of_another_database_brings_everything_afresh),
-        IN_MEMORY(the_transactions_own_revision_is_no_other_databases),
-        IN_MEMORY(a_visitor_may_leave_things_out),
-        IN_MEMORY(a_hundred_thousand_users_are_each_visited_once),
-    };
-    return RUN(tests);
 }

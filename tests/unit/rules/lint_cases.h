@@ -2,15 +2,10 @@
 #ifndef TESTS_LINT_CASES_H
 #define TESTS_LINT_CASES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "rules/ruleset.h"
+#include "unit/base/unit.h"
 
 /* Whoever asks is counted by this, so that nobody is left anonymous. */
 #define PER_IP "  - { name: per-ip, per: ip, limit: 1000/m }\n"

@@ -19,9 +19,8 @@ static struct sluice_text print(const struct sl_address *address, char out[SL_AD
     return (struct sluice_text){ out, len };
 }
 
-static void every_spelling_of_an_address_is_one_address(void **unused)
+TEST(every_spelling_of_an_address_is_one_address)
 {
-    (void)unused;
     static const struct {
         const char *text, *canonical;
     } rows[] = {
@@ -49,9 +48,8 @@ static void every_spelling_of_an_address_is_one_address(void **unused)
     }
 }
 
-static void what_is_no_address_is_refused(void **unused)
+TEST(what_is_no_address_is_refused)
 {
-    (void)unused;
     static const char *const texts[] = {
         "",
         "localhost",
@@ -85,9 +83,8 @@ static void what_is_no_address_is_refused(void **unused)
     assert_true(sl_address_parse((struct sluice_text){ "192.0.2.123", 9 }, &address));
 }
 
-static void an_address_is_cut_to_the_prefix_it_counts_by(void **unused)
+TEST(an_address_is_cut_to_the_prefix_it_counts_by)
 {
-    (void)unused;
     static const struct {
         const char *text;
         uint32_t bits;
@@ -120,9 +117,8 @@ static void an_address_is_cut_to_the_prefix_it_counts_by(void **unused)
     }
 }
 
-static void a_network_has_what_shares_its_prefix(void **unused)
+TEST(a_network_has_what_shares_its_prefix)
 {
-    (void)unused;
     static const struct {
         const char *network, *address;
         bool has;
@@ -164,9 +160,8 @@ static void a_network_has_what_shares_its_prefix(void **unused)
     }
 }
 
-static void what_is_no_network_is_refused(void **unused)
+TEST(what_is_no_network_is_refused)
 {
-    (void)unused;
     static const char *const texts[] = {
         "",
         "/",
@@ -198,9 +193,8 @@ static void what_is_no_network_is_refused(void **unused)
 
 /* The C library's own printing is the second opinion; addresses are made so that
  * runs of zeros are common. */
-static void printing_agrees_with_the_c_library(void **unused)
+TEST(printing_agrees_with_the_c_library)
 {
-    (void)unused;
     uint64_t random = 88172645463325252u;
     for (int i = 0; i < 200000; i++) {
         struct sl_address address, again;
@@ -220,17 +214,4 @@ static void printing_agrees_with_the_c_library(void **unused)
         assert_true(sl_address_parse(sl_text(ours), &again));
         assert_memory_equal(&again, &address, sizeof address);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_spelling_of_an_address_is_one_address),
-        CLAIM(what_is_no_address_is_refused),
-        CLAIM(an_address_is_cut_to_the_prefix_it_counts_by),
-        CLAIM(a_network_has_what_shares_its_prefix),
-        CLAIM(what_is_no_network_is_refused),
-        CLAIM(printing_agrees_with_the_c_library),
-    };
-    return RUN(tests);
 }

@@ -15,9 +15,8 @@ static const struct sl_condition *plan(const char *value)
     return &rule->when[0];
 }
 
-static void each_part_says_what_it_lets_through(void **unused)
+TEST(each_part_says_what_it_lets_through)
 {
-    (void)unused;
     static const struct {
         const char *plan, *yes, *no; /* values by spaces; `-`: no such attribute, or an empty one */
     } rows[] = {
@@ -54,9 +53,8 @@ static void each_part_says_what_it_lets_through(void **unused)
     }
 }
 
-static void what_needs_a_value_does_not_hold_without(void **unused)
+TEST(what_needs_a_value_does_not_hold_without)
 {
-    (void)unused;
     static const char *const rows[] = {
         "a",          "{ is: a }",     "{ like: '*' }",        "{ not: a, like: a }",
         "{ not: a }", "{ unlike: a }", "{ not: a, unlike: b }"
@@ -70,9 +68,8 @@ static void what_needs_a_value_does_not_hold_without(void **unused)
     assert_int_equal(sl_condition_size(plan("{ is: [a, b], not: c, like: d, unlike: [e, f] }")), 6);
 }
 
-static void values_are_read_as_requests_have_them(void **unused)
+TEST(values_are_read_as_requests_have_them)
 {
-    (void)unused;
     const struct sl_rule *rule =
         parse_rule("per: ip, limit: 1/s, when: { ip: { not: '2001:DB8::0:1' },"
                    " resource: { not: [/a//b/, /c/%64], like: '/*' } }");
@@ -92,9 +89,8 @@ static struct sluice_request with_plan(const char *tenant, const struct sluice_a
     return request;
 }
 
-static void the_index_finds_rules_with_and_without_values(void **unused)
+TEST(the_index_finds_rules_with_and_without_values)
 {
-    (void)unused;
     static const struct {
         const char *tenant, *plan;
         const char *matched; /* places of the rules, in their order */
@@ -122,9 +118,8 @@ static void the_index_finds_rules_with_and_without_values(void **unused)
 }
 
 /* A rule for all who have none of their own. */
-static void thousands_of_values_may_be_left_out(void **unused)
+TEST(thousands_of_values_may_be_left_out)
 {
-    (void)unused;
     enum { VALUES = 5000 };
     char *yaml = malloc(VALUES * 8 + 100), name[16];
     assert_non_null(yaml);
@@ -141,14 +136,4 @@ static void thousands_of_values_may_be_left_out(void **unused)
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(each_part_says_what_it_lets_through),
-        CLAIM(what_needs_a_value_does_not_hold_without),
-        CLAIM(values_are_read_as_requests_have_them),
-        CLAIM(the_index_finds_rules_with_and_without_values),
-        CLAIM(thousands_of_values_may_be_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -238,25 +238,22 @@ static void check_random(size_t rule_count, int requests)
     release(NULL);
 }
 
-static void random_rules_match_as_if_each_were_tried(void **unused)
+TEST(random_rules_match_as_if_each_were_tried)
 {
-    (void)unused;
     for (int round = 0; round < 500; round++)
         check_random((size_t)unit_up_to(&seed, 40), 100);
 }
 
-static void thousands_of_rules_match_as_if_each_were_tried(void **unused)
+TEST(thousands_of_rules_match_as_if_each_were_tried)
 {
-    (void)unused;
     check_random(3000, 500);
     check_random(RULES_MAX, 50);
 }
 
 /* ---- made by hand ---------------------------------------------------------------- */
 
-static void rules_come_in_the_order_of_the_file(void **unused)
+TEST(rules_come_in_the_order_of_the_file)
 {
-    (void)unused;
     static const struct made made[] = {
         { "/a/b" }, { .when = { { "method", { "x" } } } },
         { "/*" },   { "/a/*" },
@@ -272,9 +269,8 @@ static void rules_come_in_the_order_of_the_file(void **unused)
         assert_int_equal(matched[i]->index, order[i]);
 }
 
-static void without_a_resource_only_rules_that_name_none_match(void **unused)
+TEST(without_a_resource_only_rules_that_name_none_match)
 {
-    (void)unused;
     static const struct made made[] = { { "*" }, { NULL }, { "/" }, { "/*" } };
     build(made, COUNT(made));
     struct sluice_request nowhere = { 0 };
@@ -286,18 +282,16 @@ static void without_a_resource_only_rules_that_name_none_match(void **unused)
     assert_int_equal(sl_index_match(&rules, &root, matched), 4);
 }
 
-static void a_value_listed_twice_matches_once(void **unused)
+TEST(a_value_listed_twice_matches_once)
 {
-    (void)unused;
     static const struct made made[] = { { .when = { { "method", { "x", "y", "x" } } } } };
     build(made, COUNT(made));
     struct sluice_request request = { .method = SL_TEXT("x") };
     assert_int_equal(sl_index_match(&rules, &request, matched), 1);
 }
 
-static void many_rules_that_differ_in_one_value_are_told_apart(void **unused)
+TEST(many_rules_that_differ_in_one_value_are_told_apart)
 {
-    (void)unused;
     enum { TENANTS = 10000 };
     static struct made made[TENANTS];
     struct sl_arena names = { 0 };
@@ -314,9 +308,8 @@ static void many_rules_that_differ_in_one_value_are_told_apart(void **unused)
     sl_arena_release(&names);
 }
 
-static void a_path_of_any_length_is_walked_to_its_cut(void **unused)
+TEST(a_path_of_any_length_is_walked_to_its_cut)
 {
-    (void)unused;
     static char longest[2 * 63 + 1], path[2 * 5000 + 1];
     for (int i = 0; i < 63; i++)
         memcpy(longest + (ptrdiff_t)2 * i, "/s", 2);
@@ -330,9 +323,8 @@ static void a_path_of_any_length_is_walked_to_its_cut(void **unused)
     }
 }
 
-static void an_attribute_is_found_by_its_name(void **unused)
+TEST(an_attribute_is_found_by_its_name)
 {
-    (void)unused;
     static const struct sluice_attribute others[] = { { SL_TEXT("plan"), SL_TEXT("gold") } };
     struct sluice_request request = { .tenant = SL_TEXT("t"),
                                       .resource = SL_TEXT("/r"),
@@ -363,17 +355,4 @@ static void an_attribute_is_found_by_its_name(void **unused)
     assert_null(sl_attribute_of(&request, &absent).at);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(random_rules_match_as_if_each_were_tried),
-        CLAIM(thousands_of_rules_match_as_if_each_were_tried),
-        CLAIM(rules_come_in_the_order_of_the_file),
-        CLAIM(without_a_resource_only_rules_that_name_none_match),
-        CLAIM(a_value_listed_twice_matches_once),
-        CLAIM(many_rules_that_differ_in_one_value_are_told_apart),
-        CLAIM(a_path_of_any_length_is_walked_to_its_cut),
-        CLAIM(an_attribute_is_found_by_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -102,9 +102,8 @@ static const struct {
     { "the longest bucket", { TOKEN, 90, 90 * 86400 * S }, 0, 90, 86400000000000 },
 };
 
-static void numbers_are_composed_exactly(void **unused)
+TEST(numbers_are_composed_exactly)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(composed); i++) {
         struct sl_numbers_in in = in_of(&composed[i].given);
         struct sl_numbers numbers;
@@ -121,9 +120,8 @@ static void numbers_are_composed_exactly(void **unused)
     }
 }
 
-static void people_are_told_the_window_or_how_long_the_bucket_takes_to_fill(void **unused)
+TEST(people_are_told_the_window_or_how_long_the_bucket_takes_to_fill)
 {
-    (void)unused;
     static const struct {
         const char *what;
         struct given given;
@@ -205,9 +203,8 @@ static const struct {
     { { COUNTER, 1 << 28, 60 * S, .scale = "1.00000001" }, false },
 };
 
-static void what_a_state_cannot_hold_is_refused(void **unused)
+TEST(what_a_state_cannot_hold_is_refused)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(edges); i++) {
         char row[32];
         struct sl_numbers_in in = in_of(&edges[i].given);
@@ -219,9 +216,8 @@ static void what_a_state_cannot_hold_is_refused(void **unused)
     }
 }
 
-static void a_capacity_above_all_trust_is_known_beforehand(void **unused)
+TEST(a_capacity_above_all_trust_is_known_beforehand)
 {
-    (void)unused;
     struct given given = { LOG, 101, S, .scale = "1.5", .adaptive = true };
     struct sl_numbers_in in = in_of(&given);
     struct sl_numbers numbers;
@@ -237,9 +233,8 @@ static void a_capacity_above_all_trust_is_known_beforehand(void **unused)
     assert_int_equal(sl_numbers_capacity_max(&numbers, true), 0);
 }
 
-static void no_trust_is_no_trust(void **unused)
+TEST(no_trust_is_no_trust)
 {
-    (void)unused;
     struct given given = { TOKEN, 100, .rate = "10", .adaptive = true };
     struct sl_numbers_in in = in_of(&given);
     struct sl_numbers numbers;
@@ -251,9 +246,8 @@ static void no_trust_is_no_trust(void **unused)
 }
 
 /* ⌈a / b⌉ and ⌊a / b⌋ over plain fractions: n/d of every part multiplied out. */
-static void random_numbers_agree_with_plain_fractions(void **unused)
+TEST(random_numbers_agree_with_plain_fractions)
 {
-    (void)unused;
     uint64_t seed = 1;
     for (int i = 0; i < 50000; i++) {
         struct sl_decimal scale = { (uint64_t)unit_up_to(&seed, 9999) + 1, 3 };
@@ -287,9 +281,8 @@ static void random_numbers_agree_with_plain_fractions(void **unused)
     }
 }
 
-static void a_rate_is_printed_as_it_was_written(void **unused)
+TEST(a_rate_is_printed_as_it_was_written)
 {
-    (void)unused;
     static const struct {
         const char *printed;
         struct given given;
@@ -316,18 +309,4 @@ static void a_rate_is_printed_as_it_was_written(void **unused)
         SAME_TEXT(rows[i].printed, ((struct sluice_text){ out.at, out.len }), rows[i].printed);
         sl_buffer_release(&out);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(numbers_are_composed_exactly),
-        CLAIM(people_are_told_the_window_or_how_long_the_bucket_takes_to_fill),
-        CLAIM(what_a_state_cannot_hold_is_refused),
-        CLAIM(a_capacity_above_all_trust_is_known_beforehand),
-        CLAIM(no_trust_is_no_trust),
-        CLAIM(random_numbers_agree_with_plain_fractions),
-        CLAIM(a_rate_is_printed_as_it_was_written),
-    };
-    return RUN(tests);
 }

@@ -93,9 +93,8 @@ static struct sluice_text normalise(const char *resource, char *room)
     return (struct sluice_text){ room, sl_resource_normalise(room, len) };
 }
 
-static void every_spelling_has_one_normal_form(void **unused)
+TEST(every_spelling_has_one_normal_form)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(spellings); i++) {
         char room[128], again[128];
         struct sluice_text normal = normalise(spellings[i].resource, room);
@@ -105,9 +104,8 @@ static void every_spelling_has_one_normal_form(void **unused)
     }
 }
 
-static void a_normal_path_stays_as_it_is_whatever_it_was_made_from(void **unused)
+TEST(a_normal_path_stays_as_it_is_whatever_it_was_made_from)
 {
-    (void)unused;
     static const char *const pieces[] = { "/", "/", ".", "..", "%2e", "%2F", "a", "%61", "%", "*" };
     uint64_t seed = 1;
     for (int i = 0; i < 20000; i++) {
@@ -146,9 +144,8 @@ static bool matches(const char *pattern_text, const char *resource)
     return sl_pattern_matches(&pattern, &cut);
 }
 
-static void a_pattern_matches_segment_by_segment(void **unused)
+TEST(a_pattern_matches_segment_by_segment)
 {
-    (void)unused;
     static const struct {
         const char *pattern, *resource;
         bool matches;
@@ -209,9 +206,8 @@ static void a_pattern_matches_segment_by_segment(void **unused)
     }
 }
 
-static void a_pattern_that_is_none_is_refused(void **unused)
+TEST(a_pattern_that_is_none_is_refused)
 {
-    (void)unused;
     static const char *const texts[] = { "", "/api*", "/a*b/c", "/**", "api.x*", "**", "*/x" };
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct sl_pattern pattern = { .segment_count = 99 };
@@ -230,9 +226,8 @@ static char *path_of(size_t count, const char *end)
     return text;
 }
 
-static void a_pattern_has_at_most_63_segments(void **unused)
+TEST(a_pattern_has_at_most_63_segments)
 {
-    (void)unused;
     struct sl_pattern pattern;
     assert_null(sl_pattern_parse(&arena, sl_text(path_of(63, "")), &pattern));
     assert_non_null(sl_pattern_parse(&arena, sl_text(path_of(64, "")), &pattern));
@@ -240,9 +235,8 @@ static void a_pattern_has_at_most_63_segments(void **unused)
     assert_non_null(sl_pattern_parse(&arena, sl_text(path_of(63, "/*")), &pattern));
 }
 
-static void a_longer_resource_matches_no_longest_pattern(void **unused)
+TEST(a_longer_resource_matches_no_longest_pattern)
 {
-    (void)unused;
     for (size_t count = 62; count <= 200; count++) {
         char row[32];
         snprintf(row, sizeof row, "%zu segments", count);
@@ -253,9 +247,8 @@ static void a_longer_resource_matches_no_longest_pattern(void **unused)
 
 /* ---- covering ---------------------------------------------------------------- */
 
-static void a_wider_pattern_covers_a_narrower(void **unused)
+TEST(a_wider_pattern_covers_a_narrower)
 {
-    (void)unused;
     static const struct {
         const char *wide, *narrow;
         bool covers;
@@ -290,9 +283,8 @@ static const char *nth_path(unsigned number, char out[32])
 
 enum { PATHS_TO_4 = 1 + 3 + 9 + 27 + 81 };
 
-static void covering_is_matching_all_that_the_other_matches(void **unused)
+TEST(covering_is_matching_all_that_the_other_matches)
 {
-    (void)unused;
     static const char *const segments[] = { "/a", "/b", "/*" };
     uint64_t seed = 2;
     struct sl_segments cut[PATHS_TO_4];
@@ -316,17 +308,4 @@ static void covering_is_matching_all_that_the_other_matches(void **unused)
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_spelling_has_one_normal_form),
-        CLAIM(a_normal_path_stays_as_it_is_whatever_it_was_made_from),
-        CLAIM(a_pattern_matches_segment_by_segment),
-        CLAIM(a_pattern_that_is_none_is_refused),
-        CLAIM(a_pattern_has_at_most_63_segments),
-        CLAIM(a_longer_resource_matches_no_longest_pattern),
-        CLAIM(a_wider_pattern_covers_a_narrower),
-        CLAIM(covering_is_matching_all_that_the_other_matches),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

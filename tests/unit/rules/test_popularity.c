@@ -20,9 +20,8 @@ static const struct sluice_text silvers[] = { SL_TEXT("silver") };
         { SL_ATTR_OTHER, SL_TEXT("plane") }, values, COUNT(values)                                 \
     }
 
-static void the_rarest_condition_tells_rules_apart(void **unused)
+TEST(the_rarest_condition_tells_rules_apart)
 {
-    (void)unused;
     static const struct sl_condition whens[][2] = {
         { METHOD(gets), PLAN(golds) },   /* GET is asked for by all, gold by one */
         { METHOD(gets), PLAN(silvers) }, /* silver by two */
@@ -41,9 +40,8 @@ static void the_rarest_condition_tells_rules_apart(void **unused)
 }
 
 /* What is only not to be, or like something, cannot be looked up. */
-static void a_condition_without_values_is_never_the_rarest(void **unused)
+TEST(a_condition_without_values_is_never_the_rarest)
 {
-    (void)unused;
     static const struct sl_condition when[] = {
         { .attribute = { SL_ATTR_OTHER, SL_TEXT("plan") }, .is_more = true, .like = { golds, 1 } },
         METHOD(gets),
@@ -60,9 +58,8 @@ static void a_condition_without_values_is_never_the_rarest(void **unused)
     sl_popularity_release(&popularity);
 }
 
-static void a_lone_condition_is_the_rarest(void **unused)
+TEST(a_lone_condition_is_the_rarest)
 {
-    (void)unused;
     static const struct sl_condition when[] = { METHOD(gets) };
     struct sl_rule rule = { .when = when, .when_count = 1 };
     struct sl_popularity popularity = { 0 };
@@ -70,14 +67,4 @@ static void a_lone_condition_is_the_rarest(void **unused)
     sl_popularity_count(&popularity, &(struct sl_rule){ 0 }); /* a rule without any */
     assert_ptr_equal(sl_popularity_rarest(&popularity, &rule), when);
     sl_popularity_release(&popularity);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_rarest_condition_tells_rules_apart),
-        CLAIM(a_condition_without_values_is_never_the_rarest),
-        CLAIM(a_lone_condition_is_the_rarest),
-    };
-    return RUN(tests);
 }

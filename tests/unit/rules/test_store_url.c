@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "rules/store_url.h"
+#include "unit/base/unit.h"
 
 static struct sl_arena arena;
 
@@ -37,9 +32,8 @@ static void assert_wrong(const char *text, const char *part)
         fail_msg("`%s` is not in `%s`", part, wrong);
 }
 
-static void memory_alone_is_private(void **state)
+TEST(memory_alone_is_private)
 {
-    (void)state;
     static const char *const spellings[] = { "memory:", "memory" };
     for (size_t i = 0; i < 2; i++) {
         struct sl_store_url url = parse(spellings[i]);
@@ -51,9 +45,8 @@ static void memory_alone_is_private(void **state)
     }
 }
 
-static void memory_has_a_file_and_a_size(void **state)
+TEST(memory_has_a_file_and_a_size)
 {
-    (void)state;
     struct sl_store_url url = parse("memory:limits.slu?size=2G");
     assert_string_equal(url.path, "etc/limits.slu");
     assert_int_equal(url.size_bytes, INT64_C(2) << 30);
@@ -66,9 +59,8 @@ static void memory_has_a_file_and_a_size(void **state)
     assert_int_equal(parse("memory:x?size=1T").size_bytes, INT64_C(1) << 40);
 }
 
-static void a_size_out_of_range_is_refused(void **state)
+TEST(a_size_out_of_range_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {
         "memory:x?size=",      "memory:x?size=0",
         "memory:x?size=1023K", "memory:x?size=1048575",
@@ -80,9 +72,8 @@ static void a_size_out_of_range_is_refused(void **state)
         assert_wrong(wrong[i], "from 1M to 1T");
 }
 
-static void a_log_is_part_of_the_size(void **state)
+TEST(a_log_is_part_of_the_size)
 {
-    (void)state;
     static const char *const wrong[] = {
         "memory:x?log=",           "memory:x?log",
         "memory:x?log=-1",         "memory:x?log=1.5M",
@@ -101,9 +92,8 @@ static void a_log_is_part_of_the_size(void **state)
     assert_true(parse("memory:x?size=1G").log_bytes == SL_STORE_LOG_DEFAULT);
 }
 
-static void a_file_is_written_to_disk_never_at_the_close_or_every_so_often(void **state)
+TEST(a_file_is_written_to_disk_never_at_the_close_or_every_so_often)
 {
-    (void)state;
     static const char *const wrong[] = {
         "memory:x?sync=",    "memory:x?sync",         "memory:x?sync=0",   "memory:x?sync=always",
         "memory:x?sync=Off", "memory:x?sync=9.999ms", "memory:x?sync=-1s", "memory:x?sync=24.1h",
@@ -121,9 +111,8 @@ static void a_file_is_written_to_disk_never_at_the_close_or_every_so_often(void 
     assert_wrong("memory:?sync=off", "needs a file to write");
 }
 
-static void parameters_are_known_and_there_once(void **state)
+TEST(parameters_are_known_and_there_once)
 {
-    (void)state;
     struct sl_store_url url = parse("memory:x?sync=5m&log=1M&size=8M");
     assert_int_equal(url.size_bytes, 8 << 20);
     assert_int_equal(url.log_bytes, 1 << 20);
@@ -143,9 +132,8 @@ static void parameters_are_known_and_there_once(void **state)
     assert_wrong("memory://x", "no `//`");
 }
 
-static void redis_has_standard_parts(void **state)
+TEST(redis_has_standard_parts)
 {
-    (void)state;
     struct sl_store_url url = parse("redis://cache");
     assert_int_equal(url.kind, SL_STORE_REDIS);
     assert_false(url.tls);
@@ -156,9 +144,8 @@ static void redis_has_standard_parts(void **state)
     assert_int_equal(parse("redis://cache/").database, 0);
 }
 
-static void redis_has_a_login_a_port_and_a_database(void **state)
+TEST(redis_has_a_login_a_port_and_a_database)
 {
-    (void)state;
     struct sl_store_url url = parse("rediss://me:p%40s%2fs@10.0.0.1:6380/15");
     assert_true(url.tls);
     assert_string_equal(url.user, "me");
@@ -172,9 +159,8 @@ static void redis_has_a_login_a_port_and_a_database(void **state)
     assert_string_equal(parse("redis://[2001:db8::1]/0").hosts, "[2001:db8::1]:6379");
 }
 
-static void a_socket_has_a_path(void **state)
+TEST(a_socket_has_a_path)
 {
-    (void)state;
     struct sl_store_url url = parse("redis+unix:///run/redis.sock");
     assert_int_equal(url.kind, SL_STORE_REDIS_UNIX);
     assert_string_equal(url.path, "/run/redis.sock");
@@ -182,9 +168,8 @@ static void a_socket_has_a_path(void **state)
     assert_wrong("redis+unix://", "socket is missing");
 }
 
-static void clusters_and_sentinels_have_several_hosts(void **state)
+TEST(clusters_and_sentinels_have_several_hosts)
 {
-    (void)state;
     struct sl_store_url url = parse("redis-cluster://u:p@a,b:7000,[::1]");
     assert_int_equal(url.kind, SL_STORE_REDIS_CLUSTER);
     assert_string_equal(url.hosts, "a:6379,b:7000,[::1]:6379");
@@ -216,9 +201,8 @@ static void clusters_and_sentinels_have_several_hosts(void **state)
     assert_wrong("redis-cluster://a,", "host is missing");
 }
 
-static void what_is_no_host_or_port_is_refused(void **state)
+TEST(what_is_no_host_or_port_is_refused)
 {
-    (void)state;
     assert_wrong("redis://", "host is missing");
     assert_wrong("redis://:6379", "host is missing");
     assert_wrong("redis://a:0", "port");
@@ -239,7 +223,7 @@ static void what_is_no_host_or_port_is_refused(void **state)
     assert_wrong("memory2", "write `memory`, or a URL that starts with");
 }
 
-static void a_wrong_url_never_gives_its_password_away(void **state)
+TEST(a_wrong_url_never_gives_its_password_away)
 {
     static const char *const wrong[] = {
         "redis://hunter2@cache",          "redis://:hunter2%@cache",
@@ -248,7 +232,6 @@ static void a_wrong_url_never_gives_its_password_away(void **state)
         "redis://u:hun?hunter2@cache",    "redis://u:hunter2%00@cache",
         "redis-sentinel://a/m?p=hunter2", "redis-sentinel://a/m?sentinel_password=hunter2%",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct sl_store_url url;
         const char *text = sl_store_url_parse(&arena, sl_text(wrong[i]), SL_TEXT(""), &url);
@@ -257,21 +240,4 @@ static void a_wrong_url_never_gives_its_password_away(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_alone_is_private),
-        cmocka_unit_test(memory_has_a_file_and_a_size),
-        cmocka_unit_test(a_size_out_of_range_is_refused),
-        cmocka_unit_test(a_log_is_part_of_the_size),
-        cmocka_unit_test(a_file_is_written_to_disk_never_at_the_close_or_every_so_often),
-        cmocka_unit_test(parameters_are_known_and_there_once),
-        cmocka_unit_test(redis_has_standard_parts),
-        cmocka_unit_test(redis_has_a_login_a_port_and_a_database),
-        cmocka_unit_test(a_socket_has_a_path),
-        cmocka_unit_test(clusters_and_sentinels_have_several_hosts),
-        cmocka_unit_test(what_is_no_host_or_port_is_refused),
-        cmocka_unit_test(a_wrong_url_never_gives_its_password_away),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

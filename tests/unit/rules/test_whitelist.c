@@ -35,9 +35,8 @@ static struct sl_network random_network(void)
     return sl_network_around(&address, (uint32_t)unit_up_to(&seed, 128));
 }
 
-static void an_address_is_found_as_if_each_network_were_tried(void **unused)
+TEST(an_address_is_found_as_if_each_network_were_tried)
 {
-    (void)unused;
     for (int round = 0; round < 30; round++) {
         struct sl_network networks[NETWORKS];
         size_t count = (size_t)unit_up_to(&seed, round < 10 ? 5 : NETWORKS);
@@ -58,9 +57,8 @@ static void an_address_is_found_as_if_each_network_were_tried(void **unused)
 }
 
 /* Some of the file's, which do not end; some of the overlay's, which may. */
-static void of_several_networks_the_longest_end_counts(void **unused)
+TEST(of_several_networks_the_longest_end_counts)
 {
-    (void)unused;
     static struct sl_exempt_until until[NETWORKS];
     for (int round = 0; round < 30; round++) {
         struct sl_network networks[NETWORKS];
@@ -93,9 +91,8 @@ static void of_several_networks_the_longest_end_counts(void **unused)
     }
 }
 
-static void a_client_is_exempt_until_the_longest_end(void **unused)
+TEST(a_client_is_exempt_until_the_longest_end)
 {
-    (void)unused;
     static const struct sl_exempt_name clients[] = { { { "t", 1 }, { "file", 4 } } };
 #define CLIENT(who, owner, end)                                                                    \
     {                                                                                              \
@@ -128,9 +125,8 @@ static void a_client_is_exempt_until_the_longest_end(void **unused)
     release(NULL);
 }
 
-static void an_api_key_is_found_by_its_digest(void **unused)
+TEST(an_api_key_is_found_by_its_digest)
 {
-    (void)unused;
     static const char digits[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
     static const char others[] = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
     const struct sluice_text keys[] = { sl_text(digits) };
@@ -169,9 +165,8 @@ static bool named(const struct sl_exempt_name *names, size_t count, struct sluic
     return false;
 }
 
-static void a_name_is_found_as_if_each_were_tried(void **unused)
+TEST(a_name_is_found_as_if_each_were_tried)
 {
-    (void)unused;
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
     static struct sl_exempt_name users[NAMES], clients[NAMES];
     for (size_t i = 0; i < NAMES; i++) { /* some twice, some without a tenant */
@@ -196,9 +191,8 @@ static void a_name_is_found_as_if_each_were_tried(void **unused)
     release(NULL);
 }
 
-static void an_empty_whitelist_has_nobody(void **unused)
+TEST(an_empty_whitelist_has_nobody)
 {
-    (void)unused;
     const struct sl_whitelist *list = sl_whitelist_new(&rules);
     struct sl_address address = { 0 };
     assert_int_equal(sl_whitelist_address_us(list, &address), SL_EXEMPT_NOT);
@@ -207,15 +201,4 @@ static void an_empty_whitelist_has_nobody(void **unused)
     assert_false(sl_whitelist_has_api_keys(list));
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_address_is_found_as_if_each_network_were_tried),
-        CLAIM(of_several_networks_the_longest_end_counts),
-        CLAIM(a_client_is_exempt_until_the_longest_end),
-        CLAIM(an_api_key_is_found_by_its_digest),
-        CLAIM(a_name_is_found_as_if_each_were_tried),
-        CLAIM(an_empty_whitelist_has_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

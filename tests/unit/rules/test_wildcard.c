@@ -3,9 +3,8 @@
 
 #include "unit/base/unit.h"
 
-static void a_star_stands_for_any_text(void **unused)
+TEST(a_star_stands_for_any_text)
 {
-    (void)unused;
     static const struct {
         const char *pattern, *text;
         bool matches;
@@ -65,9 +64,8 @@ static void make_up(uint64_t *seed, const char *alphabet, char out[9])
     out[len] = 0;
 }
 
-static void it_agrees_with_trying_everything(void **unused)
+TEST(it_agrees_with_trying_everything)
 {
-    (void)unused;
     uint64_t seed = 1, matches = 0;
     for (int i = 0; i < 200000; i++) {
         char pattern[9], text[9];
@@ -82,9 +80,8 @@ static void it_agrees_with_trying_everything(void **unused)
 }
 
 /* A matcher that goes back to its stars would not come back from this. */
-static void the_worst_pattern_takes_no_longer(void **unused)
+TEST(the_worst_pattern_takes_no_longer)
 {
-    (void)unused;
     enum { LEN = 1 << 20 };
     char *text = malloc(LEN), *pattern = malloc(LEN);
     assert_non_null(text);
@@ -101,9 +98,8 @@ static void the_worst_pattern_takes_no_longer(void **unused)
     free(pattern);
 }
 
-static void two_patterns_differ_where_no_text_matches_both(void **unused)
+TEST(two_patterns_differ_where_no_text_matches_both)
 {
-    (void)unused;
     static const struct {
         const char *a, *b;
         bool differ;
@@ -122,9 +118,8 @@ static void two_patterns_differ_where_no_text_matches_both(void **unused)
 }
 
 /* What is said to differ must; the other way round it need not be told. */
-static void whatever_matches_both_does_not_differ(void **unused)
+TEST(whatever_matches_both_does_not_differ)
 {
-    (void)unused;
     uint64_t seed = 2, both = 0;
     for (int i = 0; i < 100000; i++) {
         char a[9], b[9], text[9];
@@ -138,16 +133,4 @@ static void whatever_matches_both_does_not_differ(void **unused)
             fail_msg("`%s` and `%s` match `%s`", a, b, text);
     }
     assert_true(both > 100);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_star_stands_for_any_text),
-        CLAIM(it_agrees_with_trying_everything),
-        CLAIM(the_worst_pattern_takes_no_longer),
-        CLAIM(two_patterns_differ_where_no_text_matches_both),
-        CLAIM(whatever_matches_both_does_not_differ),
-    };
-    return RUN(tests);
 }

@@ -25,8 +25,7 @@ static inline int close_office(void **unused)
     return 0;
 }
 
-#define AT_CONTROL(name, rules)                                                                    \
-    cmocka_unit_test_prestate_setup_teardown(name, open_office, close_office, (void *)(rules))
+#define AT_CONTROL(name, rules) TEST_ON(name, open_office, close_office, (void *)(rules))
 
 /* A message of the admin API; `fields` with CRLF each; body NULL: none. The caller's to
  * free. */

@@ -305,7 +305,6 @@ static inline int close_h2(void **unused)
 }
 
 /* A test with these rules. */
-#define OVER_H2(name, rules)                                                                       \
-    cmocka_unit_test_prestate_setup_teardown(name, open_h2, close_h2, (void *)(rules))
+#define OVER_H2(name, rules) TEST_ON(name, open_h2, close_h2, (void *)(rules))
 
 #endif

@@ -91,10 +91,8 @@ static inline int close_callers(void **state)
 }
 
 /* A test with these rules, with tenants or without. */
-#define WITH_TENANTS(name, yaml)                                                                   \
-    cmocka_unit_test_prestate_setup_teardown(name, open_callers, close_callers, (void *)(yaml))
-#define WITHOUT_TENANTS(name, yaml)                                                                \
-    cmocka_unit_test_prestate_setup_teardown(name, open_strangers, close_callers, (void *)(yaml))
+#define WITH_TENANTS(name, yaml)    TEST_ON(name, open_callers, close_callers, (void *)(yaml))
+#define WITHOUT_TENANTS(name, yaml) TEST_ON(name, open_strangers, close_callers, (void *)(yaml))
 
 /* ---- what they send ---- */
 

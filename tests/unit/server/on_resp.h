@@ -34,13 +34,10 @@ static inline int open_resp_callers(void **state)
     return status;
 }
 
-#define IN_RESP(name, rules)                                                                       \
-    cmocka_unit_test_prestate_setup_teardown(name, open_resp, close_stage, (void *)(rules))
-#define RESP_AT_CONTROL(name, rules)                                                               \
-    cmocka_unit_test_prestate_setup_teardown(name, open_resp_office, close_office, (void *)(rules))
+#define IN_RESP(name, rules)         TEST_ON(name, open_resp, close_stage, (void *)(rules))
+#define RESP_AT_CONTROL(name, rules) TEST_ON(name, open_resp_office, close_office, (void *)(rules))
 #define RESP_WITH_TENANTS(name, rules)                                                             \
-    cmocka_unit_test_prestate_setup_teardown(name, open_resp_callers, close_callers,               \
-                                             (void *)(rules))
+    TEST_ON(name, open_resp_callers, close_callers, (void *)(rules))
 
 /* What was got since the last time. Controls, but for the ends of lines, are `?`. */
 static inline const char *got(void)

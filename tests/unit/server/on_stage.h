@@ -34,8 +34,7 @@ static inline int close_stage(void **unused)
 }
 
 /* A test with these rules. */
-#define ON_STAGE(name, rules)                                                                      \
-    cmocka_unit_test_prestate_setup_teardown(name, open_stage, close_stage, (void *)(rules))
+#define ON_STAGE(name, rules) TEST_ON(name, open_stage, close_stage, (void *)(rules))
 
 static inline struct sl_round *the_round(void)
 {

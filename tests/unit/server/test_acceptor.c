@@ -40,7 +40,7 @@ static int close_door(void **state)
     return close_folder(state);
 }
 
-#define AT_THE_DOOR(name) cmocka_unit_test_setup_teardown(name, open_door, close_door)
+#define AT_THE_DOOR(name) TEST_WITH(name, open_door, close_door)
 
 static int knock(void)
 {
@@ -79,9 +79,8 @@ static void turn_both(void)
         stage_turn(&stage.workers[i]);
 }
 
-static void no_worker_gets_far_ahead_of_the_other(void **unused)
+AT_THE_DOOR(no_worker_gets_far_ahead_of_the_other)
 {
-    (void)unused;
     int fds[6];
     for (size_t i = 0; i < COUNT(fds); i++) {
         fds[i] = knock();
@@ -105,9 +104,8 @@ static void no_worker_gets_far_ahead_of_the_other(void **unused)
 }
 
 /* Counted at once, so that not all the others go there too. */
-static void who_is_on_the_way_to_a_worker_counts_there(void **unused)
+AT_THE_DOOR(who_is_on_the_way_to_a_worker_counts_there)
 {
-    (void)unused;
     int fds[6];
     for (size_t i = 0; i < COUNT(fds); i++)
         fds[i] = knock();
@@ -123,9 +121,8 @@ static void who_is_on_the_way_to_a_worker_counts_there(void **unused)
         close(fds[i]);
 }
 
-static void where_they_cannot_go_they_stay(void **unused)
+AT_THE_DOOR(where_they_cannot_go_they_stay)
 {
-    (void)unused;
     int fds[4];
     stage.workers[1].inbox_count = SL_INBOX_MAX;
     for (size_t i = 0; i < 3; i++)
@@ -149,9 +146,8 @@ static void where_they_cannot_go_they_stay(void **unused)
 
 /* ---- not coming in ---- */
 
-static void who_is_too_many_is_told_so_and_the_others_stay(void **unused)
+AT_THE_DOOR(who_is_too_many_is_told_so_and_the_others_stay)
 {
-    (void)unused;
     int fds[8];
     for (size_t i = 0; i < COUNT(fds); i++) {
         fds[i] = knock();
@@ -183,9 +179,8 @@ static void who_is_too_many_is_told_so_and_the_others_stay(void **unused)
 
 /* ---- shutting ---- */
 
-static void who_stands_at_the_door_when_it_is_shut_is_let_in(void **unused)
+AT_THE_DOOR(who_stands_at_the_door_when_it_is_shut_is_let_in)
 {
-    (void)unused;
     int waiting = knock();
     assert_true(send(waiting, GET("/readyz"), strlen(GET("/readyz")), 0) > 0);
     atomic_store(&stage.server.is_draining, true);
@@ -200,16 +195,4 @@ static void who_stands_at_the_door_when_it_is_shut_is_let_in(void **unused)
     assert_int_equal(connect(late, (const struct sockaddr *)&place, sizeof place), -1);
     close(late);
     close(waiting);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        AT_THE_DOOR(no_worker_gets_far_ahead_of_the_other),
-        AT_THE_DOOR(who_is_on_the_way_to_a_worker_counts_there),
-        AT_THE_DOOR(where_they_cannot_go_they_stay),
-        AT_THE_DOOR(who_is_too_many_is_told_so_and_the_others_stay),
-        AT_THE_DOOR(who_stands_at_the_door_when_it_is_shut_is_let_in),
-    };
-    return RUN(tests);
 }

@@ -53,9 +53,8 @@ static size_t count_of(const char *text, const char *what)
 
 /* ---- bytes ---- */
 
-static void what_is_said_is_answered_and_memory_goes_back(void **unused)
+ON_STAGE(what_is_said_is_answered_and_memory_goes_back, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     caller_says(&caller, "GET /healthz HT");
     assert_string_equal(heard(&caller), "");
@@ -70,9 +69,8 @@ static void what_is_said_is_answered_and_memory_goes_back(void **unused)
     assert_int_equal(atomic_load(&stage.server.open), 0);
 }
 
-static void callers_who_speak_at_the_same_time_share_a_round(void **unused)
+ON_STAGE(callers_who_speak_at_the_same_time_share_a_round, rules)
 {
-    (void)unused;
     struct caller callers[5];
     for (size_t i = 0; i < COUNT(callers); i++) {
         callers[i] = enter();
@@ -89,9 +87,8 @@ static void callers_who_speak_at_the_same_time_share_a_round(void **unused)
     assert_int_equal(allowed, 1);
 }
 
-static void who_does_not_read_waits_and_nothing_is_lost(void **unused)
+ON_STAGE(who_does_not_read_waits_and_nothing_is_lost, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     for (int i = 0; i < 40; i++)
         caller_says(&caller, GET("/openapi.json"));
@@ -110,9 +107,8 @@ static void who_does_not_read_waits_and_nothing_is_lost(void **unused)
 }
 
 /* Memory for all: as if many others did not read either. */
-static void who_does_not_read_goes_where_too_many_do_not(void **unused)
+ON_STAGE(who_does_not_read_goes_where_too_many_do_not, rules)
 {
-    (void)unused;
     struct caller caller = enter(), other = enter();
     worker()->unread_bytes += (size_t)64 << 20;
     caller_says(&other, GET("/healthz"));
@@ -130,9 +126,8 @@ static void who_does_not_read_goes_where_too_many_do_not(void **unused)
 
 /* ---- ends ---- */
 
-static void a_last_message_is_answered_and_the_connection_closed(void **unused)
+ON_STAGE(a_last_message_is_answered_and_the_connection_closed, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     caller_says(&caller, "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert_int_equal(count_of(heard(&caller), "200 OK"), 1);
@@ -141,9 +136,8 @@ static void a_last_message_is_answered_and_the_connection_closed(void **unused)
     caller_leaves(&caller);
 }
 
-static void who_says_that_it_is_done_is_answered_first(void **unused)
+ON_STAGE(who_says_that_it_is_done_is_answered_first, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     caller_puts(&caller, GET("/healthz") "GET /hea");
     shutdown(caller.fd, SHUT_WR);
@@ -154,9 +148,8 @@ static void who_says_that_it_is_done_is_answered_first(void **unused)
     caller_leaves(&caller);
 }
 
-static void done_with_more_than_it_has_read_is_answered_whole(void **unused)
+ON_STAGE(done_with_more_than_it_has_read_is_answered_whole, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     for (int i = 0; i < 20; i++)
         caller_puts(&caller, GET("/openapi.json"));
@@ -171,9 +164,8 @@ static void done_with_more_than_it_has_read_is_answered_whole(void **unused)
     caller_leaves(&caller);
 }
 
-static void after_our_last_word_the_rest_is_read_for_nothing(void **unused)
+ON_STAGE(after_our_last_word_the_rest_is_read_for_nothing, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     caller_says(&caller, "nonsense\r\n\r\n");
     assert_true(caller_is_here(&caller));
@@ -189,9 +181,8 @@ static void after_our_last_word_the_rest_is_read_for_nothing(void **unused)
     assert_false(caller_is_here(&caller));
 }
 
-static void nobody_is_read_for_nothing_without_end(void **unused)
+ON_STAGE(nobody_is_read_for_nothing_without_end, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     size_t sent = 0;
     memset(got, 'x', sizeof got);
@@ -206,9 +197,8 @@ static void nobody_is_read_for_nothing_without_end(void **unused)
     caller_leaves(&caller);
 }
 
-static void a_connection_that_breaks_is_forgotten(void **unused)
+ON_STAGE(a_connection_that_breaks_is_forgotten, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     caller_says(&caller, GET("/openapi.json") "GET");
     close(caller.fd); /* with bytes unread: that is a reset */
@@ -220,9 +210,8 @@ static void a_connection_that_breaks_is_forgotten(void **unused)
 }
 
 /* It would turn and turn, and find nobody. */
-static void a_connection_that_is_gone_does_not_keep_the_loop_busy(void **unused)
+ON_STAGE(a_connection_that_is_gone_does_not_keep_the_loop_busy, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     sl_conn_close(caller.conn);
     sl_worker_ready_later(worker(), caller.conn);
@@ -233,9 +222,8 @@ static void a_connection_that_is_gone_does_not_keep_the_loop_busy(void **unused)
 
 /* ---- answers that are held ---- */
 
-static void nothing_of_a_held_answer_is_sent_before_its_time(void **unused)
+ON_STAGE(nothing_of_a_held_answer_is_sent_before_its_time, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     caller_says(&caller, QUEUE GET("/healthz") QUEUE GET("/readyz"));
     assert_int_equal(count_of(heard(&caller), "HTTP/1.1 200 OK\r\n"), 2);
@@ -252,9 +240,8 @@ static void nothing_of_a_held_answer_is_sent_before_its_time(void **unused)
     caller_leaves(&caller);
 }
 
-static void who_leaves_while_its_answer_is_held_is_forgotten(void **unused)
+ON_STAGE(who_leaves_while_its_answer_is_held_is_forgotten, rules)
 {
-    (void)unused;
     struct caller caller = enter();
     caller_says(&caller, QUEUE QUEUE);
     assert_non_null(caller.conn->hold);
@@ -274,9 +261,8 @@ static struct caller enter_by_proxy(const char *peer)
     return caller_enter(worker(), arrival);
 }
 
-static void a_trusted_proxys_header_says_who_it_is(void **unused)
+ON_STAGE(a_trusted_proxys_header_says_who_it_is, rules)
 {
-    (void)unused;
     static const char header[] = "PROXY TCP4 198.51.100.3 192.0.2.2 1 2\r\n";
     for (size_t cut = 1; cut < sizeof header; cut += 7) {
         struct caller caller = enter_by_proxy("192.0.2.9");
@@ -298,9 +284,8 @@ static void a_trusted_proxys_header_says_who_it_is(void **unused)
     caller_leaves(&caller);
 }
 
-static void without_a_header_or_trust_nobody_comes_in(void **unused)
+ON_STAGE(without_a_header_or_trust_nobody_comes_in, rules)
 {
-    (void)unused;
     static const struct {
         const char *peer, *says;
     } rows[] = {
@@ -315,26 +300,4 @@ static void without_a_header_or_trust_nobody_comes_in(void **unused)
         SAME(rows[i].says, strlen(heard(&caller)), 0);
         caller_leaves(&caller);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(what_is_said_is_answered_and_memory_goes_back, rules),
-        ON_STAGE(callers_who_speak_at_the_same_time_share_a_round, rules),
-        ON_STAGE(who_does_not_read_waits_and_nothing_is_lost, rules),
-        ON_STAGE(who_does_not_read_goes_where_too_many_do_not, rules),
-        ON_STAGE(a_last_message_is_answered_and_the_connection_closed, rules),
-        ON_STAGE(who_says_that_it_is_done_is_answered_first, rules),
-        ON_STAGE(done_with_more_than_it_has_read_is_answered_whole, rules),
-        ON_STAGE(after_our_last_word_the_rest_is_read_for_nothing, rules),
-        ON_STAGE(nobody_is_read_for_nothing_without_end, rules),
-        ON_STAGE(a_connection_that_breaks_is_forgotten, rules),
-        ON_STAGE(a_connection_that_is_gone_does_not_keep_the_loop_busy, rules),
-        ON_STAGE(nothing_of_a_held_answer_is_sent_before_its_time, rules),
-        ON_STAGE(who_leaves_while_its_answer_is_held_is_forgotten, rules),
-        ON_STAGE(a_trusted_proxys_header_says_who_it_is, rules),
-        ON_STAGE(without_a_header_or_trust_nobody_comes_in, rules),
-    };
-    return RUN(tests);
 }

@@ -40,18 +40,16 @@ static void alarm_rings(void)
 
 /* ---- from when ---- */
 
-static void the_first_byte_has_to_come_and_then_the_head(void **unused)
+ON_STAGE(the_first_byte_has_to_come_and_then_the_head, rules)
 {
-    (void)unused;
     DUE_IN("silent", visitor, SL_TIMER_OPENING, HEAD_MS);
     pass(9000);
     says("G");
     DUE_IN("first byte", visitor, SL_TIMER_HEAD, HEAD_MS);
 }
 
-static void a_trickle_of_bytes_is_no_excuse(void **unused)
+ON_STAGE(a_trickle_of_bytes_is_no_excuse, rules)
 {
-    (void)unused;
     says("G");
     for (int i = 1; i <= 5; i++) {
         pass(1000);
@@ -74,18 +72,16 @@ static void a_trickle_of_bytes_is_no_excuse(void **unused)
     }
 }
 
-static void the_body_has_its_own_time_from_the_end_of_the_head(void **unused)
+ON_STAGE(the_body_has_its_own_time_from_the_end_of_the_head, rules)
 {
-    (void)unused;
     says("POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n");
     pass(9999);
     says("\r\n");
     DUE_IN("body", visitor, SL_TIMER_BODY, BODY_MS);
 }
 
-static void every_message_has_its_own_time(void **unused)
+ON_STAGE(every_message_has_its_own_time, rules)
 {
-    (void)unused;
     says("GET /healthz HTTP/1.1\r\nHost: a\r\n");
     pass(9000);
     assert_int_equal(says("\r\nGET /"), 1); /* the next begins in the same packet */
@@ -99,9 +95,8 @@ static void every_message_has_its_own_time(void **unused)
     DUE_IN("next body", visitor, SL_TIMER_BODY, BODY_MS);
 }
 
-static void idleness_begins_anew_with_every_message(void **unused)
+ON_STAGE(idleness_begins_anew_with_every_message, rules)
 {
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         says(GET("/healthz"));
         DUE_IN("idle", visitor, SL_TIMER_IDLE, IDLE_MS);
@@ -124,9 +119,8 @@ static void check_list(enum sl_timer kind, struct sl_conn *const *wanted, size_t
     assert_ptr_equal(worker()->timers[kind].last, prev);
 }
 
-static void those_who_began_first_are_first(void **unused)
+ON_STAGE(those_who_began_first_are_first, rules)
 {
-    (void)unused;
     struct visitor a = visitor_enter(&stage), b = visitor_enter(&stage), c = visitor_enter(&stage);
     struct sl_conn *v = visitor.conn;
     check_list(SL_TIMER_OPENING, (struct sl_conn *[]){ v, a.conn, b.conn, c.conn }, 4);
@@ -149,9 +143,8 @@ static void those_who_began_first_are_first(void **unused)
     check_list(SL_TIMER_OPENING, NULL, 0);
 }
 
-static void the_alarm_is_set_for_the_earliest_of_all(void **unused)
+ON_STAGE(the_alarm_is_set_for_the_earliest_of_all, rules)
 {
-    (void)unused;
     uint64_t start = now_ms();
     struct visitor a = visitor_enter(&stage);
     assert_int_equal(worker()->timer_due_ms, start + HEAD_MS);
@@ -195,9 +188,8 @@ static void check_late(struct caller *caller, enum sl_timer kind, uint64_t ms, c
     SAME(last, sl_worker_timeout_ms(worker(), kind), ms);
 }
 
-static void who_is_late_is_told_so_if_there_is_a_message_to_answer(void **unused)
+ON_STAGE(who_is_late_is_told_so_if_there_is_a_message_to_answer, rules)
 {
-    (void)unused;
     visitor_forgets_time(&visitor);
     struct caller silent = enter();
     check_late(&silent, SL_TIMER_OPENING, HEAD_MS, "");
@@ -226,9 +218,8 @@ static size_t unsent(const struct caller *caller)
 }
 
 /* What somebody sends is no reason to wait longer for it to read. */
-static void an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile(void **unused)
+ON_STAGE(an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile, rules)
 {
-    (void)unused;
     static char got[1 << 20];
     visitor_forgets_time(&visitor);
     struct caller caller = enter();
@@ -255,9 +246,8 @@ static void an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile(v
     caller_leaves(&caller);
 }
 
-static void shorter_times_are_for_those_who_wait_already(void **unused)
+ON_STAGE(shorter_times_are_for_those_who_wait_already, rules)
 {
-    (void)unused;
     visitor_forgets_time(&visitor);
     struct caller caller = enter();
     caller_says(&caller, GET("/healthz"));
@@ -274,9 +264,8 @@ static void shorter_times_are_for_those_who_wait_already(void **unused)
 
 /* ---- draining ---- */
 
-static void draining_cuts_every_wait_short_and_none_of_them_again(void **unused)
+ON_STAGE(draining_cuts_every_wait_short_and_none_of_them_again, rules)
 {
-    (void)unused;
     static const enum sl_timer kinds[] = { SL_TIMER_OPENING, SL_TIMER_IDLE, SL_TIMER_HEAD,
                                            SL_TIMER_BODY };
     worker()->is_draining = true;
@@ -299,9 +288,8 @@ static void draining_cuts_every_wait_short_and_none_of_them_again(void **unused)
 }
 
 /* Told to drain, as the main thread does it. */
-static void those_who_are_idle_when_draining_begins_have_a_moment_left(void **unused)
+ON_STAGE(those_who_are_idle_when_draining_begins_have_a_moment_left, rules)
 {
-    (void)unused;
     char got[1024];
     visitor_forgets_time(&visitor);
     struct caller idle = enter(), asking = enter();
@@ -324,23 +312,4 @@ static void those_who_are_idle_when_draining_begins_have_a_moment_left(void **un
     assert_false(caller_is_here(&idle));
     caller_leaves(&idle);
     caller_leaves(&asking);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(the_first_byte_has_to_come_and_then_the_head, rules),
-        ON_STAGE(a_trickle_of_bytes_is_no_excuse, rules),
-        ON_STAGE(the_body_has_its_own_time_from_the_end_of_the_head, rules),
-        ON_STAGE(every_message_has_its_own_time, rules),
-        ON_STAGE(idleness_begins_anew_with_every_message, rules),
-        ON_STAGE(those_who_began_first_are_first, rules),
-        ON_STAGE(the_alarm_is_set_for_the_earliest_of_all, rules),
-        ON_STAGE(who_is_late_is_told_so_if_there_is_a_message_to_answer, rules),
-        ON_STAGE(an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile, rules),
-        ON_STAGE(shorter_times_are_for_those_who_wait_already, rules),
-        ON_STAGE(draining_cuts_every_wait_short_and_none_of_them_again, rules),
-        ON_STAGE(those_who_are_idle_when_draining_begins_have_a_moment_left, rules),
-    };
-    return RUN(tests);
 }

@@ -21,7 +21,7 @@ static int close_jobs(void **unused)
     return 0;
 }
 
-#define WITH_JOBS(name) cmocka_unit_test_setup_teardown(name, open_jobs, close_jobs)
+#define WITH_JOBS(name) TEST_WITH(name, open_jobs, close_jobs)
 
 /* Its number is its status. */
 static struct sl_job *job_of(uint32_t number)
@@ -49,9 +49,8 @@ static uint32_t drop_all(struct sl_job *job, uint32_t first)
 
 /* ---- queues ---- */
 
-static void they_come_out_all_at_once_and_oldest_first(void **unused)
+WITH_JOBS(they_come_out_all_at_once_and_oldest_first)
 {
-    (void)unused;
     assert_null(sl_jobs_take(&jobs));
     for (uint32_t i = 0; i < 5; i++)
         assert_true(sl_jobs_add(&jobs, job_of(i), SL_JOBS_MAX));
@@ -61,9 +60,8 @@ static void they_come_out_all_at_once_and_oldest_first(void **unused)
     assert_null(sl_jobs_take(&jobs));
 }
 
-static void what_is_added_later_is_not_behind_what_was_taken(void **unused)
+WITH_JOBS(what_is_added_later_is_not_behind_what_was_taken)
 {
-    (void)unused;
     assert_true(sl_jobs_add(&jobs, job_of(0), SL_JOBS_MAX));
     struct sl_job *first = sl_jobs_take(&jobs);
     assert_true(sl_jobs_add(&jobs, job_of(1), SL_JOBS_MAX));
@@ -73,9 +71,8 @@ static void what_is_added_later_is_not_behind_what_was_taken(void **unused)
 }
 
 /* Another's list is no part of it. */
-static void a_job_comes_out_alone_wherever_it_was_before(void **unused)
+WITH_JOBS(a_job_comes_out_alone_wherever_it_was_before)
 {
-    (void)unused;
     struct sl_job *job = job_of(0), *other = job_of(1);
     job->next = other;
     assert_true(sl_jobs_add(&jobs, job, SL_JOBS_MAX));
@@ -91,9 +88,8 @@ static struct sl_job *job_of_tenant(uint32_t number, const char *tenant)
 }
 
 /* Whoever floods the queue must not keep the admin from taking their key away. */
-static void tenants_have_a_part_of_the_queue_and_each_a_part_of_that(void **unused)
+WITH_JOBS(tenants_have_a_part_of_the_queue_and_each_a_part_of_that)
 {
-    (void)unused;
     static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };
     uint32_t count = 0;
     for (size_t tenant = 0; tenant < 8; tenant++) {
@@ -111,9 +107,8 @@ static void tenants_have_a_part_of_the_queue_and_each_a_part_of_that(void **unus
     assert_int_equal(drop_all(sl_jobs_take(&jobs), 0), SL_JOBS_TENANTS_MAX + 1);
 }
 
-static void there_are_as_many_as_are_asked_for_and_then_room_again(void **unused)
+WITH_JOBS(there_are_as_many_as_are_asked_for_and_then_room_again)
 {
-    (void)unused;
     for (uint32_t i = 0; i < 5; i++)
         assert_true(sl_jobs_add(&jobs, job_of(i), 5));
     struct sl_job *one_more = job_of(5);
@@ -127,9 +122,8 @@ static void there_are_as_many_as_are_asked_for_and_then_room_again(void **unused
 }
 
 /* The sanitizer sees what is not. */
-static void what_is_left_is_given_back_with_the_queue(void **unused)
+WITH_JOBS(what_is_left_is_given_back_with_the_queue)
 {
-    (void)unused;
     for (uint32_t i = 0; i < 3; i++)
         assert_true(sl_jobs_add(&jobs, job_of(i), SL_JOBS_MAX));
 }
@@ -151,9 +145,8 @@ static void *add_many(void *about)
     return NULL;
 }
 
-static void from_several_threads_none_is_lost_and_each_threads_stay_in_order(void **unused)
+WITH_JOBS(from_several_threads_none_is_lost_and_each_threads_stay_in_order)
 {
-    (void)unused;
     pthread_t threads[THREADS];
     uint32_t numbers[THREADS], next[THREADS] = { 0 }, total = 0;
     for (uint32_t i = 0; i < THREADS; i++) {
@@ -176,9 +169,8 @@ static void from_several_threads_none_is_lost_and_each_threads_stay_in_order(voi
 
 /* ---- refusing ---- */
 
-static void a_refusal_is_a_sentence_whatever_it_was_made_of(void **unused)
+TEST(a_refusal_is_a_sentence_whatever_it_was_made_of)
 {
-    (void)unused;
     static const struct {
         const char *said, *detail;
     } rows[] = {
@@ -205,9 +197,8 @@ static void a_refusal_is_a_sentence_whatever_it_was_made_of(void **unused)
 }
 
 /* What was said before is not said any more. */
-static void a_refusal_takes_the_answers_place_and_the_last_one_counts(void **unused)
+TEST(a_refusal_takes_the_answers_place_and_the_last_one_counts)
 {
-    (void)unused;
     struct sl_job *job = job_of(201);
     job->etag = "\"r1\"";
     assert_false(job->is_problem);
@@ -222,29 +213,11 @@ static void a_refusal_takes_the_answers_place_and_the_last_one_counts(void **unu
     sl_job_free(job);
 }
 
-static void a_method_is_told_apart_by_case(void **unused)
+TEST(a_method_is_told_apart_by_case)
 {
-    (void)unused;
     struct sl_job job = { .method = SL_TEXT("PUT") };
     assert_true(sl_job_is(&job, "PUT"));
     assert_false(sl_job_is(&job, "put"));
     assert_false(sl_job_is(&job, "PU"));
     assert_false(sl_job_is(&job, "PUTT"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_JOBS(they_come_out_all_at_once_and_oldest_first),
-        WITH_JOBS(what_is_added_later_is_not_behind_what_was_taken),
-        WITH_JOBS(a_job_comes_out_alone_wherever_it_was_before),
-        WITH_JOBS(there_are_as_many_as_are_asked_for_and_then_room_again),
-        WITH_JOBS(tenants_have_a_part_of_the_queue_and_each_a_part_of_that),
-        WITH_JOBS(what_is_left_is_given_back_with_the_queue),
-        WITH_JOBS(from_several_threads_none_is_lost_and_each_threads_stay_in_order),
-        CLAIM(a_refusal_is_a_sentence_whatever_it_was_made_of),
-        CLAIM(a_refusal_takes_the_answers_place_and_the_last_one_counts),
-        CLAIM(a_method_is_told_apart_by_case),
-    };
-    return RUN(tests);
 }

@@ -42,9 +42,8 @@ static void check_rows(const struct row *rows, size_t count)
 
 #define R1 "\"r1\""
 
-static void without_a_condition_everything_passes(void **unused)
+TEST(without_a_condition_everything_passes)
 {
-    (void)unused;
     static const struct row rows[] = {
         { NULL, NULL, NULL, true },
         { NULL, NULL, R1, true },
@@ -52,9 +51,8 @@ static void without_a_condition_everything_passes(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void if_match_passes_for_the_tag_that_is_there_and_no_other(void **unused)
+TEST(if_match_passes_for_the_tag_that_is_there_and_no_other)
 {
-    (void)unused;
     static const struct row rows[] = {
         { R1, NULL, R1, true },
         { R1, NULL, "\"r2\"", false },
@@ -79,9 +77,8 @@ static void if_match_passes_for_the_tag_that_is_there_and_no_other(void **unused
 }
 
 /* To change what one has only weakly seen is to change what one has not seen. */
-static void a_weak_tag_matches_nothing_that_is_to_be_changed(void **unused)
+TEST(a_weak_tag_matches_nothing_that_is_to_be_changed)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "W/" R1, NULL, R1, false },
         { "W/" R1 ", W/\"r2\"", NULL, R1, false },
@@ -91,9 +88,8 @@ static void a_weak_tag_matches_nothing_that_is_to_be_changed(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void a_tag_that_is_a_part_of_another_is_another(void **unused)
+TEST(a_tag_that_is_a_part_of_another_is_another)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "\"r12\"", NULL, R1, false },
         { "\"r1", NULL, R1, false },
@@ -108,9 +104,8 @@ static void a_tag_that_is_a_part_of_another_is_another(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void if_none_match_passes_where_nothing_or_something_else_is(void **unused)
+TEST(if_none_match_passes_where_nothing_or_something_else_is)
 {
-    (void)unused;
     static const struct row rows[] = {
         { NULL, "*", NULL, true },     { NULL, "*", R1, false },
         { NULL, R1, NULL, true },      { NULL, R1, R1, false },
@@ -120,9 +115,8 @@ static void if_none_match_passes_where_nothing_or_something_else_is(void **unuse
     check_rows(rows, COUNT(rows));
 }
 
-static void of_both_each_must_hold(void **unused)
+TEST(of_both_each_must_hold)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "*", "*", R1, false }, { "*", "*", NULL, false },         { R1, "\"r2\"", R1, true },
         { R1, R1, R1, false },   { "\"r2\"", "\"r3\"", R1, false },
@@ -143,25 +137,10 @@ static const char *detail_of(const char *match, const char *none, const char *et
     return text;
 }
 
-static void a_refusal_says_which_condition_and_what_is_there_now(void **unused)
+TEST(a_refusal_says_which_condition_and_what_is_there_now)
 {
-    (void)unused;
     assert_non_null(strstr(detail_of("*", NULL, NULL), "There is nothing of that name "
                                                        "(`If-Match`)."));
     assert_non_null(strstr(detail_of(R1, NULL, "\"r7\""), "it is \\\"r7\\\" now"));
     assert_non_null(strstr(detail_of(NULL, "*", "\"r7\""), "(`If-None-Match`), as \\\"r7\\\"."));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(without_a_condition_everything_passes),
-        CLAIM(if_match_passes_for_the_tag_that_is_there_and_no_other),
-        CLAIM(a_weak_tag_matches_nothing_that_is_to_be_changed),
-        CLAIM(a_tag_that_is_a_part_of_another_is_another),
-        CLAIM(if_none_match_passes_where_nothing_or_something_else_is),
-        CLAIM(of_both_each_must_hold),
-        CLAIM(a_refusal_says_which_condition_and_what_is_there_now),
-    };
-    return RUN(tests);
 }

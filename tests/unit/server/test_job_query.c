@@ -37,9 +37,8 @@ static bool says(const char *what)
 
 /* ---- percent-encoding ---- */
 
-static void percent_encoding_is_undone_once_and_must_be_whole_and_printable(void **unused)
+TEST(percent_encoding_is_undone_once_and_must_be_whole_and_printable)
 {
-    (void)unused;
     static const struct {
         struct sluice_text text;
         const char *read; /* NULL: refused */
@@ -92,9 +91,8 @@ static void percent_encoding_is_undone_once_and_must_be_whole_and_printable(void
 }
 
 /* As JSON and headers have them. */
-static void printable_is_utf8_without_control_characters(void **unused)
+TEST(printable_is_utf8_without_control_characters)
 {
-    (void)unused;
     static const struct {
         struct sluice_text text;
         bool is_printable;
@@ -121,9 +119,8 @@ static void printable_is_utf8_without_control_characters(void **unused)
 
 /* ---- values ---- */
 
-static void a_value_is_found_by_its_whole_name_and_decoded(void **unused)
+TEST(a_value_is_found_by_its_whole_name_and_decoded)
 {
-    (void)unused;
     static const struct {
         const char *query, *name, *value; /* NULL: there is none */
     } rows[] = {
@@ -167,9 +164,8 @@ static void check_rows(const struct row *rows, size_t count, const char *const *
     }
 }
 
-static void parameters_that_are_not_known_are_refused_and_so_is_rubbish(void **unused)
+TEST(parameters_that_are_not_known_are_refused_and_so_is_rubbish)
 {
-    (void)unused;
     static const char *const names[] = { "tenant", "undo", NULL };
     static const struct row rows[] = {
         { "GET", NULL, NULL, false },
@@ -203,9 +199,8 @@ static void parameters_that_are_not_known_are_refused_and_so_is_rubbish(void **u
     check_rows(rows, COUNT(rows), names);
 }
 
-static void a_dry_run_is_for_what_changes_something(void **unused)
+TEST(a_dry_run_is_for_what_changes_something)
 {
-    (void)unused;
     static const char *const names[] = { "undo", NULL };
     static const struct row rows[] = {
         { "PUT", NULL, NULL, false },
@@ -226,9 +221,8 @@ static void a_dry_run_is_for_what_changes_something(void **unused)
 }
 
 /* What is wrong is named, and not its neighbour. */
-static void of_two_flags_the_wrong_one_is_named(void **unused)
+TEST(of_two_flags_the_wrong_one_is_named)
 {
-    (void)unused;
     static const char *const names[] = { "undo", NULL };
     static const struct row rows[] = {
         { "PUT", "dry_run=true&undo=perhaps", "`undo` is `true` or `false`.", false },
@@ -237,9 +231,8 @@ static void of_two_flags_the_wrong_one_is_named(void **unused)
     check_rows(rows, COUNT(rows), names);
 }
 
-static void without_names_nothing_but_a_dry_run_is_taken(void **unused)
+TEST(without_names_nothing_but_a_dry_run_is_taken)
 {
-    (void)unused;
     static const char *const names[] = { NULL };
     static const struct row rows[] = {
         { "GET", NULL, NULL, false },
@@ -248,18 +241,4 @@ static void without_names_nothing_but_a_dry_run_is_taken(void **unused)
         { "PUT", "undo=true", "`undo`", false },
     };
     check_rows(rows, COUNT(rows), names);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(percent_encoding_is_undone_once_and_must_be_whole_and_printable),
-        CLAIM(printable_is_utf8_without_control_characters),
-        CLAIM(a_value_is_found_by_its_whole_name_and_decoded),
-        CLAIM(parameters_that_are_not_known_are_refused_and_so_is_rubbish),
-        CLAIM(a_dry_run_is_for_what_changes_something),
-        CLAIM(of_two_flags_the_wrong_one_is_named),
-        CLAIM(without_names_nothing_but_a_dry_run_is_taken),
-    };
-    return RUN(tests);
 }

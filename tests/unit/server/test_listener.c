@@ -69,9 +69,8 @@ static struct sl_arrival arrival_at(const struct sl_listening *listening)
 
 /* ---- TCP ---- */
 
-static void all_workers_listen_on_the_port_that_the_first_was_given(void **unused)
+TEST(all_workers_listen_on_the_port_that_the_first_was_given)
 {
-    (void)unused;
     struct sl_listening listening = http();
     assert_true(sl_listening_open(&listening, "127.0.0.1:0", WORKERS, &error));
     assert_int_equal(listening.fd_count, WORKERS);
@@ -90,9 +89,8 @@ static void all_workers_listen_on_the_port_that_the_first_was_given(void **unuse
     assert_closed(&listening);
 }
 
-static void a_port_that_somebody_listens_on_is_refused_though_it_could_be_shared(void **unused)
+TEST(a_port_that_somebody_listens_on_is_refused_though_it_could_be_shared)
 {
-    (void)unused;
     struct sl_listening first = http(), second = http();
     assert_true(sl_listening_open(&first, "127.0.0.1:0", 1, &error));
     char address[64];
@@ -107,9 +105,8 @@ static void a_port_that_somebody_listens_on_is_refused_though_it_could_be_shared
     sl_listening_close(&second);
 }
 
-static void ipv6_is_written_in_brackets_and_is_ipv6_alone(void **unused)
+TEST(ipv6_is_written_in_brackets_and_is_ipv6_alone)
 {
-    (void)unused;
     struct sl_listening listening = http();
     if (!sl_listening_open(&listening, "[::1]:0", 2, &error))
         skip(); /* a machine without IPv6 */
@@ -130,9 +127,8 @@ static void ipv6_is_written_in_brackets_and_is_ipv6_alone(void **unused)
     sl_listening_close(&listening);
 }
 
-static void an_arrival_has_its_peer_and_what_the_listener_says_of_it(void **unused)
+TEST(an_arrival_has_its_peer_and_what_the_listener_says_of_it)
 {
-    (void)unused;
     struct sl_listening listening = http();
     listening.proxy_protocol = listening.wants_tls = true;
     assert_true(sl_listening_open(&listening, "127.0.0.1:0", WORKERS, &error));
@@ -156,9 +152,8 @@ static void an_arrival_has_its_peer_and_what_the_listener_says_of_it(void **unus
     sl_listening_close(&listening);
 }
 
-static void an_address_that_is_not_ours_is_refused_with_advice(void **unused)
+TEST(an_address_that_is_not_ours_is_refused_with_advice)
 {
-    (void)unused;
     struct sl_listening listening = http();
     assert_false(sl_listening_open(&listening, "192.0.2.1:0", 1, &error));
     assert_error("192.0.2.1:0");
@@ -195,9 +190,8 @@ static void leave_a_socket(void)
     close(fd);
 }
 
-static void workers_share_one_socket_file_and_it_goes_with_them(void **unused)
+IN_A_FOLDER(workers_share_one_socket_file_and_it_goes_with_them)
 {
-    (void)unused;
     struct sl_listening listening = http();
     assert_true(sl_listening_open(&listening, unix_address(), WORKERS, &error));
     assert_true(listening.is_local);
@@ -217,9 +211,8 @@ static void workers_share_one_socket_file_and_it_goes_with_them(void **unused)
     assert_int_equal(files_in_folder(false), 0);
 }
 
-static void a_socket_that_was_left_behind_is_taken_over(void **unused)
+IN_A_FOLDER(a_socket_that_was_left_behind_is_taken_over)
 {
-    (void)unused;
     struct sl_listening listening = http();
     leave_a_socket();
     assert_true(sl_listening_open(&listening, unix_address(), 1, &error));
@@ -228,9 +221,8 @@ static void a_socket_that_was_left_behind_is_taken_over(void **unused)
     assert_int_equal(files_in_folder(false), 0);
 }
 
-static void a_socket_that_somebody_answers_on_is_left_alone(void **unused)
+IN_A_FOLDER(a_socket_that_somebody_answers_on_is_left_alone)
 {
-    (void)unused;
     struct sl_listening first = http(), second = http();
     assert_true(sl_listening_open(&first, unix_address(), 1, &error));
     assert_false(sl_listening_open(&second, unix_address(), WORKERS, &error));
@@ -240,9 +232,8 @@ static void a_socket_that_somebody_answers_on_is_left_alone(void **unused)
     sl_listening_close(&first);
 }
 
-static void a_file_of_another_kind_is_left_alone(void **unused)
+IN_A_FOLDER(a_file_of_another_kind_is_left_alone)
 {
-    (void)unused;
     struct sl_listening listening = http();
     FILE *file = fopen(socket_path(), "w");
     assert_non_null(file);
@@ -257,9 +248,8 @@ static void a_file_of_another_kind_is_left_alone(void **unused)
     assert_int_equal(files_in_folder(false), 1);
 }
 
-static void a_folder_that_is_not_there_is_said(void **unused)
+IN_A_FOLDER(a_folder_that_is_not_there_is_said)
 {
-    (void)unused;
     struct sl_listening listening = http();
     char address[128];
     snprintf(address, sizeof address, "unix:%s/none/socket", folder);
@@ -269,9 +259,8 @@ static void a_folder_that_is_not_there_is_said(void **unused)
 }
 
 /* A newer server may have come in between. */
-static void the_socket_of_another_is_not_removed_at_the_end(void **unused)
+IN_A_FOLDER(the_socket_of_another_is_not_removed_at_the_end)
 {
-    (void)unused;
     struct sl_listening listening = http();
     assert_true(sl_listening_open(&listening, unix_address(), 1, &error));
     char kept[128];
@@ -280,22 +269,4 @@ static void the_socket_of_another_is_not_removed_at_the_end(void **unused)
     leave_a_socket();
     sl_listening_close(&listening);
     assert_int_equal(access(socket_path(), F_OK), 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(all_workers_listen_on_the_port_that_the_first_was_given),
-        CLAIM(a_port_that_somebody_listens_on_is_refused_though_it_could_be_shared),
-        CLAIM(ipv6_is_written_in_brackets_and_is_ipv6_alone),
-        CLAIM(an_arrival_has_its_peer_and_what_the_listener_says_of_it),
-        CLAIM(an_address_that_is_not_ours_is_refused_with_advice),
-        IN_A_FOLDER(workers_share_one_socket_file_and_it_goes_with_them),
-        IN_A_FOLDER(a_socket_that_was_left_behind_is_taken_over),
-        IN_A_FOLDER(a_socket_that_somebody_answers_on_is_left_alone),
-        IN_A_FOLDER(a_file_of_another_kind_is_left_alone),
-        IN_A_FOLDER(a_folder_that_is_not_there_is_said),
-        IN_A_FOLDER(the_socket_of_another_is_not_removed_at_the_end),
-    };
-    return RUN(tests);
 }

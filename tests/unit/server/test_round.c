@@ -35,7 +35,7 @@ static int close_round(void **unused)
     return 0;
 }
 
-#define IN_A_ROUND(name) cmocka_unit_test_setup_teardown(name, open_round, close_round)
+#define IN_A_ROUND(name) TEST_WITH(name, open_round, close_round)
 
 /* `status` is the letter. How many requests it had comes behind it, if any. */
 static void leave_letter(struct sl_round *round, struct sl_call *call)
@@ -72,9 +72,8 @@ static void add(char letter, int requests)
 
 /* ---- order ---- */
 
-static void calls_are_answered_in_their_order_and_decided_as_one_batch(void **unused)
+IN_A_ROUND(calls_are_answered_in_their_order_and_decided_as_one_batch)
 {
-    (void)unused;
     add('a', 1);
     add('b', 0);
     add('c', 3);
@@ -89,9 +88,8 @@ static void calls_are_answered_in_their_order_and_decided_as_one_batch(void **un
     assert_int_equal(the_round->request_count, 0);
 }
 
-static void a_round_without_requests_asks_no_store(void **unused)
+IN_A_ROUND(a_round_without_requests_asks_no_store)
 {
-    (void)unused;
     sl_round_finish(the_round);
     add('a', 0);
     add('b', 0);
@@ -100,9 +98,8 @@ static void a_round_without_requests_asks_no_store(void **unused)
     assert_int_equal(model.decide_calls, 0);
 }
 
-static void a_call_alone_comes_behind_those_before_it_in_a_batch_of_its_own(void **unused)
+IN_A_ROUND(a_call_alone_comes_behind_those_before_it_in_a_batch_of_its_own)
 {
-    (void)unused;
     add('a', 2);
     add('b', 1);
     struct sl_call *call = call_of('c', 2);
@@ -117,9 +114,8 @@ static void a_call_alone_comes_behind_those_before_it_in_a_batch_of_its_own(void
     assert_string_equal(trail, "a2b1c2d1");
 }
 
-static void a_call_alone_in_an_empty_round_is_decided_once(void **unused)
+IN_A_ROUND(a_call_alone_in_an_empty_round_is_decided_once)
 {
-    (void)unused;
     struct sl_call *call = call_of('c', 1);
     call->reply = leave_letter_alone;
     sl_round_add_alone(the_round, call);
@@ -127,9 +123,8 @@ static void a_call_alone_in_an_empty_round_is_decided_once(void **unused)
     assert_int_equal(model.decide_calls, 1);
 }
 
-static void a_call_now_is_decided_with_those_before_it(void **unused)
+IN_A_ROUND(a_call_now_is_decided_with_those_before_it)
 {
-    (void)unused;
     add('a', 2);
     sl_round_add_now(the_round, call_of('b', 3));
     assert_string_equal(trail, "a2b3");
@@ -137,9 +132,8 @@ static void a_call_now_is_decided_with_those_before_it(void **unused)
     assert_int_equal(the_round->call_count, 0);
 }
 
-static void requests_that_are_dropped_are_not_decided(void **unused)
+IN_A_ROUND(requests_that_are_dropped_are_not_decided)
 {
-    (void)unused;
     add('a', 1);
     struct sl_call *call = call_of('b', 5);
     sl_round_drop(the_round, call);
@@ -151,9 +145,8 @@ static void requests_that_are_dropped_are_not_decided(void **unused)
 }
 
 /* It was charged for, but there is nobody to tell. */
-static void a_connection_that_is_gone_is_not_answered_and_the_others_are(void **unused)
+IN_A_ROUND(a_connection_that_is_gone_is_not_answered_and_the_others_are)
 {
-    (void)unused;
     struct visitor other = visitor_enter(&stage);
     add('a', 1);
     struct sl_call *call = call_of('b', 1);
@@ -170,9 +163,8 @@ static void a_connection_that_is_gone_is_not_answered_and_the_others_are(void **
     visitor_leave(&other);
 }
 
-static void a_call_and_a_request_begin_as_nothing_was_said(void **unused)
+IN_A_ROUND(a_call_and_a_request_begin_as_nothing_was_said)
 {
-    (void)unused;
     memset(the_round->calls, 0xa5, sizeof *the_round->calls);
     memset(the_round->requests, 0xa5, sizeof *the_round->requests);
     struct sl_call *call = sl_round_call(the_round, visitor.conn);
@@ -189,9 +181,8 @@ static void a_call_and_a_request_begin_as_nothing_was_said(void **unused)
 
 /* ---- room ---- */
 
-static void a_round_has_room_for_so_many_calls(void **unused)
+IN_A_ROUND(a_round_has_room_for_so_many_calls)
 {
-    (void)unused;
     for (int i = 0; i < SL_ROUND_CALLS; i++) {
         assert_true(sl_round_has_room(the_round, SL_ROUND_REQUESTS));
         add('a', 0);
@@ -202,9 +193,8 @@ static void a_round_has_room_for_so_many_calls(void **unused)
     assert_true(sl_round_has_room(the_round, SL_ROUND_REQUESTS));
 }
 
-static void a_round_has_room_for_so_many_requests(void **unused)
+IN_A_ROUND(a_round_has_room_for_so_many_requests)
 {
-    (void)unused;
     for (int i = 1; i < SL_ROUND_REQUESTS; i++)
         add('a', 1);
     assert_true(sl_round_has_room(the_round, 1));
@@ -218,9 +208,8 @@ static void a_round_has_room_for_so_many_requests(void **unused)
 }
 
 /* Calls that were refused before they were added have taken theirs too. */
-static void a_round_has_room_for_so_much_memory(void **unused)
+IN_A_ROUND(a_round_has_room_for_so_much_memory)
 {
-    (void)unused;
     for (int with_a_call = 0; with_a_call < 2; with_a_call++) {
         if (with_a_call)
             add('a', 1);
@@ -233,9 +222,8 @@ static void a_round_has_room_for_so_much_memory(void **unused)
     }
 }
 
-static void where_there_is_room_a_call_stays_and_nothing_is_finished(void **unused)
+IN_A_ROUND(where_there_is_room_a_call_stays_and_nothing_is_finished)
 {
-    (void)unused;
     add('a', 1);
     struct sl_call *call = call_of('b', 0);
     assert_ptr_equal(sl_round_make_room(the_round, call, SL_ROUND_REQUESTS - 1), call);
@@ -243,9 +231,8 @@ static void where_there_is_room_a_call_stays_and_nothing_is_finished(void **unus
     sl_round_add(the_round, call);
 }
 
-static void making_room_finishes_the_others_and_keeps_what_the_call_was(void **unused)
+IN_A_ROUND(making_room_finishes_the_others_and_keeps_what_the_call_was)
 {
-    (void)unused;
     add('a', 1);
     struct sl_call *call = call_of('b', 0);
     call->keep_alive = call->is_1_0 = true;
@@ -267,9 +254,8 @@ static void making_room_finishes_the_others_and_keeps_what_the_call_was(void **u
 
 /* ---- memory ---- */
 
-static void memory_is_kept_until_the_round_is_finished(void **unused)
+IN_A_ROUND(memory_is_kept_until_the_round_is_finished)
 {
-    (void)unused;
     static char *taken[100];
     for (size_t i = 0; i < COUNT(taken); i++) {
         size_t bytes = i % 10 == 9 ? 300000 : 7001; /* also more than one piece has */
@@ -290,9 +276,8 @@ static void memory_is_kept_until_the_round_is_finished(void **unused)
     assert_ptr_equal(sl_round_take(the_round, 1), taken[0]);
 }
 
-static void a_copy_is_terminated_and_does_not_follow_its_original(void **unused)
+IN_A_ROUND(a_copy_is_terminated_and_does_not_follow_its_original)
 {
-    (void)unused;
     char text[] = "abc\0def";
     const char *copy = sl_round_copy(the_round, (struct sluice_text){ text, 7 });
     const char *empty = sl_round_copy(the_round, (struct sluice_text){ text, 0 });
@@ -301,16 +286,15 @@ static void a_copy_is_terminated_and_does_not_follow_its_original(void **unused)
     assert_string_equal(empty, "");
 }
 
-static void memory_taken_for_a_call_alone_is_there_when_it_is_answered(void **unused)
+IN_A_ROUND(memory_taken_for_a_call_alone_is_there_when_it_is_answered)
 {
-    (void)unused;
     add('a', 1);
     struct sl_call *call = call_of('b', 0);
     call->detail = sl_round_copy(the_round, SL_TEXT("still here"));
     const char *detail = call->detail;
     call->reply = leave_letter;
     sl_round_add_alone(the_round, call);
-    assert_string_equal(detail, "still here"); /* the piece is kept, unused */
+    assert_string_equal(detail, "still here"); /* the piece is kept, fixture */
     assert_string_equal(trail, "a1b");
 }
 
@@ -331,9 +315,8 @@ static void one_round(void *unused)
     sl_round_finish(the_round);
 }
 
-static void a_change_of_the_store_is_said_once_and_not_too_often(void **unused)
+IN_A_ROUND(a_change_of_the_store_is_said_once_and_not_too_often)
 {
-    (void)unused;
     uint64_t *now_ms = &stage.workers[0].loop.time;
     assert_string_equal(said_by(one_round, NULL), "");
     model.status = SLUICE_STORE_DOWN;
@@ -347,28 +330,4 @@ static void a_change_of_the_store_is_said_once_and_not_too_often(void **unused)
     assert_string_equal(said_by(one_round, NULL), "");
     *now_ms += 100000;
     assert_string_equal(said_by(one_round, NULL), "");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_ROUND(calls_are_answered_in_their_order_and_decided_as_one_batch),
-        IN_A_ROUND(a_round_without_requests_asks_no_store),
-        IN_A_ROUND(a_call_alone_comes_behind_those_before_it_in_a_batch_of_its_own),
-        IN_A_ROUND(a_call_alone_in_an_empty_round_is_decided_once),
-        IN_A_ROUND(a_call_now_is_decided_with_those_before_it),
-        IN_A_ROUND(requests_that_are_dropped_are_not_decided),
-        IN_A_ROUND(a_connection_that_is_gone_is_not_answered_and_the_others_are),
-        IN_A_ROUND(a_call_and_a_request_begin_as_nothing_was_said),
-        IN_A_ROUND(a_round_has_room_for_so_many_calls),
-        IN_A_ROUND(a_round_has_room_for_so_many_requests),
-        IN_A_ROUND(a_round_has_room_for_so_much_memory),
-        IN_A_ROUND(where_there_is_room_a_call_stays_and_nothing_is_finished),
-        IN_A_ROUND(making_room_finishes_the_others_and_keeps_what_the_call_was),
-        IN_A_ROUND(memory_is_kept_until_the_round_is_finished),
-        IN_A_ROUND(a_copy_is_terminated_and_does_not_follow_its_original),
-        IN_A_ROUND(memory_taken_for_a_call_alone_is_there_when_it_is_answered),
-        IN_A_ROUND(a_change_of_the_store_is_said_once_and_not_too_often),
-    };
-    return RUN(tests);
 }

@@ -34,9 +34,8 @@ static struct caller enter_plainly(void)
 
 #define ASSERT_COUNT(field, wanted) SAME(#field, sl_count_read(&traffic()->field), wanted)
 
-static void bytes_are_counted_as_they_come_and_go(void **unused)
+ON_STAGE(bytes_are_counted_as_they_come_and_go, rules)
 {
-    (void)unused;
     struct caller caller = enter_plainly();
     caller_says(&caller, "GET /healthz HT");
     ASSERT_COUNT(received_bytes, 15);
@@ -55,9 +54,8 @@ static void bytes_are_counted_as_they_come_and_go(void **unused)
 }
 
 /* What does not fit into the kernel's buffers is counted when it goes. */
-static void bytes_that_wait_are_not_sent_yet(void **unused)
+ON_STAGE(bytes_that_wait_are_not_sent_yet, rules)
 {
-    (void)unused;
     struct caller caller = enter_plainly();
     for (int i = 0; i < 60; i++)
         caller_puts(&caller, GET("/openapi.json"));
@@ -74,9 +72,8 @@ static void bytes_that_wait_are_not_sent_yet(void **unused)
     caller_leaves(&caller);
 }
 
-static void answers_are_counted_by_their_class(void **unused)
+ON_STAGE(answers_are_counted_by_their_class, rules)
 {
-    (void)unused;
     says(GET("/healthz") GET("/v1/authorize/one") GET("/v1/authorize/one") GET("/none"));
     assert_string_equal(statuses(), "200 200 429 404");
     ASSERT_COUNT(answers[2], 2);
@@ -92,9 +89,8 @@ static void answers_are_counted_by_their_class(void **unused)
     ASSERT_COUNT(malformed, 0);
 }
 
-static void what_is_no_message_is_counted(void **unused)
+ON_STAGE(what_is_no_message_is_counted, rules)
 {
-    (void)unused;
     static const char *const rows[] = {
         "nonsense\r\n\r\n",
         "GET / HTTP/3.0\r\nHost: a\r\n\r\n",
@@ -110,9 +106,8 @@ static void what_is_no_message_is_counted(void **unused)
     ASSERT_COUNT(malformed, COUNT(rows));
 }
 
-static void who_is_sent_away_is_counted_by_the_status(void **unused)
+ON_STAGE(who_is_sent_away_is_counted_by_the_status, rules)
 {
-    (void)unused;
     says("GET /v1/rules HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n");
     assert_string_equal(statuses(), "401");
     ASSERT_COUNT(refused[SL_REFUSED_401], 1);
@@ -125,9 +120,8 @@ static void who_is_sent_away_is_counted_by_the_status(void **unused)
     ASSERT_COUNT(refused[SL_REFUSED_401], 1);
 }
 
-static void a_proxy_header_that_is_none_is_counted_and_so_is_a_stranger_s(void **unused)
+ON_STAGE(a_proxy_header_that_is_none_is_counted_and_so_is_a_stranger_s, rules)
 {
-    (void)unused;
     static const struct {
         const char *from, *said;
         uint64_t count; /* then */
@@ -146,9 +140,8 @@ static void a_proxy_header_that_is_none_is_counted_and_so_is_a_stranger_s(void *
     }
 }
 
-static void who_took_too_long_is_counted_by_what_was_waited_for(void **unused)
+ON_STAGE(who_took_too_long_is_counted_by_what_was_waited_for, rules)
 {
-    (void)unused;
     static const struct {
         const char *said;
         enum sl_timer timer;
@@ -172,27 +165,11 @@ static void who_took_too_long_is_counted_by_what_was_waited_for(void **unused)
 }
 
 /* Who reads one worker's counts, or writes another's, does not hold it up. */
-static void counts_lie_on_cache_lines_of_their_own(void **unused)
+TEST(counts_lie_on_cache_lines_of_their_own)
 {
-    (void)unused;
     enum { LINE = 64 };
     assert_int_equal(offsetof(struct sl_worker, traffic) % LINE, 0);
     assert_int_equal(sizeof(struct sl_traffic) % LINE, 0);
     assert_int_equal(offsetof(struct sl_traffic, malformed), LINE);
     assert_int_equal(_Alignof(struct sl_worker) % LINE, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(bytes_are_counted_as_they_come_and_go, rules),
-        ON_STAGE(bytes_that_wait_are_not_sent_yet, rules),
-        ON_STAGE(answers_are_counted_by_their_class, rules),
-        ON_STAGE(what_is_no_message_is_counted, rules),
-        ON_STAGE(who_is_sent_away_is_counted_by_the_status, rules),
-        ON_STAGE(a_proxy_header_that_is_none_is_counted_and_so_is_a_stranger_s, rules),
-        ON_STAGE(who_took_too_long_is_counted_by_what_was_waited_for, rules),
-        CLAIM(counts_lie_on_cache_lines_of_their_own),
-    };
-    return RUN(tests);
 }

@@ -385,6 +385,6 @@ static inline int tear_down(void **unused)
     return stop_redis(unused);
 }
 
-#define ON_A_LINK(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define ON_A_LINK(name) TEST_WITH(name, set_up, tear_down)
 
 #endif

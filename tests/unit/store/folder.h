@@ -44,6 +44,6 @@ static inline int close_folder(void **unused)
     return rmdir(folder);
 }
 
-#define IN_A_FOLDER(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
+#define IN_A_FOLDER(name) TEST_WITH(name, open_folder, close_folder)
 
 #endif

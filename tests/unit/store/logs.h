@@ -18,7 +18,7 @@ static inline int open_log_table(void **unused)
     return 0;
 }
 
-#define WITH_LOGS(name) cmocka_unit_test_setup_teardown(name, open_log_table, close_table)
+#define WITH_LOGS(name) TEST_WITH(name, open_log_table, close_table)
 
 static inline uint64_t group_bytes(uint64_t ring_len)
 {

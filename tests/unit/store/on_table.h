@@ -34,7 +34,7 @@ static inline int close_table(void **unused)
     return 0;
 }
 
-#define ON_A_TABLE(name) cmocka_unit_test_setup_teardown(name, open_table, close_table)
+#define ON_A_TABLE(name) TEST_WITH(name, open_table, close_table)
 
 /* One of many keys whose home is that line of the slots. */
 static inline struct sl_hash128 key_at(uint64_t line, uint64_t number)

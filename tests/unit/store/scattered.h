@@ -145,6 +145,6 @@ static inline void expect_done(int status, bool allowed)
         assert_int_equal(bundle.allowed, allowed);
 }
 
-#define ON_A_CHANNEL(test) cmocka_unit_test_setup_teardown(test, open_channel, close_channel)
+#define ON_A_CHANNEL(test) TEST_WITH(test, open_channel, close_channel)
 
 #endif

@@ -29,9 +29,8 @@ static struct sl_bundle bundle_at(int64_t now_us, uint32_t cost)
     return (struct sl_bundle){ .now_us = now_us, .cost = cost, .max_delay_us = -1 };
 }
 
-static void a_guard_counts_what_asks_and_would_take(void **unused)
+TEST(a_guard_counts_what_asks_and_would_take)
 {
-    (void)unused;
     static const struct {
         bool peek;
         uint32_t cost;
@@ -48,9 +47,8 @@ static void a_guard_counts_what_asks_and_would_take(void **unused)
     }
 }
 
-static void a_block_denies_until_the_later_of_its_end_and_the_limits_own(void **unused)
+TEST(a_block_denies_until_the_later_of_its_end_and_the_limits_own)
 {
-    (void)unused;
     static const struct {
         int64_t capacity;
         uint32_t taken, cost;
@@ -79,9 +77,8 @@ static void a_block_denies_until_the_later_of_its_end_and_the_limits_own(void **
     }
 }
 
-static void a_delay_longer_than_the_caller_waits_is_a_denial(void **unused)
+TEST(a_delay_longer_than_the_caller_waits_is_a_denial)
 {
-    (void)unused;
     /* A queue of 10 units of 100 ms each. */
     static const struct {
         uint32_t queued, cost;
@@ -117,9 +114,8 @@ static void a_delay_longer_than_the_caller_waits_is_a_denial(void **unused)
     }
 }
 
-static void the_guard_of_a_shadow_never_blocks(void **unused)
+TEST(the_guard_of_a_shadow_never_blocks)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(10);
     struct sl_bundle bundle = bundle_at(5 * S, 1);
     struct sl_state state = { 0 };
@@ -132,9 +128,8 @@ static void the_guard_of_a_shadow_never_blocks(void **unused)
     assert_int_equal(claim.figures.reset_at_us, 5 * S);
 }
 
-static void every_claim_but_a_shadow_must_allow(void **unused)
+TEST(every_claim_but_a_shadow_must_allow)
 {
-    (void)unused;
     static const struct {
         bool allowed[3], shadow[3];
         bool judged;
@@ -160,9 +155,8 @@ static void every_claim_but_a_shadow_must_allow(void **unused)
     assert_true(nobody.allowed);
 }
 
-static void what_is_written_follows_from_the_verdict(void **unused)
+TEST(what_is_written_follows_from_the_verdict)
 {
-    (void)unused;
     static const struct {
         bool bundle_allowed, claim_allowed, repair, peek;
         uint32_t cost;
@@ -192,17 +186,4 @@ static void what_is_written_follows_from_the_verdict(void **unused)
                                     .cost = rows[i].cost };
         SAME(row, sl_claim_write(&claim, &bundle), rows[i].write);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_guard_counts_what_asks_and_would_take),
-        CLAIM(a_block_denies_until_the_later_of_its_end_and_the_limits_own),
-        CLAIM(a_delay_longer_than_the_caller_waits_is_a_denial),
-        CLAIM(the_guard_of_a_shadow_never_blocks),
-        CLAIM(every_claim_but_a_shadow_must_allow),
-        CLAIM(what_is_written_follows_from_the_verdict),
-    };
-    return RUN(tests);
 }

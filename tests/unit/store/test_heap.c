@@ -57,9 +57,10 @@ static int64_t left(struct sl_claim claim, int64_t now_us)
     return claim.figures.remaining;
 }
 
-static void each_key_has_its_own_count(void **unused)
+#define ON_A_STORE(name) TEST_WITH(name, open_store, close_store)
+
+ON_A_STORE(each_key_has_its_own_count)
 {
-    (void)unused;
     struct sl_claim one = fixed_on(1, 2), two = fixed_on(2, 2);
     assert_true(decide(&one, 1, 5 * S, 1));
     assert_int_equal(one.figures.remaining, 1);
@@ -70,9 +71,8 @@ static void each_key_has_its_own_count(void **unused)
     assert_true(decide(&two, 1, 5 * S, 2));
 }
 
-static void a_key_of_all_zeros_is_a_key(void **unused)
+ON_A_STORE(a_key_of_all_zeros_is_a_key)
 {
-    (void)unused;
     struct sl_claim zero = fixed_on(0, 2);
     zero.key = (struct sl_hash128){ 0 };
     assert_true(decide(&zero, 1, 5 * S, 2));
@@ -84,9 +84,8 @@ static void a_key_of_all_zeros_is_a_key(void **unused)
     assert_int_equal(left(zero, 5 * S), 0);
 }
 
-static void keys_that_share_half_their_bits_are_told_apart(void **unused)
+ON_A_STORE(keys_that_share_half_their_bits_are_told_apart)
 {
-    (void)unused;
     struct sl_claim a = fixed_on(7, 2), b = fixed_on(7, 2), c = fixed_on(7, 2);
     b.key.high = 1;
     c.key.low += 1024; /* the same place in a small table */
@@ -100,9 +99,8 @@ static void keys_that_share_half_their_bits_are_told_apart(void **unused)
     assert_int_equal(left(c, 5 * S), 0);
 }
 
-static void all_are_charged_or_none(void **unused)
+ON_A_STORE(all_are_charged_or_none)
 {
-    (void)unused;
     struct sl_claim claims[] = { fixed_on(1, 10), fixed_on(2, 10), fixed_on(3, 1) };
     assert_true(decide(claims, 3, 5 * S, 1));
     assert_false(decide(claims, 3, 5 * S, 1));
@@ -112,9 +110,8 @@ static void all_are_charged_or_none(void **unused)
     assert_int_equal(claims[0].figures.remaining, 9); /* as of after the denial */
 }
 
-static void a_shadow_is_charged_with_the_others_and_denies_nobody(void **unused)
+ON_A_STORE(a_shadow_is_charged_with_the_others_and_denies_nobody)
 {
-    (void)unused;
     struct sl_claim claims[] = { fixed_on(1, 2), fixed_on(2, 1), fixed_on(3, 10) };
     claims[1].shadow = claims[2].shadow = true;
     assert_true(decide(claims, 3, 5 * S, 1));
@@ -126,9 +123,8 @@ static void a_shadow_is_charged_with_the_others_and_denies_nobody(void **unused)
     assert_int_equal(left(fixed_on(3, 10), 5 * S), 8);
 }
 
-static void a_peek_and_a_cost_of_zero_take_nothing(void **unused)
+ON_A_STORE(a_peek_and_a_cost_of_zero_take_nothing)
 {
-    (void)unused;
     struct sl_claim claim = fixed_on(1, 5);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(left(claim, 5 * S), 5);
@@ -139,9 +135,8 @@ static void a_peek_and_a_cost_of_zero_take_nothing(void **unused)
     assert_false(decide(&claim, 1, 5 * S, 1));
 }
 
-static void a_missing_identity_denies_and_leaves_the_others_alone(void **unused)
+ON_A_STORE(a_missing_identity_denies_and_leaves_the_others_alone)
 {
-    (void)unused;
     struct sl_claim claims[] = { fixed_on(1, 10), { .no_key = true } };
     assert_false(decide(claims, 2, 5 * S, 1));
     assert_int_equal(left(fixed_on(1, 10), 5 * S), 10);
@@ -150,9 +145,8 @@ static void a_missing_identity_denies_and_leaves_the_others_alone(void **unused)
     assert_int_equal(left(fixed_on(1, 10), 5 * S), 9);
 }
 
-static void a_repair_is_saved_with_the_denial(void **unused)
+ON_A_STORE(a_repair_is_saved_with_the_denial)
 {
-    (void)unused;
     struct sl_claim claim = fixed_on(1, 5);
     decide(&claim, 1, 50 * S, 1);
     int64_t now_us = 5 * S + 1;
@@ -163,9 +157,8 @@ static void a_repair_is_saved_with_the_denial(void **unused)
     assert_int_equal(left(claim, 50 * S), 5);
 }
 
-static void the_guard_counts_denied_requests_too(void **unused)
+ON_A_STORE(the_guard_counts_denied_requests_too)
 {
-    (void)unused;
     static const struct sl_guard guard = { 10 * S, 60 * S, 3 };
     struct sl_claim claims[] = { fixed_on(1, 100), fixed_on(2, 1) };
     claims[0].guard = &guard;
@@ -181,9 +174,8 @@ static void the_guard_counts_denied_requests_too(void **unused)
     assert_int_equal(left(fixed_on(1, 100), 5 * S), 99);
 }
 
-static void a_block_is_seen_by_peeks_and_costs_of_zero(void **unused)
+ON_A_STORE(a_block_is_seen_by_peeks_and_costs_of_zero)
 {
-    (void)unused;
     static const struct sl_guard guard = { 10 * S, 60 * S, 1 };
     struct sl_claim claim = fixed_on(1, 100);
     claim.guard = &guard;
@@ -199,9 +191,8 @@ static void a_block_is_seen_by_peeks_and_costs_of_zero(void **unused)
     assert_true(decide(&claim, 1, 135 * S, 1));
 }
 
-static void a_log_gets_a_longer_ring_when_its_limit_grows(void **unused)
+ON_A_STORE(a_log_gets_a_longer_ring_when_its_limit_grows)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_sliding_window_log, 1, 3);
     for (int64_t i = 0; i < 5; i++)
         decide(&claim, 1, 5 * S + i * 400000, 1); /* wraps around: 3 live at the most */
@@ -214,17 +205,15 @@ static void a_log_gets_a_longer_ring_when_its_limit_grows(void **unused)
     assert_int_equal(left(claim, now_us), 0); /* and may shrink again */
 }
 
-static void a_denied_log_needs_no_ring(void **unused)
+ON_A_STORE(a_denied_log_needs_no_ring)
 {
-    (void)unused;
     struct sl_claim claims[] = { claim_on(&sl_sliding_window_log, 1, 1 << 24), fixed_on(2, 0) };
     assert_false(decide(claims, 2, 5 * S, 1));
     assert_int_equal(left(claims[0], 5 * S), 1 << 24);
 }
 
-static void nothing_is_forgotten_while_the_table_grows(void **unused)
+ON_A_STORE(nothing_is_forgotten_while_the_table_grows)
 {
-    (void)unused;
     enum { KEYS = 50000 };
     for (uint64_t i = 0; i < KEYS; i++) {
         struct sl_claim claim = fixed_on(sl_hash64((struct sluice_text){ (char *)&i, 8 }, 0), 100);
@@ -236,9 +225,8 @@ static void nothing_is_forgotten_while_the_table_grows(void **unused)
     }
 }
 
-static void many_claims_at_once_find_room(void **unused)
+ON_A_STORE(many_claims_at_once_find_room)
 {
-    (void)unused;
     enum { CLAIMS = 3000 };
     static struct sl_claim claims[CLAIMS];
     for (uint64_t i = 0; i < CLAIMS; i++)
@@ -251,9 +239,8 @@ static void many_claims_at_once_find_room(void **unused)
 
 /* As many as make the first table exactly full if guards were not counted: a
  * full table would be searched for ever. */
-static void guards_find_room_beside_their_claims(void **unused)
+ON_A_STORE(guards_find_room_beside_their_claims)
 {
-    (void)unused;
     enum { CLAIMS = 512 };
     static const struct sl_guard guard = { .window_us = S, .penalty_us = S, .threshold = 5 };
     static struct sl_claim claims[CLAIMS];
@@ -266,9 +253,8 @@ static void guards_find_room_beside_their_claims(void **unused)
     assert_int_equal(left(fixed_on(UINT64_MAX, 2), 5 * S), 2);
 }
 
-static void without_a_time_the_stores_own_clock_decides(void **unused)
+ON_A_STORE(without_a_time_the_stores_own_clock_decides)
 {
-    (void)unused;
     struct sl_claim claim = fixed_on(1, 5);
     struct sl_bundle bundle = {
         .now_us = SLUICE_NOW, .cost = 1, .max_delay_us = -1, .claims = &claim, .claim_count = 1
@@ -279,38 +265,11 @@ static void without_a_time_the_stores_own_clock_decides(void **unused)
     assert_int_equal(claim.figures.reset_at_us, bundle.now_us - bundle.now_us % S + S);
 }
 
-static void every_store_has_a_secret_of_its_own(void **unused)
+ON_A_STORE(every_store_has_a_secret_of_its_own)
 {
-    (void)unused;
     struct sl_store *other = sl_heap_open();
     assert_non_null(other);
     assert_true(other->secret != store->secret);
     sl_store_close(other);
     sl_store_close(NULL);
-}
-
-#define ON_A_STORE(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_STORE(each_key_has_its_own_count),
-        ON_A_STORE(a_key_of_all_zeros_is_a_key),
-        ON_A_STORE(keys_that_share_half_their_bits_are_told_apart),
-        ON_A_STORE(all_are_charged_or_none),
-        ON_A_STORE(a_shadow_is_charged_with_the_others_and_denies_nobody),
-        ON_A_STORE(a_peek_and_a_cost_of_zero_take_nothing),
-        ON_A_STORE(a_missing_identity_denies_and_leaves_the_others_alone),
-        ON_A_STORE(a_repair_is_saved_with_the_denial),
-        ON_A_STORE(the_guard_counts_denied_requests_too),
-        ON_A_STORE(a_block_is_seen_by_peeks_and_costs_of_zero),
-        ON_A_STORE(a_log_gets_a_longer_ring_when_its_limit_grows),
-        ON_A_STORE(a_denied_log_needs_no_ring),
-        ON_A_STORE(nothing_is_forgotten_while_the_table_grows),
-        ON_A_STORE(many_claims_at_once_find_room),
-        ON_A_STORE(guards_find_room_beside_their_claims),
-        ON_A_STORE(without_a_time_the_stores_own_clock_decides),
-        ON_A_STORE(every_store_has_a_secret_of_its_own),
-    };
-    return RUN(tests);
 }

@@ -39,7 +39,7 @@ static int end(void **unused)
     return 0;
 }
 
-#define WITH_DENIALS(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define WITH_DENIALS(name) TEST_WITH(name, begin, end)
 
 /* User u, once denied by the rule `counter` at AT_US, unless it says otherwise. */
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -97,9 +97,8 @@ static int64_t denied_in_all(void)
     return sum;
 }
 
-static void a_denial_is_an_event_of_the_contract(void **unused)
+WITH_DENIALS(a_denial_is_an_event_of_the_contract)
 {
-    (void)unused;
     add(1, NOTED(.tenant = SL_TEXT("acme"), .resource = SL_TEXT("/x"), .retry_after_us = 1500001,
                  .denied = 3));
     flush();
@@ -121,9 +120,8 @@ static void a_denial_is_an_event_of_the_contract(void **unused)
     assert_null(event(1));
 }
 
-static void other_algorithms_exceed_a_limit_and_no_window(void **unused)
+WITH_DENIALS(other_algorithms_exceed_a_limit_and_no_window)
 {
-    (void)unused;
     add(1, NOTED(.rule = 1, .is_shadow = true, .retry_after_us = SL_NEVER));
     flush();
     json_t *told = event(0);
@@ -137,9 +135,8 @@ static void other_algorithms_exceed_a_limit_and_no_window(void **unused)
 }
 
 /* From several workers, in any order: what the first was told, and how often in all. */
-static void the_same_identifier_is_folded(void **unused)
+WITH_DENIALS(the_same_identifier_is_folded)
 {
-    (void)unused;
     add(1, NOTED(.denied = 2, .first_us = AT_US + 100, .capacity = 20));
     add(2, NOTED(.identifier = SL_TEXT("other")));
     add(1, NOTED(.denied = 5, .capacity = 30, .remaining = 1, .retry_after_us = 7000000));
@@ -156,17 +153,15 @@ static void the_same_identifier_is_folded(void **unused)
     assert_null(event(2));
 }
 
-static void who_was_only_met_is_no_event(void **unused)
+WITH_DENIALS(who_was_only_met_is_no_event)
 {
-    (void)unused;
     add(1, NOTED(.denied = 0, .met = 50));
     flush();
     assert_null(event(0));
 }
 
-static void after_a_flush_it_begins_anew(void **unused)
+WITH_DENIALS(after_a_flush_it_begins_anew)
 {
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         add(1, NOTED(.denied = 4));
         flush();
@@ -176,9 +171,8 @@ static void after_a_flush_it_begins_anew(void **unused)
     assert_null(event(3));
 }
 
-static void bursts_are_events_of_their_own(void **unused)
+WITH_DENIALS(bursts_are_events_of_their_own)
 {
-    (void)unused;
     add(1, NOTED(.denied = 0, .warned = 1, .request_count = 51, .guard_us = AT_US + 1));
     flush();
     json_t *told = event(0);
@@ -203,9 +197,8 @@ static void bursts_are_events_of_their_own(void **unused)
     json_decref(told);
 }
 
-static void nobodys_denials_have_no_identifier(void **unused)
+WITH_DENIALS(nobodys_denials_have_no_identifier)
 {
-    (void)unused;
     add(1, NOTED(.has_identifier = false, .retry_after_us = SL_NEVER));
     flush();
     json_t *told = event(0);
@@ -223,9 +216,8 @@ static size_t events(void)
 
 /* A thousand lines, and one that says how many more there were. The newest thousand are kept, so
  * one of them is gone again: its count was 1. */
-static void a_flood_is_a_thousand_lines_and_one(void **unused)
+WITH_DENIALS(a_flood_is_a_thousand_lines_and_one)
 {
-    (void)unused;
     for (uint64_t i = 0; i < SL_DENIALS_MAX; i++)
         add(i, NOTED(.denied = 1));
     for (uint64_t i = 0; i < 3000; i++)
@@ -242,18 +234,16 @@ static void a_flood_is_a_thousand_lines_and_one(void **unused)
     assert_int_equal(denied_in_all(), 20000 + 999 * 11);
 }
 
-static void a_thousand_are_a_thousand_lines(void **unused)
+WITH_DENIALS(a_thousand_are_a_thousand_lines)
 {
-    (void)unused;
     for (uint64_t i = 0; i < SL_DENIALS_MAX; i++)
         add(i, NOTED(.denied = 1));
     flush();
     assert_int_equal(denied_in_all(), SL_DENIALS_MAX);
 }
 
-static void what_limiters_missed_is_in_that_line_too(void **unused)
+WITH_DENIALS(what_limiters_missed_is_in_that_line_too)
 {
-    (void)unused;
     sl_denials_miss(denials, 0, AT_US - 5);
     sl_denials_miss(denials, 70, AT_US + 1);
     sl_denials_miss(denials, 7, AT_US + 2);
@@ -267,9 +257,8 @@ static void what_limiters_missed_is_in_that_line_too(void **unused)
 }
 
 /* 256 KiB of names; the rest is counted. */
-static void texts_are_bounded(void **unused)
+WITH_DENIALS(texts_are_bounded)
 {
-    (void)unused;
     enum { LEN = 512, MANY = 900 };
     char text[LEN];
     memset(text, 'x', sizeof text);
@@ -288,22 +277,4 @@ static void texts_are_bounded(void **unused)
     flush();
     assert_int_equal(denied_in_all(), MANY + 10);
     assert_int_equal(events(), SL_DENIALS_TEXT_BYTES / (2 * LEN) + 1 + 10);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_DENIALS(a_denial_is_an_event_of_the_contract),
-        WITH_DENIALS(other_algorithms_exceed_a_limit_and_no_window),
-        WITH_DENIALS(the_same_identifier_is_folded),
-        WITH_DENIALS(who_was_only_met_is_no_event),
-        WITH_DENIALS(after_a_flush_it_begins_anew),
-        WITH_DENIALS(bursts_are_events_of_their_own),
-        WITH_DENIALS(nobodys_denials_have_no_identifier),
-        WITH_DENIALS(a_flood_is_a_thousand_lines_and_one),
-        WITH_DENIALS(a_thousand_are_a_thousand_lines),
-        WITH_DENIALS(what_limiters_missed_is_in_that_line_too),
-        WITH_DENIALS(texts_are_bounded),
-    };
-    return RUN(tests);
 }

@@ -20,7 +20,7 @@ static int end(void **unused)
     return 0;
 }
 
-#define WITH_FIGURE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define WITH_FIGURE(name) TEST_WITH(name, begin, end)
 
 static void count(uint64_t allowed, int64_t now_s)
 {
@@ -34,9 +34,8 @@ static uint64_t sum_of(enum sl_period period, int64_t now_s)
     return sum.outcomes[SL_OUTCOME_ALLOWED];
 }
 
-static void an_empty_one_has_nothing(void **unused)
+WITH_FIGURE(an_empty_one_has_nothing)
 {
-    (void)unused;
     struct sl_measures measures;
     for (enum sl_period period = 0; period < SL_PERIOD_COUNT; period++) {
         assert_int_equal(sum_of(period, NOON), 0);
@@ -47,9 +46,8 @@ static void an_empty_one_has_nothing(void **unused)
     assert_false(sl_figure_is_busy(&figure, NOON));
 }
 
-static void everything_that_is_counted_adds_up_in_all_three(void **unused)
+WITH_FIGURE(everything_that_is_counted_adds_up_in_all_three)
 {
-    (void)unused;
     struct sl_sums more = { .warned = 1, .blocked = 2 };
     for (size_t i = 0; i < SL_OUTCOME_COUNT; i++)
         more.outcomes[i] = 10 + i;
@@ -66,9 +64,8 @@ static void everything_that_is_counted_adds_up_in_all_three(void **unused)
 }
 
 /* The last step that still shows it, and the first that does not, of each period. */
-static void a_count_leaves_when_its_step_is_over(void **unused)
+WITH_FIGURE(a_count_leaves_when_its_step_is_over)
 {
-    (void)unused;
     static const struct {
         enum sl_period period;
         int64_t since, last, gone;
@@ -93,9 +90,8 @@ static void a_count_leaves_when_its_step_is_over(void **unused)
 }
 
 /* Second by second over several rounds, against all that ever was. */
-static void a_ring_that_goes_round_holds_the_last_of_it(void **unused)
+WITH_FIGURE(a_ring_that_goes_round_holds_the_last_of_it)
 {
-    (void)unused;
     enum { SECONDS = 3 * 3600 };
     static uint64_t was[SECONDS];
     uint64_t seed = 7;
@@ -116,9 +112,8 @@ static void a_ring_that_goes_round_holds_the_last_of_it(void **unused)
     }
 }
 
-static void steps_are_told_one_by_one_the_newest_first(void **unused)
+WITH_FIGURE(steps_are_told_one_by_one_the_newest_first)
 {
-    (void)unused;
     for (int64_t s = 0; s < 70; s++)
         count((uint64_t)s + 1, NOON + s);
     for (uint32_t back = 0; back < 60; back++) {
@@ -132,9 +127,8 @@ static void steps_are_told_one_by_one_the_newest_first(void **unused)
 }
 
 /* Exactly as long as the ring, once more, and a thousand times as long. */
-static void after_a_long_gap_nothing_old_is_left(void **unused)
+WITH_FIGURE(after_a_long_gap_nothing_old_is_left)
 {
-    (void)unused;
     static const int64_t gaps[] = { 60, 61, 119, 120, 3600, 86400, 90000, 86400000 };
     for (size_t i = 0; i < COUNT(gaps); i++) {
         figure = (struct sl_figure){ 0 };
@@ -149,9 +143,8 @@ static void after_a_long_gap_nothing_old_is_left(void **unused)
 
 /* Time does not go back by the clock it is read from; if it did, nothing would be lost or out of
  * place. */
-static void what_comes_late_counts_for_the_newest_step(void **unused)
+WITH_FIGURE(what_comes_late_counts_for_the_newest_step)
 {
-    (void)unused;
     count(1, NOON);
     count(2, NOON - 30);
     count(4, NOON - 3 * DAY_S);
@@ -162,9 +155,8 @@ static void what_comes_late_counts_for_the_newest_step(void **unused)
     assert_ptr_equal(sl_figure_measures(&figure, SL_PERIOD_MINUTE, NOON - 30), measures);
 }
 
-static void it_is_busy_for_this_second_and_the_next(void **unused)
+WITH_FIGURE(it_is_busy_for_this_second_and_the_next)
 {
-    (void)unused;
     count(1, NOON);
     assert_true(sl_figure_is_busy(&figure, NOON));
     assert_true(sl_figure_is_busy(&figure, NOON + 1));
@@ -187,9 +179,8 @@ static void measure(uint64_t ns, uint32_t in_use, int64_t now_s)
     }
 }
 
-static void measures_are_merged_over_the_period(void **unused)
+WITH_FIGURE(measures_are_merged_over_the_period)
 {
-    (void)unused;
     struct sl_measures all;
     for (int64_t s = 0; s < 60; s++)
         measure(100 + (uint64_t)s % 20, (uint32_t)s, NOON + s);
@@ -204,9 +195,8 @@ static void measures_are_merged_over_the_period(void **unused)
 }
 
 /* By steps of 10 seconds, 10 minutes and 4 hours. */
-static void measures_leave_step_by_step(void **unused)
+WITH_FIGURE(measures_leave_step_by_step)
 {
-    (void)unused;
     static const int64_t steps_s[] = { 10, 600, 14400 };
     for (enum sl_period period = 0; period < SL_PERIOD_COUNT; period++) {
         struct sl_measures all;
@@ -223,9 +213,8 @@ static void measures_leave_step_by_step(void **unused)
     }
 }
 
-static void a_step_that_comes_round_again_is_empty_and_its_memory_used(void **unused)
+WITH_FIGURE(a_step_that_comes_round_again_is_empty_and_its_memory_used)
 {
-    (void)unused;
     struct sl_measures *first, *again, all;
     measure(1000, 900, NOON);
     first = sl_figure_measures(&figure, SL_PERIOD_MINUTE, NOON);
@@ -238,22 +227,4 @@ static void a_step_that_comes_round_again_is_empty_and_its_memory_used(void **un
     assert_int_equal(all.latency.count, 1);
     assert_int_equal(all.in_use_max, 100);
     sl_measures_release(&all);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_FIGURE(an_empty_one_has_nothing),
-        WITH_FIGURE(everything_that_is_counted_adds_up_in_all_three),
-        WITH_FIGURE(a_count_leaves_when_its_step_is_over),
-        WITH_FIGURE(a_ring_that_goes_round_holds_the_last_of_it),
-        WITH_FIGURE(steps_are_told_one_by_one_the_newest_first),
-        WITH_FIGURE(after_a_long_gap_nothing_old_is_left),
-        WITH_FIGURE(what_comes_late_counts_for_the_newest_step),
-        WITH_FIGURE(it_is_busy_for_this_second_and_the_next),
-        WITH_FIGURE(measures_are_merged_over_the_period),
-        WITH_FIGURE(measures_leave_step_by_step),
-        WITH_FIGURE(a_step_that_comes_round_again_is_empty_and_its_memory_used),
-    };
-    return RUN(tests);
 }

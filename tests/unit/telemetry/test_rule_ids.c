@@ -33,7 +33,7 @@ static int end(void **unused)
     return 0;
 }
 
-#define WITH_ROLL(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define WITH_ROLL(name) TEST_WITH(name, begin, end)
 
 /* Rules of one letter each. */
 static struct sl_ruleset *rules_named(const char *letters)
@@ -73,9 +73,8 @@ static const char *only_made(const char *letters, int64_t now_us)
     return text;
 }
 
-static void a_rule_keeps_its_number_from_reload_to_reload(void **unused)
+WITH_ROLL(a_rule_keeps_its_number_from_reload_to_reload)
 {
-    (void)unused;
     assert_string_equal(enrolled("abc", 0), "0 1 2");
     assert_string_equal(enrolled("abc", SECOND), "0 1 2");
     assert_string_equal(enrolled("cxab", 2 * SECOND), "2 3 0 1"); /* wherever it stands */
@@ -85,9 +84,8 @@ static void a_rule_keeps_its_number_from_reload_to_reload(void **unused)
     assert_string_equal(ids.rules[0].name, "a");
 }
 
-static void a_number_is_free_a_minute_after_its_rule_has_gone(void **unused)
+WITH_ROLL(a_number_is_free_a_minute_after_its_rule_has_gone)
 {
-    (void)unused;
     enrolled("ab", 0);
     assert_string_equal(enrolled("a", 100 * SECOND), "0"); /* b was there until now */
     assert_string_equal(enrolled("ax", 160 * SECOND - 1), "0 2");
@@ -95,9 +93,8 @@ static void a_number_is_free_a_minute_after_its_rule_has_gone(void **unused)
     assert_string_equal(ids.rules[1].name, "y");
 }
 
-static void who_comes_back_within_the_minute_has_its_old_number(void **unused)
+WITH_ROLL(who_comes_back_within_the_minute_has_its_old_number)
 {
-    (void)unused;
     enrolled("ab", 0);
     ids.rules[1].detail = calloc(1, sizeof(struct sl_detail));
     enrolled("a", 10 * SECOND);
@@ -109,9 +106,8 @@ static void who_comes_back_within_the_minute_has_its_old_number(void **unused)
 }
 
 /* Also later, as long as nobody else needed the number. */
-static void a_name_is_not_forgotten_before_its_number_is_given_away(void **unused)
+WITH_ROLL(a_name_is_not_forgotten_before_its_number_is_given_away)
 {
-    (void)unused;
     enrolled("ab", 0);
     ids.rules[1].detail = calloc(1, sizeof(struct sl_detail));
     enrolled("a", SECOND);
@@ -123,17 +119,15 @@ static void a_name_is_not_forgotten_before_its_number_is_given_away(void **unuse
 }
 
 /* Of two that come at once, one back and one new: the new one must not be given its number. */
-static void a_new_rule_does_not_take_the_number_of_one_that_returns(void **unused)
+WITH_ROLL(a_new_rule_does_not_take_the_number_of_one_that_returns)
 {
-    (void)unused;
     enrolled("ab", 0);
     enrolled("a", SECOND);
     assert_string_equal(enrolled("azb", 3600 * SECOND), "0 2 1");
 }
 
-static void rules_made_and_never_in_force_are_given_a_minute_too(void **unused)
+WITH_ROLL(rules_made_and_never_in_force_are_given_a_minute_too)
 {
-    (void)unused;
     enrolled("a", 0);
     assert_string_equal(only_made("ab", 10 * SECOND), "0 1");
     assert_false(ids.rules[1].is_there);
@@ -144,9 +138,8 @@ static void rules_made_and_never_in_force_are_given_a_minute_too(void **unused)
 }
 
 /* One edition is in force while the next is made of other rules. */
-static void those_in_force_are_safe_however_long_the_next_takes(void **unused)
+WITH_ROLL(those_in_force_are_safe_however_long_the_next_takes)
 {
-    (void)unused;
     enrolled("ab", 0);
     for (int64_t i = 1; i < 100; i++) {
         only_made("z", i * 3600 * SECOND);
@@ -158,9 +151,8 @@ static void those_in_force_are_safe_however_long_the_next_takes(void **unused)
 
 /* A day of reloads with ever new names, three a minute: numbers are bounded by what a minute holds.
  */
-static void numbers_do_not_grow_with_reloads(void **unused)
+WITH_ROLL(numbers_do_not_grow_with_reloads)
 {
-    (void)unused;
     for (int64_t i = 0; i < 86400; i += 20) {
         char letters[3] = { (char)('a' + i / 20 % 26), (char)('A' + i / 20 % 25), 0 };
         enrolled(letters, i * SECOND);
@@ -170,9 +162,8 @@ static void numbers_do_not_grow_with_reloads(void **unused)
 
 /* ---- what is told of a rule ---- */
 
-static void a_rule_is_told_as_it_is_now(void **unused)
+WITH_ROLL(a_rule_is_told_as_it_is_now)
 {
-    (void)unused;
     static const struct {
         const char *yaml, *type, *algorithm;
         bool shadow;
@@ -199,29 +190,11 @@ static void a_rule_is_told_as_it_is_now(void **unused)
     assert_string_equal(ids.rules[0].name, "r");
 }
 
-static void no_rules_have_no_numbers(void **unused)
+WITH_ROLL(no_rules_have_no_numbers)
 {
-    (void)unused;
     enrolled("", 0);
     assert_int_equal(ids.count, 0);
     enrolled("ab", 0);
     enrolled("", SECOND);
     assert_false(ids.rules[0].is_there || ids.rules[1].is_there);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_ROLL(a_rule_keeps_its_number_from_reload_to_reload),
-        WITH_ROLL(a_number_is_free_a_minute_after_its_rule_has_gone),
-        WITH_ROLL(who_comes_back_within_the_minute_has_its_old_number),
-        WITH_ROLL(a_name_is_not_forgotten_before_its_number_is_given_away),
-        WITH_ROLL(a_new_rule_does_not_take_the_number_of_one_that_returns),
-        WITH_ROLL(rules_made_and_never_in_force_are_given_a_minute_too),
-        WITH_ROLL(those_in_force_are_safe_however_long_the_next_takes),
-        WITH_ROLL(numbers_do_not_grow_with_reloads),
-        WITH_ROLL(a_rule_is_told_as_it_is_now),
-        WITH_ROLL(no_rules_have_no_numbers),
-    };
-    return RUN(tests);
 }

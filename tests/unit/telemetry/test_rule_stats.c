@@ -7,9 +7,8 @@ static const char two_rules[] =
     "        { name: b, per: user, algorithm: token_bucket, capacity: 2, refill_rate: 0.001,\n"
     "          shadow: true }]\n";
 
-static void counts_of_all_workers_are_in_all_periods(void **unused)
+TEST(counts_of_all_workers_are_in_all_periods)
 {
-    (void)unused;
     recorded_open(two_rules);
     ask_as(0, "u", 2);
     ask_as(1, "u", 4);
@@ -33,9 +32,8 @@ static void counts_of_all_workers_are_in_all_periods(void **unused)
     recorded_close();
 }
 
-static void each_second_has_what_came_in_it(void **unused)
+TEST(each_second_has_what_came_in_it)
 {
-    (void)unused;
     recorded_open(two_rules);
     ask_as(0, "u", 2);
     sum_up(NOW_S);
@@ -52,9 +50,8 @@ static void each_second_has_what_came_in_it(void **unused)
     recorded_close();
 }
 
-static void a_rule_that_nobody_asked_takes_no_memory(void **unused)
+TEST(a_rule_that_nobody_asked_takes_no_memory)
 {
-    (void)unused;
     recorded_open("rules: [{ name: asked, per: user, limit: 9/m },\n"
                   "        { name: not, per: ip, limit: 9/m }]\n");
     ask_as(0, "u", 1);
@@ -66,9 +63,8 @@ static void a_rule_that_nobody_asked_takes_no_memory(void **unused)
 
 /* ---- reloads ---- */
 
-static void figures_stay_with_the_name_through_reloads(void **unused)
+TEST(figures_stay_with_the_name_through_reloads)
 {
-    (void)unused;
     recorded_open(two_rules);
     ask_as(0, "u", 5);
     sum_up(NOW_S);
@@ -88,9 +84,8 @@ static void figures_stay_with_the_name_through_reloads(void **unused)
 }
 
 /* Of a rule that is gone, some workers still have their counts and some do not any more. */
-static void a_sum_that_falls_adds_nothing(void **unused)
+TEST(a_sum_that_falls_adds_nothing)
 {
-    (void)unused;
     recorded_open(two_rules);
     uint64_t now[][SL_OUTCOME_COUNT] = { { 1000 }, { 0 } };
     struct sl_counted counted = { .by_rule = now, .rule_count = COUNT(now) };
@@ -105,9 +100,8 @@ static void a_sum_that_falls_adds_nothing(void **unused)
 }
 
 /* Its counters begin at zero again, and nothing is counted twice or less than nothing. */
-static void a_rule_that_goes_and_comes_back_goes_on(void **unused)
+TEST(a_rule_that_goes_and_comes_back_goes_on)
 {
-    (void)unused;
     recorded_open(two_rules);
     ask_as(0, "u", 5);
     sum_up(NOW_S);
@@ -123,9 +117,8 @@ static void a_rule_that_goes_and_comes_back_goes_on(void **unused)
 }
 
 /* Notes that were written by the old rules arrive when the new ones are in force. */
-static void notes_of_a_rule_that_is_gone_find_it_still(void **unused)
+TEST(notes_of_a_rule_that_is_gone_find_it_still)
 {
-    (void)unused;
     recorded_open(two_rules);
     uint32_t old = recorded.numbers[0];
     ask_as(0, "u", 5);
@@ -139,9 +132,8 @@ static void notes_of_a_rule_that_is_gone_find_it_still(void **unused)
 
 /* ---- whom ---- */
 
-static void who_is_denied_and_who_asks_most(void **unused)
+TEST(who_is_denied_and_who_asks_most)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 3/h }]\n");
     ask_as(0, "heavy", 20);
     ask_as(1, "heavy", 10);
@@ -160,9 +152,8 @@ static void who_is_denied_and_who_asks_most(void **unused)
 }
 
 /* Half an hour later they are the older ones, and after an hour they are gone. */
-static void lists_are_turned_every_half_hour(void **unused)
+TEST(lists_are_turned_every_half_hour)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 3/h }]\n");
     struct sl_rule_stats *record = &recorded.record;
     int64_t began_us = record->terms[0].since_us;
@@ -185,9 +176,8 @@ static void lists_are_turned_every_half_hour(void **unused)
     recorded_close();
 }
 
-static void what_notes_had_no_room_for_is_known(void **unused)
+TEST(what_notes_had_no_room_for_is_known)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 1/h }]\n");
     for (int i = 0; i < 700; i++) {
         char user[16];
@@ -202,9 +192,8 @@ static void what_notes_had_no_room_for_is_known(void **unused)
     recorded_close();
 }
 
-static void bursts_are_counted_for_the_rule_and_for_all(void **unused)
+TEST(bursts_are_counted_for_the_rule_and_for_all)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 99/h,\n"
                   "          burst_guard: { window: 1s, threshold: 3, penalty: 1m } }]\n");
     ask_as(0, "u", 5);
@@ -224,9 +213,8 @@ static void bursts_are_counted_for_the_rule_and_for_all(void **unused)
 
 /* ---- how many different ones ---- */
 
-static void callers_are_counted_once_whatever_worker_they_come_to(void **unused)
+TEST(callers_are_counted_once_whatever_worker_they_come_to)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 6/h }]\n");
     for (int64_t second = 0; second < 3; second++) {
         for (int i = 0; i < 20; i++) {
@@ -245,23 +233,4 @@ static void callers_are_counted_once_whatever_worker_they_come_to(void **unused)
         sl_measures_release(&measures);
     }
     recorded_close();
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(counts_of_all_workers_are_in_all_periods),
-        CLAIM(each_second_has_what_came_in_it),
-        CLAIM(a_rule_that_nobody_asked_takes_no_memory),
-        CLAIM(figures_stay_with_the_name_through_reloads),
-        CLAIM(a_sum_that_falls_adds_nothing),
-        CLAIM(a_rule_that_goes_and_comes_back_goes_on),
-        CLAIM(notes_of_a_rule_that_is_gone_find_it_still),
-        CLAIM(who_is_denied_and_who_asks_most),
-        CLAIM(lists_are_turned_every_half_hour),
-        CLAIM(what_notes_had_no_room_for_is_known),
-        CLAIM(bursts_are_counted_for_the_rule_and_for_all),
-        CLAIM(callers_are_counted_once_whatever_worker_they_come_to),
-    };
-    return RUN(tests);
 }

@@ -23,9 +23,8 @@ static bool decode(struct sluice_text text, struct bytes *out)
     return good;
 }
 
-static void what_another_encodes_is_decoded(void **unused)
+TEST(what_another_encodes_is_decoded)
 {
-    (void)unused;
     uint64_t seed = 1;
     for (size_t len = 0; len <= 300; len++) {
         uint8_t bytes[300];
@@ -41,9 +40,8 @@ static void what_another_encodes_is_decoded(void **unused)
 }
 
 /* Of all pairs and triples of characters exactly those without stray bits. */
-static void every_text_of_up_to_three_characters_is_strict(void **unused)
+TEST(every_text_of_up_to_three_characters_is_strict)
 {
-    (void)unused;
     static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     struct bytes out;
     for (int c = 0; c < 256; c++) {
@@ -63,9 +61,8 @@ static void every_text_of_up_to_three_characters_is_strict(void **unused)
     }
 }
 
-static void nothing_is_ignored(void **unused)
+TEST(nothing_is_ignored)
 {
-    (void)unused;
     static const char *const bad[] = {
         "Zg==",  "Zg=",  "Zm8=", "Zm9v=", "Zm9v\n", "Zm9v\r\n", " Zm9v", "Zm 9v",
         "Zm9v.", "Zm+v", "Zm/v", "Zm9vY", "Zh",     "Zm9",      "=",     "\xc3\xa9\xc3\xa9",
@@ -75,14 +72,4 @@ static void nothing_is_ignored(void **unused)
         SAME(bad[i], decode(sl_text(bad[i]), &out), false);
     assert_false(decode(SL_TEXT("Zm9v\0"), &out));
     assert_true(decode(SL_TEXT("Zm9v"), &out) && out.len == 3 && memcmp(out.at, "foo", 3) == 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(what_another_encodes_is_decoded),
-        CLAIM(every_text_of_up_to_three_characters_is_strict),
-        CLAIM(nothing_is_ignored),
-    };
-    return RUN(tests);
 }

@@ -21,9 +21,8 @@ static enum sl_refusal refusal_at(const struct sl_identity *identity, const char
 
 /* ---- times ------------------------------------------------------------------------- */
 
-static void times_end_and_begin_at_their_microsecond(void **unused)
+TEST(times_end_and_begin_at_their_microsecond)
 {
-    (void)unused;
     static const struct {
         const char *json;
         int64_t leeway_us;
@@ -59,9 +58,8 @@ static void times_end_and_begin_at_their_microsecond(void **unused)
     }
 }
 
-static void the_span_is_what_was_checked(void **unused)
+TEST(the_span_is_what_was_checked)
 {
-    (void)unused;
     struct sl_identity identity = { .jwt.leeway_us = 10 * S_US };
     struct sl_token_span span;
     assert_int_equal(refusal_at(&identity, "{}", now_us, &span), SL_ACCEPTED);
@@ -73,9 +71,8 @@ static void the_span_is_what_was_checked(void **unused)
     assert_int_equal(span.until_us, 210500000);
 }
 
-static void times_beyond_all_clocks_do_not_overflow(void **unused)
+TEST(times_beyond_all_clocks_do_not_overflow)
 {
-    (void)unused;
     static const struct {
         const char *json;
         enum sl_refusal wanted;
@@ -99,9 +96,8 @@ static void times_beyond_all_clocks_do_not_overflow(void **unused)
         SAME(rows[i].json, refusal_at(&identity, rows[i].json, now_us, NULL), rows[i].wanted);
 }
 
-static void a_time_is_a_number(void **unused)
+TEST(a_time_is_a_number)
 {
-    (void)unused;
     static const char *const values[] = { "\"1800000000\"", "null", "true", "[]", "{}", "\"\"" };
     struct sl_identity identity = { 0 };
     for (size_t i = 0; i < COUNT(values); i++) {
@@ -117,9 +113,8 @@ static void a_time_is_a_number(void **unused)
 
 /* ---- issuer and audience ----------------------------------------------------------- */
 
-static void issuer_and_audience_are_those_configured(void **unused)
+TEST(issuer_and_audience_are_those_configured)
 {
-    (void)unused;
     static const struct {
         const char *json;
         enum sl_refusal wanted;
@@ -175,9 +170,8 @@ static const char *value_of(const char *json, const char *claim)
     return none ? "(none)" : text;
 }
 
-static void values_are_written_as_json_writes_them(void **unused)
+TEST(values_are_written_as_json_writes_them)
 {
-    (void)unused;
     static const char *const rows[][2] = {
         { "\"text\"", "text" },
         { "\"\"", "" },
@@ -210,9 +204,8 @@ static void values_are_written_as_json_writes_them(void **unused)
     }
 }
 
-static void claims_below_are_found_by_dots(void **unused)
+TEST(claims_below_are_found_by_dots)
 {
-    (void)unused;
     static const char json[] =
         "{\"realm\":{\"tier\":\"gold\",\"x.y\":1,\"deep\":{\"er\":{\"\":2}}},"
         "\"http://a.example/t\":\"top\",\"a.b\":\"whole\",\"a\":{\"b\":"
@@ -242,9 +235,8 @@ static void claims_below_are_found_by_dots(void **unused)
         SAME_TEXT(rows[i][0], sl_text(value_of(json, rows[i][0])), rows[i][1]);
 }
 
-static void without_a_map_the_value_is_sub(void **unused)
+TEST(without_a_map_the_value_is_sub)
 {
-    (void)unused;
     static struct sl_claims claims;
     static const struct sl_identity identity;
     assert_int_equal(sl_claims_read(SL_TEXT("{\"sub\":\"u1\"}"), &identity, now_us, &claims),
@@ -258,9 +250,8 @@ static void without_a_map_the_value_is_sub(void **unused)
     sl_claims_release(&claims);
 }
 
-static void rows_of_the_map_stay_in_order(void **unused)
+TEST(rows_of_the_map_stay_in_order)
 {
-    (void)unused;
     static struct sl_claims claims;
     struct sl_claim_map map[SL_CLAIMS_MAX];
     const struct sl_identity identity = { .jwt = { .claims = map, .claim_count = COUNT(map) } };
@@ -275,28 +266,10 @@ static void rows_of_the_map_stay_in_order(void **unused)
     sl_claims_release(&claims);
 }
 
-static void only_claims_that_are_used_are_looked_at(void **unused)
+TEST(only_claims_that_are_used_are_looked_at)
 {
-    (void)unused;
     static const struct sl_identity identity;
     assert_int_equal(
         refusal_at(&identity, "{\"sub\":\"u\",\"iss\":7,\"aud\":{},\"org\":[]}", now_us, NULL),
         SL_ACCEPTED);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(times_end_and_begin_at_their_microsecond),
-        CLAIM(the_span_is_what_was_checked),
-        CLAIM(times_beyond_all_clocks_do_not_overflow),
-        CLAIM(a_time_is_a_number),
-        CLAIM(issuer_and_audience_are_those_configured),
-        CLAIM(values_are_written_as_json_writes_them),
-        CLAIM(claims_below_are_found_by_dots),
-        CLAIM(without_a_map_the_value_is_sub),
-        CLAIM(rows_of_the_map_stay_in_order),
-        CLAIM(only_claims_that_are_used_are_looked_at),
-    };
-    return RUN(tests);
 }

@@ -48,9 +48,8 @@ static void refuses(const char *json, const char *words)
         fail_msg("%s: \"%s\" does not say \"%s\"", json, sentence ? sentence : "(taken)", words);
 }
 
-static void every_kind_is_for_its_algorithms(void **unused)
+TEST(every_kind_is_for_its_algorithms)
 {
-    (void)unused;
     takes(mint_jwk(NULL, ""), ALL, BIT(HS256));
     takes(mint_jwk(minted_keys.rsa, ""), ALL, BIT(RS256) | BIT(PS256));
     takes(mint_jwk(minted_keys.p256, ""), ALL, BIT(ES256));
@@ -59,9 +58,8 @@ static void every_kind_is_for_its_algorithms(void **unused)
           BIT(RS256) | BIT(PS256));
 }
 
-static void alg_and_configuration_narrow_it(void **unused)
+TEST(alg_and_configuration_narrow_it)
 {
-    (void)unused;
     takes(mint_jwk(minted_keys.rsa, ",\"alg\":\"RS256\""), ALL, BIT(RS256));
     takes(mint_jwk(minted_keys.rsa, ",\"alg\":\"PS256\""), ALL, BIT(PS256));
     takes(mint_jwk(minted_keys.rsa, ""), BIT(PS256) | BIT(ES256), BIT(PS256));
@@ -77,9 +75,8 @@ static void alg_and_configuration_narrow_it(void **unused)
     takes(mint_jwk(minted_keys.p256, ",\"alg\":\"EdDSA\""), ALL, 0);
 }
 
-static void keys_for_something_else_are_passed_over(void **unused)
+TEST(keys_for_something_else_are_passed_over)
 {
-    (void)unused;
     static const char *const rows[] = {
         "{}",
         "{\"kty\":\"LMS\"}",
@@ -99,9 +96,8 @@ static void keys_for_something_else_are_passed_over(void **unused)
     takes(mint_jwk(minted_keys.p384, ""), ALL, 0);
 }
 
-static void a_key_for_us_that_is_damaged_is_refused(void **unused)
+TEST(a_key_for_us_that_is_damaged_is_refused)
 {
-    (void)unused;
     char json[3000];
     refuses("{\"kty\":\"RSA\"}", "lacks its `n` or `e`");
     refuses("{\"kty\":\"RSA\",\"n\":\"AQAB\"}", "lacks its `n` or `e`");
@@ -129,9 +125,8 @@ static void a_key_for_us_that_is_damaged_is_refused(void **unused)
     refuses(json, "at most 16384 bits");
 }
 
-static void weak_rsa_keys_are_refused(void **unused)
+TEST(weak_rsa_keys_are_refused)
 {
-    (void)unused;
     EVP_PKEY *weak = mint_rsa(1024, 65537);
     refuses(mint_jwk(weak, ""), "below 2048 bits");
     EVP_PKEY_free(weak);
@@ -148,9 +143,8 @@ static void weak_rsa_keys_are_refused(void **unused)
     takes(json, ALL, BIT(RS256) | BIT(PS256));
 }
 
-static void a_private_key_is_refused_whatever_its_kind(void **unused)
+TEST(a_private_key_is_refused_whatever_its_kind)
 {
-    (void)unused;
     static const char *const members[] = { "d", "p", "q", "dp", "dq", "qi", "oth" };
     for (size_t i = 0; i < COUNT(members); i++) {
         char more[32];
@@ -161,9 +155,8 @@ static void a_private_key_is_refused_whatever_its_kind(void **unused)
     refuses(mint_jwk(minted_keys.ed25519, ",\"d\":\"AA\""), "is a private key");
 }
 
-static void members_are_of_their_type(void **unused)
+TEST(members_are_of_their_type)
 {
-    (void)unused;
     static const char *const members[] = { "kty", "use", "alg", "kid" };
     for (size_t i = 0; i < COUNT(members); i++) {
         char json[64];
@@ -179,9 +172,8 @@ static void members_are_of_their_type(void **unused)
     json_decref(list);
 }
 
-static void its_kid_is_kept(void **unused)
+TEST(its_kid_is_kept)
 {
-    (void)unused;
     char kid[64];
     uint32_t can;
     assert_null(read_jwk(mint_jwk(minted_keys.p256, ",\"kid\":\"k \\u00e9\""), ALL, &can, kid));
@@ -192,26 +184,11 @@ static void its_kid_is_kept(void **unused)
     assert_string_equal(kid, "(none)");
 }
 
-static void what_is_unknown_is_ignored(void **unused)
+TEST(what_is_unknown_is_ignored)
 {
-    (void)unused;
     takes(
         mint_jwk(minted_keys.p256, ",\"x5c\":[\"AA\"],\"x5u\":\"https://a.example\",\"ext\":true"),
         ALL, BIT(ES256));
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_kind_is_for_its_algorithms),
-        CLAIM(alg_and_configuration_narrow_it),
-        CLAIM(keys_for_something_else_are_passed_over),
-        CLAIM(a_key_for_us_that_is_damaged_is_refused),
-        CLAIM(weak_rsa_keys_are_refused),
-        CLAIM(a_private_key_is_refused_whatever_its_kind),
-        CLAIM(members_are_of_their_type),
-        CLAIM(its_kid_is_kept),
-        CLAIM(what_is_unknown_is_ignored),
-    };
-    return cmocka_run_group_tests(tests, mint_keys, drop_keys);
-}
+TESTS_WITH(mint_keys, drop_keys)

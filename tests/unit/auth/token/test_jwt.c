@@ -4,9 +4,8 @@
 
 static uint8_t room[SL_TOKEN_MAX_BYTES];
 
-static void a_token_is_three_parts_decoded(void **unused)
+TEST(a_token_is_three_parts_decoded)
 {
-    (void)unused;
     struct sl_jwt jwt;
     assert_int_equal(sl_jwt_split(SL_TEXT("Zm9v.YmFyIQ.AAEC"), room, &jwt), SL_ACCEPTED);
     assert_true(sl_text_is(jwt.signed_text, "Zm9v.YmFyIQ"));
@@ -15,9 +14,8 @@ static void a_token_is_three_parts_decoded(void **unused)
     assert_true(sl_text_equal(jwt.signature, SL_TEXT("\0\1\2")));
 }
 
-static void anything_but_three_parts_is_refused(void **unused)
+TEST(anything_but_three_parts_is_refused)
 {
-    (void)unused;
     static const struct {
         const char *token;
         enum sl_refusal wanted;
@@ -52,9 +50,8 @@ static void anything_but_three_parts_is_refused(void **unused)
 }
 
 /* In a room of its own, so that a byte too many is seen. */
-static void a_token_has_8_kib_and_fits_its_room(void **unused)
+TEST(a_token_has_8_kib_and_fits_its_room)
 {
-    (void)unused;
     char *token = malloc(SL_TOKEN_MAX_BYTES + 1);
     uint8_t *exact = malloc(SL_TOKEN_MAX_BYTES);
     struct sl_jwt jwt;
@@ -75,9 +72,8 @@ static enum sl_refusal header_of(const char *json, struct sl_jwt_header *out)
     return sl_jwt_header_read(sl_text(json), out);
 }
 
-static void a_header_names_algorithm_and_key(void **unused)
+TEST(a_header_names_algorithm_and_key)
 {
-    (void)unused;
     static const struct {
         const char *json;
         enum sl_jwt_algorithm algorithm;
@@ -101,9 +97,8 @@ static void a_header_names_algorithm_and_key(void **unused)
     }
 }
 
-static void typ_is_that_of_a_token(void **unused)
+TEST(typ_is_that_of_a_token)
 {
-    (void)unused;
     static const struct {
         const char *typ;
         enum sl_refusal wanted;
@@ -140,16 +135,4 @@ static void typ_is_that_of_a_token(void **unused)
         if (rows[i].wanted == SL_ACCEPTED)
             sl_jwt_header_release(&header);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_token_is_three_parts_decoded),
-        CLAIM(anything_but_three_parts_is_refused),
-        CLAIM(a_token_has_8_kib_and_fits_its_room),
-        CLAIM(a_header_names_algorithm_and_key),
-        CLAIM(typ_is_that_of_a_token),
-    };
-    return RUN(tests);
 }

@@ -44,9 +44,8 @@ static void is_for(const char *row, EVP_PKEY *key, uint32_t wanted, const char *
     ERR_clear_error();
 }
 
-static void a_key_is_for_the_algorithms_of_its_kind(void **unused)
+TEST(a_key_is_for_the_algorithms_of_its_kind)
 {
-    (void)unused;
     is_for("RSA 2048", mint_rsa(2048, 65537), BIT(RS256) | BIT(PS256), NULL);
     is_for("RSA 2048, e = 3", mint_rsa(2048, 3), BIT(RS256) | BIT(PS256), NULL);
     is_for("RSA 3072", mint_rsa(3072, 65537), BIT(RS256) | BIT(PS256), NULL);
@@ -54,9 +53,8 @@ static void a_key_is_for_the_algorithms_of_its_kind(void **unused)
     is_for("Ed25519", EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"), BIT(EdDSA), NULL);
 }
 
-static void other_kinds_are_refused(void **unused)
+TEST(other_kinds_are_refused)
 {
-    (void)unused;
     is_for("P-384", EVP_EC_gen("P-384"), 0, "another curve than P-256");
     is_for("secp256k1", EVP_EC_gen("secp256k1"), 0, "another curve than P-256");
     is_for("X25519", EVP_PKEY_Q_keygen(NULL, NULL, "X25519"), 0, "of a kind that no algorithm");
@@ -69,9 +67,8 @@ static void other_kinds_are_refused(void **unused)
     is_for("RSA-PSS", pss, 0, "of a kind that no algorithm");
 }
 
-static void weak_and_absurd_rsa_keys_are_refused(void **unused)
+TEST(weak_and_absurd_rsa_keys_are_refused)
 {
-    (void)unused;
     EVP_PKEY *good = mint_rsa(2048, 65537);
     BIGNUM *n = modulus_of(good), *other = BN_dup(n);
     is_for("1024 bits", mint_rsa(1024, 65537), 0, "below 2048 bits");
@@ -89,9 +86,8 @@ static void weak_and_absurd_rsa_keys_are_refused(void **unused)
     EVP_PKEY_free(good);
 }
 
-static void a_secret_has_32_bytes_and_is_no_pem(void **unused)
+TEST(a_secret_has_32_bytes_and_is_no_pem)
 {
-    (void)unused;
     static const struct {
         struct sluice_text secret;
         const char *words; /* NULL: good */
@@ -113,23 +109,12 @@ static void a_secret_has_32_bytes_and_is_no_pem(void **unused)
     }
 }
 
-static void a_released_key_leaves_no_secret(void **unused)
+TEST(a_released_key_leaves_no_secret)
 {
-    (void)unused;
     char bytes[] = SECRET;
     struct sl_token_key key = { .algorithms = BIT(HS256), .secret = { bytes, strlen(bytes) } };
     sl_token_key_release(&key);
     for (size_t i = 0; i < sizeof bytes; i++)
         assert_int_equal(bytes[i], 0);
     assert_int_equal(key.algorithms, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_key_is_for_the_algorithms_of_its_kind), CLAIM(other_kinds_are_refused),
-        CLAIM(weak_and_absurd_rsa_keys_are_refused),    CLAIM(a_secret_has_32_bytes_and_is_no_pem),
-        CLAIM(a_released_key_leaves_no_secret),
-    };
-    return RUN(tests);
 }

@@ -83,18 +83,16 @@ static void secret_is(const char *bytes, const char *wanted)
     was_taken(set, 1, BIT(HS256));
 }
 
-static void a_secret_is_the_bytes_of_its_file_but_for_one_newline(void **unused)
+IN_A_FOLDER(a_secret_is_the_bytes_of_its_file_but_for_one_newline)
 {
-    (void)unused;
     secret_is(SECRET, SECRET);
     secret_is(SECRET "\n", SECRET);
     secret_is(SECRET "\n\n", SECRET "\n");
     secret_is("\n" SECRET " ", "\n" SECRET " ");
 }
 
-static void a_bad_secret_is_refused(void **unused)
+IN_A_FOLDER(a_bad_secret_is_refused)
 {
-    (void)unused;
     save_text("short", "0123456789abcdef0123456789abcde");
     save_text("newline", "0123456789abcdef0123456789abcde\n");
     save_text("empty", "");
@@ -109,9 +107,8 @@ static void a_bad_secret_is_refused(void **unused)
                 "identity.jwt.keys: ", "/dev/zero", "File too large; leave in it");
 }
 
-static void no_error_tells_what_is_in_a_file(void **unused)
+IN_A_FOLDER(no_error_tells_what_is_in_a_file)
 {
-    (void)unused;
     save_text("short", "hunter2");
     SECRET_REFUSED("short", "below 32 bytes");
     assert_null(strstr(error.text, "hunter2"));
@@ -124,9 +121,8 @@ static void no_error_tells_what_is_in_a_file(void **unused)
 
 /* ---- PEM --------------------------------------------------------------------------- */
 
-static void a_public_key_in_pem_is_taken(void **unused)
+IN_A_FOLDER(a_public_key_in_pem_is_taken)
 {
-    (void)unused;
     struct sl_jwt_key key = { .pem_file = save_public("key", "w", minted_keys.rsa) };
     was_taken(load_key(PUBLIC, key), 1, BIT(RS256) | BIT(PS256));
     was_taken(load_key(BIT(PS256) | BIT(ES256), key), 1, BIT(PS256));
@@ -150,9 +146,8 @@ static void save_private(const char *name, EVP_PKEY *key, const char *passphrase
     fclose(file);
 }
 
-static void a_private_key_is_refused_in_any_form(void **unused)
+IN_A_FOLDER(a_private_key_is_refused_in_any_form)
 {
-    (void)unused;
     save_private("private", minted_keys.rsa, NULL);
     PEM_REFUSED("private", "holds a private key, which does not belong here");
     PEM_REFUSED("private", "openssl pkey -in FILE -pubout");
@@ -175,9 +170,8 @@ static void a_private_key_is_refused_in_any_form(void **unused)
     PEM_REFUSED("after", "holds a private key");
 }
 
-static void what_is_not_one_public_key_is_refused(void **unused)
+IN_A_FOLDER(what_is_not_one_public_key_is_refused)
 {
-    (void)unused;
     save_text("empty", "");
     save_text("words", "no key at all\n");
     save_text("damaged", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n");
@@ -200,9 +194,8 @@ static void what_is_not_one_public_key_is_refused(void **unused)
                 "identity.jwt.keys: ", "/dev/zero", "File too large");
 }
 
-static void a_key_of_der_with_more_behind_it_is_refused(void **unused)
+IN_A_FOLDER(a_key_of_der_with_more_behind_it_is_refused)
 {
-    (void)unused;
     unsigned char *der = NULL;
     int len = i2d_PUBKEY(minted_keys.ed25519, &der);
     char block[200];
@@ -219,9 +212,8 @@ static void a_key_of_der_with_more_behind_it_is_refused(void **unused)
     OPENSSL_free(der);
 }
 
-static void weak_and_other_keys_are_refused(void **unused)
+IN_A_FOLDER(weak_and_other_keys_are_refused)
 {
-    (void)unused;
     EVP_PKEY *weak = mint_rsa(1024, 65537);
     save_public("weak", "w", weak);
     save_public("p384", "w", minted_keys.p384);
@@ -233,9 +225,8 @@ static void weak_and_other_keys_are_refused(void **unused)
     EVP_PKEY_free(weak);
 }
 
-static void every_key_of_the_list_is_read(void **unused)
+IN_A_FOLDER(every_key_of_the_list_is_read)
 {
-    (void)unused;
     struct sl_jwt_key keys[] = {
         { .kid = "a", .pem_file = save_public("a", "w", minted_keys.rsa) },
         { .secret_file = save_text("s", SECRET) },
@@ -264,9 +255,8 @@ static const char *set_of(const char *a, const char *b, const char *c)
     return json;
 }
 
-static void a_set_of_usable_and_other_keys_is_taken(void **unused)
+IN_A_FOLDER(a_set_of_usable_and_other_keys_is_taken)
 {
-    (void)unused;
     const char *json = set_of("{\"kty\":\"PQ\"}", mint_jwk(minted_keys.rsa, ",\"use\":\"enc\""),
                               mint_jwk(minted_keys.p256, ",\"kid\":\"k\""));
     was_taken(load_jwks(ALL, save_text("jwks", json)), 1, BIT(ES256));
@@ -276,9 +266,8 @@ static void a_set_of_usable_and_other_keys_is_taken(void **unused)
     was_taken(load_jwks(PUBLIC, in_folder("jwks")), 2, BIT(EdDSA)); /* the secret is passed over */
 }
 
-static void what_is_no_set_is_refused(void **unused)
+IN_A_FOLDER(what_is_no_set_is_refused)
 {
-    (void)unused;
     static const char *const rows[] = {
         "",
         "{}",
@@ -304,9 +293,8 @@ static void what_is_no_set_is_refused(void **unused)
                 "File too large");
 }
 
-static void a_set_without_a_usable_key_is_refused(void **unused)
+IN_A_FOLDER(a_set_without_a_usable_key_is_refused)
 {
-    (void)unused;
     JWKS_REFUSED("{\"keys\":[]}", "holds no key that can be used");
     JWKS_REFUSED("{\"keys\":[{\"kty\":\"PQ\"}]}", "holds no key that can be used");
     save_text("jwks", set_of(mint_jwk(NULL, ""), mint_jwk(minted_keys.rsa, ""), NULL));
@@ -314,9 +302,8 @@ static void a_set_without_a_usable_key_is_refused(void **unused)
                 "holds no key that can be used");
 }
 
-static void one_bad_key_spoils_the_set(void **unused)
+IN_A_FOLDER(one_bad_key_spoils_the_set)
 {
-    (void)unused;
     const char *good = mint_jwk(minted_keys.p256, "");
     JWKS_REFUSED(set_of(good, mint_jwk(minted_keys.rsa, ",\"d\":\"AQAB\""), NULL),
                  "is a private key");
@@ -325,9 +312,8 @@ static void one_bad_key_spoils_the_set(void **unused)
     assert_non_null(strstr(error.text, "key 3 in"));
 }
 
-static void a_kid_is_of_one_key(void **unused)
+IN_A_FOLDER(a_kid_is_of_one_key)
 {
-    (void)unused;
     JWKS_REFUSED(set_of(mint_jwk(minted_keys.rsa, ",\"kid\":\"k\""),
                         mint_jwk(minted_keys.p256, ",\"kid\":\"k\""), NULL),
                  "has the `kid` of another key already");
@@ -342,9 +328,8 @@ static void a_kid_is_of_one_key(void **unused)
     was_taken(load_jwks(ALL, save_text("jwks", json)), 2, BIT(RS256) | BIT(PS256));
 }
 
-static void a_set_has_at_most_100_keys(void **unused)
+IN_A_FOLDER(a_set_has_at_most_100_keys)
 {
-    (void)unused;
     static char json[200 * 300];
     const char *key = mint_jwk(minted_keys.ed25519, "");
     for (int count = 100; count <= 101; count++) {
@@ -359,9 +344,8 @@ static void a_set_has_at_most_100_keys(void **unused)
     }
 }
 
-static void more_claims_than_there_is_room_for_are_refused(void **unused)
+IN_A_FOLDER(more_claims_than_there_is_room_for_are_refused)
 {
-    (void)unused;
     static struct sl_claim_map map[SL_CLAIMS_MAX + 1];
     struct sl_jwt_key key = { .secret_file = save_text("s", SECRET) };
     struct sl_identity identity = { .jwt = { .on = true,
@@ -376,25 +360,4 @@ static void more_claims_than_there_is_room_for_are_refused(void **unused)
     assert_non_null(strstr(error.text, "identity.jwt.claims: there are 65; at most 64"));
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(a_secret_is_the_bytes_of_its_file_but_for_one_newline),
-        IN_A_FOLDER(a_bad_secret_is_refused),
-        IN_A_FOLDER(no_error_tells_what_is_in_a_file),
-        IN_A_FOLDER(a_public_key_in_pem_is_taken),
-        IN_A_FOLDER(a_private_key_is_refused_in_any_form),
-        IN_A_FOLDER(what_is_not_one_public_key_is_refused),
-        IN_A_FOLDER(a_key_of_der_with_more_behind_it_is_refused),
-        IN_A_FOLDER(weak_and_other_keys_are_refused),
-        IN_A_FOLDER(every_key_of_the_list_is_read),
-        IN_A_FOLDER(a_set_of_usable_and_other_keys_is_taken),
-        IN_A_FOLDER(what_is_no_set_is_refused),
-        IN_A_FOLDER(a_set_without_a_usable_key_is_refused),
-        IN_A_FOLDER(one_bad_key_spoils_the_set),
-        IN_A_FOLDER(a_kid_is_of_one_key),
-        IN_A_FOLDER(a_set_has_at_most_100_keys),
-        IN_A_FOLDER(more_claims_than_there_is_room_for_are_refused),
-    };
-    return cmocka_run_group_tests(tests, mint_keys, drop_keys);
-}
+TESTS_WITH(mint_keys, drop_keys)

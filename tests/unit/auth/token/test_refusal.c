@@ -10,9 +10,8 @@ static const char *text_of(int refusal)
 }
 
 /* RFC 6750, 3: %x20-21 / %x23-5B / %x5D-7E */
-static void every_sentence_fits_a_quoted_string(void **unused)
+TEST(every_sentence_fits_a_quoted_string)
 {
-    (void)unused;
     for (int i = SL_ACCEPTED + 1; i < SL_REFUSAL_COUNT; i++) {
         assert_true(strlen(text_of(i)) > 10);
         for (const char *at = text_of(i); *at; at++)
@@ -20,17 +19,15 @@ static void every_sentence_fits_a_quoted_string(void **unused)
     }
 }
 
-static void no_two_reasons_read_alike(void **unused)
+TEST(no_two_reasons_read_alike)
 {
-    (void)unused;
     for (int i = SL_ACCEPTED + 1; i < SL_REFUSAL_COUNT; i++)
         for (int j = SL_ACCEPTED + 1; j < i; j++)
             assert_string_not_equal(text_of(i), text_of(j));
 }
 
-static void the_rows_for_json_are_in_the_order_of_the_reader(void **unused)
+TEST(the_rows_for_json_are_in_the_order_of_the_reader)
 {
-    (void)unused;
     static const struct {
         enum sl_strict_wrong wrong;
         enum sl_refusal header, claims;
@@ -47,22 +44,10 @@ static void the_rows_for_json_are_in_the_order_of_the_reader(void **unused)
     assert_int_equal(COUNT(rows), SL_STRICT_NO_MEMORY); /* which is a row of its own */
 }
 
-static void the_limits_that_sentences_name_are_those_in_force(void **unused)
+TEST(the_limits_that_sentences_name_are_those_in_force)
 {
-    (void)unused;
     assert_non_null(strstr(text_of(SL_REFUSED_TOO_LONG), "8192"));
     assert_int_equal(SL_TOKEN_MAX_BYTES, 8192);
     assert_non_null(strstr(text_of(SL_REFUSED_CLAIMS_TOO_DEEP), "deeper than 8"));
     assert_int_equal(SL_TOKEN_DEPTH_MAX, 8);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_sentence_fits_a_quoted_string),
-        CLAIM(no_two_reasons_read_alike),
-        CLAIM(the_rows_for_json_are_in_the_order_of_the_reader),
-        CLAIM(the_limits_that_sentences_name_are_those_in_force),
-    };
-    return RUN(tests);
 }

@@ -43,9 +43,8 @@ static const char *const names[] = {
 
 /* ---- published ones ---------------------------------------------------------------- */
 
-static void published_signatures_are_good(void **unused)
+TEST(published_signatures_are_good)
 {
-    (void)unused;
     static const struct {
         enum sl_jwt_algorithm algorithm;
         const char *jwk, *token;
@@ -77,9 +76,8 @@ static void published_signatures_are_good(void **unused)
 
 /* ---- each algorithm ---------------------------------------------------------------- */
 
-static void a_good_signature_is_good_and_no_bit_of_it_can_change(void **unused)
+TEST(a_good_signature_is_good_and_no_bit_of_it_can_change)
 {
-    (void)unused;
     for (enum sl_jwt_algorithm i = 0; i < COUNT(names); i++) {
         struct sl_token_key key = key_for(i);
         struct bytes good = mint_signature(key.public, i, text);
@@ -93,9 +91,8 @@ static void a_good_signature_is_good_and_no_bit_of_it_can_change(void **unused)
     }
 }
 
-static void a_signature_has_one_length(void **unused)
+TEST(a_signature_has_one_length)
 {
-    (void)unused;
     for (enum sl_jwt_algorithm i = 0; i < COUNT(names); i++) {
         struct sl_token_key key = key_for(i);
         struct bytes good = mint_signature(key.public, i, text);
@@ -108,9 +105,8 @@ static void a_signature_has_one_length(void **unused)
     }
 }
 
-static void a_signature_of_another_key_is_wrong(void **unused)
+TEST(a_signature_of_another_key_is_wrong)
 {
-    (void)unused;
     struct sl_token_key rsa2 = { .algorithms = BIT(RS256) | BIT(PS256),
                                  .public = minted_keys.rsa2 };
     struct sl_token_key secret2 = { .algorithms = BIT(HS256), .secret = SL_TEXT(SECRET "x") };
@@ -122,9 +118,8 @@ static void a_signature_of_another_key_is_wrong(void **unused)
     assert_int_equal(check(&secret2, SL_JWT_HS256, &hs), SL_REFUSED_SIGNATURE);
 }
 
-static void the_two_paddings_of_rsa_are_not_taken_for_each_other(void **unused)
+TEST(the_two_paddings_of_rsa_are_not_taken_for_each_other)
 {
-    (void)unused;
     struct sl_token_key key = { .algorithms = BIT(RS256) | BIT(PS256), .public = minted_keys.rsa };
     struct bytes rs = mint_signature(minted_keys.rsa, SL_JWT_RS256, text);
     struct bytes ps = mint_signature(minted_keys.rsa, SL_JWT_PS256, text);
@@ -151,9 +146,8 @@ static struct bytes pss_of(const EVP_MD *digest, const EVP_MD *mask, int salt_le
     return out;
 }
 
-static void pss_is_sha256_throughout_with_a_salt_as_long(void **unused)
+TEST(pss_is_sha256_throughout_with_a_salt_as_long)
 {
-    (void)unused;
     struct sl_token_key key = key_for(SL_JWT_PS256);
     struct bytes good = pss_of(EVP_sha256(), EVP_sha256(), 32);
     struct bytes no_salt = pss_of(EVP_sha256(), EVP_sha256(), 0);
@@ -171,9 +165,8 @@ static void pss_is_sha256_throughout_with_a_salt_as_long(void **unused)
 
 /* ---- ECDSA: r and s ---------------------------------------------------------------- */
 
-static void r_and_s_are_numbers_below_the_order_and_not_zero(void **unused)
+TEST(r_and_s_are_numbers_below_the_order_and_not_zero)
 {
-    (void)unused;
     static const uint8_t order[32] = {
         0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff,
         0xff, 0xff, 0xff, 0xff, 0xff, 0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17,
@@ -196,9 +189,8 @@ static void r_and_s_are_numbers_below_the_order_and_not_zero(void **unused)
 }
 
 /* Found by trying: one in 256 has one. */
-static void leading_zeros_of_r_and_s_stay(void **unused)
+TEST(leading_zeros_of_r_and_s_stay)
 {
-    (void)unused;
     struct sl_token_key key = key_for(SL_JWT_ES256);
     for (int tries = 0; tries < 20000; tries++) {
         struct bytes good = mint_signature(minted_keys.p256, SL_JWT_ES256, text);
@@ -210,17 +202,4 @@ static void leading_zeros_of_r_and_s_stay(void **unused)
     fail_msg("no r or s began with a zero in 20000");
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(published_signatures_are_good),
-        CLAIM(a_good_signature_is_good_and_no_bit_of_it_can_change),
-        CLAIM(a_signature_has_one_length),
-        CLAIM(a_signature_of_another_key_is_wrong),
-        CLAIM(the_two_paddings_of_rsa_are_not_taken_for_each_other),
-        CLAIM(pss_is_sha256_throughout_with_a_salt_as_long),
-        CLAIM(r_and_s_are_numbers_below_the_order_and_not_zero),
-        CLAIM(leading_zeros_of_r_and_s_stay),
-    };
-    return cmocka_run_group_tests(tests, mint_keys, drop_keys);
-}
+TESTS_WITH(mint_keys, drop_keys)

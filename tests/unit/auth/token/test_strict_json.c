@@ -20,9 +20,8 @@ static int reading(struct sluice_text text)
     return good ? GOOD : (int)wrong;
 }
 
-static void only_one_meaning_is_read(void **unused)
+TEST(only_one_meaning_is_read)
 {
-    (void)unused;
     static const struct {
         struct sluice_text text;
         int wanted;
@@ -84,9 +83,8 @@ static struct sluice_text nested(int depth, const char *inside)
     return (struct sluice_text){ text, len };
 }
 
-static void eight_deep_is_deep_enough(void **unused)
+TEST(eight_deep_is_deep_enough)
 {
-    (void)unused;
     assert_int_equal(reading(nested(SL_TOKEN_DEPTH_MAX, "0")), GOOD);
     assert_int_equal(reading(nested(SL_TOKEN_DEPTH_MAX + 1, "0")), SL_STRICT_TOO_DEEP);
     assert_int_equal(reading(nested(SL_TOKEN_DEPTH_MAX, "{}")), SL_STRICT_TOO_DEEP);
@@ -94,9 +92,8 @@ static void eight_deep_is_deep_enough(void **unused)
     assert_int_equal(reading(SL_TEXT("{\"a\":[[],[],[],[],[],[],[],[],[],[],[]]}")), GOOD);
 }
 
-static void brackets_in_strings_are_no_depth(void **unused)
+TEST(brackets_in_strings_are_no_depth)
 {
-    (void)unused;
     assert_int_equal(reading(SL_TEXT("{\"a\":\"[[[[[[[[[[\\\"[[[[[\\\\\",\"{{{{{{{{{{\":1}")),
                      GOOD);
     assert_int_equal(reading(nested(SL_TOKEN_DEPTH_MAX, "\"]]]]\\\"]]]]\",[]")),
@@ -104,24 +101,12 @@ static void brackets_in_strings_are_no_depth(void **unused)
     assert_int_equal(reading(SL_TEXT("]]]]]]]][[[[[[[[[[")), SL_STRICT_NOT_JSON);
 }
 
-static void a_text_is_given_of_strings_alone(void **unused)
+TEST(a_text_is_given_of_strings_alone)
 {
-    (void)unused;
     json_t *string = json_string("x"), *number = json_integer(1);
     assert_true(sl_text_is(sl_strict_text(string), "x"));
     assert_null(sl_strict_text(number).at);
     assert_null(sl_strict_text(NULL).at);
     json_decref(string);
     json_decref(number);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(only_one_meaning_is_read),
-        CLAIM(eight_deep_is_deep_enough),
-        CLAIM(brackets_in_strings_are_no_depth),
-        CLAIM(a_text_is_given_of_strings_alone),
-    };
-    return RUN(tests);
 }

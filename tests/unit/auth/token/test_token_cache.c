@@ -54,9 +54,10 @@ static bool is_there(uint32_t group, uint32_t number)
     return get(digest_of(group, number)) != NULL;
 }
 
-static void what_was_put_is_found_and_nothing_else(void **unused)
+#define WITH_CACHE(name) TEST_WITH(name, open_cache, close_cache)
+
+WITH_CACHE(what_was_put_is_found_and_nothing_else)
 {
-    (void)unused;
     struct sl_digest one = digest_of(7, 1);
     assert_null(get(one));
     put(one, "u1");
@@ -72,17 +73,15 @@ static void what_was_put_is_found_and_nothing_else(void **unused)
     assert_string_equal(get(one), "u2");
 }
 
-static void an_all_zero_digest_is_not_there_by_itself(void **unused)
+WITH_CACHE(an_all_zero_digest_is_not_there_by_itself)
 {
-    (void)unused;
     assert_null(get(digest_of(0, 0)));
     put(digest_of(0, 0), "zero");
     assert_string_equal(get(digest_of(0, 0)), "zero");
 }
 
-static void values_come_back_as_they_were(void **unused)
+WITH_CACHE(values_come_back_as_they_were)
 {
-    (void)unused;
     struct sl_digest one = digest_of(1, 1);
     struct sl_token token;
     claims.count = 5;
@@ -101,9 +100,8 @@ static void values_come_back_as_they_were(void **unused)
     }
 }
 
-static void a_span_holds_to_the_microsecond(void **unused)
+WITH_CACHE(a_span_holds_to_the_microsecond)
 {
-    (void)unused;
     static const struct sl_token_span spans[] = {
         { INT64_MIN, INT64_MAX }, { 1000, 2000 }, { -5, 0 }, { 0, 1 }, { INT64_MIN, 77 },
     };
@@ -121,9 +119,8 @@ static void a_span_holds_to_the_microsecond(void **unused)
     }
 }
 
-static void the_longest_unused_of_a_group_makes_room(void **unused)
+WITH_CACHE(the_longest_unused_of_a_group_makes_room)
 {
-    (void)unused;
     for (uint32_t i = 0; i < 8; i++)
         put(digest_of(5, i), "x");
     for (uint32_t i = 0; i < 8; i++)
@@ -138,9 +135,8 @@ static void the_longest_unused_of_a_group_makes_room(void **unused)
     assert_true(is_there(5, 0));
 }
 
-static void a_full_group_leaves_the_others_alone(void **unused)
+WITH_CACHE(a_full_group_leaves_the_others_alone)
 {
-    (void)unused;
     put(digest_of(4, 0), "below");
     put(digest_of(6, 0), "above");
     for (uint32_t i = 0; i < 1000; i++)
@@ -149,9 +145,8 @@ static void a_full_group_leaves_the_others_alone(void **unused)
     assert_string_equal(get(digest_of(6, 0)), "above");
 }
 
-static void at_most_4096_are_kept_each_with_its_own_value(void **unused)
+WITH_CACHE(at_most_4096_are_kept_each_with_its_own_value)
 {
-    (void)unused;
     char value[16];
     size_t found = 0;
     for (uint32_t i = 0; i < 3 * SL_TOKENS_KEPT; i++) {
@@ -168,9 +163,8 @@ static void at_most_4096_are_kept_each_with_its_own_value(void **unused)
     assert_int_equal(found, SL_TOKENS_KEPT);
 }
 
-static void nothing_is_left_after_a_clear(void **unused)
+WITH_CACHE(nothing_is_left_after_a_clear)
 {
-    (void)unused;
     for (uint32_t i = 0; i < 2000; i++)
         put(digest_of(i, i), "x");
     sl_token_cache_clear(cache);
@@ -180,9 +174,8 @@ static void nothing_is_left_after_a_clear(void **unused)
     assert_string_equal(get(digest_of(9, 9)), "again");
 }
 
-static void what_takes_more_than_its_room_is_not_kept(void **unused)
+WITH_CACHE(what_takes_more_than_its_room_is_not_kept)
 {
-    (void)unused;
     char value[SL_KEPT_MAX_BYTES + 1];
     memset(value, 'x', sizeof value);
     claims.count = 2;
@@ -198,22 +191,4 @@ static void what_takes_more_than_its_room_is_not_kept(void **unused)
             assert_true(sl_text_equal(token.values[0], claims.values[0]) &&
                         sl_text_is(token.values[1], "ab"));
     }
-}
-
-#define WITH_CACHE(name) cmocka_unit_test_setup_teardown(name, open_cache, close_cache)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_CACHE(what_was_put_is_found_and_nothing_else),
-        WITH_CACHE(an_all_zero_digest_is_not_there_by_itself),
-        WITH_CACHE(values_come_back_as_they_were),
-        WITH_CACHE(a_span_holds_to_the_microsecond),
-        WITH_CACHE(the_longest_unused_of_a_group_makes_room),
-        WITH_CACHE(a_full_group_leaves_the_others_alone),
-        WITH_CACHE(at_most_4096_are_kept_each_with_its_own_value),
-        WITH_CACHE(nothing_is_left_after_a_clear),
-        WITH_CACHE(what_takes_more_than_its_room_is_not_kept),
-    };
-    return RUN(tests);
 }

@@ -1,6 +1,8 @@
 #include "unit/auth/token/examples.h"
 #include "unit/auth/token/verifying.h"
 
+TESTS_ALONE;
+
 /* Every allocation is counted, whoever makes it: OpenSSL, jansson or ourselves. */
 static size_t allocations;
 
@@ -79,9 +81,8 @@ static struct sluice_text good_token(enum sl_jwt_algorithm algorithm, const char
 
 /* ---- what is taken ----------------------------------------------------------------- */
 
-static void published_tokens_are_taken_until_they_expire(void **unused)
+WITH_VERIFIER(published_tokens_are_taken_until_they_expire)
 {
-    (void)unused;
     static const char *const tokens[] = { RFC_HS256, RFC_RS256, RFC_ES256, PYJWT_PS256,
                                           PYJWT_EDDSA };
     static const struct sl_claim_map map[] = {
@@ -104,9 +105,8 @@ static void published_tokens_are_taken_until_they_expire(void **unused)
     is_refused("RFC 8037", SL_TEXT(RFC_EDDSA), SL_REFUSED_CLAIMS_NOT_JSON);
 }
 
-static void every_algorithm_is_taken_with_and_without_kid(void **unused)
+WITH_VERIFIER(every_algorithm_is_taken_with_and_without_kid)
 {
-    (void)unused;
     static const char *const headers[] = {
         "{\"alg\":\"HS256\",\"kid\":\"hs\"}",
         "{\"alg\":\"RS256\",\"kid\":\"rsa\"}",
@@ -121,9 +121,8 @@ static void every_algorithm_is_taken_with_and_without_kid(void **unused)
     }
 }
 
-static void headers_that_bring_keys_are_not_believed(void **unused)
+WITH_VERIFIER(headers_that_bring_keys_are_not_believed)
 {
-    (void)unused;
     char header[2000];
     snprintf(header, sizeof header,
              "{\"alg\":\"RS256\",\"jku\":\"https://evil.example\",\"x5u\":\"file:///\",\"jwk\":%s,"
@@ -144,9 +143,8 @@ static struct sluice_text token_of(EVP_PKEY *key, const char *kid)
     return mint(key, SL_JWT_RS256, header, GOOD_CLAIMS);
 }
 
-static void a_kid_names_one_key_and_no_other_is_tried(void **unused)
+WITH_VERIFIER(a_kid_names_one_key_and_no_other_is_tried)
 {
-    (void)unused;
     char jwks[8192];
     snprintf(jwks, sizeof jwks, "{\"keys\":[%s,%s]}", mint_jwk(minted_keys.rsa, ",\"kid\":\"a\""),
              mint_jwk(minted_keys.rsa2, ",\"kid\":\"b\""));
@@ -162,9 +160,8 @@ static void a_kid_names_one_key_and_no_other_is_tried(void **unused)
     is_refused("none by b", token_of(minted_keys.rsa2, NULL), SL_ACCEPTED);
 }
 
-static void keys_without_kid_are_for_every_kid_that_no_other_has(void **unused)
+WITH_VERIFIER(keys_without_kid_are_for_every_kid_that_no_other_has)
 {
-    (void)unused;
     char jwks[8192];
     snprintf(jwks, sizeof jwks, "{\"keys\":[%s,%s]}", mint_jwk(minted_keys.rsa, ",\"kid\":\"a\""),
              mint_jwk(minted_keys.rsa2, ""));
@@ -177,9 +174,8 @@ static void keys_without_kid_are_for_every_kid_that_no_other_has(void **unused)
     is_refused("none by the one without", token_of(minted_keys.rsa2, NULL), SL_ACCEPTED);
 }
 
-static void without_keys_nothing_is_taken(void **unused)
+WITH_VERIFIER(without_keys_nothing_is_taken)
 {
-    (void)unused;
     struct sluice_text token = good_token(SL_JWT_ES256, NULL);
     is_refused("with", token, SL_ACCEPTED);
     sl_verifier_use(verifier, NULL);
@@ -189,9 +185,8 @@ static void without_keys_nothing_is_taken(void **unused)
 
 /* ---- the cache --------------------------------------------------------------------- */
 
-static void a_good_token_is_known_from_then_on(void **unused)
+WITH_VERIFIER(a_good_token_is_known_from_then_on)
 {
-    (void)unused;
     struct sluice_text token = good_token(SL_JWT_RS256, NULL);
     struct sl_token out = { 0 };
     assert_false(is_known(token, NOW_US));
@@ -203,9 +198,8 @@ static void a_good_token_is_known_from_then_on(void **unused)
     assert_false(is_known(cut, NOW_US));
 }
 
-static void a_refused_token_is_never_known(void **unused)
+WITH_VERIFIER(a_refused_token_is_never_known)
 {
-    (void)unused;
     struct sluice_text token =
         mint(minted_keys.rsa2, SL_JWT_RS256, "{\"alg\":\"RS256\"}", GOOD_CLAIMS);
     is_refused("wrong key", token, SL_REFUSED_SIGNATURE);
@@ -215,9 +209,8 @@ static void a_refused_token_is_never_known(void **unused)
     assert_false(is_known(token, NOW_US));
 }
 
-static void a_known_token_ends_at_the_microsecond_at_which_it_would_be_refused(void **unused)
+WITH_VERIFIER(a_known_token_ends_at_the_microsecond_at_which_it_would_be_refused)
 {
-    (void)unused;
     struct sluice_text token = mint(NULL, SL_JWT_HS256, "{\"alg\":\"HS256\"}",
                                     "{\"iss\":\"" ISSUER "\",\"aud\":\"" AUDIENCE
                                     "\",\"exp\":1700000600.25,\"nbf\":1700000000,\"iat\":5}");
@@ -234,18 +227,16 @@ static void a_known_token_ends_at_the_microsecond_at_which_it_would_be_refused(v
     }
 }
 
-static void a_token_without_exp_is_kept_too(void **unused)
+WITH_VERIFIER(a_token_without_exp_is_kept_too)
 {
-    (void)unused;
     identity.jwt.issuer = identity.jwt.audience = NULL;
     struct sluice_text token = mint(NULL, SL_JWT_HS256, "{\"alg\":\"HS256\"}", "{}");
     assert_int_equal(check_now(token), SL_ACCEPTED);
     assert_true(is_known(token, NOW_US + INT64_C(100000000) * S_US));
 }
 
-static void a_token_of_long_claims_is_taken_and_not_kept(void **unused)
+WITH_VERIFIER(a_token_of_long_claims_is_taken_and_not_kept)
 {
-    (void)unused;
     char claims[2000];
     struct sl_token out;
     identity.jwt.issuer = identity.jwt.audience = NULL;
@@ -257,9 +248,8 @@ static void a_token_of_long_claims_is_taken_and_not_kept(void **unused)
     assert_false(is_known(token, NOW_US));
 }
 
-static void other_keys_forget_every_token(void **unused)
+WITH_VERIFIER(other_keys_forget_every_token)
 {
-    (void)unused;
     struct sluice_text token = good_token(SL_JWT_ES256, NULL);
     assert_int_equal(check_now(token), SL_ACCEPTED);
     assert_true(is_known(token, NOW_US));
@@ -273,9 +263,8 @@ static void other_keys_forget_every_token(void **unused)
     assert_int_equal(check_now(token), SL_REFUSED_ALG_OF_KEY);
 }
 
-static void values_last_until_the_next_call(void **unused)
+WITH_VERIFIER(values_last_until_the_next_call)
 {
-    (void)unused;
     struct sluice_text token = good_token(SL_JWT_RS256, NULL);
     struct sl_token checked, known;
     assert_int_equal(refusal_of(token, NOW_US, &checked), SL_ACCEPTED);
@@ -284,9 +273,8 @@ static void values_last_until_the_next_call(void **unused)
     assert_true(sl_text_is(known.values[0], "u1"));
 }
 
-static void a_known_token_allocates_nothing(void **unused)
+WITH_VERIFIER(a_known_token_allocates_nothing)
 {
-    (void)unused;
     count_allocations();
     struct sluice_text token = good_token(SL_JWT_ES256, NULL), other = token;
     other.len--;
@@ -303,23 +291,4 @@ static void a_known_token_allocates_nothing(void **unused)
     assert_true(known && !unknown);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_VERIFIER(published_tokens_are_taken_until_they_expire),
-        WITH_VERIFIER(every_algorithm_is_taken_with_and_without_kid),
-        WITH_VERIFIER(headers_that_bring_keys_are_not_believed),
-        WITH_VERIFIER(a_kid_names_one_key_and_no_other_is_tried),
-        WITH_VERIFIER(keys_without_kid_are_for_every_kid_that_no_other_has),
-        WITH_VERIFIER(without_keys_nothing_is_taken),
-        WITH_VERIFIER(a_good_token_is_known_from_then_on),
-        WITH_VERIFIER(a_refused_token_is_never_known),
-        WITH_VERIFIER(a_known_token_ends_at_the_microsecond_at_which_it_would_be_refused),
-        WITH_VERIFIER(a_token_without_exp_is_kept_too),
-        WITH_VERIFIER(a_token_of_long_claims_is_taken_and_not_kept),
-        WITH_VERIFIER(other_keys_forget_every_token),
-        WITH_VERIFIER(values_last_until_the_next_call),
-        WITH_VERIFIER(a_known_token_allocates_nothing),
-    };
-    return cmocka_run_group_tests(tests, mint_keys, drop_keys);
-}
+TESTS_WITH(mint_keys, drop_keys)

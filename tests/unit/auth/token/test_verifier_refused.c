@@ -6,9 +6,8 @@
 #define RS_WITH(members) "{\"alg\":\"RS256\"," members "}"
 #define RS_IS(value)     "{\"alg\":" value "}"
 
-static void a_token_in_another_form_is_refused(void **unused)
+WITH_VERIFIER(a_token_in_another_form_is_refused)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "padding", ES, .damage = pad_signature, .wanted = SL_REFUSED_BASE64 },
         { "padding of the header", ES, .damage = pad_header, .wanted = SL_REFUSED_BASE64 },
@@ -29,9 +28,8 @@ static void a_token_in_another_form_is_refused(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void a_header_that_says_too_much_or_too_little_is_refused(void **unused)
+WITH_VERIFIER(a_header_that_says_too_much_or_too_little_is_refused)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "not JSON", RS, "{alg:RS256}", .wanted = SL_REFUSED_HEADER_NOT_JSON },
         { "more behind it", RS, "{\"alg\":\"RS256\"} ,", .wanted = SL_REFUSED_HEADER_NOT_JSON },
@@ -62,9 +60,8 @@ static void a_header_that_says_too_much_or_too_little_is_refused(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void an_algorithm_that_is_not_the_keys_is_refused(void **unused)
+WITH_VERIFIER(an_algorithm_that_is_not_the_keys_is_refused)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "no alg", RS, "{}", .wanted = SL_REFUSED_ALG_MISSING },
         { "no alg, but Alg", RS, "{\"Alg\":\"RS256\"}", .wanted = SL_REFUSED_ALG_MISSING },
@@ -111,9 +108,8 @@ static void an_algorithm_that_is_not_the_keys_is_refused(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void a_signature_of_nobody_is_refused(void **unused)
+WITH_VERIFIER(a_signature_of_nobody_is_refused)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "other claims", RS, .damage = exchange_claims, .wanted = SL_REFUSED_SIGNATURE },
         { "another RSA key", RS, .sign = by_another_rsa_key, .wanted = SL_REFUSED_SIGNATURE },
@@ -148,9 +144,8 @@ static void a_signature_of_nobody_is_refused(void **unused)
 /* Claims with one of another value. */
 #define TO_US "\"iss\":\"" ISSUER "\",\"aud\":\"" AUDIENCE "\","
 
-static void claims_that_are_not_for_us_or_now_are_refused(void **unused)
+WITH_VERIFIER(claims_that_are_not_for_us_or_now_are_refused)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "not JSON", RS, NULL, "{sub:u1}", .wanted = SL_REFUSED_CLAIMS_NOT_JSON },
         { "a list", RS, NULL, "[" GOOD_CLAIMS "]", .wanted = SL_REFUSED_CLAIMS_NOT_OBJECT },
@@ -210,9 +205,8 @@ static void claims_that_are_not_for_us_or_now_are_refused(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void more_than_8_kib_are_refused(void **unused)
+WITH_VERIFIER(more_than_8_kib_are_refused)
 {
-    (void)unused;
     static char claims[8000];
     snprintf(claims, sizeof claims, "{\"sub\":\"%05650d\"," ABOUT "}", 1);
     struct row row = { "long", RS, NULL, claims, .wanted = SL_ACCEPTED };
@@ -224,9 +218,8 @@ static void more_than_8_kib_are_refused(void **unused)
 
 /* ---- keys of one use --------------------------------------------------------------- */
 
-static void an_rsa_key_for_ps256_alone_takes_no_rs256(void **unused)
+WITH_VERIFIER(an_rsa_key_for_ps256_alone_takes_no_rs256)
 {
-    (void)unused;
     char jwks[4096];
     struct row rs = { "RS256", RS };
     struct row ps = { "PS256", SL_JWT_PS256 };
@@ -240,9 +233,8 @@ static void an_rsa_key_for_ps256_alone_takes_no_rs256(void **unused)
     is_refused("by the key", token_of(&ps), SL_ACCEPTED);
 }
 
-static void without_hs256_a_secret_made_of_the_key_is_nothing(void **unused)
+WITH_VERIFIER(without_hs256_a_secret_made_of_the_key_is_nothing)
 {
-    (void)unused;
     char jwks[4096];
     sign_text *const signs[] = { by_the_pem, by_the_der, by_the_jwk, by_no_secret };
     snprintf(jwks, sizeof jwks, "{\"keys\":[%s]}", mint_jwk(minted_keys.rsa, ""));
@@ -258,17 +250,4 @@ static void without_hs256_a_secret_made_of_the_key_is_nothing(void **unused)
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_VERIFIER(a_token_in_another_form_is_refused),
-        WITH_VERIFIER(a_header_that_says_too_much_or_too_little_is_refused),
-        WITH_VERIFIER(an_algorithm_that_is_not_the_keys_is_refused),
-        WITH_VERIFIER(a_signature_of_nobody_is_refused),
-        WITH_VERIFIER(claims_that_are_not_for_us_or_now_are_refused),
-        WITH_VERIFIER(more_than_8_kib_are_refused),
-        WITH_VERIFIER(an_rsa_key_for_ps256_alone_takes_no_rs256),
-        WITH_VERIFIER(without_hs256_a_secret_made_of_the_key_is_nothing),
-    };
-    return cmocka_run_group_tests(tests, mint_keys, drop_keys);
-}
+TESTS_WITH(mint_keys, drop_keys)

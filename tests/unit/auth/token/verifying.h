@@ -76,7 +76,7 @@ static inline int close_verifier(void **unused)
     return 0;
 }
 
-#define WITH_VERIFIER(name) cmocka_unit_test_setup_teardown(name, open_verifier, close_verifier)
+#define WITH_VERIFIER(name) TEST_WITH(name, open_verifier, close_verifier)
 
 /* SL_ACCEPTED, or the reason whose sentence was given. The token is read out of a block
  * of exactly its size, and nothing of it is left when its values are read. */

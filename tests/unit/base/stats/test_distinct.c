@@ -5,16 +5,14 @@
 
 #include "unit/base/unit.h"
 
-static void an_empty_one_counts_nobody(void **unused)
+TEST(an_empty_one_counts_nobody)
 {
-    (void)unused;
     struct sl_distinct none = { { 0 } };
     assert_int_equal(sl_distinct_count(&none), 0);
 }
 
-static void whoever_comes_again_is_not_counted_again(void **unused)
+TEST(whoever_comes_again_is_not_counted_again)
 {
-    (void)unused;
     struct sl_distinct seen = { { 0 } };
     for (int i = 0; i < 1000; i++)
         sl_distinct_add(&seen, UINT64_C(0x1234567890abcdef));
@@ -22,9 +20,8 @@ static void whoever_comes_again_is_not_counted_again(void **unused)
 }
 
 /* No 1 above the register's number: the highest rank there is. */
-static void every_hash_is_counted(void **unused)
+TEST(every_hash_is_counted)
 {
-    (void)unused;
     static const uint64_t hashes[] = { 0, 255, UINT64_MAX, UINT64_C(1) << 63, 256 };
     for (size_t i = 0; i < COUNT(hashes); i++) {
         struct sl_distinct seen = { { 0 } };
@@ -51,9 +48,8 @@ static uint64_t difference(uint64_t a, uint64_t b)
 }
 
 /* Those that share a register are counted by less than they are. */
-static void few_are_told_nearly_exactly(void **unused)
+TEST(few_are_told_nearly_exactly)
 {
-    (void)unused;
     enum { SEEDS = 200 };
     for (uint64_t many = 1; many <= 50; many++) {
         uint64_t far = 0, sum = 0;
@@ -68,9 +64,8 @@ static void few_are_told_nearly_exactly(void **unused)
 }
 
 /* Of the mean of sixty, three standard errors are 2.6 %. */
-static void many_are_told_within_three_standard_errors(void **unused)
+TEST(many_are_told_within_three_standard_errors)
 {
-    (void)unused;
     enum { SEEDS = 60 };
     static const uint64_t sizes[] = { 100, 300, 500, 640, 700, 1000, 3000, 20000, 100000 };
     uint64_t far = 0;
@@ -87,9 +82,8 @@ static void many_are_told_within_three_standard_errors(void **unused)
     assert_true(far * 100 <= SEEDS * COUNT(sizes));
 }
 
-static void merging_is_seeing_both(void **unused)
+TEST(merging_is_seeing_both)
 {
-    (void)unused;
     struct sl_distinct all = { { 0 } }, parts[2] = { { { 0 } }, { { 0 } } };
     uint64_t seed = 9;
     for (int i = 0; i < 5000; i++) {
@@ -102,9 +96,8 @@ static void merging_is_seeing_both(void **unused)
     assert_memory_equal(&parts[0], &all, sizeof all);
 }
 
-static void taking_empties_what_was_seen(void **unused)
+TEST(taking_empties_what_was_seen)
 {
-    (void)unused;
     _Atomic uint8_t registers[SL_DISTINCT_REGISTERS] = { 0 };
     struct sl_distinct wanted = { { 0 } }, taken = { { 0 } }, again = { { 0 } };
     uint64_t seed = 3;
@@ -142,9 +135,8 @@ static void *see_all_ranks(void *unused)
     return NULL;
 }
 
-static void nothing_is_lost_while_another_takes(void **unused)
+TEST(nothing_is_lost_while_another_takes)
 {
-    (void)unused;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, see_all_ranks, NULL), 0);
     for (int round = 1; round <= ROUNDS; round++) {
@@ -157,19 +149,4 @@ static void nothing_is_lost_while_another_takes(void **unused)
             assert_int_equal(taken.registers[i], SL_DISTINCT_RANK_MAX);
     }
     pthread_join(thread, NULL);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_empty_one_counts_nobody),
-        CLAIM(whoever_comes_again_is_not_counted_again),
-        CLAIM(every_hash_is_counted),
-        CLAIM(few_are_told_nearly_exactly),
-        CLAIM(many_are_told_within_three_standard_errors),
-        CLAIM(merging_is_seeing_both),
-        CLAIM(taking_empties_what_was_seen),
-        CLAIM(nothing_is_lost_while_another_takes),
-    };
-    return RUN(tests);
 }

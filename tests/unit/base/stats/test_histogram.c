@@ -4,9 +4,8 @@
 
 static const uint32_t shares[] = { 500000, 950000, 990000, 999000 };
 
-static void an_empty_one_has_nothing(void **unused)
+TEST(an_empty_one_has_nothing)
 {
-    (void)unused;
     struct sl_histogram empty = { 0 }, other = { 0 };
     assert_int_equal(sl_histogram_at(&empty, 500000), 0);
     assert_int_equal(sl_histogram_up_to(&empty, UINT64_MAX), 0);
@@ -18,9 +17,8 @@ static void an_empty_one_has_nothing(void **unused)
     sl_histogram_release(&empty);
 }
 
-static void what_is_small_is_exact(void **unused)
+TEST(what_is_small_is_exact)
 {
-    (void)unused;
     struct sl_histogram seen = { 0 };
     for (uint64_t value = 0; value < 128; value++)
         assert_true(sl_histogram_add(&seen, value, 1));
@@ -36,9 +34,8 @@ static void what_is_small_is_exact(void **unused)
 }
 
 /* Every edge of a step: the value before it, and itself. The last step has no end. */
-static void a_step_is_a_sixty_fourth(void **unused)
+TEST(a_step_is_a_sixty_fourth)
 {
-    (void)unused;
     for (int power = 7; power < 39; power++) {
         for (uint64_t part = 64; part < 128; part++) {
             uint64_t edge = part << (power - 6), width = UINT64_C(1) << (power - 6);
@@ -53,9 +50,8 @@ static void a_step_is_a_sixty_fourth(void **unused)
     }
 }
 
-static void what_is_too_long_is_the_longest(void **unused)
+TEST(what_is_too_long_is_the_longest)
 {
-    (void)unused;
     struct sl_histogram seen = { 0 };
     assert_true(sl_histogram_add(&seen, UINT64_MAX, 1));
     assert_true(sl_histogram_add(&seen, UINT64_C(1) << 40, 1));
@@ -67,9 +63,8 @@ static void what_is_too_long_is_the_longest(void **unused)
     sl_histogram_release(&seen);
 }
 
-static void nothing_told_is_above_the_largest(void **unused)
+TEST(nothing_told_is_above_the_largest)
 {
-    (void)unused;
     struct sl_histogram seen = { 0 };
     assert_true(sl_histogram_add(&seen, 1 << 20, 3));
     for (size_t i = 0; i < COUNT(shares); i++)
@@ -77,9 +72,8 @@ static void nothing_told_is_above_the_largest(void **unused)
     sl_histogram_release(&seen);
 }
 
-static void memory_is_taken_for_what_is_in_use(void **unused)
+TEST(memory_is_taken_for_what_is_in_use)
 {
-    (void)unused;
     struct sl_histogram seen = { 0 };
     assert_true(sl_histogram_add(&seen, 1000000, 1));
     size_t one = sl_histogram_bytes(&seen);
@@ -99,9 +93,8 @@ static void memory_is_taken_for_what_is_in_use(void **unused)
 }
 
 /* As `sluice bench` does, whose memory is shared by processes. */
-static void one_with_all_the_steps_takes_no_memory(void **unused)
+TEST(one_with_all_the_steps_takes_no_memory)
 {
-    (void)unused;
     static uint32_t steps[SL_HISTOGRAM_STEPS];
     struct sl_histogram seen = { .end = SL_HISTOGRAM_STEPS, .buckets = steps };
     for (int power = 0; power < 64; power++)
@@ -110,9 +103,8 @@ static void one_with_all_the_steps_takes_no_memory(void **unused)
     assert_int_equal(sl_histogram_up_to(&seen, UINT64_MAX), 64);
 }
 
-static void a_full_step_counts_no_further(void **unused)
+TEST(a_full_step_counts_no_further)
 {
-    (void)unused;
     struct sl_histogram seen = { 0 }, more = { 0 };
     assert_true(sl_histogram_add(&seen, 5, UINT32_MAX) && sl_histogram_add(&seen, 5, 2));
     assert_true(sl_histogram_add(&more, 5, 1) && sl_histogram_add(&more, 6, 1));
@@ -212,9 +204,8 @@ static void never_too_many(const struct sl_histogram *seen, const uint64_t *sort
 }
 
 /* Half of the samples into each of two, which are then merged. */
-static void percentiles_are_within_a_hundredth(void **unused)
+TEST(percentiles_are_within_a_hundredth)
 {
-    (void)unused;
     static const size_t counts[] = { 1, 2, 3, 10, 99, 1000, 100000 };
     static uint64_t samples[100000];
     for (size_t d = 0; d < COUNT(distributions); d++) {
@@ -237,20 +228,4 @@ static void percentiles_are_within_a_hundredth(void **unused)
             sl_histogram_release(&halves[1]);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_empty_one_has_nothing),
-        CLAIM(what_is_small_is_exact),
-        CLAIM(a_step_is_a_sixty_fourth),
-        CLAIM(what_is_too_long_is_the_longest),
-        CLAIM(nothing_told_is_above_the_largest),
-        CLAIM(memory_is_taken_for_what_is_in_use),
-        CLAIM(one_with_all_the_steps_takes_no_memory),
-        CLAIM(a_full_step_counts_no_further),
-        CLAIM(percentiles_are_within_a_hundredth),
-    };
-    return RUN(tests);
 }

@@ -25,9 +25,8 @@ static const struct sl_top_entry *first_of(const struct sl_top *top)
     return first;
 }
 
-static void few_are_counted_exactly(void **unused)
+TEST(few_are_counted_exactly)
 {
-    (void)unused;
     struct sl_top top = { 0 };
     const struct sl_top_entry *sorted[SL_TOP_ENTRIES];
     assert_int_equal(sl_top_sorted(&top, sorted, SL_TOP_ENTRIES), 0);
@@ -45,9 +44,8 @@ static void few_are_counted_exactly(void **unused)
     sl_top_release(&top);
 }
 
-static void a_newcomer_takes_the_smallest_place(void **unused)
+TEST(a_newcomer_takes_the_smallest_place)
 {
-    (void)unused;
     struct sl_top top = { 0 };
     for (uint64_t i = 0; i < SL_TOP_ENTRIES; i++)
         sl_top_add(&top, key_of(i), i == 7 ? 2 : 5);
@@ -62,9 +60,8 @@ static void a_newcomer_takes_the_smallest_place(void **unused)
     sl_top_release(&top);
 }
 
-static void names_are_copies(void **unused)
+TEST(names_are_copies)
 {
-    (void)unused;
     struct sl_top top = { 0 };
     char name[] = "u1", owner[] = "acme";
     struct sl_top_entry *entry = sl_top_add(&top, key_of(1), 1);
@@ -83,9 +80,8 @@ static void names_are_copies(void **unused)
 }
 
 /* Behind it there may be nothing that could be read. */
-static void a_name_ends_where_its_text_does(void **unused)
+TEST(a_name_ends_where_its_text_does)
 {
-    (void)unused;
     struct sl_top top = { 0 };
     char *exact = malloc(2);
     memcpy(exact, "u1", 2);
@@ -98,9 +94,8 @@ static void a_name_ends_where_its_text_does(void **unused)
     sl_top_release(&top);
 }
 
-static void the_same_count_is_in_order_of_names(void **unused)
+TEST(the_same_count_is_in_order_of_names)
 {
-    (void)unused;
     static const char *const wanted[] = { "z", "a", "b", "c" };
     struct sl_top top = { 0 };
     const struct sl_top_entry *sorted[SL_TOP_ENTRIES];
@@ -117,9 +112,8 @@ static void the_same_count_is_in_order_of_names(void **unused)
     sl_top_release(&top);
 }
 
-static void merging_adds_up_and_copies_names(void **unused)
+TEST(merging_adds_up_and_copies_names)
 {
-    (void)unused;
     struct sl_top to = { 0 }, from = { 0 };
     const struct sl_top_entry *sorted[SL_TOP_ENTRIES];
     add_named(&to, "both", 3);
@@ -145,9 +139,8 @@ static void merging_adds_up_and_copies_names(void **unused)
     sl_top_release(&to);
 }
 
-static void what_a_full_side_may_have_forgotten_is_an_error(void **unused)
+TEST(what_a_full_side_may_have_forgotten_is_an_error)
 {
-    (void)unused;
     struct sl_top to = { 0 }, from = { 0 };
     add_named(&to, "here", 50);
     for (uint64_t i = 0; i < SL_TOP_ENTRIES; i++)
@@ -221,9 +214,8 @@ static void fill_shares(double *shares, int halves)
     }
 }
 
-static void the_bounds_hold_on_skewed_streams(void **unused)
+TEST(the_bounds_hold_on_skewed_streams)
 {
-    (void)unused;
     static double shares[KEYS];
     for (uint64_t k = 0; k < KEYS; k++)
         keys[k] = key_of(k);
@@ -251,9 +243,8 @@ static void the_bounds_hold_on_skewed_streams(void **unused)
     }
 }
 
-static void the_bounds_hold_without_merging(void **unused)
+TEST(the_bounds_hold_without_merging)
 {
-    (void)unused;
     static double shares[KEYS];
     for (int run = 0; run < 12; run++) {
         struct sl_top top = { 0 };
@@ -268,20 +259,4 @@ static void the_bounds_hold_without_merging(void **unused)
                 it_holds(&top, i + 1);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(few_are_counted_exactly),
-        CLAIM(a_newcomer_takes_the_smallest_place),
-        CLAIM(names_are_copies),
-        CLAIM(a_name_ends_where_its_text_does),
-        CLAIM(the_same_count_is_in_order_of_names),
-        CLAIM(merging_adds_up_and_copies_names),
-        CLAIM(what_a_full_side_may_have_forgotten_is_an_error),
-        CLAIM(the_bounds_hold_on_skewed_streams),
-        CLAIM(the_bounds_hold_without_merging),
-    };
-    return RUN(tests);
 }

@@ -4,9 +4,8 @@
 
 enum { UNTOUCHED = 4711 };
 
-static void an_integer_is_digits_and_nothing_else(void **unused)
+TEST(an_integer_is_digits_and_nothing_else)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool good;
@@ -37,9 +36,8 @@ static void an_integer_is_digits_and_nothing_else(void **unused)
     }
 }
 
-static void a_decimal_keeps_its_digits_but_for_trailing_zeros(void **unused)
+TEST(a_decimal_keeps_its_digits_but_for_trailing_zeros)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool good;
@@ -129,17 +127,15 @@ static const struct duration durations[] = {
     { ".", -1 },
 };
 
-static void a_duration_is_a_number_with_or_without_a_unit(void **unused)
+TEST(a_duration_is_a_number_with_or_without_a_unit)
 {
-    (void)unused;
     check_durations(sl_parse_duration_us, durations, COUNT(durations));
     static const struct duration bare[] = { { "s", -1 }, { "m", -1 }, { "h", -1 }, { "d", -1 } };
     check_durations(sl_parse_duration_us, bare, COUNT(bare));
 }
 
-static void a_rate_may_name_its_unit_alone(void **unused)
+TEST(a_rate_may_name_its_unit_alone)
 {
-    (void)unused;
     check_durations(sl_parse_per_us, durations, COUNT(durations));
     static const struct duration bare[] = {
         { "s", 1000000 }, { "m", 60000000 }, { "h", 3600000000 }, { "d", 86400000000 },
@@ -148,9 +144,8 @@ static void a_rate_may_name_its_unit_alone(void **unused)
     check_durations(sl_parse_per_us, bare, COUNT(bare));
 }
 
-static void texts_that_are_not_given_are_no_numbers(void **unused)
+TEST(texts_that_are_not_given_are_no_numbers)
 {
-    (void)unused;
     struct sluice_text none = { 0 };
     uint64_t integer;
     struct sl_decimal decimal;
@@ -161,26 +156,23 @@ static void texts_that_are_not_given_are_no_numbers(void **unused)
     assert_false(sl_parse_per_us(none, &us));
 }
 
-static void only_the_span_is_read(void **unused)
+TEST(only_the_span_is_read)
 {
-    (void)unused;
     uint64_t value;
     assert_true(sl_parse_u64((struct sluice_text){ "123456", 3 }, &value));
     assert_int_equal(value, 123);
     assert_false(sl_parse_u64((struct sluice_text){ "1\0002", 3 }, &value));
 }
 
-static void powers_of_ten(void **unused)
+TEST(powers_of_ten)
 {
-    (void)unused;
     assert_int_equal(sl_power_of_ten(0), 1);
     assert_int_equal(sl_power_of_ten(9), 1000000000);
     assert_int_equal(sl_power_of_ten(19), UINT64_C(10000000000000000000));
 }
 
-static void products_are_divided_without_overflow(void **unused)
+TEST(products_are_divided_without_overflow)
 {
-    (void)unused;
     assert_int_equal(sl_mul_div_floor(INT64_MAX, INT64_MAX, INT64_MAX), INT64_MAX);
     assert_int_equal(sl_mul_div_floor(7, 3, 2), 10);
     assert_int_equal(sl_mul_div_floor(0, 3, 2), 0);
@@ -192,9 +184,8 @@ static void products_are_divided_without_overflow(void **unused)
     assert_true(sl_mul_div_ceil(0, 3, 2) == 0);
 }
 
-static void a_common_divisor_is_the_greatest(void **unused)
+TEST(a_common_divisor_is_the_greatest)
 {
-    (void)unused;
     static const struct {
         uint64_t a, b, gcd;
     } rows[] = {
@@ -207,9 +198,8 @@ static void a_common_divisor_is_the_greatest(void **unused)
     assert_true(sl_gcd_u128(wide * 9, wide * 6) == wide * 3);
 }
 
-static void division_rounds_up(void **unused)
+TEST(division_rounds_up)
 {
-    (void)unused;
     static const struct {
         int64_t a, b, up;
     } rows[] = {
@@ -219,21 +209,4 @@ static void division_rounds_up(void **unused)
     };
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_int_equal(sl_div_ceil(rows[i].a, rows[i].b), rows[i].up);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_integer_is_digits_and_nothing_else),
-        CLAIM(a_decimal_keeps_its_digits_but_for_trailing_zeros),
-        CLAIM(a_duration_is_a_number_with_or_without_a_unit),
-        CLAIM(a_rate_may_name_its_unit_alone),
-        CLAIM(texts_that_are_not_given_are_no_numbers),
-        CLAIM(only_the_span_is_read),
-        CLAIM(powers_of_ten),
-        CLAIM(products_are_divided_without_overflow),
-        CLAIM(a_common_divisor_is_the_greatest),
-        CLAIM(division_rounds_up),
-    };
-    return RUN(tests);
 }

@@ -2,17 +2,15 @@
 
 #include "unit/base/unit.h"
 
-static void an_empty_map_has_nothing(void **unused)
+TEST(an_empty_map_has_nothing)
 {
-    (void)unused;
     struct sl_textmap map = { 0 };
     assert_int_equal(sl_textmap_get(&map, 0, SL_TEXT("a")), 0);
     assert_int_equal(sl_textmap_get(&map, 1, SL_TEXT("")), 0);
 }
 
-static void a_text_belongs_to_its_owner(void **unused)
+TEST(a_text_belongs_to_its_owner)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     struct sl_textmap map = { 0 };
     sl_textmap_add(&arena, &map, 1, SL_TEXT("a"), 10);
@@ -30,9 +28,8 @@ static void a_text_belongs_to_its_owner(void **unused)
     sl_arena_release(&arena);
 }
 
-static void all_are_found_again_while_it_grows(void **unused)
+TEST(all_are_found_again_while_it_grows)
 {
-    (void)unused;
     enum { MANY = 20000, OWNERS = 7 };
     struct sl_arena arena = { 0 };
     struct sl_textmap map = { 0 };
@@ -47,14 +44,4 @@ static void all_are_found_again_while_it_grows(void **unused)
         assert_int_equal(sl_textmap_get(&map, i % OWNERS, sl_text(name)), i <= MANY ? i : 0);
     }
     sl_arena_release(&arena);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_empty_map_has_nothing),
-        CLAIM(a_text_belongs_to_its_owner),
-        CLAIM(all_are_found_again_while_it_grows),
-    };
-    return RUN(tests);
 }

@@ -2,9 +2,8 @@
 
 #include "unit/base/unit.h"
 
-static void characters_of_every_length_are_told_by_their_first_byte(void **unused)
+TEST(characters_of_every_length_are_told_by_their_first_byte)
 {
-    (void)unused;
     static const struct {
         const char *text;
         size_t len;
@@ -26,9 +25,8 @@ static void characters_of_every_length_are_told_by_their_first_byte(void **unuse
         SAME(rows[i].text, sl_utf8_len(sl_text(rows[i].text)), rows[i].len);
 }
 
-static void what_is_no_character_has_no_length(void **unused)
+TEST(what_is_no_character_has_no_length)
 {
-    (void)unused;
     static const char *const rows[] = {
         "",
         "\x80",
@@ -58,9 +56,8 @@ static void what_is_no_character_has_no_length(void **unused)
         SAME(rows[i], sl_utf8_len(sl_text(rows[i])), 0);
 }
 
-static void every_character_is_put_as_it_is_read(void **unused)
+TEST(every_character_is_put_as_it_is_read)
 {
-    (void)unused;
     for (uint32_t character = 0; character <= 0x10ffff; character++) {
         char text[SL_UTF8_MAX_BYTES];
         if (character == 0xd800)
@@ -77,20 +74,8 @@ static void every_character_is_put_as_it_is_read(void **unused)
     assert_memory_equal(euro, "\xe2\x82\xac", 3);
 }
 
-static void a_text_is_characters_from_one_end_to_the_other(void **unused)
+TEST(a_text_is_characters_from_one_end_to_the_other)
 {
-    (void)unused;
     assert_true(sl_utf8_is_text(SL_TEXT("")) && sl_utf8_is_text(SL_TEXT("a\xe2\x82\xac b")));
     assert_false(sl_utf8_is_text(SL_TEXT("\xff")) || sl_utf8_is_text(SL_TEXT("ab\xe2\x82")));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(characters_of_every_length_are_told_by_their_first_byte),
-        CLAIM(what_is_no_character_has_no_length),
-        CLAIM(every_character_is_put_as_it_is_read),
-        CLAIM(a_text_is_characters_from_one_end_to_the_other),
-    };
-    return RUN(tests);
 }

@@ -28,9 +28,8 @@ static int close_server(void **state)
     return close_folder(state);
 }
 
-static void a_handshake_and_words_both_ways(void **unused)
+TEST(a_handshake_and_words_both_ways)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct pair pair = connected(tls, (struct client){ .version = versions[i] });
         they_talk(&pair);
@@ -39,9 +38,8 @@ static void a_handshake_and_words_both_ways(void **unused)
     }
 }
 
-static void a_write_goes_on_with_the_handshake_too(void **unused)
+TEST(a_write_goes_on_with_the_handshake_too)
 {
-    (void)unused;
     struct pair pair = pair_of(tls, (struct client){ 0 });
     assert_int_equal(sl_tls_write(pair.server, "early", 5), SL_IO_WANT_READ);
     ssize_t said = SL_IO_WANT_READ;
@@ -58,9 +56,8 @@ static void a_write_goes_on_with_the_handshake_too(void **unused)
     pair_free(&pair);
 }
 
-static void bytes_may_come_one_by_one(void **unused)
+TEST(bytes_may_come_one_by_one)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct pair pair = pair_of(tls, (struct client){ .version = versions[i] });
         char heard[16];
@@ -84,9 +81,8 @@ static void bytes_may_come_one_by_one(void **unused)
     }
 }
 
-static void a_record_larger_than_the_room_is_read_in_parts(void **unused)
+TEST(a_record_larger_than_the_room_is_read_in_parts)
 {
-    (void)unused;
     struct pair pair = connected(tls, (struct client){ 0 });
     char sent[1000], heard[1007];
     size_t len = 0;
@@ -121,9 +117,8 @@ static void client_drains(struct pair *pair, const char *wanted, size_t *len)
     } while (count > 0 || recv(pair->far, heard, 1, MSG_PEEK | MSG_DONTWAIT) > 0);
 }
 
-static void a_full_socket_wants_to_write_and_takes_the_rest_from_elsewhere(void **unused)
+TEST(a_full_socket_wants_to_write_and_takes_the_rest_from_elsewhere)
 {
-    (void)unused;
     enum { ALL = 1 << 20 };
     struct pair pair = connected(tls, (struct client){ 0 });
     char *first = malloc(ALL), *second = malloc(ALL);
@@ -152,9 +147,8 @@ static void a_full_socket_wants_to_write_and_takes_the_rest_from_elsewhere(void 
     pair_free(&pair);
 }
 
-static void close_notify_is_an_orderly_end(void **unused)
+TEST(close_notify_is_an_orderly_end)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct pair pair = connected(tls, (struct client){ .version = versions[i] });
         char byte;
@@ -170,9 +164,8 @@ static void close_notify_is_an_orderly_end(void **unused)
     }
 }
 
-static void a_cut_is_no_orderly_end(void **unused)
+TEST(a_cut_is_no_orderly_end)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct pair pair = connected(tls, (struct client){ .version = versions[i] });
         char bytes[100];
@@ -199,9 +192,8 @@ static void a_cut_is_no_orderly_end(void **unused)
     }
 }
 
-static void a_cut_in_the_handshake_breaks_it(void **unused)
+TEST(a_cut_in_the_handshake_breaks_it)
 {
-    (void)unused;
     for (size_t bytes = 0; bytes < 150; bytes += 7) {
         struct pair pair = pair_of(tls, (struct client){ 0 });
         char byte;
@@ -217,9 +209,8 @@ static void a_cut_in_the_handshake_breaks_it(void **unused)
     }
 }
 
-static void a_peer_that_went_away_raises_no_signal(void **unused)
+TEST(a_peer_that_went_away_raises_no_signal)
 {
-    (void)unused;
     for (int said_goodbye = 0; said_goodbye < 2; said_goodbye++) {
         struct pair pair = connected(tls, (struct client){ 0 });
         if (said_goodbye) {
@@ -241,9 +232,8 @@ static void a_peer_that_went_away_raises_no_signal(void **unused)
     }
 }
 
-static void finishing_tells_the_client(void **unused)
+TEST(finishing_tells_the_client)
 {
-    (void)unused;
     struct pair pair = connected(tls, (struct client){ 0 });
     char byte;
     sl_tls_finish(pair.server);
@@ -256,9 +246,8 @@ static void finishing_tells_the_client(void **unused)
     pair_free(&pair);
 }
 
-static void what_is_no_tls_breaks_it(void **unused)
+TEST(what_is_no_tls_breaks_it)
 {
-    (void)unused;
     static const char *const rows[] = {
         "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "POST /v1/check HTTP/1.1\r\n\r\n",
@@ -279,9 +268,8 @@ static void what_is_no_tls_breaks_it(void **unused)
     }
 }
 
-static void a_changed_byte_breaks_it(void **unused)
+TEST(a_changed_byte_breaks_it)
 {
-    (void)unused;
     struct pair pair = connected(tls, (struct client){ 0 });
     char record[256], heard[16];
     assert_int_equal(SSL_write(pair.client, "pay 10", 6), 6);
@@ -294,9 +282,8 @@ static void a_changed_byte_breaks_it(void **unused)
     pair_free(&pair);
 }
 
-static void somebody_elses_error_is_not_taken_for_ours(void **unused)
+TEST(somebody_elses_error_is_not_taken_for_ours)
 {
-    (void)unused;
     struct pair pair = connected(tls, (struct client){ 0 });
     char byte;
     ERR_raise(ERR_LIB_USER, 1);
@@ -320,9 +307,8 @@ static void *connects_often(void *own)
     return NULL;
 }
 
-static void threads_connect_while_their_holders_drop_it(void **unused)
+TEST(threads_connect_while_their_holders_drop_it)
 {
-    (void)unused;
     pthread_t threads[2];
     struct sl_tls *shared = tls_of("server.pem", "server.key", NULL);
     for (size_t i = 0; i < COUNT(threads); i++)
@@ -332,23 +318,4 @@ static void threads_connect_while_their_holders_drop_it(void **unused)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_handshake_and_words_both_ways),
-        CLAIM(a_write_goes_on_with_the_handshake_too),
-        CLAIM(bytes_may_come_one_by_one),
-        CLAIM(a_record_larger_than_the_room_is_read_in_parts),
-        CLAIM(a_full_socket_wants_to_write_and_takes_the_rest_from_elsewhere),
-        CLAIM(close_notify_is_an_orderly_end),
-        CLAIM(a_cut_is_no_orderly_end),
-        CLAIM(a_cut_in_the_handshake_breaks_it),
-        CLAIM(a_peer_that_went_away_raises_no_signal),
-        CLAIM(finishing_tells_the_client),
-        CLAIM(what_is_no_tls_breaks_it),
-        CLAIM(a_changed_byte_breaks_it),
-        CLAIM(somebody_elses_error_is_not_taken_for_ours),
-        CLAIM(threads_connect_while_their_holders_drop_it),
-    };
-    return cmocka_run_group_tests(tests, open_server, close_server);
-}
+TESTS_WITH(open_server, close_server)

@@ -26,7 +26,7 @@ static int make_files(void **state)
     return 0;
 }
 
-#define WITH_FILES(name) cmocka_unit_test_setup_teardown(name, make_files, close_folder)
+#define WITH_FILES(name) TEST_WITH(name, make_files, close_folder)
 
 /* Is it refused, naming the file, with these words? */
 static void refused(const char *const files[3], const char *guilty, const char *words)
@@ -62,16 +62,14 @@ static struct sluice_error taken(const char *certificate, const char *key, const
     return error;
 }
 
-static void good_files_are_taken_without_a_word(void **unused)
+WITH_FILES(good_files_are_taken_without_a_word)
 {
-    (void)unused;
     assert_string_equal(taken("server.pem", "server.key", NULL).text, "");
     assert_string_equal(taken("server.pem", "server.key", "server.pem").text, "");
 }
 
-static void a_missing_file_is_named(void **unused)
+WITH_FILES(a_missing_file_is_named)
 {
-    (void)unused;
     REFUSED("gone", "server.key", NULL, "gone",
             "cannot be read: No such file or directory; name a PEM file that is there");
     REFUSED("server.pem", "gone", NULL, "gone", "tls.key: ");
@@ -79,9 +77,8 @@ static void a_missing_file_is_named(void **unused)
     REFUSED("server.pem", "server.pem/below", NULL, "server.pem/below", "name a PEM file that is");
 }
 
-static void an_unreadable_file_is_named(void **unused)
+WITH_FILES(an_unreadable_file_is_named)
 {
-    (void)unused;
     REFUSED("", "server.key", NULL, "", "cannot be read: Is a directory");
     assert_int_equal(chmod(in_folder("server.key"), 0), 0);
     bool is_root = geteuid() == 0; /* who may read everything */
@@ -92,9 +89,8 @@ static void an_unreadable_file_is_named(void **unused)
     assert_true(!is_root || seteuid(0) == 0);
 }
 
-static void a_file_that_is_no_pem_is_named(void **unused)
+WITH_FILES(a_file_that_is_no_pem_is_named)
 {
-    (void)unused;
     REFUSED("words", "server.key", NULL, "words", "tls.certificate: ");
     REFUSED("words", "server.key", NULL, "words", "no certificate in PEM");
     REFUSED("empty", "server.key", NULL, "empty", "no certificate in PEM");
@@ -105,9 +101,8 @@ static void a_file_that_is_no_pem_is_named(void **unused)
     REFUSED("server.pem", "server.key", "empty", "empty", "no certificate in PEM");
 }
 
-static void a_damaged_certificate_is_counted(void **unused)
+WITH_FILES(a_damaged_certificate_is_counted)
 {
-    (void)unused;
     REFUSED("damaged.pem", "server.key", NULL, "damaged.pem", "certificate 1 in ");
     struct paper more = paper_of("more", (struct wish){ 0 });
     save_certificate("chain.pem", "w", more.certificate);
@@ -120,9 +115,8 @@ static void a_damaged_certificate_is_counted(void **unused)
     paper_free(&more);
 }
 
-static void a_cut_certificate_is_damaged_or_none(void **unused)
+WITH_FILES(a_cut_certificate_is_damaged_or_none)
 {
-    (void)unused;
     char pem[4096];
     FILE *file = fopen(in_folder("server.pem"), "r");
     size_t len = fread(pem, 1, sizeof pem, file);
@@ -132,9 +126,8 @@ static void a_cut_certificate_is_damaged_or_none(void **unused)
     REFUSED("half.pem", "server.key", NULL, "half.pem", "tls.certificate: certificate 1 in ");
 }
 
-static void a_key_of_another_certificate_is_named(void **unused)
+WITH_FILES(a_key_of_another_certificate_is_named)
 {
-    (void)unused;
     REFUSED("server.pem", "other.key", NULL, "other.key", "is not the key of the first cert");
     REFUSED("server.pem", "other.key", NULL, "server.pem", "own certificate before its chain");
     struct paper rsa = paper_of("rsa", (struct wish){ .rsa_bits = 2048 });
@@ -143,15 +136,13 @@ static void a_key_of_another_certificate_is_named(void **unused)
     paper_free(&rsa);
 }
 
-static void a_locked_key_is_refused_and_nobody_is_asked(void **unused)
+WITH_FILES(a_locked_key_is_refused_and_nobody_is_asked)
 {
-    (void)unused;
     REFUSED("server.pem", "locked.key", NULL, "locked.key", "locked with a passphrase");
 }
 
-static void a_weak_key_is_refused_with_its_reason(void **unused)
+WITH_FILES(a_weak_key_is_refused_with_its_reason)
 {
-    (void)unused;
     struct paper weak = paper_of("weak", (struct wish){ .rsa_bits = 512 });
     save_certificate("weak.pem", "w", weak.certificate);
     save_key("weak.key", "w", weak.key, NULL);
@@ -159,9 +150,8 @@ static void a_weak_key_is_refused_with_its_reason(void **unused)
     paper_free(&weak);
 }
 
-static void certificate_chain_and_key_may_be_one_file(void **unused)
+WITH_FILES(certificate_chain_and_key_may_be_one_file)
 {
-    (void)unused;
     struct paper ca = paper_of("ca", (struct wish){ .ca = true });
     struct paper own = paper_of("localhost", (struct wish){ .issuer = &ca });
     save_key("all.pem", "w", own.key, NULL);
@@ -175,9 +165,8 @@ static void certificate_chain_and_key_may_be_one_file(void **unused)
     paper_free(&ca);
 }
 
-static void a_certificate_out_of_its_dates_is_taken_with_a_note(void **unused)
+WITH_FILES(a_certificate_out_of_its_dates_is_taken_with_a_note)
 {
-    (void)unused;
     struct paper old = paper_of("old", (struct wish){ .from_s = -9 * DAY_S, .until_s = -1 });
     struct paper young = paper_of("young", (struct wish){ .from_s = DAY_S });
     save_certificate("old.pem", "w", old.certificate);
@@ -194,29 +183,9 @@ static void a_certificate_out_of_its_dates_is_taken_with_a_note(void **unused)
     paper_free(&young);
 }
 
-static void a_file_without_end_is_not_read_for_ever(void **unused)
+WITH_FILES(a_file_without_end_is_not_read_for_ever)
 {
-    (void)unused;
     struct sluice_error error;
     assert_null(sl_tls_new("/dev/zero", in_folder("server.key"), NULL, &error));
     assert_non_null(strstr(error.text, "`/dev/zero` cannot be read: File too large"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_FILES(good_files_are_taken_without_a_word),
-        WITH_FILES(a_missing_file_is_named),
-        WITH_FILES(an_unreadable_file_is_named),
-        WITH_FILES(a_file_that_is_no_pem_is_named),
-        WITH_FILES(a_damaged_certificate_is_counted),
-        WITH_FILES(a_cut_certificate_is_damaged_or_none),
-        WITH_FILES(a_key_of_another_certificate_is_named),
-        WITH_FILES(a_locked_key_is_refused_and_nobody_is_asked),
-        WITH_FILES(a_weak_key_is_refused_with_its_reason),
-        WITH_FILES(certificate_chain_and_key_may_be_one_file),
-        WITH_FILES(a_certificate_out_of_its_dates_is_taken_with_a_note),
-        WITH_FILES(a_file_without_end_is_not_read_for_ever),
-    };
-    return RUN(tests);
 }

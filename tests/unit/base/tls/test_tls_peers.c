@@ -44,9 +44,8 @@ static void refused(struct sl_tls *tls, struct client client, int alert)
 
 /* ---- versions and ciphers ------------------------------------------------------ */
 
-static void an_older_version_is_refused(void **unused)
+TEST(an_older_version_is_refused)
 {
-    (void)unused;
     struct sl_tls *tls = tls_of("server.pem", "server.key", NULL);
     refused(tls, (struct client){ .version = TLS1_1_VERSION }, SSL_AD_PROTOCOL_VERSION);
     sl_tls_drop(tls);
@@ -64,9 +63,8 @@ static const char *chosen_of(struct sl_tls *tls, const char *ciphers)
     return name;
 }
 
-static void the_servers_order_of_ciphers_counts(void **unused)
+TEST(the_servers_order_of_ciphers_counts)
 {
-    (void)unused;
     struct sl_tls *tls = tls_of("server.pem", "server.key", NULL);
     const char *best = "ECDHE-ECDSA-AES256-GCM-SHA384";
     assert_string_equal(
@@ -77,9 +75,8 @@ static void the_servers_order_of_ciphers_counts(void **unused)
     sl_tls_drop(tls);
 }
 
-static void there_is_no_second_handshake_on_a_connection(void **unused)
+TEST(there_is_no_second_handshake_on_a_connection)
 {
-    (void)unused;
     struct sl_tls *tls = tls_of("server.pem", "server.key", NULL);
     struct pair pair = connected(tls, (struct client){ .version = TLS1_2_VERSION });
     assert_false(SSL_get_secure_renegotiation_support(pair.client) == 0);
@@ -94,9 +91,8 @@ static void there_is_no_second_handshake_on_a_connection(void **unused)
     sl_tls_drop(tls);
 }
 
-static void the_chain_is_sent_as_it_is_in_the_file(void **unused)
+TEST(the_chain_is_sent_as_it_is_in_the_file)
 {
-    (void)unused;
     static const struct {
         const char *certificate, *client_ca;
         int count;
@@ -119,9 +115,8 @@ static void the_chain_is_sent_as_it_is_in_the_file(void **unused)
 
 /* ---- ALPN ---------------------------------------------------------------------- */
 
-static void http_1_1_is_chosen_where_it_is_offered(void **unused)
+TEST(http_1_1_is_chosen_where_it_is_offered)
 {
-    (void)unused;
     static const struct {
         const char *offered, *chosen;
     } rows[] = {
@@ -142,9 +137,8 @@ static void http_1_1_is_chosen_where_it_is_offered(void **unused)
     sl_tls_drop(tls);
 }
 
-static void other_protocols_alone_are_refused(void **unused)
+TEST(other_protocols_alone_are_refused)
 {
-    (void)unused;
     static const char *const rows[] = { "\x02h2", "\x08http/1.0", "\x08HTTP/1.1", "\x07http/1." };
     struct sl_tls *tls = tls_of("server.pem", "server.key", NULL);
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -154,18 +148,16 @@ static void other_protocols_alone_are_refused(void **unused)
 
 /* ---- client certificates ------------------------------------------------------- */
 
-static void a_client_without_a_certificate_is_refused(void **unused)
+TEST(a_client_without_a_certificate_is_refused)
 {
-    (void)unused;
     struct sl_tls *tls = tls_of("server.pem", "server.key", "ca.pem");
     refused(tls, (struct client){ .version = TLS1_2_VERSION }, SSL_AD_HANDSHAKE_FAILURE);
     refused(tls, (struct client){ .version = TLS1_3_VERSION }, SSL_AD_CERTIFICATE_REQUIRED);
     sl_tls_drop(tls);
 }
 
-static void a_certificate_of_another_ca_or_time_is_refused(void **unused)
+TEST(a_certificate_of_another_ca_or_time_is_refused)
 {
-    (void)unused;
     struct paper stranger = paper_of("me", (struct wish){ .issuer = &other_ca });
     struct paper alone = paper_of("me", (struct wish){ 0 });
     struct paper late =
@@ -182,9 +174,8 @@ static void a_certificate_of_another_ca_or_time_is_refused(void **unused)
     paper_free(&late);
 }
 
-static void a_certificate_of_the_right_ca_is_let_in(void **unused)
+TEST(a_certificate_of_the_right_ca_is_let_in)
 {
-    (void)unused;
     struct paper mine = paper_of("me", (struct wish){ .issuer = &ca });
     struct sl_tls *tls = tls_of("server.pem", "server.key", "ca.pem");
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
@@ -195,9 +186,8 @@ static void a_certificate_of_the_right_ca_is_let_in(void **unused)
     paper_free(&mine);
 }
 
-static void an_intermediate_ca_is_trusted_without_its_root(void **unused)
+TEST(an_intermediate_ca_is_trusted_without_its_root)
 {
-    (void)unused;
     struct paper below = paper_of("me", (struct wish){ .issuer = &middle });
     struct paper beside = paper_of("me", (struct wish){ .issuer = &ca });
     struct sl_tls *tls = tls_of("server.pem", "server.key", "middle.pem");
@@ -209,9 +199,8 @@ static void an_intermediate_ca_is_trusted_without_its_root(void **unused)
     paper_free(&beside);
 }
 
-static void the_client_is_told_which_cas_are_taken(void **unused)
+TEST(the_client_is_told_which_cas_are_taken)
 {
-    (void)unused;
     struct paper mine = paper_of("me", (struct wish){ .issuer = &ca });
     save_certificate("both.pem", "w", ca.certificate);
     save_certificate("both.pem", "a", middle.certificate);
@@ -246,9 +235,8 @@ static bool is_resumed(struct sl_tls *tls, struct client client)
     return resumed;
 }
 
-static void a_ticket_is_good_for_the_same_certificate_alone(void **unused)
+TEST(a_ticket_is_good_for_the_same_certificate_alone)
 {
-    (void)unused;
     struct paper mine = paper_of("me", (struct wish){ .issuer = &ca });
     const char *const cas[] = { NULL, "ca.pem" };
     for (size_t i = 0; i < COUNT(cas); i++) {
@@ -270,21 +258,4 @@ static void a_ticket_is_good_for_the_same_certificate_alone(void **unused)
     paper_free(&mine);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_older_version_is_refused),
-        CLAIM(the_servers_order_of_ciphers_counts),
-        CLAIM(there_is_no_second_handshake_on_a_connection),
-        CLAIM(the_chain_is_sent_as_it_is_in_the_file),
-        CLAIM(http_1_1_is_chosen_where_it_is_offered),
-        CLAIM(other_protocols_alone_are_refused),
-        CLAIM(a_client_without_a_certificate_is_refused),
-        CLAIM(a_certificate_of_another_ca_or_time_is_refused),
-        CLAIM(a_certificate_of_the_right_ca_is_let_in),
-        CLAIM(an_intermediate_ca_is_trusted_without_its_root),
-        CLAIM(the_client_is_told_which_cas_are_taken),
-        CLAIM(a_ticket_is_good_for_the_same_certificate_alone),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TESTS_WITH(make_files, remove_files)

@@ -6,6 +6,8 @@
 
 #include "unit/base/unit.h"
 
+TESTS_ALONE;
+
 static char path[] = "/tmp/sluice-token-XXXXXX";
 
 static int make_file(void **unused)
@@ -35,9 +37,8 @@ static void set(const char *token, const char *key)
     key ? setenv("SLUICE_API_KEY", key, 1) : unsetenv("SLUICE_API_KEY");
 }
 
-static void a_file_goes_before_a_token_and_a_token_before_a_key(void **unused)
+TEST(a_file_goes_before_a_token_and_a_token_before_a_key)
 {
-    (void)unused;
     static const struct {
         const char *row, *file, *token, *key, *field;
     } rows[] = {
@@ -65,9 +66,8 @@ static void a_file_goes_before_a_token_and_a_token_before_a_key(void **unused)
     }
 }
 
-static void what_is_no_single_word_is_refused_and_not_repeated(void **unused)
+TEST(what_is_no_single_word_is_refused_and_not_repeated)
 {
-    (void)unused;
     static const struct sluice_text rows[] = {
         SL_TEXT(""),
         SL_TEXT(" \r\n"),
@@ -90,9 +90,8 @@ static void what_is_no_single_word_is_refused_and_not_repeated(void **unused)
     }
 }
 
-static void a_file_that_cannot_be_read_is_an_error_and_nothing_else_is_taken(void **unused)
+TEST(a_file_that_cannot_be_read_is_an_error_and_nothing_else_is_taken)
 {
-    (void)unused;
     struct sl_credentials credentials;
     struct sluice_error error = { 0 };
     set("a-good-one", NULL);
@@ -102,9 +101,8 @@ static void a_file_that_cannot_be_read_is_an_error_and_nothing_else_is_taken(voi
     assert_non_null(strstr(error.text, "directory"));
 }
 
-static void a_token_has_at_most_8_kib(void **unused)
+TEST(a_token_has_at_most_8_kib)
 {
-    (void)unused;
     char text[SECRET_MAX_BYTES + 1];
     struct sl_credentials credentials;
     struct sluice_error error = { 0 };
@@ -118,13 +116,4 @@ static void a_token_has_at_most_8_kib(void **unused)
     assert_non_null(strstr(error.text, "more than 8192 bytes"));
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_file_goes_before_a_token_and_a_token_before_a_key),
-        CLAIM(what_is_no_single_word_is_refused_and_not_repeated),
-        CLAIM(a_file_that_cannot_be_read_is_an_error_and_nothing_else_is_taken),
-        CLAIM(a_token_has_at_most_8_kib),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TESTS_WITH(make_file, remove_file)

@@ -1,11 +1,10 @@
 /* Commands are no part of the library, so the file itself is taken in. */
-#include "cmd/admin/server_url.c"
+#include "cmd/admin/server_url.h"
 
 #include "unit/base/unit.h"
 
-static void a_server_is_a_url_or_a_unix_socket(void **unused)
+TEST(a_server_is_a_url_or_a_unix_socket)
 {
-    (void)unused;
     static const struct {
         const char *text, *base, *socket;
         bool is_private;
@@ -44,9 +43,8 @@ static void a_server_is_a_url_or_a_unix_socket(void **unused)
     }
 }
 
-static void what_is_no_server_is_refused_with_what_one_is(void **unused)
+TEST(what_is_no_server_is_refused_with_what_one_is)
 {
-    (void)unused;
     static const char *const rows[] = {
         "",
         "unix:",
@@ -75,9 +73,8 @@ static void what_is_no_server_is_refused_with_what_one_is(void **unused)
     }
 }
 
-static void a_password_in_an_address_is_refused_and_not_repeated(void **unused)
+TEST(a_password_in_an_address_is_refused_and_not_repeated)
 {
-    (void)unused;
     static const char *const rows[] = {
         "http://root:sesame@127.0.0.1",
         "https://sesame@example.com",
@@ -94,24 +91,12 @@ static void a_password_in_an_address_is_refused_and_not_repeated(void **unused)
     }
 }
 
-static void a_name_cannot_leave_its_place_in_the_path(void **unused)
+TEST(a_name_cannot_leave_its_place_in_the_path)
 {
-    (void)unused;
     struct sl_buffer out = sl_buffer(SIZE_MAX);
     sl_url_escape(&out, SL_TEXT("aZ09-._~"));
     sl_url_escape(&out, SL_TEXT("/?#&=+% \"\r\n\xc3\xb6"));
     SAME_TEXT("escaped", ((struct sluice_text){ out.at, out.len }),
               "aZ09-._~%2F%3F%23%26%3D%2B%25%20%22%0D%0A%C3%B6");
     sl_buffer_release(&out);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_server_is_a_url_or_a_unix_socket),
-        CLAIM(what_is_no_server_is_refused_with_what_one_is),
-        CLAIM(a_password_in_an_address_is_refused_and_not_repeated),
-        CLAIM(a_name_cannot_leave_its_place_in_the_path),
-    };
-    return RUN(tests);
 }

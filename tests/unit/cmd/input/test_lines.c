@@ -1,5 +1,8 @@
 /* Commands are no part of the library, so the file itself is taken in. */
-#include "cmd/input/lines.c"
+#include "cmd/input/lines.h"
+
+#include <errno.h>
+#include <unistd.h>
 
 #include "unit/base/unit.h"
 
@@ -36,9 +39,8 @@ static char *run_of(char c, size_t count)
     return text;
 }
 
-static void a_file_is_cut_at_its_newlines(void **unused)
+TEST(a_file_is_cut_at_its_newlines)
 {
-    (void)unused;
     static const struct {
         struct sluice_text file;
         const char *lines[4];
@@ -73,9 +75,8 @@ static void a_file_is_cut_at_its_newlines(void **unused)
     }
 }
 
-static void a_mark_at_the_start_of_the_file_is_no_part_of_it(void **unused)
+TEST(a_mark_at_the_start_of_the_file_is_no_part_of_it)
 {
-    (void)unused;
     static const struct {
         struct sluice_text file;
         const char *lines[3];
@@ -104,9 +105,8 @@ static void a_mark_at_the_start_of_the_file_is_no_part_of_it(void **unused)
     }
 }
 
-static void a_line_may_be_64_kib_long_and_no_longer(void **unused)
+TEST(a_line_may_be_64_kib_long_and_no_longer)
 {
-    (void)unused;
     static const size_t lengths[] = { 65535,      65536,          65537,  16 * 65536 - 1,
                                       16 * 65536, 16 * 65536 + 1, 3000000 };
     for (size_t i = 0; i < COUNT(lengths) * 2; i++) {
@@ -135,9 +135,8 @@ static void a_line_may_be_64_kib_long_and_no_longer(void **unused)
     }
 }
 
-static void lines_of_any_length_come_whole_and_in_order(void **unused)
+TEST(lines_of_any_length_come_whole_and_in_order)
 {
-    (void)unused;
     enum { LINES = 3000 };
     FILE *file = fopen(path, "wb");
     uint64_t seed = 1;
@@ -166,9 +165,8 @@ static void lines_of_any_length_come_whole_and_in_order(void **unused)
     sl_lines_close(&lines);
 }
 
-static void what_is_no_file_is_refused(void **unused)
+TEST(what_is_no_file_is_refused)
 {
-    (void)unused;
     struct sl_lines lines;
     assert_false(sl_lines_open(&lines, "/nonexistent/trace"));
     assert_int_equal(errno, ENOENT);
@@ -176,14 +174,4 @@ static void what_is_no_file_is_refused(void **unused)
     assert_int_equal(errno, EISDIR);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_file_is_cut_at_its_newlines),
-        CLAIM(a_mark_at_the_start_of_the_file_is_no_part_of_it),
-        CLAIM(a_line_may_be_64_kib_long_and_no_longer),
-        CLAIM(lines_of_any_length_come_whole_and_in_order),
-        CLAIM(what_is_no_file_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TESTS_WITH(make_file, remove_file)

@@ -1,6 +1,6 @@
 /* Commands are no part of the library, so the files themselves are taken in. */
-#include "cmd/terminal/canvas.c"
-#include "cmd/terminal/printable.c"
+#include "cmd/terminal/canvas.h"
+#include "cmd/terminal/printable.h"
 
 #include "unit/base/unit.h"
 
@@ -15,9 +15,8 @@ static void it_is(struct sl_canvas *canvas, const char *wanted)
     sl_buffer_release(&canvas->out);
 }
 
-static void a_cell_stands_left_or_right_and_is_cut(void **unused)
+TEST(a_cell_stands_left_or_right_and_is_cut)
 {
-    (void)unused;
     struct sl_canvas canvas = canvas_of(0, 0);
     sl_canvas_begin(&canvas);
     sl_canvas_cell(&canvas, SL_BOLD, "ab", 4);
@@ -31,9 +30,8 @@ static void a_cell_stands_left_or_right_and_is_cut(void **unused)
     it_is(&canvas, "  abab  abc…r\xc3\xb6\xc3\xb6tr\xc3\xb6…\n");
 }
 
-static void nothing_goes_past_the_right_edge(void **unused)
+TEST(nothing_goes_past_the_right_edge)
 {
-    (void)unused;
     for (size_t columns = 1; columns < 12; columns++) {
         struct sl_canvas canvas = canvas_of(columns, 0);
         sl_canvas_begin(&canvas);
@@ -48,9 +46,8 @@ static void nothing_goes_past_the_right_edge(void **unused)
     }
 }
 
-static void a_picture_does_not_scroll(void **unused)
+TEST(a_picture_does_not_scroll)
 {
-    (void)unused;
     struct sl_canvas canvas = canvas_of(3, 2);
     canvas.live = true;
     sl_canvas_begin(&canvas);
@@ -62,9 +59,8 @@ static void a_picture_does_not_scroll(void **unused)
     it_is(&canvas, "\033[Hab…\r\nab…");
 }
 
-static void what_stood_there_before_is_erased(void **unused)
+TEST(what_stood_there_before_is_erased)
 {
-    (void)unused;
     struct sl_canvas canvas = canvas_of(3, 4);
     canvas.live = canvas.colour = true;
     sl_canvas_begin(&canvas);
@@ -76,9 +72,8 @@ static void what_stood_there_before_is_erased(void **unused)
     it_is(&canvas, "\033[H\033[31mab\033[0m\033[K\r\n\033[K\r\nc\033[J");
 }
 
-static void items_go_on_in_the_next_line(void **unused)
+TEST(items_go_on_in_the_next_line)
 {
-    (void)unused;
     struct sl_canvas canvas = canvas_of(10, 0);
     sl_canvas_begin(&canvas);
     sl_canvas_item(&canvas, SL_PLAIN, "abcd");
@@ -89,9 +84,8 @@ static void items_go_on_in_the_next_line(void **unused)
     it_is(&canvas, "abcd  efgh\ni  j kl\nmnop\nand_much_…\n");
 }
 
-static void items_past_their_lines_are_left_out(void **unused)
+TEST(items_past_their_lines_are_left_out)
 {
-    (void)unused;
     struct sl_canvas canvas = canvas_of(10, 0);
     canvas.item_rows = 2;
     sl_canvas_begin(&canvas);
@@ -103,9 +97,8 @@ static void items_past_their_lines_are_left_out(void **unused)
     it_is(&canvas, "abcdefgh\nijklmn  op\n");
 }
 
-static void a_bar_is_empty_or_full_only_if_it_is(void **unused)
+TEST(a_bar_is_empty_or_full_only_if_it_is)
 {
-    (void)unused;
     static const struct {
         double part;
         const char *text;
@@ -119,18 +112,4 @@ static void a_bar_is_empty_or_full_only_if_it_is(void **unused)
         sl_canvas_bar(&canvas, rows[i].part, 4);
         it_is(&canvas, rows[i].text);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_cell_stands_left_or_right_and_is_cut),
-        CLAIM(nothing_goes_past_the_right_edge),
-        CLAIM(a_picture_does_not_scroll),
-        CLAIM(what_stood_there_before_is_erased),
-        CLAIM(items_go_on_in_the_next_line),
-        CLAIM(items_past_their_lines_are_left_out),
-        CLAIM(a_bar_is_empty_or_full_only_if_it_is),
-    };
-    return RUN(tests);
 }

@@ -1,13 +1,12 @@
 /* Commands are no part of the library, so the files themselves are taken in. */
-#include "cmd/terminal/columns.c"
-#include "cmd/terminal/printable.c"
-#include "cmd/terminal/screen.c"
+#include "cmd/terminal/columns.h"
+#include "cmd/terminal/printable.h"
+#include "cmd/terminal/screen.h"
 
 #include "unit/base/unit.h"
 
-static void columns_are_as_wide_as_their_widest_cell(void **unused)
+TEST(columns_are_as_wide_as_their_widest_cell)
 {
-    (void)unused;
     static const char *const headings[] = { "KIND", "VALUE", "SOURCE", NULL };
     static const char *const cells[] = { "ip",   "203.0.113.0/24", "api",
                                          "user", "r\xc3\xb6ot",    "file" };
@@ -28,9 +27,8 @@ static void columns_are_as_wide_as_their_widest_cell(void **unused)
     free(text);
 }
 
-static void a_table_grows_with_its_rows(void **unused)
+TEST(a_table_grows_with_its_rows)
 {
-    (void)unused;
     static const char *const headings[] = { "A", "B", NULL };
     struct sl_columns table;
     sl_columns_init(&table, headings);
@@ -68,9 +66,8 @@ static const struct {
     { "[{\"a\":[1,0.1]}]", "{\"a\": [1, 0.1]}", "{\"a\": [1, 0.1]}" },
 };
 
-static void a_value_becomes_a_cell_that_people_can_read(void **unused)
+TEST(a_value_becomes_a_cell_that_people_can_read)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(values); i++) {
         struct sl_arena arena = { 0 };
         json_t *list = json_loads(values[i].json, JSON_ALLOW_NUL, NULL);
@@ -83,9 +80,8 @@ static void a_value_becomes_a_cell_that_people_can_read(void **unused)
     }
 }
 
-static void members_of_what_is_no_object_are_missing(void **unused)
+TEST(members_of_what_is_no_object_are_missing)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     json_t *object = json_loads("{\"a\": \"x\", \"n\": 1}", 0, NULL);
     assert_string_equal(sl_cell_of(&arena, object, "a"), "x");
@@ -97,15 +93,4 @@ static void members_of_what_is_no_object_are_missing(void **unused)
     assert_null(sl_member(NULL, "a"));
     json_decref(object);
     sl_arena_release(&arena);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(columns_are_as_wide_as_their_widest_cell),
-        CLAIM(a_table_grows_with_its_rows),
-        CLAIM(a_value_becomes_a_cell_that_people_can_read),
-        CLAIM(members_of_what_is_no_object_are_missing),
-    };
-    return RUN(tests);
 }

@@ -1,11 +1,10 @@
 /* Commands are no part of the library, so the file itself is taken in. */
-#include "cmd/terminal/pretty.c"
+#include "cmd/terminal/pretty.h"
 
 #include "unit/base/unit.h"
 
-static void json_is_laid_out_and_nothing_in_it_is_changed(void **unused)
+TEST(json_is_laid_out_and_nothing_in_it_is_changed)
 {
-    (void)unused;
     static const struct {
         const char *json;
         const char *wanted;
@@ -38,9 +37,8 @@ static void json_is_laid_out_and_nothing_in_it_is_changed(void **unused)
 }
 
 /* Never given in earnest, and never read past its end (AddressSanitizer watches). */
-static void rubbish_does_no_harm(void **unused)
+TEST(rubbish_does_no_harm)
 {
-    (void)unused;
     static const char letters[] = "{}[],:\"\\ 1a";
     uint64_t seed = 3;
     for (int round = 0; round < 20000; round++) {
@@ -54,13 +52,4 @@ static void rubbish_does_no_harm(void **unused)
         sl_buffer_release(&out);
         free(text);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(json_is_laid_out_and_nothing_in_it_is_changed),
-        CLAIM(rubbish_does_no_harm),
-    };
-    return RUN(tests);
 }

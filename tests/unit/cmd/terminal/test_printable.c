@@ -3,6 +3,8 @@
 
 #include "unit/base/unit.h"
 
+TESTS_ALONE;
+
 static struct sluice_text printed(struct sl_buffer *out, struct sluice_text text,
                                   enum sl_printable how)
 {
@@ -11,9 +13,8 @@ static struct sluice_text printed(struct sl_buffer *out, struct sluice_text text
     return (struct sluice_text){ out->at, out->len };
 }
 
-static void what_would_change_a_terminal_is_written_as_json_writes_it(void **unused)
+TEST(what_would_change_a_terminal_is_written_as_json_writes_it)
 {
-    (void)unused;
     static const struct {
         const char *row;
         struct sluice_text text;
@@ -40,9 +41,8 @@ static void what_would_change_a_terminal_is_written_as_json_writes_it(void **unu
     sl_buffer_release(&out);
 }
 
-static void a_byte_that_is_no_utf8_is_written_in_hex(void **unused)
+TEST(a_byte_that_is_no_utf8_is_written_in_hex)
 {
-    (void)unused;
     static const struct {
         const char *row;
         struct sluice_text text;
@@ -66,9 +66,8 @@ static void a_byte_that_is_no_utf8_is_written_in_hex(void **unused)
     sl_buffer_release(&out);
 }
 
-static void lines_and_tabs_stay_where_they_may(void **unused)
+TEST(lines_and_tabs_stay_where_they_may)
 {
-    (void)unused;
     struct sluice_text text = SL_TEXT("a\n\tb\r\n");
     struct sl_buffer out = sl_buffer(SIZE_MAX);
     SAME_TEXT("lines", printed(&out, text, SL_KEEP_LINES), "a\n\tb\\u000d\n");
@@ -76,9 +75,8 @@ static void lines_and_tabs_stay_where_they_may(void **unused)
     sl_buffer_release(&out);
 }
 
-static void whatever_comes_in_only_characters_that_are_seen_go_out(void **unused)
+TEST(whatever_comes_in_only_characters_that_are_seen_go_out)
 {
-    (void)unused;
     uint64_t seed = 7;
     struct sl_buffer out = sl_buffer(SIZE_MAX);
     for (int round = 0; round < 20000; round++) {
@@ -97,23 +95,10 @@ static void whatever_comes_in_only_characters_that_are_seen_go_out(void **unused
     sl_buffer_release(&out);
 }
 
-static void a_character_takes_a_column_however_many_bytes_it_has(void **unused)
+TEST(a_character_takes_a_column_however_many_bytes_it_has)
 {
-    (void)unused;
     assert_int_equal(sl_printable_width(SL_TEXT("")), 0);
     assert_int_equal(sl_printable_width(SL_TEXT("root")), 4);
     assert_int_equal(sl_printable_width(SL_TEXT("r\xc3\xb6ot")), 4);
     assert_int_equal(sl_printable_width(SL_TEXT("\xf0\x9f\x8c\x8a")), 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(what_would_change_a_terminal_is_written_as_json_writes_it),
-        CLAIM(a_byte_that_is_no_utf8_is_written_in_hex),
-        CLAIM(lines_and_tabs_stay_where_they_may),
-        CLAIM(whatever_comes_in_only_characters_that_are_seen_go_out),
-        CLAIM(a_character_takes_a_column_however_many_bytes_it_has),
-    };
-    return RUN(tests);
 }

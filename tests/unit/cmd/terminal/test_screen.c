@@ -1,13 +1,12 @@
 /* Commands are no part of the library, so the file itself is taken in. */
-#include "cmd/terminal/screen.c"
+#include "cmd/terminal/screen.h"
 
 #include "unit/base/unit.h"
 
 #define S INT64_C(1000000)
 
-static void a_duration_is_written_for_people(void **unused)
+TEST(a_duration_is_written_for_people)
 {
-    (void)unused;
     static const struct {
         int64_t us;
         const char *text;
@@ -41,9 +40,8 @@ static void a_duration_is_written_for_people(void **unused)
     }
 }
 
-static void an_age_has_whole_seconds(void **unused)
+TEST(an_age_has_whole_seconds)
 {
-    (void)unused;
     static const struct {
         int64_t us;
         const char *text;
@@ -78,9 +76,8 @@ static void each_is_written(const struct row *rows, size_t count,
     }
 }
 
-static void a_count_takes_six_columns(void **unused)
+TEST(a_count_takes_six_columns)
 {
-    (void)unused;
     static const struct row rows[] = {
         { -1, "-" },
         { 0, "0" },
@@ -106,9 +103,8 @@ static void a_count_takes_six_columns(void **unused)
     each_is_written(rows, COUNT(rows), sl_screen_count);
 }
 
-static void a_share_is_never_rounded_to_all_or_nothing(void **unused)
+TEST(a_share_is_never_rounded_to_all_or_nothing)
 {
-    (void)unused;
     static const struct row rows[] = {
         { -1, "-" },      { 0, "0%" },         { 1e-9, "<0.1%" },    { 0.001, "0.1%" },
         { 0.2, "20.0%" }, { 0.9994, "99.9%" }, { 0.99999, "99.9%" }, { 1, "100%" },
@@ -116,23 +112,12 @@ static void a_share_is_never_rounded_to_all_or_nothing(void **unused)
     each_is_written(rows, COUNT(rows), sl_screen_share);
 }
 
-static void a_latency_has_its_unit(void **unused)
+TEST(a_latency_has_its_unit)
 {
-    (void)unused;
     static const struct row rows[] = {
         { -1, "-" },         { 0, "0.0us" },     { 1.23, "1.2us" }, { 9.96, "10us" },
         { 999.4, "999us" },  { 999.6, "1.0ms" }, { 45000, "45ms" }, { 999600, "1.0s" },
         { 12345678, "12s" }, { 3.6e9, "3600s" },
     };
     each_is_written(rows, COUNT(rows), sl_screen_latency);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_duration_is_written_for_people), CLAIM(an_age_has_whole_seconds),
-        CLAIM(a_count_takes_six_columns),        CLAIM(a_share_is_never_rounded_to_all_or_nothing),
-        CLAIM(a_latency_has_its_unit),
-    };
-    return RUN(tests);
 }

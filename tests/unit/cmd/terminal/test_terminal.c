@@ -3,9 +3,10 @@
 
 #include "unit/base/unit.h"
 
-static void a_key_is_read_of_its_bytes(void **unused)
+TESTS_ALONE;
+
+TEST(a_key_is_read_of_its_bytes)
 {
-    (void)unused;
     static const struct {
         const char *typed;
         size_t took;
@@ -48,9 +49,8 @@ static void type(const char *bytes)
     terminal.typed_len += strlen(bytes);
 }
 
-static void keys_come_one_by_one_and_in_parts(void **unused)
+TEST(keys_come_one_by_one_and_in_parts)
 {
-    (void)unused;
     int key = 0;
     type("d\033q\033[");
     assert_int_equal(next_key(&key), SL_EVENT_KEY);
@@ -67,9 +67,8 @@ static void keys_come_one_by_one_and_in_parts(void **unused)
 }
 
 /* So that there is always room for what is typed next. */
-static void a_sequence_without_an_end_is_dropped(void **unused)
+TEST(a_sequence_without_an_end_is_dropped)
 {
-    (void)unused;
     int key = 0;
     type("\033[");
     while (terminal.typed_len < sizeof terminal.typed) {
@@ -78,14 +77,4 @@ static void a_sequence_without_an_end_is_dropped(void **unused)
     }
     assert_int_equal(next_key(&key), SL_EVENT_NONE);
     assert_int_equal(terminal.typed_len, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_key_is_read_of_its_bytes),
-        CLAIM(keys_come_one_by_one_and_in_parts),
-        CLAIM(a_sequence_without_an_end_is_dropped),
-    };
-    return RUN(tests);
 }

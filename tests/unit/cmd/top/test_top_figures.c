@@ -1,8 +1,8 @@
 /* Commands are no part of the library, so the files themselves are taken in. */
-#include "cmd/terminal/columns.c"
-#include "cmd/terminal/printable.c"
-#include "cmd/terminal/screen.c"
-#include "cmd/top/top_figures.c"
+#include "cmd/terminal/columns.h"
+#include "cmd/terminal/printable.h"
+#include "cmd/terminal/screen.h"
+#include "cmd/top/top_figures.h"
 
 #include "unit/base/unit.h"
 
@@ -34,9 +34,8 @@ static const char documented[] =
     " \"store\": {\"name\": \"memory:\", \"healthy\": true, \"why\": null,"
     " \"table\": {\"slots\": 100, \"live\": 12}}}";
 
-static void an_answer_is_read_as_it_is_documented(void **unused)
+TEST(an_answer_is_read_as_it_is_documented)
 {
-    (void)unused;
     struct sl_board_figures figures;
     read_text(&figures, documented, "minute");
     assert_true(figures.uptime_s == 8000 && figures.checks_per_s == 2);
@@ -55,9 +54,8 @@ static void an_answer_is_read_as_it_is_documented(void **unused)
     sl_board_release(&figures);
 }
 
-static void a_shadow_rule_has_denied_what_it_would_have(void **unused)
+TEST(a_shadow_rule_has_denied_what_it_would_have)
 {
-    (void)unused;
     struct sl_board_figures figures;
     read_text(&figures, documented, "minute");
     const struct sl_board_rule *trial = &figures.rules[1];
@@ -68,9 +66,8 @@ static void a_shadow_rule_has_denied_what_it_would_have(void **unused)
     sl_board_release(&figures);
 }
 
-static void whom_all_rules_limit_is_in_one_order(void **unused)
+TEST(whom_all_rules_limit_is_in_one_order)
 {
-    (void)unused;
     static const struct {
         const char *who, *rule;
         double count, error;
@@ -87,9 +84,8 @@ static void whom_all_rules_limit_is_in_one_order(void **unused)
     sl_board_release(&figures);
 }
 
-static void a_server_that_was_just_started_has_no_minute(void **unused)
+TEST(a_server_that_was_just_started_has_no_minute)
 {
-    (void)unused;
     static const struct {
         const char *window, *uptime;
         double per_s;
@@ -113,9 +109,8 @@ static void a_server_that_was_just_started_has_no_minute(void **unused)
     }
 }
 
-static void why_a_store_fails_is_told(void **unused)
+TEST(why_a_store_fails_is_told)
 {
-    (void)unused;
     struct sl_board_figures figures;
     read_text(&figures,
               "{\"decisions\": {\"day\": {}}, \"rules\": [],"
@@ -126,9 +121,8 @@ static void why_a_store_fails_is_told(void **unused)
     sl_board_release(&figures);
 }
 
-static void what_is_no_such_answer_is_refused(void **unused)
+TEST(what_is_no_such_answer_is_refused)
 {
-    (void)unused;
     static const char *const rows[] = {
         "{}",
         "[]",
@@ -147,9 +141,8 @@ static void what_is_no_such_answer_is_refused(void **unused)
 }
 
 /* Rows that are no objects, numbers that are none: shown as nothing, and nothing more. */
-static void nonsense_is_nothing(void **unused)
+TEST(nonsense_is_nothing)
 {
-    (void)unused;
     struct sl_board_figures figures;
     read_text(&figures,
               "{\"decisions\": {\"minute\": {\"checks\": \"many\", \"hit_rate\": -3}}, \"rules\":"
@@ -174,9 +167,8 @@ static void names_in_order(const struct sl_board_figures *figures, const char *w
     assert_string_equal(names, wanted);
 }
 
-static void rules_are_sorted_by_each_column(void **unused)
+TEST(rules_are_sorted_by_each_column)
 {
-    (void)unused;
     static const struct {
         enum sl_board_order order;
         const char *down, *up;
@@ -204,19 +196,4 @@ static void rules_are_sorted_by_each_column(void **unused)
         names_in_order(&figures, rows[i].up);
     }
     sl_board_sort(&(struct sl_board_figures){ 0 }, SL_BY_NAME, false);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_answer_is_read_as_it_is_documented),
-        CLAIM(a_shadow_rule_has_denied_what_it_would_have),
-        CLAIM(whom_all_rules_limit_is_in_one_order),
-        CLAIM(a_server_that_was_just_started_has_no_minute),
-        CLAIM(why_a_store_fails_is_told),
-        CLAIM(what_is_no_such_answer_is_refused),
-        CLAIM(nonsense_is_nothing),
-        CLAIM(rules_are_sorted_by_each_column),
-    };
-    return RUN(tests);
 }

@@ -1,10 +1,10 @@
 /* Commands are no part of the library, so the files themselves are taken in. */
-#include "cmd/terminal/canvas.c"
-#include "cmd/terminal/printable.c"
-#include "cmd/top/top_picture.c"
-#include "cmd/top/top_rules.c"
+#include "cmd/terminal/canvas.h"
+#include "cmd/terminal/printable.h"
+#include "cmd/top/top_picture.h"
+#include "cmd/top/top_rules.h"
 
-#include "cmd/terminal/screen.c"
+#include "cmd/terminal/screen.h"
 
 #include "unit/base/unit.h"
 
@@ -78,9 +78,8 @@ static void it_draws(struct sl_picture *picture, size_t wide, size_t high, const
     free(text);
 }
 
-static void there_is_room_for_all_of_it(void **unused)
+TEST(there_is_room_for_all_of_it)
 {
-    (void)unused;
     struct sl_board_figures figures = figures_of(&api, 1);
     struct sl_picture picture = picture_of(&figures);
     it_draws(&picture, 0, 0,
@@ -98,9 +97,8 @@ static void there_is_room_for_all_of_it(void **unused)
              "          2  api     u3\n");
 }
 
-static void at_sixty_columns_some_are_left_out(void **unused)
+TEST(at_sixty_columns_some_are_left_out)
 {
-    (void)unused;
     struct sl_board_figures figures = figures_of(&api, 1);
     struct sl_picture picture = picture_of(&figures);
     figures.limited_count = 1;
@@ -126,9 +124,8 @@ static size_t width_of(const struct sl_rules_layout *layout)
     return (size_t)width;
 }
 
-static void columns_fit_however_narrow_it_is(void **unused)
+TEST(columns_fit_however_narrow_it_is)
 {
-    (void)unused;
     struct sl_board_rule rules[] = { api, api };
     rules[1].shown = "a-name-of-thirty-characters-is-long";
     struct sl_board_figures figures = figures_of(rules, 2);
@@ -166,9 +163,8 @@ static size_t lines_of(const char *text)
     return lines;
 }
 
-static void rules_are_scrolled_and_the_screen_never_is(void **unused)
+TEST(rules_are_scrolled_and_the_screen_never_is)
 {
-    (void)unused;
     struct sl_board_rule rules[MANY];
     char names[MANY][16];
     fill(rules, names);
@@ -190,9 +186,8 @@ static void rules_are_scrolled_and_the_screen_never_is(void **unused)
     }
 }
 
-static void rules_and_identifiers_share_what_there_is(void **unused)
+TEST(rules_and_identifiers_share_what_there_is)
 {
-    (void)unused;
     struct sl_board_rule rules[MANY];
     char names[MANY][16];
     fill(rules, names);
@@ -212,9 +207,8 @@ static void rules_and_identifiers_share_what_there_is(void **unused)
     assert_int_equal(picture.page, 16);
 }
 
-static void what_is_wrong_stands_in_the_head(void **unused)
+TEST(what_is_wrong_stands_in_the_head)
 {
-    (void)unused;
     struct sl_board_figures figures = figures_of(&api, 1);
     struct sl_picture picture = picture_of(NULL);
     it_draws(&picture, 0, 0, "http://x  asking\n");
@@ -235,9 +229,8 @@ static void what_is_wrong_stands_in_the_head(void **unused)
     free(text);
 }
 
-static void the_busiest_are_not_all(void **unused)
+TEST(the_busiest_are_not_all)
 {
-    (void)unused;
     struct sl_board_figures figures = figures_of(&api, 1);
     struct sl_picture picture = picture_of(&figures);
     figures.rules_total = 3000;
@@ -250,9 +243,8 @@ static void the_busiest_are_not_all(void **unused)
     free(text);
 }
 
-static void the_column_that_sorts_has_an_arrow(void **unused)
+TEST(the_column_that_sorts_has_an_arrow)
 {
-    (void)unused;
     static const struct {
         enum sl_board_order order;
         bool reverse;
@@ -273,19 +265,4 @@ static void the_column_that_sorts_has_an_arrow(void **unused)
         assert_non_null(strstr(canvas.out.at, rows[i].heading));
         sl_buffer_release(&canvas.out);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(there_is_room_for_all_of_it),
-        CLAIM(at_sixty_columns_some_are_left_out),
-        CLAIM(columns_fit_however_narrow_it_is),
-        CLAIM(rules_are_scrolled_and_the_screen_never_is),
-        CLAIM(rules_and_identifiers_share_what_there_is),
-        CLAIM(what_is_wrong_stands_in_the_head),
-        CLAIM(the_busiest_are_not_all),
-        CLAIM(the_column_that_sorts_has_an_arrow),
-    };
-    return RUN(tests);
 }

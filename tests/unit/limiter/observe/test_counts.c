@@ -71,9 +71,8 @@ static const char every_reason[] =
     "          burst_guard: { window: 1s, threshold: 1, penalty: 1m } },\n"
     "        { name: strict, resource: /strict, per: user, limit: 1/m, on_store_failure: deny }]\n";
 
-static void every_answer_is_counted_by_its_reason(void **unused)
+TEST(every_answer_is_counted_by_its_reason)
 {
-    (void)unused;
     open_limiter(every_reason);
     ASK(.user = SL_TEXT("root"));
     ASK(.user = SL_TEXT("u"), .resource = SL_TEXT("/none"));
@@ -120,9 +119,8 @@ static const char three_on_one[] =
     "        { name: narrow, per: user, limit: 2/m },\n"
     "        { name: tried, per: user, limit: 1/m, shadow: true }]\n";
 
-static void every_rule_asked_is_counted_by_its_own_verdict(void **unused)
+TEST(every_rule_asked_is_counted_by_its_own_verdict)
 {
-    (void)unused;
     open_limiter(three_on_one);
     for (int i = 0; i < 5; i++)
         ASK(.user = SL_TEXT("u"), .ip = SL_TEXT("192.0.2.1"));
@@ -135,9 +133,8 @@ static void every_rule_asked_is_counted_by_its_own_verdict(void **unused)
     close_limiter();
 }
 
-static void a_peek_is_not_counted(void **unused)
+TEST(a_peek_is_not_counted)
 {
-    (void)unused;
     open_limiter(three_on_one);
     ASK(.user = SL_TEXT("u"), .ip = SL_TEXT("192.0.2.1"), .peek = true);
     ASK(.peek = true);
@@ -150,9 +147,8 @@ static void a_peek_is_not_counted(void **unused)
     close_limiter();
 }
 
-static void cost_nothing_is_counted_and_a_wait_once(void **unused)
+TEST(cost_nothing_is_counted_and_a_wait_once)
 {
-    (void)unused;
     open_limiter("rules: [{ name: a, per: user, algorithm: leaky_bucket, limit: 2/s }]\n");
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
@@ -165,9 +161,8 @@ static void cost_nothing_is_counted_and_a_wait_once(void **unused)
     close_limiter();
 }
 
-static void a_batch_is_counted_as_one_by_one(void **unused)
+TEST(a_batch_is_counted_as_one_by_one)
 {
-    (void)unused;
     enum { MANY = 300 }; /* more than are decided at a time */
     static struct sluice_request requests[MANY];
     static struct sluice_decision out[MANY];
@@ -201,9 +196,8 @@ static void a_batch_is_counted_as_one_by_one(void **unused)
     close_limiter();
 }
 
-static void a_reservation_is_counted_once_by_how_it_ended(void **unused)
+TEST(a_reservation_is_counted_once_by_how_it_ended)
 {
-    (void)unused;
     open_limiter("rules: [{ name: a, per: user, limit: 2/m }]\n");
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
@@ -224,9 +218,8 @@ static void a_reservation_is_counted_once_by_how_it_ended(void **unused)
     close_limiter();
 }
 
-static void counts_are_inherited_by_name(void **unused)
+TEST(counts_are_inherited_by_name)
 {
-    (void)unused;
     static const char after[] = "rules: [{ name: new, per: ip, limit: 9/m },\n"
                                 "        { name: tried, per: user, limit: 1/m, shadow: true },\n"
                                 "        { name: wide, per: user, limit: 1/m }]\n";
@@ -269,9 +262,8 @@ static struct sl_ruleset *many_rules(int count, bool backwards)
     return many;
 }
 
-static void ten_thousand_rules_are_inherited(void **unused)
+TEST(ten_thousand_rules_are_inherited)
 {
-    (void)unused;
     enum { MANY = 10000 };
     struct sl_ruleset *older = many_rules(MANY, false), *newer = many_rules(MANY, true);
     struct sl_counts *from = sl_counts_new(older), *to = sl_counts_new(newer);
@@ -288,9 +280,8 @@ static void ten_thousand_rules_are_inherited(void **unused)
     sl_ruleset_free(newer);
 }
 
-static void a_rule_s_counts_lie_on_one_cache_line(void **unused)
+TEST(a_rule_s_counts_lie_on_one_cache_line)
 {
-    (void)unused;
     open_limiter(three_on_one);
     const struct sl_counts *counts = sl_limiter_counts(limiter);
     assert_int_equal((uintptr_t)counts % 64, 0); /* which nobody else is on */
@@ -318,9 +309,8 @@ static void *watch(void *last)
     return last;
 }
 
-static void another_thread_reads_them_while_they_grow(void **unused)
+TEST(another_thread_reads_them_while_they_grow)
 {
-    (void)unused;
     enum { MANY = 20000 };
     pthread_t thread;
     uint64_t last = 0;
@@ -355,9 +345,8 @@ static uint64_t trust_sum(const struct sl_limiter *by)
     return sl_count_read(&sl_limiter_counts(by)->trust_thousandths);
 }
 
-static void a_score_is_counted_below_its_bound(void **unused)
+TEST(a_score_is_counted_below_its_bound)
 {
-    (void)unused;
     static const struct {
         int32_t score;
         size_t tenth;
@@ -375,9 +364,8 @@ static void a_score_is_counted_below_its_bound(void **unused)
     close_limiter();
 }
 
-static void scores_are_counted_once_a_request_and_where_a_rule_used_them(void **unused)
+TEST(scores_are_counted_once_a_request_and_where_a_rule_used_them)
 {
-    (void)unused;
     open_limiter(adaptive);
     ASK(.user = SL_TEXT("u"), .ip = SL_TEXT("192.0.2.1"), .resource = SL_TEXT("/a"),
         .trust_thousandths = 500); /* by two rules */
@@ -393,9 +381,8 @@ static void scores_are_counted_once_a_request_and_where_a_rule_used_them(void **
     close_limiter();
 }
 
-static void scores_are_inherited(void **unused)
+TEST(scores_are_inherited)
 {
-    (void)unused;
     open_limiter(adaptive);
     struct sl_limiter *next = sl_limiter_new(rules, &model.store);
     ASK(.user = SL_TEXT("u"), .resource = SL_TEXT("/a"), .trust_thousandths = 700);
@@ -406,24 +393,4 @@ static void scores_are_inherited(void **unused)
     assert_int_equal(trust_sum(limiter), 0);
     sl_limiter_free(next);
     close_limiter();
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_answer_is_counted_by_its_reason),
-        CLAIM(every_rule_asked_is_counted_by_its_own_verdict),
-        CLAIM(a_peek_is_not_counted),
-        CLAIM(cost_nothing_is_counted_and_a_wait_once),
-        CLAIM(a_batch_is_counted_as_one_by_one),
-        CLAIM(a_reservation_is_counted_once_by_how_it_ended),
-        CLAIM(counts_are_inherited_by_name),
-        CLAIM(ten_thousand_rules_are_inherited),
-        CLAIM(a_rule_s_counts_lie_on_one_cache_line),
-        CLAIM(a_score_is_counted_below_its_bound),
-        CLAIM(scores_are_counted_once_a_request_and_where_a_rule_used_them),
-        CLAIM(scores_are_inherited),
-        CLAIM(another_thread_reads_them_while_they_grow),
-    };
-    return RUN(tests);
 }

@@ -27,7 +27,7 @@ static int close_sight(void **unused)
     return 0;
 }
 
-#define WITH_SIGHT(name) cmocka_unit_test_setup_teardown(name, open_sight, close_sight)
+#define WITH_SIGHT(name) TEST_WITH(name, open_sight, close_sight)
 
 /* As deciding does it. */
 static void note(uint64_t number)
@@ -43,9 +43,8 @@ static void note(uint64_t number)
     atomic_store_explicit(&observer->has_notes, true, memory_order_relaxed);
 }
 
-static void nothing_is_not_handed_over(void **unused)
+WITH_SIGHT(nothing_is_not_handed_over)
 {
-    (void)unused;
     const struct sl_samples *own = observer->samples;
     assert_false(sl_observer_has_samples(observer));
     sl_observer_hand_over(observer);
@@ -53,9 +52,8 @@ static void nothing_is_not_handed_over(void **unused)
     assert_null(sl_observer_take(observer));
 }
 
-static void what_was_noted_is_taken_once(void **unused)
+WITH_SIGHT(what_was_noted_is_taken_once)
 {
-    (void)unused;
     const struct sl_samples *own = observer->samples;
     note(5);
     assert_true(sl_observer_has_samples(observer));
@@ -74,9 +72,8 @@ static void what_was_noted_is_taken_once(void **unused)
     assert_true(are_empty(taken));
 }
 
-static void until_the_last_is_given_back_noting_goes_on(void **unused)
+WITH_SIGHT(until_the_last_is_given_back_noting_goes_on)
 {
-    (void)unused;
     note(1);
     sl_observer_hand_over(observer);
     const struct sl_samples *second = observer->samples;
@@ -98,9 +95,8 @@ static void until_the_last_is_given_back_noting_goes_on(void **unused)
 }
 
 /* Wherever they are at the time. */
-static void freeing_finds_all_of_them(void **unused)
+WITH_SIGHT(freeing_finds_all_of_them)
 {
-    (void)unused;
     note(1);
     sl_observer_hand_over(observer); /* one lies there full, none empty */
     sl_observer_free(NULL);
@@ -141,9 +137,8 @@ static uint64_t sum_up(struct sl_distinct *callers)
     return sum;
 }
 
-static void between_two_threads_nothing_is_lost_and_nothing_twice(void **unused)
+WITH_SIGHT(between_two_threads_nothing_is_lost_and_nothing_twice)
 {
-    (void)unused;
     pthread_t decider;
     struct sl_distinct callers = { { 0 } };
     uint64_t sum = 0;
@@ -162,16 +157,4 @@ static void between_two_threads_nothing_is_lost_and_nothing_twice(void **unused)
     sum += sum_up(&callers);
     assert_int_equal(sum, noted);
     assert_in_range(sl_distinct_count(&callers), noted * 3 / 4, noted * 5 / 4);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SIGHT(nothing_is_not_handed_over),
-        WITH_SIGHT(what_was_noted_is_taken_once),
-        WITH_SIGHT(until_the_last_is_given_back_noting_goes_on),
-        WITH_SIGHT(freeing_finds_all_of_them),
-        WITH_SIGHT(between_two_threads_nothing_is_lost_and_nothing_twice),
-    };
-    return RUN(tests);
 }

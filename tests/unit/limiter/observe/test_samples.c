@@ -24,7 +24,7 @@ static int close_notes(void **unused)
     return 0;
 }
 
-#define WITH_NOTES(name) cmocka_unit_test_setup_teardown(name, open_notes, close_notes)
+#define WITH_NOTES(name) TEST_WITH(name, open_notes, close_notes)
 
 static struct sl_hash128 key_of(uint64_t low, uint64_t high)
 {
@@ -45,9 +45,8 @@ static struct sl_noted *add(uint64_t low, uint64_t high)
     return noted;
 }
 
-static void a_key_has_one_place(void **unused)
+WITH_NOTES(a_key_has_one_place)
 {
-    (void)unused;
     assert_true(are_empty(samples));
     struct sl_noted *one = add(1, 2);
     one->denied = 7;
@@ -60,9 +59,8 @@ static void a_key_has_one_place(void **unused)
 }
 
 /* Those that fall on the same set, their bits there too: the halves tell them apart. */
-static void a_set_has_room_for_four(void **unused)
+WITH_NOTES(a_set_has_room_for_four)
 {
-    (void)unused;
     for (uint64_t i = 0; i < SL_NOTED_WAYS; i++)
         assert_non_null(add(7 + i * SL_NOTED_SETS, i));
     assert_null(add(7 + SL_NOTED_WAYS * SL_NOTED_SETS, SL_NOTED_WAYS));
@@ -73,9 +71,8 @@ static void a_set_has_room_for_four(void **unused)
 }
 
 /* Bits of the key stand in the place: the highest and the lowest of them. */
-static void any_bits_of_a_key_are_told_apart(void **unused)
+WITH_NOTES(any_bits_of_a_key_are_told_apart)
 {
-    (void)unused;
     for (uint64_t bit = 0; bit < 64; bit++) {
         sl_samples_clear(samples);
         struct sl_noted *zero = add(0, 0);
@@ -88,9 +85,8 @@ static void any_bits_of_a_key_are_told_apart(void **unused)
     }
 }
 
-static void there_is_room_for_512_and_they_are_still_found(void **unused)
+WITH_NOTES(there_is_room_for_512_and_they_are_still_found)
 {
-    (void)unused;
     for (uint64_t i = 0; i < SL_NOTED_MAX; i++)
         assert_non_null(add(i * 37, i << 40 | i));
     assert_null(add(5, 5));
@@ -99,9 +95,8 @@ static void there_is_room_for_512_and_they_are_still_found(void **unused)
 }
 
 /* Before a set is full: of keys that are spread, nearly all of the room is used. */
-static void hashes_fill_most_of_it(void **unused)
+WITH_NOTES(hashes_fill_most_of_it)
 {
-    (void)unused;
     uint64_t seed = 1, tried = 0;
     while (samples->count < SL_NOTED_MAX && tried++ < 2000)
         sl_samples_add(samples, key_of(unit_random(&seed), unit_random(&seed)));
@@ -109,9 +104,8 @@ static void hashes_fill_most_of_it(void **unused)
     assert_true(tried < SL_NOTED_MAX * 6 / 5);
 }
 
-static void what_is_cleared_is_as_new(void **unused)
+WITH_NOTES(what_is_cleared_is_as_new)
 {
-    (void)unused;
     struct sluice_text text;
     for (uint64_t i = 0; i < SL_NOTED_MAX; i++)
         add(i, i)->denied = 1;
@@ -130,9 +124,8 @@ static void what_is_cleared_is_as_new(void **unused)
 }
 
 /* Any one of these alone is something. */
-static void what_was_missed_is_not_nothing(void **unused)
+WITH_NOTES(what_was_missed_is_not_nothing)
 {
-    (void)unused;
     samples->missed_denials = 1;
     assert_false(are_empty(samples));
     sl_samples_clear(samples);
@@ -143,9 +136,8 @@ static void what_was_missed_is_not_nothing(void **unused)
     assert_false(are_empty(samples));
 }
 
-static void the_last_one_can_be_dropped_again(void **unused)
+WITH_NOTES(the_last_one_can_be_dropped_again)
 {
-    (void)unused;
     for (uint64_t i = 0; i < 4; i++)
         add(SL_NOTED_SETS - 1, i);
     sl_samples_drop_last(samples);
@@ -159,9 +151,8 @@ static void the_last_one_can_be_dropped_again(void **unused)
 
 /* ---- texts ---- */
 
-static void a_text_is_a_copy_and_none_stays_none(void **unused)
+WITH_NOTES(a_text_is_a_copy_and_none_stays_none)
 {
-    (void)unused;
     char name[] = "u1";
     struct sluice_text kept, empty, none;
     assert_true(sl_samples_keep(samples, sl_text(name), &kept));
@@ -187,9 +178,8 @@ static size_t kept_of(size_t len, const char *behind)
     return kept.len;
 }
 
-static void a_long_text_is_cut_between_two_characters(void **unused)
+WITH_NOTES(a_long_text_is_cut_between_two_characters)
 {
-    (void)unused;
     static const struct {
         size_t len;
         const char *behind;
@@ -214,9 +204,8 @@ static void a_long_text_is_cut_between_two_characters(void **unused)
 }
 
 /* Bytes that only look like the middle of characters: never far less than there is room for. */
-static void what_is_no_utf8_is_cut_too(void **unused)
+WITH_NOTES(what_is_no_utf8_is_cut_too)
 {
-    (void)unused;
     char bytes[1000];
     struct sluice_text kept;
     memset(bytes, 0x80, sizeof bytes);
@@ -224,9 +213,8 @@ static void what_is_no_utf8_is_cut_too(void **unused)
     assert_in_range(kept.len, 508, 512);
 }
 
-static void texts_have_a_bound(void **unused)
+WITH_NOTES(texts_have_a_bound)
 {
-    (void)unused;
     char long_one[512];
     struct sluice_text kept;
     memset(long_one, 'x', sizeof long_one);
@@ -250,9 +238,8 @@ static void take_sample(size_t from, uint32_t rule, uint32_t in_use)
                                            .in_use_max = in_use });
 }
 
-static void a_batch_has_one_sample_for_each_rule(void **unused)
+WITH_NOTES(a_batch_has_one_sample_for_each_rule)
 {
-    (void)unused;
     take_sample(0, 1, 300);
     take_sample(0, 2, 10);
     take_sample(0, 1, 900);
@@ -268,32 +255,10 @@ static void a_batch_has_one_sample_for_each_rule(void **unused)
     assert_int_equal(samples->samples[0].times, 3);
 }
 
-static void samples_have_a_bound(void **unused)
+WITH_NOTES(samples_have_a_bound)
 {
-    (void)unused;
     for (uint32_t i = 0; i < SL_SAMPLES_MAX + 10; i++)
         take_sample(samples->sample_count, i, 0);
     assert_int_equal(samples->sample_count, SL_SAMPLES_MAX);
     assert_int_equal(samples->samples[SL_SAMPLES_MAX - 1].rule, SL_SAMPLES_MAX - 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_NOTES(a_key_has_one_place),
-        WITH_NOTES(a_set_has_room_for_four),
-        WITH_NOTES(any_bits_of_a_key_are_told_apart),
-        WITH_NOTES(there_is_room_for_512_and_they_are_still_found),
-        WITH_NOTES(hashes_fill_most_of_it),
-        WITH_NOTES(what_is_cleared_is_as_new),
-        WITH_NOTES(what_was_missed_is_not_nothing),
-        WITH_NOTES(the_last_one_can_be_dropped_again),
-        WITH_NOTES(a_text_is_a_copy_and_none_stays_none),
-        WITH_NOTES(a_long_text_is_cut_between_two_characters),
-        WITH_NOTES(what_is_no_utf8_is_cut_too),
-        WITH_NOTES(texts_have_a_bound),
-        WITH_NOTES(samples_have_a_bound),
-        WITH_NOTES(a_batch_has_one_sample_for_each_rule),
-    };
-    return RUN(tests);
 }

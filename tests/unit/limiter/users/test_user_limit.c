@@ -59,7 +59,7 @@ struct row {
     int64_t token_ns;
 };
 
-static void own_numbers_replace_the_tiers(void **unused)
+TEST_WITH(own_numbers_replace_the_tiers, NULL, release)
 {
     /* Where a rate is not given: the rule's, scaled; the tier's own in the rule; or what
      * is left of the capacity in the window. */
@@ -81,7 +81,6 @@ static void own_numbers_replace_the_tiers(void **unused)
         { "spaced", "pro", 0, { 2, 0 }, 600, 500000000 },
         { "log", NULL, 8, { 0, 0 }, 8, 0 },
     };
-    (void)unused;
     rules = rules_of(all);
     for (size_t i = 0; i < COUNT(rows); i++) {
         const struct row *row = &rows[i];
@@ -102,9 +101,8 @@ static void own_numbers_replace_the_tiers(void **unused)
         3600000000);
 }
 
-static void trust_and_burst_multiply_with_one_floor(void **unused)
+TEST_WITH(trust_and_burst_multiply_with_one_floor, NULL, release)
 {
-    (void)unused;
     rules = rules_of(all);
     const struct sl_user_numbers *own =
         find("rated", NULL, (struct sl_user_limit){ "rated", 3, { 0 } });
@@ -118,9 +116,8 @@ static void trust_and_burst_multiply_with_one_floor(void **unused)
     assert_int_equal(limit.token_ns, 133333334);
 }
 
-static void other_rules_are_left_alone(void **unused)
+TEST_WITH(other_rules_are_left_alone, NULL, release)
 {
-    (void)unused;
     rules = rules_of(all);
     assert_null(find("log", NULL, (struct sl_user_limit){ "window", 5, { 0 } }));
     assert_null(find("log", NULL, (struct sl_user_limit){ "lo", 5, { 0 } }));
@@ -130,9 +127,8 @@ static void other_rules_are_left_alone(void **unused)
     assert_null(sl_user_numbers_find(&kept, &nobodys, rule_of("log"), -1));
 }
 
-static void numbers_that_fit_no_more_are_unused(void **unused)
+TEST_WITH(numbers_that_fit_no_more_are_unused, NULL, release)
 {
-    (void)unused;
     rules = rules_of(all);
     struct sl_user_limit huge = { "log", UINT64_C(1) << 25, { 0 } };
     struct sl_user_limit rated_window = { "window", 5, { 5, 0 } };
@@ -144,9 +140,8 @@ static void numbers_that_fit_no_more_are_unused(void **unused)
 }
 
 /* What is found is always what would be composed now. */
-static void what_is_kept_is_never_anothers(void **unused)
+TEST_WITH(what_is_kept_is_never_anothers, NULL, release)
 {
-    (void)unused;
     rules = rules_of(all);
     struct sl_user_numbers_cache kept = { 0 };
     const struct sl_rule *rated = rule_of("rated"), *spaced = rule_of("spaced");
@@ -166,14 +161,13 @@ static void what_is_kept_is_never_anothers(void **unused)
         }
 }
 
-static void a_longer_ring_is_a_power_of_two(void **unused)
+TEST_WITH(a_longer_ring_is_a_power_of_two, NULL, release)
 {
     static const struct {
         uint64_t capacity;
         uint32_t ring_len;
     } rows[] = { { 1, 200 },   { 100, 200 },   { 101, 256 },   { 128, 256 },
                  { 129, 512 }, { 1000, 2048 }, { 1025, 4096 }, { 8388608, 16777216 } };
-    (void)unused;
     rules = rules_of(all);
     assert_int_equal(rule_of("log")->ring_len, 200); /* of `pro` at full trust */
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -187,7 +181,7 @@ static void a_longer_ring_is_a_power_of_two(void **unused)
         find("window", NULL, (struct sl_user_limit){ "window", 9999, { 0 } })->ring_len, 0);
 }
 
-static void numbers_are_checked_in_every_tier(void **unused)
+TEST_WITH(numbers_are_checked_in_every_tier, NULL, release)
 {
     static const struct {
         const char *rule;
@@ -209,7 +203,6 @@ static void numbers_are_checked_in_every_tier(void **unused)
         { "slow", 0, { 2, 5 }, "90 days" }, /* in the tier `pro`, whose capacity is 1000 */
         { "slow", 0, { 2, 4 }, NULL },
     };
-    (void)unused;
     rules = rules_of(all);
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_user_limit own = { .capacity = rows[i].capacity, .rate = rows[i].rate };
@@ -224,18 +217,4 @@ static void numbers_are_checked_in_every_tier(void **unused)
         else if (own.capacity && strcmp(rows[i].rule, "rated") != 0)
             assert_int_equal(numbers.limit.capacity, own.capacity);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(own_numbers_replace_the_tiers, release),
-        cmocka_unit_test_teardown(trust_and_burst_multiply_with_one_floor, release),
-        cmocka_unit_test_teardown(other_rules_are_left_alone, release),
-        cmocka_unit_test_teardown(numbers_that_fit_no_more_are_unused, release),
-        cmocka_unit_test_teardown(what_is_kept_is_never_anothers, release),
-        cmocka_unit_test_teardown(a_longer_ring_is_a_power_of_two, release),
-        cmocka_unit_test_teardown(numbers_are_checked_in_every_tier, release),
-    };
-    return RUN(tests);
 }

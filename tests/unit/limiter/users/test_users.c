@@ -13,9 +13,8 @@ struct moment {
     int64_t us;
 };
 
-static void a_moment_is_seconds_or_rfc_3339(void **unused)
+TEST(a_moment_is_seconds_or_rfc_3339)
 {
-    (void)unused;
     static const struct moment rows[] = {
         { "0", 0 },
         { "1", S },
@@ -48,9 +47,8 @@ static void a_moment_is_seconds_or_rfc_3339(void **unused)
     }
 }
 
-static void what_is_no_moment_leaves_the_output_alone(void **unused)
+TEST(what_is_no_moment_leaves_the_output_alone)
 {
-    (void)unused;
     static const char *const rows[] = {
         "",
         " ",
@@ -115,9 +113,8 @@ struct score {
     int32_t score;
 };
 
-static void the_score_is_exact_and_floored_once(void **unused)
+TEST(the_score_is_exact_and_floored_once)
 {
-    (void)unused;
     /* 0.3 of 109.5 days is a thousandth of 0.365 days: 31 536 s. */
     static const struct score rows[] = {
         { "nothing", .score = 0 },
@@ -166,9 +163,8 @@ static void the_score_is_exact_and_floored_once(void **unused)
     }
 }
 
-static void weights_of_the_file_count(void **unused)
+TEST(weights_of_the_file_count)
 {
-    (void)unused;
     struct sl_trust_weights a_year = standard;
     a_year.age_full_days = INT64_C(365000000000);
     struct sl_user user = { .has_created_at = true, .created_at_us = NOW - 73 * DAY };
@@ -177,9 +173,8 @@ static void weights_of_the_file_count(void **unused)
     assert_int_equal(sl_user_trust(&a_year, NULL, &user, NOW), 0);
 }
 
-static void a_record_of_any_moment_is_safe(void **unused)
+TEST(a_record_of_any_moment_is_safe)
 {
-    (void)unused;
     struct sl_user user = { .has_created_at = true, .created_at_us = INT64_MIN };
     assert_int_equal(sl_user_trust(&standard, NULL, &user, NOW), 300);
     user.created_at_us = INT64_MAX;
@@ -200,9 +195,8 @@ static int32_t said(const char *name, const char *value, const struct sl_user *u
     return sl_user_trust(&standard, &request, user, NOW);
 }
 
-static void what_the_request_says_goes_before_the_record(void **unused)
+TEST(what_the_request_says_goes_before_the_record)
 {
-    (void)unused;
     struct sl_user verified = { .has_email_verified = true, .email_verified = true };
     struct sl_user refuted = { .has_email_verified = true };
     struct sl_user old = { .has_created_at = true, .created_at_us = 0 };
@@ -216,9 +210,8 @@ static void what_the_request_says_goes_before_the_record(void **unused)
     assert_int_equal(said("created_at", "1728043200", NULL), 0);
 }
 
-static void what_cannot_be_read_counts_as_not_said(void **unused)
+TEST(what_cannot_be_read_counts_as_not_said)
 {
-    (void)unused;
     struct sl_user user = { .has_email_verified = true,
                             .email_verified = true,
                             .has_created_at = true,
@@ -235,26 +228,10 @@ static void what_cannot_be_read_counts_as_not_said(void **unused)
     }
 }
 
-static void an_unknown_user_has_none(void **unused)
+TEST(an_unknown_user_has_none)
 {
-    (void)unused;
     struct sluice_request request = sluice_request();
     assert_int_equal(sl_user_trust(&standard, &request, NULL, NOW), 0);
     assert_int_equal(sl_user_trust(&standard, NULL, NULL, NOW), 0);
     assert_int_equal(said("color", "red", NULL), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(a_moment_is_seconds_or_rfc_3339),
-        CLAIM(what_is_no_moment_leaves_the_output_alone),
-        CLAIM(the_score_is_exact_and_floored_once),
-        CLAIM(weights_of_the_file_count),
-        CLAIM(a_record_of_any_moment_is_safe),
-        CLAIM(what_the_request_says_goes_before_the_record),
-        CLAIM(what_cannot_be_read_counts_as_not_said),
-        CLAIM(an_unknown_user_has_none),
-    };
-    return RUN(tests);
 }

@@ -121,18 +121,16 @@ static void fill(uint64_t change)
     put_record("u1", "pro");
 }
 
-static void numbers_of_changes_grow_and_differ(void **unused)
+TEST(numbers_of_changes_grow_and_differ)
 {
-    (void)unused;
     uint64_t a = sl_change_new(7), b = sl_change_new(7), c = sl_change_new(8);
     assert_true(a != b && a < c && b < c);
     assert_int_equal(SL_CHANGE_VERSION(a), 7);
     assert_true(sl_change_new(UINT32_MAX) <= INT64_MAX);
 }
 
-static void what_changes_is_noted_once_and_carries_its_number(void **unused)
+IN_MEMORY(what_changes_is_noted_once_and_carries_its_number)
 {
-    (void)unused;
     size_t count;
     fill(sl_change_new(1));
     put_record("u1", NULL);
@@ -143,9 +141,8 @@ static void what_changes_is_noted_once_and_carries_its_number(void **unused)
 }
 
 /* In the order in which they first were, however many there are. */
-static void a_long_list_is_noted_as_a_short_one(void **unused)
+IN_MEMORY(a_long_list_is_noted_as_a_short_one)
 {
-    (void)unused;
     enum { MANY = 20000 };
     char name[16];
     size_t count;
@@ -163,9 +160,8 @@ static void a_long_list_is_noted_as_a_short_one(void **unused)
     }
 }
 
-static void without_being_asked_nothing_is_noted(void **unused)
+IN_MEMORY(without_being_asked_nothing_is_noted)
 {
-    (void)unused;
     size_t count;
     DONE(sl_registry_put_rule(registry, NULL, "a", "{}", &error));
     noted(&count);
@@ -178,9 +174,10 @@ static void without_being_asked_nothing_is_noted(void **unused)
     assert_int_equal(count, 1); /* of the one before, until the next is asked for */
 }
 
-static void all_that_changes_is_carried_over(void **unused)
+#define WITH_BOTH(name) TEST_WITH(name, open_both, close_both)
+
+WITH_BOTH(all_that_changes_is_carried_over)
 {
-    (void)unused;
     bool found;
     fill(sl_change_new(1));
     carry_over();
@@ -203,9 +200,8 @@ static void all_that_changes_is_carried_over(void **unused)
     assert_null(strstr(all_of(other), "acme"));
 }
 
-static void a_tenant_changes_with_its_keys_and_rules(void **unused)
+WITH_BOTH(a_tenant_changes_with_its_keys_and_rules)
 {
-    (void)unused;
     fill(sl_change_new(1));
     carry_over();
     next_transaction();
@@ -217,9 +213,8 @@ static void a_tenant_changes_with_its_keys_and_rules(void **unused)
 
 /* What was last goes, another gets its place, and the first comes back: rows arrive in the order
  * of names, not of what happened. */
-static void places_are_those_of_the_end(void **unused)
+WITH_BOTH(places_are_those_of_the_end)
 {
-    (void)unused;
     bool found;
     sl_replica_note(registry, sl_change_new(1));
     DONE(sl_registry_put_rule(registry, NULL, "a", "{}", &error));
@@ -239,9 +234,8 @@ static void places_are_those_of_the_end(void **unused)
     are_equal();
 }
 
-static void afresh_there_is_nothing_else(void **unused)
+WITH_BOTH(afresh_there_is_nothing_else)
 {
-    (void)unused;
     struct sl_row *rows;
     size_t count;
     DONE(sl_registry_put_rule(other, NULL, "alone", "{}", &error));
@@ -254,9 +248,8 @@ static void afresh_there_is_nothing_else(void **unused)
 }
 
 /* Nobody's body gets under another's name. */
-static void a_row_whose_place_another_has_is_refused(void **unused)
+IN_MEMORY(a_row_whose_place_another_has_is_refused)
 {
-    (void)unused;
     static const struct sl_row_number first = { true, 1 };
     const struct sl_row rows[] = {
         { .name = { SL_ROW_RULE, "", "x" }, .made = first, .json = "{\"x\": 1}" },
@@ -280,9 +273,8 @@ static void a_row_whose_place_another_has_is_refused(void **unused)
 }
 
 /* Those are what is meant by a conflict. */
-static void a_row_that_is_there_is_replaced(void **unused)
+WITH_BOTH(a_row_that_is_there_is_replaced)
 {
-    (void)unused;
     struct sl_row *rows;
     size_t count;
     fill(sl_change_new(1));
@@ -298,9 +290,8 @@ static void a_row_that_is_there_is_replaced(void **unused)
 }
 
 /* It was changed while nobody else was told. */
-static void what_leaves_is_no_copy_any_more(void **unused)
+IN_MEMORY(what_leaves_is_no_copy_any_more)
 {
-    (void)unused;
     struct sl_replica_position place = { 5, { { 7, 70 }, { 9, 90 } }, false }, back;
     DONE(sl_replica_leave(registry, &error)); /* none ever was */
     DONE(sl_replica_put_place(registry, &place, &error));
@@ -317,9 +308,8 @@ static void what_leaves_is_no_copy_any_more(void **unused)
     assert_int_equal(back.logs[SL_LOG_RULES].last, 0);
 }
 
-static void the_place_is_kept(void **unused)
+IN_MEMORY(the_place_is_kept)
 {
-    (void)unused;
     struct sl_replica_position place = { 5, { { 7, 70 }, { 9, 90 } }, true }, back;
     DONE(sl_replica_place(registry, &back, &error));
     assert_int_equal(back.epoch, 0);
@@ -359,9 +349,8 @@ static void see_day(void *about, const struct sl_user_day *day)
 }
 
 /* Who is not confirmed has no record any more; what was done stays; everybody is read anew. */
-static void users_that_are_not_there_any_more_lose_their_records(void **unused)
+IN_MEMORY(users_that_are_not_there_any_more_lose_their_records)
 {
-    (void)unused;
     struct seen seen = { 0 };
     struct sl_user_visitor visitor = {
         .afresh = see_afresh, .record = see_record, .day = see_day, .about = &seen
@@ -386,9 +375,8 @@ static void users_that_are_not_there_any_more_lose_their_records(void **unused)
     assert_int_equal(registry->counters.users, 2);
 }
 
-static void rows_without_a_number_get_one(void **unused)
+IN_MEMORY(rows_without_a_number_get_one)
 {
-    (void)unused;
     uint64_t change = sl_change_new(1);
     DONE(sl_registry_put_rule(registry, NULL, "old", "{}", &error));
     next_transaction();
@@ -404,9 +392,8 @@ static void rows_without_a_number_get_one(void **unused)
     assert_int_equal(SL_CHANGE_VERSION(rows[1].change), 9);
 }
 
-static void days_alone_are_nothing_to_share(void **unused)
+IN_MEMORY(days_alone_are_nothing_to_share)
 {
-    (void)unused;
     bool is_empty;
     DONE(sl_registry_add_violation(registry, "acme", "u1", 5, &error));
     DONE(sl_replica_is_empty(registry, &is_empty, &error));
@@ -414,28 +401,4 @@ static void days_alone_are_nothing_to_share(void **unused)
     put_record("u1", NULL);
     DONE(sl_replica_is_empty(registry, &is_empty, &error));
     assert_false(is_empty);
-}
-
-#define WITH_BOTH(name) cmocka_unit_test_setup_teardown(name, open_both, close_both)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_changes_grow_and_differ),
-        IN_MEMORY(what_changes_is_noted_once_and_carries_its_number),
-        IN_MEMORY(a_long_list_is_noted_as_a_short_one),
-        IN_MEMORY(without_being_asked_nothing_is_noted),
-        WITH_BOTH(all_that_changes_is_carried_over),
-        WITH_BOTH(a_tenant_changes_with_its_keys_and_rules),
-        WITH_BOTH(places_are_those_of_the_end),
-        WITH_BOTH(afresh_there_is_nothing_else),
-        IN_MEMORY(a_row_whose_place_another_has_is_refused),
-        WITH_BOTH(a_row_that_is_there_is_replaced),
-        IN_MEMORY(what_leaves_is_no_copy_any_more),
-        IN_MEMORY(the_place_is_kept),
-        IN_MEMORY(users_that_are_not_there_any_more_lose_their_records),
-        IN_MEMORY(rows_without_a_number_get_one),
-        IN_MEMORY(days_alone_are_nothing_to_share),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,9 +39,8 @@ static void expect_rule(const char *file, const char *rules)
     sl_registry_close(copy);
 }
 
-static void a_copy_is_whole_and_nobody_elses_to_read(void **unused)
+IN_A_FOLDER(a_copy_is_whole_and_nobody_elses_to_read)
 {
-    (void)unused;
     struct stat about;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
@@ -56,9 +55,8 @@ static void a_copy_is_whole_and_nobody_elses_to_read(void **unused)
     assert_int_equal(files_in_folder(false), 2); /* nothing is left over */
 }
 
-static void what_a_killed_process_left_is_in_nobodys_way(void **unused)
+IN_A_FOLDER(what_a_killed_process_left_is_in_nobodys_way)
 {
-    (void)unused;
     char part[64];
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
@@ -71,9 +69,8 @@ static void what_a_killed_process_left_is_in_nobodys_way(void **unused)
 }
 
 /* As on a full disk: no file may grow beyond one page. */
-static void where_there_is_no_room_there_is_no_file(void **unused)
+IN_A_FOLDER(where_there_is_no_room_there_is_no_file)
 {
-    (void)unused;
     struct rlimit before, tight;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
@@ -90,18 +87,16 @@ static void where_there_is_no_room_there_is_no_file(void **unused)
     assert_int_equal(files_in_folder(false), 1);
 }
 
-static void where_there_is_no_folder_it_is_said(void **unused)
+IN_A_FOLDER(where_there_is_no_folder_it_is_said)
 {
-    (void)unused;
     struct sl_registry *registry = open_registry();
     put_rule(registry, "a", "{}");
     REFUSED(sl_replica_save(registry, "/tmp/sluice-unit-none/x", &error), "cannot be copied");
     sl_registry_close(registry);
 }
 
-static void the_newest_stay(void **unused)
+IN_A_FOLDER(the_newest_stay)
 {
-    (void)unused;
     put_file("1-1", 40);
     put_file("2-1", 10);
     put_file("3-1", 30);
@@ -114,9 +109,8 @@ static void the_newest_stay(void **unused)
     assert_int_equal(files_in_folder(false), SL_SAVED_MAX);
 }
 
-static void half_files_go_with_their_processes(void **unused)
+IN_A_FOLDER(half_files_go_with_their_processes)
 {
-    (void)unused;
     char dead[64], living[64];
     pid_t child = fork();
     if (child == 0)
@@ -132,9 +126,8 @@ static void half_files_go_with_their_processes(void **unused)
     assert_true(is_there(living) && is_there("9-9"));
 }
 
-static void other_files_are_left_alone(void **unused)
+IN_A_FOLDER(other_files_are_left_alone)
 {
-    (void)unused;
     char other[128];
     for (int i = 0; i < 5; i++) {
         snprintf(other, sizeof other, "%s-wal.before-%d", path, i);
@@ -151,18 +144,4 @@ static void other_files_are_left_alone(void **unused)
     sl_replica_leave_newest("table", "table" SL_SAVED_BEFORE "7-1");
     assert_int_equal(files_in_folder(false), 5 + SL_SAVED_MAX);
     assert_int_equal(chdir("/"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(a_copy_is_whole_and_nobody_elses_to_read),
-        IN_A_FOLDER(what_a_killed_process_left_is_in_nobodys_way),
-        IN_A_FOLDER(where_there_is_no_room_there_is_no_file),
-        IN_A_FOLDER(where_there_is_no_folder_it_is_said),
-        IN_A_FOLDER(the_newest_stay),
-        IN_A_FOLDER(half_files_go_with_their_processes),
-        IN_A_FOLDER(other_files_are_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,24 +102,23 @@ static void put_place(uint64_t epoch, uint64_t version, uint64_t last)
 
 /* ---- */
 
-static void where_nobody_has_anything_there_is_nothing_to_do(void **unused)
+#define TALK(name) TEST_WITH(name, begin_talk, end_talk)
+
+TALK(where_nobody_has_anything_there_is_nothing_to_do)
 {
-    (void)unused;
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_NONE);
     assert_int_equal(sl_registry_revision(registry), 0);
 }
 
-static void what_is_the_same_takes_one_question(void **unused)
+TALK(what_is_the_same_takes_one_question)
 {
-    (void)unused;
     put_place(0xe1, 1, 0x40000001);
     assert_int_equal(looks(EPOCH, "1", A, "0", ""), SL_REPLICATION_DONE);
     assert_false(spread.has_new_rules || spread.has_new_users);
 }
 
-static void what_is_new_is_fetched_from_where_one_is(void **unused)
+TALK(what_is_new_is_fetched_from_where_one_is)
 {
-    (void)unused;
     put_place(0xe1, 1, 0x40000001);
     put_rule(registry, "old", "{}");
     assert_int_equal(looks(EPOCH, "3", C, "0", ""), SL_REPLICATION_MORE);
@@ -134,9 +133,8 @@ static void what_is_new_is_fetched_from_where_one_is(void **unused)
     assert_int_equal(place.logs[SL_LOG_RULES].last, 0xc0000003);
 }
 
-static void rules_are_applied_when_all_of_them_are_there(void **unused)
+TALK(rules_are_applied_when_all_of_them_are_there)
 {
-    (void)unused;
     put_place(0xe1, 1, 0x40000001);
     looks(EPOCH, "3", C, "0", "");
     asks("");
@@ -151,9 +149,8 @@ static void rules_are_applied_when_all_of_them_are_there(void **unused)
 }
 
 /* `x` was fetched; then it was dropped, `y` made in its place, and `x` made anew behind it. */
-static void a_row_that_changes_between_two_pages_is_as_it_came_last(void **unused)
+TALK(a_row_that_changes_between_two_pages_is_as_it_came_last)
 {
-    (void)unused;
     static const char after[] = "0000000100000004";
     put_place(0xe1, 1, 0x40000001);
     looks(EPOCH, "3", C, "0", "");
@@ -168,9 +165,8 @@ static void a_row_that_changes_between_two_pages_is_as_it_came_last(void **unuse
     assert_true(has_rule("x") && has_rule("y") && !has_rule("z"));
 }
 
-static void another_history_is_fetched_afresh(void **unused)
+TALK(another_history_is_fetched_afresh)
 {
-    (void)unused;
     put_place(0xe1, 1, 0x40000001);
     put_rule(registry, "other", "{}");
     looks(EPOCH, "3", C, "0", "");
@@ -184,9 +180,8 @@ static void another_history_is_fetched_afresh(void **unused)
     assert_true(spread.has_given_way);
 }
 
-static void another_epoch_brings_users_afresh_too(void **unused)
+TALK(another_epoch_brings_users_afresh_too)
 {
-    (void)unused;
     bool found;
     struct sl_arena arena = { 0 };
     struct sl_user_record record = { .tenant = "", .id = "before" };
@@ -213,9 +208,8 @@ static void another_epoch_brings_users_afresh_too(void **unused)
 }
 
 /* Else rows that were deleted meanwhile might be gone there without a trace, and stay here. */
-static void between_two_pages_what_was_known_before_stays_known(void **unused)
+TALK(between_two_pages_what_was_known_before_stays_known)
 {
-    (void)unused;
     struct sl_replica_position place = { 0xe1, { { 1, 0x40000001 }, { 1, 0x40000001 } }, false };
     begin(registry);
     DONE(sl_replica_put_place(registry, &place, &error));
@@ -230,9 +224,8 @@ static void between_two_pages_what_was_known_before_stays_known(void **unused)
     assert_int_equal(place_now().logs[SL_LOG_USERS].last, 0xc0000003);
 }
 
-static void who_wants_rules_alone_leaves_users(void **unused)
+TALK(who_wants_rules_alone_leaves_users)
 {
-    (void)unused;
     put_place(0xe1, 1, 0x40000001);
     spread.leaves_users = true;
     assert_int_equal(looks(EPOCH, "1", A, "2", C), SL_REPLICATION_DONE);
@@ -241,9 +234,8 @@ static void who_wants_rules_alone_leaves_users(void **unused)
 }
 
 /* A change of ours, or another process on the same database, was there first. */
-static void what_was_fetched_for_another_place_is_thrown_away(void **unused)
+TALK(what_was_fetched_for_another_place_is_thrown_away)
 {
-    (void)unused;
     put_place(0xe1, 1, 0x40000001);
     looks(EPOCH, "2", B, "0", "");
     asks("");
@@ -254,9 +246,8 @@ static void what_was_fetched_for_another_place_is_thrown_away(void **unused)
     assert_int_equal(place_now().logs[SL_LOG_RULES].version, 3);
 }
 
-static void what_nobody_understands_changes_nothing(void **unused)
+TALK(what_nobody_understands_changes_nothing)
 {
-    (void)unused;
     static const char *const answers[][6] = {
         { "damaged" },
         { "what" },
@@ -279,9 +270,8 @@ static void what_nobody_understands_changes_nothing(void **unused)
     }
 }
 
-static void silence_is_a_failure(void **unused)
+TALK(silence_is_a_failure)
 {
-    (void)unused;
     asks("");
     call.reply = NULL;
     assert_int_equal(sl_replication_take(&spread, &call), SL_REPLICATION_FAILED);
@@ -290,9 +280,8 @@ static void silence_is_a_failure(void **unused)
 
 /* ---- founding ---- */
 
-static void who_has_something_bids_and_fills(void **unused)
+TALK(who_has_something_bids_and_fills)
 {
-    (void)unused;
     struct sl_user_record record = { .tenant = "acme", .id = "u1", .tier = "pro" };
     put_rule(registry, "ours", "{}");
     begin(registry);
@@ -332,9 +321,8 @@ static bool bids(uint64_t rank)
 }
 
 /* Versions begin anew with each. */
-static void a_later_life_outbids_an_earlier_one(void **unused)
+TALK(a_later_life_outbids_an_earlier_one)
 {
-    (void)unused;
     uint64_t one = UINT64_C(1) << 40, life = UINT64_C(1) << 51;
     put_rule(registry, "ours", "{}");
     assert_true(bids(sl_registry_revision(registry)));
@@ -351,9 +339,8 @@ static void a_later_life_outbids_an_earlier_one(void **unused)
     assert_true(spread.who % life);
 }
 
-static void who_is_passed_over_while_filling_begins_anew(void **unused)
+TALK(who_is_passed_over_while_filling_begins_anew)
 {
-    (void)unused;
     put_rule(registry, "ours", "{}");
     looks("", "0", "", "0", "");
     asks("");
@@ -364,9 +351,8 @@ static void who_is_passed_over_while_filling_begins_anew(void **unused)
     assert_true(has_rule("ours"));
 }
 
-static void one_that_is_empty_is_founded_for_a_change_alone(void **unused)
+TALK(one_that_is_empty_is_founded_for_a_change_alone)
 {
-    (void)unused;
     spread.founds = SL_FOUNDS_EMPTY;
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_MORE);
     asks("");
@@ -377,9 +363,8 @@ static void one_that_is_empty_is_founded_for_a_change_alone(void **unused)
 }
 
 /* What was deleted last must not come back with an older copy. */
-static void a_copy_that_is_empty_by_now_is_a_copy(void **unused)
+TALK(a_copy_that_is_empty_by_now_is_a_copy)
 {
-    (void)unused;
     put_place(0xe1, 7, 0x40000001);
     assert_true(bids((UINT64_C(1) << 40) + 7));
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_MORE);
@@ -390,9 +375,8 @@ static void a_copy_that_is_empty_by_now_is_a_copy(void **unused)
     assert_true(place_now().epoch != 0xe1);
 }
 
-static void who_waits_for_an_answer_does_not_fill(void **unused)
+TALK(who_waits_for_an_answer_does_not_fill)
 {
-    (void)unused;
     put_rule(registry, "ours", "{}");
     spread.founds = SL_FOUNDS_EMPTY;
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_NONE);
@@ -402,9 +386,8 @@ static void who_waits_for_an_answer_does_not_fill(void **unused)
 }
 
 /* More rows than fit one call. */
-static void filling_goes_on_call_by_call(void **unused)
+TALK(filling_goes_on_call_by_call)
 {
-    (void)unused;
     begin(registry);
     for (int i = 0; i < SL_PAGE_ROWS + 1; i++) {
         char id[16];
@@ -464,9 +447,8 @@ static void begin_to_fill(void)
 }
 
 /* All of a row counts, and one that is larger than a call goes alone. */
-static void what_fills_goes_in_calls_of_bounded_size(void **unused)
+TALK(what_fills_goes_in_calls_of_bounded_size)
 {
-    (void)unused;
     put_exemption("a", SL_PAGE_BYTES / 2);
     put_exemption("b", SL_PAGE_BYTES / 2 - 1000);
     put_exemption("c", 1000);
@@ -480,9 +462,8 @@ static void what_fills_goes_in_calls_of_bounded_size(void **unused)
     assert_true(asks("$4\r\nopen\r\n"));
 }
 
-static void what_redis_does_not_take_is_said(void **unused)
+TALK(what_redis_does_not_take_is_said)
 {
-    (void)unused;
     put_rule(registry, "ours", "{}");
     begin_to_fill();
     asks("");
@@ -492,34 +473,4 @@ static void what_redis_does_not_take_is_said(void **unused)
     begin_to_fill();
     assert_string_equal(fills(), ""); /* the rule */
     REFUSED(sl_replication_ask(&spread, &call) || (error = spread.error, false), "too large");
-}
-
-#define TALK(name) cmocka_unit_test_setup_teardown(name, begin_talk, end_talk)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TALK(where_nobody_has_anything_there_is_nothing_to_do),
-        TALK(what_is_the_same_takes_one_question),
-        TALK(what_is_new_is_fetched_from_where_one_is),
-        TALK(rules_are_applied_when_all_of_them_are_there),
-        TALK(a_row_that_changes_between_two_pages_is_as_it_came_last),
-        TALK(another_history_is_fetched_afresh),
-        TALK(another_epoch_brings_users_afresh_too),
-        TALK(between_two_pages_what_was_known_before_stays_known),
-        TALK(who_wants_rules_alone_leaves_users),
-        TALK(what_was_fetched_for_another_place_is_thrown_away),
-        TALK(what_nobody_understands_changes_nothing),
-        TALK(silence_is_a_failure),
-        TALK(who_has_something_bids_and_fills),
-        TALK(a_later_life_outbids_an_earlier_one),
-        TALK(who_is_passed_over_while_filling_begins_anew),
-        TALK(one_that_is_empty_is_founded_for_a_change_alone),
-        TALK(a_copy_that_is_empty_by_now_is_a_copy),
-        TALK(who_waits_for_an_answer_does_not_fill),
-        TALK(filling_goes_on_call_by_call),
-        TALK(what_fills_goes_in_calls_of_bounded_size),
-        TALK(what_redis_does_not_take_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ struct good {
     const char *printed;
 };
 
-static void limits_are_read_and_printed_as_they_were_written(void **unused)
+TEST(limits_are_read_and_printed_as_they_were_written)
 {
     static const struct good rows[] = {
         { "{}", "{}" },
@@ -24,7 +24,6 @@ static void limits_are_read_and_printed_as_they_were_written(void **unused)
         { "{\"a\":{\"refill_rate\":10.01}}", "{\"a\": {\"refill_rate\": 10.01}}" },
         { "{\"\\u0061.B_c-9\":{\"capacity\":1}}", "{\"a.B_c-9\": {\"capacity\": 1}}" },
     };
-    (void)unused;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_user_limit own[SL_USER_LIMITS_MAX];
         struct sluice_error error = { "" };
@@ -45,9 +44,8 @@ static void limits_are_read_and_printed_as_they_were_written(void **unused)
     }
 }
 
-static void a_decimal_is_exact(void **unused)
+TEST(a_decimal_is_exact)
 {
-    (void)unused;
     struct sl_user_limit own[SL_USER_LIMITS_MAX];
     struct sluice_error error;
     size_t count;
@@ -63,7 +61,7 @@ static void a_decimal_is_exact(void **unused)
     assert_int_equal(own[1].rate.digits, 0);
 }
 
-static void what_no_rule_can_have_is_refused(void **unused)
+TEST(what_no_rule_can_have_is_refused)
 {
     static const struct {
         const char *json;
@@ -110,7 +108,6 @@ static void what_no_rule_can_have_is_refused(void **unused)
         { "{\"a\":{\"capacity\":01}}", "JSON" },
         { "{\"a\":{\"capacity\":1}}}", "nothing more" },
     };
-    (void)unused;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_user_limit own[SL_USER_LIMITS_MAX] = { { .capacity = 42 } };
         struct sluice_error error = { "" };
@@ -141,18 +138,16 @@ static bool reads(size_t rules, size_t name_len)
     return good;
 }
 
-static void there_are_at_most_16_with_names_of_at_most_64(void **unused)
+TEST(there_are_at_most_16_with_names_of_at_most_64)
 {
-    (void)unused;
     assert_true(reads(SL_USER_LIMITS_MAX, 64));
     assert_false(reads(SL_USER_LIMITS_MAX + 1, 64));
     assert_true(reads(1, 64));
     assert_false(reads(1, 65));
 }
 
-static void ranges_are_those_of_a_rules_file(void **unused)
+TEST(ranges_are_those_of_a_rules_file)
 {
-    (void)unused;
     char json[128];
     struct sl_user_limit own[SL_USER_LIMITS_MAX];
     struct sluice_error error;
@@ -166,16 +161,4 @@ static void ranges_are_those_of_a_rules_file(void **unused)
     assert_false(sl_limits_read(sl_text(json), own, &count, &error));
     assert_int_equal(sl_rate_range.min, 1); /* in billionths */
     assert_int_equal(sl_rate_range.max, UINT64_C(1000000000) * 1000000000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(limits_are_read_and_printed_as_they_were_written),
-        CLAIM(a_decimal_is_exact),
-        CLAIM(what_no_rule_can_have_is_refused),
-        CLAIM(there_are_at_most_16_with_names_of_at_most_64),
-        CLAIM(ranges_are_those_of_a_rules_file),
-    };
-    return RUN(tests);
 }

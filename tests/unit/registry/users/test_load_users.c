@@ -35,9 +35,10 @@ static void fill(void)
     begin(registry);
 }
 
-static void what_the_registry_holds_is_known(void **unused)
+#define WITH_USERS(name) TEST_WITH(name, open_people, close_people)
+
+WITH_USERS(what_the_registry_holds_is_known)
 {
-    (void)unused;
     struct sl_user user;
     struct sl_user_record record = { .tenant = "acme", .id = "u1", .tier = "pro" };
     DONE(sl_registry_put_user(registry, &record, &error));
@@ -52,9 +53,8 @@ static void what_the_registry_holds_is_known(void **unused)
 }
 
 /* Written by a clock that had leapt, it would turn the ring and push out what was. */
-static void a_day_that_is_yet_to_come_hides_none_that_was(void **unused)
+WITH_USERS(a_day_that_is_yet_to_come_hides_none_that_was)
 {
-    (void)unused;
     struct sl_user user;
     add_calls(TODAY, 4, 4);
     add_calls(TODAY + 100, 1, 0);
@@ -63,9 +63,8 @@ static void a_day_that_is_yet_to_come_hides_none_that_was(void **unused)
     assert_int_equal(user.calls, 4);
 }
 
-static void only_what_has_changed_is_read_again(void **unused)
+WITH_USERS(only_what_has_changed_is_read_again)
 {
-    (void)unused;
     struct sl_user user;
     bool found;
     struct sl_user_record record = { .tenant = "", .id = "u2", .tier = "pro" };
@@ -82,9 +81,8 @@ static void only_what_has_changed_is_read_again(void **unused)
     assert_false(sl_users_find_kept(users, "", "u1", NOW_US, &user));
 }
 
-static void exempt_users_are_exempt_until_their_moment(void **unused)
+WITH_USERS(exempt_users_are_exempt_until_their_moment)
 {
-    (void)unused;
     struct sl_user user;
     bool is_new;
     struct sl_exemption exempt = { SL_EXEMPT_USER, "acme/u1", NOW_US + 10, NULL };
@@ -97,17 +95,4 @@ static void exempt_users_are_exempt_until_their_moment(void **unused)
     bool is_known = sl_users_find_kept(users, "acme", "u1", NOW_US + 10, &user);
     assert_false(is_known && user.is_exempt);
     assert_false(sl_users_find_kept(users, "", "u2", NOW_US, &user));
-}
-
-#define WITH_USERS(name) cmocka_unit_test_setup_teardown(name, open_people, close_people)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_USERS(what_the_registry_holds_is_known),
-        WITH_USERS(a_day_that_is_yet_to_come_hides_none_that_was),
-        WITH_USERS(only_what_has_changed_is_read_again),
-        WITH_USERS(exempt_users_are_exempt_until_their_moment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

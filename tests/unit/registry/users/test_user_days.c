@@ -13,9 +13,8 @@ static void assert_sum(const char *row, const struct sl_days *days, int64_t toda
     SAME(row, sum.violations, violations);
 }
 
-static void zero_is_a_user_of_whom_nothing_is_known(void **unused)
+TEST(zero_is_a_user_of_whom_nothing_is_known)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     assert_sum("zero", &days, TODAY, 0, 0, 0);
     assert_sum("1970", &days, 0, 0, 0, 0);
@@ -23,9 +22,8 @@ static void zero_is_a_user_of_whom_nothing_is_known(void **unused)
     assert_true(sl_days_is_news(&days, 0));
 }
 
-static void outcomes_count_today_and_six_days_after(void **unused)
+TEST(outcomes_count_today_and_six_days_after)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     sl_days_add_outcomes(&days, TODAY, 3, 2);
     sl_days_add_outcomes(&days, TODAY, 1, 1);
@@ -35,9 +33,8 @@ static void outcomes_count_today_and_six_days_after(void **unused)
     assert_int_equal(sl_days_newest(&days), TODAY);
 }
 
-static void violations_count_today_and_29_days_after(void **unused)
+TEST(violations_count_today_and_29_days_after)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     sl_days_add_violation(&days, TODAY * MINUTES);
     sl_days_add_violation(&days, TODAY * MINUTES + MINUTES - 1);
@@ -47,10 +44,9 @@ static void violations_count_today_and_29_days_after(void **unused)
 }
 
 /* Against sums over a long list of days. */
-static void any_history_is_summed_exactly(void **unused)
+TEST(any_history_is_summed_exactly)
 {
     enum { SPAN = 400 };
-    (void)unused;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         uint64_t random = seed, calls[SPAN] = { 0 }, violations[SPAN] = { 0 };
         struct sl_days days = { 0 };
@@ -75,9 +71,8 @@ static void any_history_is_summed_exactly(void **unused)
     }
 }
 
-static void a_clock_that_steps_back_finds_its_window(void **unused)
+TEST(a_clock_that_steps_back_finds_its_window)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     for (int64_t day = TODAY - 40; day <= TODAY + 1; day++) {
         sl_days_add_outcomes(&days, day, 1, 0);
@@ -91,9 +86,8 @@ static void a_clock_that_steps_back_finds_its_window(void **unused)
     assert_sum("last week", &days, TODAY - 8, 0, 0, 23);
 }
 
-static void a_clock_that_leapt_ahead_loses_nothing_for_long(void **unused)
+TEST(a_clock_that_leapt_ahead_loses_nothing_for_long)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     sl_days_add_outcomes(&days, TODAY + 30000, 9, 9);
     sl_days_add_violation(&days, (TODAY + 30000) * MINUTES);
@@ -106,9 +100,8 @@ static void a_clock_that_leapt_ahead_loses_nothing_for_long(void **unused)
     assert_false(sl_days_is_news(&days, TODAY * MINUTES));
 }
 
-static void a_violation_is_news_once_a_minute(void **unused)
+TEST(a_violation_is_news_once_a_minute)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     int64_t minute = TODAY * MINUTES + 700;
     assert_true(sl_days_is_news(&days, minute));
@@ -120,9 +113,8 @@ static void a_violation_is_news_once_a_minute(void **unused)
     assert_true(sl_days_is_news(&days, minute - MINUTES - 1)); /* of a clock set right */
 }
 
-static void a_day_of_the_registry_replaces_outcomes(void **unused)
+TEST(a_day_of_the_registry_replaces_outcomes)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     sl_days_put_outcomes(&days, TODAY, 9, 8);
     sl_days_put_outcomes(&days, TODAY - 1, 5, 5);
@@ -136,9 +128,8 @@ static void a_day_of_the_registry_replaces_outcomes(void **unused)
     assert_int_equal(sl_days_newest(&days), TODAY);
 }
 
-static void violations_of_the_registry_take_none_away(void **unused)
+TEST(violations_of_the_registry_take_none_away)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     int64_t minute = TODAY * MINUTES;
     sl_days_put_violations(&days, TODAY, 3, minute + 10);
@@ -161,9 +152,8 @@ static void violations_of_the_registry_take_none_away(void **unused)
     assert_int_equal(sl_days_newest(&days), TODAY);
 }
 
-static void counts_stop_at_their_most(void **unused)
+TEST(counts_stop_at_their_most)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     sl_days_add_outcomes(&days, TODAY, UINT64_MAX, 5);
     sl_days_add_outcomes(&days, TODAY, 1, UINT64_MAX);
@@ -173,9 +163,8 @@ static void counts_stop_at_their_most(void **unused)
     assert_sum("most", &days, TODAY, UINT32_MAX, UINT32_MAX, UINT16_MAX);
 }
 
-static void days_before_1970_and_after_2149_are_none(void **unused)
+TEST(days_before_1970_and_after_2149_are_none)
 {
-    (void)unused;
     struct sl_days days = { 0 };
     static const int64_t none[] = { -1, INT64_MIN, UINT16_MAX, INT64_MAX / MINUTES };
     for (size_t i = 0; i < COUNT(none); i++) {
@@ -193,22 +182,4 @@ static void days_before_1970_and_after_2149_are_none(void **unused)
     assert_sum("the last", &days, UINT16_MAX - 1, 2, 2, 0);
     assert_sum("at any time", &days, INT64_MAX, 0, 0, 0);
     assert_sum("at any time", &days, INT64_MIN / 2, 0, 0, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(zero_is_a_user_of_whom_nothing_is_known),
-        CLAIM(outcomes_count_today_and_six_days_after),
-        CLAIM(violations_count_today_and_29_days_after),
-        CLAIM(any_history_is_summed_exactly),
-        CLAIM(a_clock_that_steps_back_finds_its_window),
-        CLAIM(a_clock_that_leapt_ahead_loses_nothing_for_long),
-        CLAIM(a_violation_is_news_once_a_minute),
-        CLAIM(a_day_of_the_registry_replaces_outcomes),
-        CLAIM(violations_of_the_registry_take_none_away),
-        CLAIM(counts_stop_at_their_most),
-        CLAIM(days_before_1970_and_after_2149_are_none),
-    };
-    return RUN(tests);
 }

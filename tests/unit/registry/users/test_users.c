@@ -3,18 +3,16 @@
 
 /* ---- records ---- */
 
-static void nobody_is_known_at_first(void **unused)
+WITH_USERS(nobody_is_known_at_first)
 {
-    (void)unused;
     assert_int_equal(users->count, 0);
     assert_false(knows("u"));
     assert_false(knows_at("acme", "u", NOON));
     assert_false(sl_users_find_kept(users, "", "u", NOON, &found));
 }
 
-static void a_record_is_found_as_it_was_put(void **unused)
+WITH_USERS(a_record_is_found_as_it_was_put)
 {
-    (void)unused;
     assert_true(PUT(.has_created_at = true, .created_at_us = 7 * S, .has_email_verified = true,
                     .email_verified = true, .tier = "pro"));
     assert_int_equal(users->count, 1);
@@ -39,9 +37,8 @@ static void a_record_is_found_as_it_was_put(void **unused)
     assert_false(sl_users_find_kept(users, "acme", "u", NOON, &found));
 }
 
-static void a_tenant_is_part_of_the_name(void **unused)
+WITH_USERS(a_tenant_is_part_of_the_name)
 {
-    (void)unused;
     PUT(.tier = "none");
     PUT(.tenant = "acme", .tier = "acme");
     PUT(.tenant = "ac", .id = "meu", .tier = "other");
@@ -59,9 +56,8 @@ static void a_tenant_is_part_of_the_name(void **unused)
     assert_false(knows_at("u", "acme", NOON));
 }
 
-static void names_may_be_long(void **unused)
+WITH_USERS(names_may_be_long)
 {
-    (void)unused;
     static char names[3][700];
     for (size_t i = 0; i < 3; i++) {
         memset(names[i], 'n', sizeof names[i] - 1);
@@ -81,9 +77,8 @@ static void names_may_be_long(void **unused)
     assert_false(knows_at(names[0], names[1], NOON));
 }
 
-static void a_tier_has_at_most_64_bytes(void **unused)
+WITH_USERS(a_tier_has_at_most_64_bytes)
 {
-    (void)unused;
     char tier[66];
     memset(tier, 't', sizeof tier);
     tier[64] = '\0';
@@ -97,9 +92,8 @@ static void a_tier_has_at_most_64_bytes(void **unused)
     assert_string_equal(found.tier, ""); /* and not one cut off */
 }
 
-static void who_is_dropped_is_forgotten(void **unused)
+WITH_USERS(who_is_dropped_is_forgotten)
 {
-    (void)unused;
     PUT(.limits = "{\"api\":{\"capacity\":5}}");
     ADD(.calls = 4);
     violate(NULL, "u", NOON);
@@ -127,9 +121,8 @@ static void who_is_dropped_is_forgotten(void **unused)
 
 /* ---- own limits ---- */
 
-static void own_limits_are_found_in_their_order(void **unused)
+WITH_USERS(own_limits_are_found_in_their_order)
 {
-    (void)unused;
     PUT(.limits = "{\"b\":{\"capacity\":5,\"refill_rate\":0.083},\"a\":{\"refill_rate\":2}}");
     assert_true(knows("u"));
     assert_int_equal(found.own_count, 2);
@@ -148,9 +141,8 @@ static void own_limits_are_found_in_their_order(void **unused)
     assert_int_equal(found.own_count, 0);
 }
 
-static void a_revision_of_own_limits_is_never_seen_twice(void **unused)
+WITH_USERS(a_revision_of_own_limits_is_never_seen_twice)
 {
-    (void)unused;
     uint64_t seen[8];
     size_t count = 0;
     for (int i = 0; i < 2; i++) {
@@ -179,9 +171,8 @@ static void a_revision_of_own_limits_is_never_seen_twice(void **unused)
     assert_int_equal(found.own[0].capacity, 3);
 }
 
-static void sixteen_own_limits_of_the_longest_names_fit(void **unused)
+WITH_USERS(sixteen_own_limits_of_the_longest_names_fit)
 {
-    (void)unused;
     char json[4096] = "{";
     for (size_t i = 0; i < 16; i++)
         sprintf(json + strlen(json), "%s\"%064zu\":{\"capacity\":%zu}", i ? "," : "", i, i + 1);
@@ -201,9 +192,8 @@ static void sixteen_own_limits_of_the_longest_names_fit(void **unused)
 
 /* ---- days ---- */
 
-static void outcomes_and_violations_are_summed_up_to_now(void **unused)
+WITH_USERS(outcomes_and_violations_are_summed_up_to_now)
 {
-    (void)unused;
     PUT_DAY(.day = TODAY - 7, .calls = 1000, .successes = 1000);
     PUT_DAY(.day = TODAY - 6, .calls = 100, .successes = 90);
     PUT_DAY(.day = TODAY - 29, .violations = 2, .last_minute = (TODAY - 29) * 1440);
@@ -227,17 +217,15 @@ static void outcomes_and_violations_are_summed_up_to_now(void **unused)
     assert_false(knows_at(NULL, "u", (TODAY + 7) * DAY)); /* nothing that would be missed */
 }
 
-static void a_day_of_nothing_makes_nobody_known(void **unused)
+WITH_USERS(a_day_of_nothing_makes_nobody_known)
 {
-    (void)unused;
     PUT_DAY();
     PUT_DAY(.day = -5, .calls = 1);
     assert_int_equal(users->count, 0);
 }
 
-static void a_violation_is_a_minute(void **unused)
+WITH_USERS(a_violation_is_a_minute)
 {
-    (void)unused;
     for (int64_t at_us = NOON; at_us < NOON + 10 * MINUTE; at_us += S)
         violate("acme", "u", at_us);
     assert_true(knows_at("acme", "u", NOON));
@@ -259,9 +247,8 @@ static void a_violation_is_a_minute(void **unused)
     assert_int_equal(sl_users_take_violations(users, waiting, 1), 0);
 }
 
-static void the_newest_of_too_many_violations_are_dropped(void **unused)
+WITH_USERS(the_newest_of_too_many_violations_are_dropped)
 {
-    (void)unused;
     static struct sl_violation waiting[SL_VIOLATIONS_WAITING_MAX + 1];
     struct sl_users_counts counts;
     char id[16];
@@ -289,9 +276,8 @@ static void the_newest_of_too_many_violations_are_dropped(void **unused)
     free(waiting[0].id);
 }
 
-static void a_name_that_no_database_holds_is_passed_over(void **unused)
+WITH_USERS(a_name_that_no_database_holds_is_passed_over)
 {
-    (void)unused;
     struct sluice_text odd = { "u\0v", 3 };
     users->ops->violated(users, odd, SL_TEXT("u"), NOON);
     users->ops->violated(users, SL_TEXT(""), odd, NOON);
@@ -303,9 +289,8 @@ static void a_name_that_no_database_holds_is_passed_over(void **unused)
 
 /* ---- exemptions ---- */
 
-static void an_exemption_ends_to_the_microsecond(void **unused)
+WITH_USERS(an_exemption_ends_to_the_microsecond)
 {
-    (void)unused;
     assert_true(EXEMPT({ SL_EXEMPT_USER, "u", NOON, NULL }, { SL_EXEMPT_USER, "acme/a/b", 0, NULL },
                        { SL_EXEMPT_CLIENT, "c", 0, NULL }));
     assert_int_equal(users->count, 2);
@@ -319,9 +304,8 @@ static void an_exemption_ends_to_the_microsecond(void **unused)
     assert_false(knows("c"));
 }
 
-static void a_new_set_of_exemptions_replaces_the_old(void **unused)
+WITH_USERS(a_new_set_of_exemptions_replaces_the_old)
 {
-    (void)unused;
     PUT(.id = "r", .tier = "pro");
     violate(NULL, "s", NOON);
     EXEMPT({ SL_EXEMPT_USER, "r", 0, NULL }, { SL_EXEMPT_USER, "s", 0, NULL },
@@ -344,9 +328,8 @@ static void a_new_set_of_exemptions_replaces_the_old(void **unused)
     assert_int_equal(users->count, 2);
 }
 
-static void a_record_and_an_exemption_come_and_go_apart(void **unused)
+WITH_USERS(a_record_and_an_exemption_come_and_go_apart)
 {
-    (void)unused;
     EXEMPT({ SL_EXEMPT_USER, "u", 0, NULL });
     PUT(.tier = "pro");
     assert_true(knows("u") && found.is_exempt);
@@ -364,9 +347,8 @@ static void a_record_and_an_exemption_come_and_go_apart(void **unused)
 /* of "u1" */
 static const char u1_hex[] = "bb82030dbc2bcaba32a90bf2e207a84a856fc5f033b77c480836ab6f77f40f19";
 
-static void ids_can_be_kept_as_digests(void **unused)
+WITH_USERS(ids_can_be_kept_as_digests)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     close_crowd(NULL);
     users = sl_users_open(&(struct sl_users_config){ .hash_identifiers = true });
@@ -392,9 +374,8 @@ static void ids_can_be_kept_as_digests(void **unused)
     sl_arena_release(&arena);
 }
 
-static void ids_that_are_digests_are_kept_as_they_are(void **unused)
+WITH_USERS(ids_that_are_digests_are_kept_as_they_are)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     close_crowd(NULL);
     users = sl_users_open(
@@ -405,38 +386,10 @@ static void ids_that_are_digests_are_kept_as_they_are(void **unused)
     sl_arena_release(&arena);
 }
 
-static void ids_are_kept_as_they_are(void **unused)
+WITH_USERS(ids_are_kept_as_they_are)
 {
-    (void)unused;
     struct sl_arena arena = { 0 };
     assert_string_equal(sl_users_id(users, SL_TEXT("u1"), &arena), "u1");
     assert_string_equal(sl_users_id(users, sl_text(u1_hex), &arena), u1_hex);
     sl_arena_release(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_USERS(nobody_is_known_at_first),
-        WITH_USERS(a_record_is_found_as_it_was_put),
-        WITH_USERS(a_tenant_is_part_of_the_name),
-        WITH_USERS(names_may_be_long),
-        WITH_USERS(a_tier_has_at_most_64_bytes),
-        WITH_USERS(who_is_dropped_is_forgotten),
-        WITH_USERS(own_limits_are_found_in_their_order),
-        WITH_USERS(a_revision_of_own_limits_is_never_seen_twice),
-        WITH_USERS(sixteen_own_limits_of_the_longest_names_fit),
-        WITH_USERS(outcomes_and_violations_are_summed_up_to_now),
-        WITH_USERS(a_day_of_nothing_makes_nobody_known),
-        WITH_USERS(a_violation_is_a_minute),
-        WITH_USERS(the_newest_of_too_many_violations_are_dropped),
-        WITH_USERS(a_name_that_no_database_holds_is_passed_over),
-        WITH_USERS(an_exemption_ends_to_the_microsecond),
-        WITH_USERS(a_new_set_of_exemptions_replaces_the_old),
-        WITH_USERS(a_record_and_an_exemption_come_and_go_apart),
-        WITH_USERS(ids_can_be_kept_as_digests),
-        WITH_USERS(ids_that_are_digests_are_kept_as_they_are),
-        WITH_USERS(ids_are_kept_as_they_are),
-    };
-    return RUN(tests);
 }

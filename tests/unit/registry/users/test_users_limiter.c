@@ -48,9 +48,10 @@ static uint64_t violations(const char *id, int64_t at_us)
     return knows_at(NULL, id, at_us) ? found.violations : 0;
 }
 
-static void a_record_changes_decisions(void **unused)
+#define WITH_SETUP(name) TEST_WITH(name, NULL, release)
+
+WITH_SETUP(a_record_changes_decisions)
 {
-    (void)unused;
     use("tiers: { pro: { scale: 10 } }\n"
         "rules: [{ name: api, algorithm: token_bucket, per: user, capacity: 5, refill_rate: 1,\n"
         "          burst_allowance: 2, adaptive: true }]\n");
@@ -70,9 +71,8 @@ static void a_record_changes_decisions(void **unused)
     assert_int_equal(ASK().limit, 10);
 }
 
-static void an_exemption_ends_at_its_microsecond(void **unused)
+WITH_SETUP(an_exemption_ends_at_its_microsecond)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: global, limit: 1/d }]\n");
     assert_true(ASK(.user = SL_TEXT("v")).allowed);
     assert_false(ASK().allowed);
@@ -84,9 +84,8 @@ static void an_exemption_ends_at_its_microsecond(void **unused)
     assert_int_equal(ASK(.tenant = SL_TEXT("acme")).reason, SLUICE_REASON_EXEMPT);
 }
 
-static void denials_count_once_a_minute(void **unused)
+WITH_SETUP(denials_count_once_a_minute)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 1/d }]\n");
     assert_true(ASK().allowed);
     for (int64_t at_us = NOON; at_us < NOON + 5 * MINUTE; at_us += 7 * S)
@@ -111,9 +110,8 @@ static void denials_count_once_a_minute(void **unused)
     }
 }
 
-static void peeks_and_shadows_and_the_exempt_are_no_violations(void **unused)
+WITH_SETUP(peeks_and_shadows_and_the_exempt_are_no_violations)
 {
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 1/d, resource: /a },\n"
         "        { name: s, algorithm: fixed_window, per: user, limit: 1/d, resource: /s, "
         "shadow: true }]\n");
@@ -131,7 +129,7 @@ static void peeks_and_shadows_and_the_exempt_are_no_violations(void **unused)
     assert_int_equal(violations("u", NOON), 1);
 }
 
-static void violations_lower_the_limit_for_30_days(void **unused)
+WITH_SETUP(violations_lower_the_limit_for_30_days)
 {
     static const struct {
         int64_t at_us;
@@ -142,7 +140,6 @@ static void violations_lower_the_limit_for_30_days(void **unused)
         { 4 * MINUTE, 1000 }, { 5 * MINUTE, 1000 }, /* no more than 0.2 */
         { 29 * DAY, 1000 },   { 30 * DAY - DAY / 2 - 1, 1000 },
     };
-    (void)unused;
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 1000/d, adaptive: true "
         "}]\n");
     PUT(.has_email_verified = true, .email_verified = true);
@@ -154,18 +151,4 @@ static void violations_lower_the_limit_for_30_days(void **unused)
     /* 30 days after the first of them, 6 are over, and 2 are left. */
     assert_int_equal(ASK(.at_us = (TODAY + 30) * DAY).limit, 1100);
     assert_int_equal(violations("u", (TODAY + 30) * DAY), 2);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_record_changes_decisions),
-        TEST(an_exemption_ends_at_its_microsecond),
-        TEST(denials_count_once_a_minute),
-        TEST(peeks_and_shadows_and_the_exempt_are_no_violations),
-        TEST(violations_lower_the_limit_for_30_days),
-    };
-    return RUN(tests);
 }

@@ -15,9 +15,8 @@ static void violate_number(const char *letter, int number)
     violate(NULL, id, NOON);
 }
 
-static void who_was_not_heard_of_for_longest_makes_room(void **unused)
+WITH_USERS(who_was_not_heard_of_for_longest_makes_room)
 {
-    (void)unused;
     struct sl_users_counts counts;
     close_crowd(NULL);
     open_people(10);
@@ -44,9 +43,8 @@ static void who_was_not_heard_of_for_longest_makes_room(void **unused)
         assert_true(knows_number("n", i));
 }
 
-static void only_strangers_make_room(void **unused)
+WITH_USERS(only_strangers_make_room)
 {
-    (void)unused;
     struct sl_users_counts counts;
     close_crowd(NULL);
     open_people(3);
@@ -72,11 +70,10 @@ static void only_strangers_make_room(void **unused)
     assert_true(knows("c"));
 }
 
-static void many_users_are_all_found(void **unused)
+WITH_USERS(many_users_are_all_found)
 {
     enum { MANY = 20000 };
     char id[16], tier[16];
-    (void)unused;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < MANY; i++) {
             snprintf(id, sizeof id, "u%d", i);
@@ -100,9 +97,8 @@ static void many_users_are_all_found(void **unused)
         assert_int_equal(knows_number("u", i), i % 2);
 }
 
-static void a_sweep_forgets_strangers_of_long_ago(void **unused)
+WITH_USERS(a_sweep_forgets_strangers_of_long_ago)
 {
-    (void)unused;
     PUT(.id = "r");
     PUT_DAY(.id = "r", .day = TODAY - 50, .calls = 1);
     PUT_DAY(.id = "old", .day = TODAY - 30, .violations = 1);
@@ -120,9 +116,8 @@ static void a_sweep_forgets_strangers_of_long_ago(void **unused)
     assert_true(knows("r") && knows("e"));
 }
 
-static void all_are_forgotten_but_for_exemptions(void **unused)
+WITH_USERS(all_are_forgotten_but_for_exemptions)
 {
-    (void)unused;
     for (int round = 0; round < 600; round++) { /* more than generations have numbers */
         PUT(.limits = "{\"api\":{\"capacity\":5}}", .tier = "pro");
         PUT(.id = "e", .tier = "pro");
@@ -140,16 +135,4 @@ static void all_are_forgotten_but_for_exemptions(void **unused)
     assert_int_equal(sl_users_take_violations(users, waiting, 1), 1);
     free(waiting[0].tenant);
     free(waiting[0].id);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_USERS(who_was_not_heard_of_for_longest_makes_room),
-        WITH_USERS(only_strangers_make_room),
-        WITH_USERS(many_users_are_all_found),
-        WITH_USERS(a_sweep_forgets_strangers_of_long_ago),
-        WITH_USERS(all_are_forgotten_but_for_exemptions),
-    };
-    return RUN(tests);
 }

@@ -130,16 +130,14 @@ static void read_beside_writers(size_t room)
     assert_true(users->count <= room);
 }
 
-static void readers_see_whole_users(void **unused)
+TEST_WITH(readers_see_whole_users, NULL, close_crowd)
 {
-    (void)unused;
     records = 3; /* each is written over in the moment that it is read */
     read_beside_writers(10);
 }
 
-static void readers_never_miss_one(void **unused)
+TEST_WITH(readers_never_miss_one, NULL, close_crowd)
 {
-    (void)unused;
     records = 40; /* in chains: 127 users are 64 of them */
     read_beside_writers(127);
 }
@@ -162,13 +160,12 @@ static void *violate_all(void *unused)
     return NULL;
 }
 
-static void a_minute_is_counted_once_whoever_sees_it(void **unused)
+TEST_WITH(a_minute_is_counted_once_whoever_sees_it, NULL, close_crowd)
 {
     static bool seen[DENIED][MINUTES];
     pthread_t threads[4];
     struct sl_violation violation;
     size_t count = 0;
-    (void)unused;
     open_people(0);
     atomic_store(&running, COUNT(threads));
     for (size_t i = 0; i < COUNT(threads); i++)
@@ -206,11 +203,10 @@ static void *find_hashed(void *unused)
     return NULL;
 }
 
-static void threads_have_digests_of_their_own(void **unused)
+TEST_WITH(threads_have_digests_of_their_own, NULL, close_crowd)
 {
     pthread_t threads[6];
     struct sl_arena arena = { 0 };
-    (void)unused;
     users = sl_users_open(&(struct sl_users_config){ .hash_identifiers = true });
     PUT(.id = sl_users_id(users, SL_TEXT("u1"), &arena));
     for (size_t i = 0; i < COUNT(threads); i++)
@@ -219,15 +215,4 @@ static void threads_have_digests_of_their_own(void **unused)
         pthread_join(threads[i], NULL);
     sl_arena_release(&arena);
     assert_int_equal(atomic_load(&wrong), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(readers_see_whole_users, close_crowd),
-        cmocka_unit_test_teardown(readers_never_miss_one, close_crowd),
-        cmocka_unit_test_teardown(a_minute_is_counted_once_whoever_sees_it, close_crowd),
-        cmocka_unit_test_teardown(threads_have_digests_of_their_own, close_crowd),
-    };
-    return RUN(tests);
 }

@@ -4,9 +4,8 @@
 #define AT_PATH(path, rest)                                                                        \
     RULES "  - { name: a, resource: " path ", limit: 5/m, algorithm: " rest " }\n"
 
-static void a_fixed_window_doubles_the_guesses_at_a_login(void **unused)
+TEST(a_fixed_window_doubles_the_guesses_at_a_login)
 {
-    (void)unused;
     static const char *const logins[] = { "/login", "/v1/Sign-In/*", "/oauth/token", "auth.otp",
                                           "/users/*/password" };
     char yaml[300];
@@ -21,18 +20,16 @@ static void a_fixed_window_doubles_the_guesses_at_a_login(void **unused)
     silent(AT_PATH("/token-count", "fixed_window, per: ip"));
 }
 
-static void a_burst_allowance_is_more_guesses_at_a_login(void **unused)
+TEST(a_burst_allowance_is_more_guesses_at_a_login)
 {
-    (void)unused;
     warns(AT_PATH("/login", "token_bucket, per: ip, burst_allowance: 2"),
           "10 attempts pass at once; leave `burst_allowance` out");
     silent(AT_PATH("/login", "token_bucket, per: ip, burst_allowance: 1"));
     silent(AT_PATH("/api", "token_bucket, per: ip, burst_allowance: 2"));
 }
 
-static void a_quota_is_not_a_bucket(void **unused)
+TEST(a_quota_is_not_a_bucket)
 {
-    (void)unused;
 #define BUCKET(numbers) "rules:\n  - { name: a, per: ip, algorithm: token_bucket, " numbers " }\n"
     warns(BUCKET("limit: 1000/d"),
           "a full bucket and what it refills let 2000 pass in 1d, where the limit says 1000");
@@ -41,33 +38,19 @@ static void a_quota_is_not_a_bucket(void **unused)
     silent("rules:\n  - { name: a, per: ip, algorithm: fixed_window, limit: 1000/d }\n");
 }
 
-static void a_quota_is_not_a_log(void **unused)
+TEST(a_quota_is_not_a_log)
 {
-    (void)unused;
     warns(LOG("user", "1000/d"), "each identifier takes up to 8 kB for 1d; use `fixed_window` or "
                                  "`sliding_window_counter`, which keep 84 bits of state");
     silent(LOG("user", "100/d")); /* three resets a day: exact, and small */
     silent(LOG("user", "1000/23h"));
 }
 
-static void a_log_is_not_for_a_crowd(void **unused)
+TEST(a_log_is_not_for_a_crowd)
 {
-    (void)unused;
     warns(LOG("ip", "1001/m"), "a log of up to 8 kB for every address");
     warns(LOG("global", "1001/m"), "all the world's requests in one log");
     silent(LOG("ip", "1000/m"));
     silent(LOG("user", "1001/m"));
     silent(LOG("[ip, user]", "1001/m"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fixed_window_doubles_the_guesses_at_a_login),
-        cmocka_unit_test(a_burst_allowance_is_more_guesses_at_a_login),
-        cmocka_unit_test(a_quota_is_not_a_bucket),
-        cmocka_unit_test(a_quota_is_not_a_log),
-        cmocka_unit_test(a_log_is_not_for_a_crowd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* The trie against the definition: it finds exactly what sl_pattern_covers says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "rules/lint/cover.h"
+#include "unit/base/unit.h"
 
 /* Few words and few segments, so that patterns often cover each other. */
 static const char *const patterns[] = {
@@ -55,9 +50,8 @@ static bool covers(const struct sl_rule *wide, const struct sl_rule *narrow)
     return sl_pattern_covers(&wide->resource, &narrow->resource);
 }
 
-static void it_finds_each_pattern_that_covers_and_no_other(void **unused)
+TEST(it_finds_each_pattern_that_covers_and_no_other)
 {
-    (void)unused;
     const struct sl_cover *cover = sl_cover_new(&arena, all, COUNT);
     for (size_t n = 0; n < COUNT; n++) {
         const struct sl_rule *found[COUNT + 1];
@@ -76,9 +70,8 @@ static void it_finds_each_pattern_that_covers_and_no_other(void **unused)
     }
 }
 
-static void it_stops_where_there_is_no_more_room(void **unused)
+TEST(it_stops_where_there_is_no_more_room)
 {
-    (void)unused;
     const struct sl_cover *cover = sl_cover_new(&arena, all, COUNT);
     const struct sl_rule *found[3] = { NULL, NULL, NULL };
     assert_int_equal(sl_cover_find(cover, &rules[8], found, 2), 2);
@@ -87,21 +80,12 @@ static void it_stops_where_there_is_no_more_room(void **unused)
     assert_int_equal(sl_cover_find(cover, &rules[8], found, 0), 0);
 }
 
-static void over_no_rules_it_finds_none(void **unused)
+TEST(over_no_rules_it_finds_none)
 {
-    (void)unused;
     const struct sl_rule *found[1];
     const struct sl_cover *cover = sl_cover_new(&arena, NULL, 0);
     assert_int_equal(sl_cover_find(cover, &rules[0], found, 1), 0);
     assert_int_equal(sl_cover_find(cover, &rules[8], found, 1), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_finds_each_pattern_that_covers_and_no_other),
-        cmocka_unit_test(it_stops_where_there_is_no_more_room),
-        cmocka_unit_test(over_no_rules_it_finds_none),
-    };
-    return cmocka_run_group_tests(tests, parse_all, release_all);
-}
+TESTS_WITH(parse_all, release_all)

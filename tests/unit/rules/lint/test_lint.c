@@ -4,26 +4,23 @@
 
 /* ---- the file as a whole --------------------------------------------------- */
 
-static void a_file_without_rules_allows_everything(void **unused)
+TEST(a_file_without_rules_allows_everything)
 {
-    (void)unused;
     warns("rules: []\n", "there are no rules: every request is allowed");
     warns("store: 'memory:'\n", "there are no rules: every request is allowed");
     silent("rules:\n" PER_IP);
 }
 
-static void shadow_rules_alone_deny_nothing(void **unused)
+TEST(shadow_rules_alone_deny_nothing)
 {
-    (void)unused;
     warns("rules:\n  - { name: a, per: ip, limit: 5/m, shadow: true }\n"
           "  - { name: b, per: user, limit: 5/m, shadow: true }\n",
           "every rule is a shadow rule");
     silent(RULES "  - { name: b, per: user, limit: 5/m, shadow: true }\n");
 }
 
-static void an_ordinary_file_is_left_in_peace(void **unused)
+TEST(an_ordinary_file_is_left_in_peace)
 {
-    (void)unused;
     silent("tiers: { free: { scale: 1 }, pro: { scale: 10 }, admin: { unlimited: true } }\n"
            "rules:\n"
            "  - { name: global, per: global, algorithm: fixed_window, limit: 500000/s }\n"
@@ -46,9 +43,8 @@ static void an_ordinary_file_is_left_in_peace(void **unused)
            " capacity: 100, refill_rate: 5 }\n");
 }
 
-static void a_warning_names_the_line_of_its_rule(void **unused)
+TEST(a_warning_names_the_line_of_its_rule)
 {
-    (void)unused;
     warns(RULES "  - name: open\n    resource: /login\n    per: ip\n"
                 "    algorithm: fixed_window\n    limit: 5/m\n",
           "rules.yaml:3:5: warning: `open` is a fixed window");
@@ -78,9 +74,8 @@ static void expect_many(const char *format, size_t count, const char *end)
     free(yaml);
 }
 
-static void ten_thousand_rules_are_all_looked_at(void **unused)
+TEST(ten_thousand_rules_are_all_looked_at)
 {
-    (void)unused;
     /* one endpoint each pair, counted per user and per address */
     expect_many("  - { name: r%d, resource: /api/e%d, per: %s, limit: 9/m }\n", 0, "");
     /* and nobody counted but users */
@@ -94,9 +89,8 @@ static void ten_thousand_rules_are_all_looked_at(void **unused)
                 "9989 more warnings about rules that never decide, like the first 10 above\n");
 }
 
-static void each_check_says_its_first_ten_and_buries_no_other(void **unused)
+TEST(each_check_says_its_first_ten_and_buries_no_other)
 {
-    (void)unused;
     size_t count;
     char *text = NULL, *yaml = NULL;
     size_t len = 0;
@@ -121,17 +115,4 @@ static void each_check_says_its_first_ten_and_buries_no_other(void **unused)
         free(text);
         free(yaml);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_without_rules_allows_everything),
-        cmocka_unit_test(shadow_rules_alone_deny_nothing),
-        cmocka_unit_test(an_ordinary_file_is_left_in_peace),
-        cmocka_unit_test(a_warning_names_the_line_of_its_rule),
-        cmocka_unit_test(ten_thousand_rules_are_all_looked_at),
-        cmocka_unit_test(each_check_says_its_first_ten_and_buries_no_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

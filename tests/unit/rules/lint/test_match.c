@@ -5,18 +5,16 @@
     "tiers: { free: { scale: 1 }, pro: { scale: 10 }, tiny: { scale: 0.001 },"                     \
     " root: { unlimited: true } }\n"
 
-static void an_exception_can_swallow_the_rule(void **unused)
+TEST(an_exception_can_swallow_the_rule)
 {
-    (void)unused;
     warns(RULES "  - { name: a, resource: /api/v1, except: [/api/*], per: ip, limit: 5/m }\n",
           "`a` matches no request: all of its `resource` `/api/v1` is in its own `except`");
     silent(RULES "  - { name: a, resource: /api/*, except: [/api/v1/*], per: ip, limit: 5/m }\n");
     silent(RULES "  - { name: a, except: ['*'], per: ip, limit: 5/m }\n"); /* no resource sent */
 }
 
-static void an_exception_can_miss_the_rule(void **unused)
+TEST(an_exception_can_miss_the_rule)
 {
-    (void)unused;
     warns(RULES "  - { name: a, resource: /api/*, except: [/ap/health], per: ip, limit: 5/m }\n",
           "`except` `/ap/health` takes nothing away from `/api/*`");
     warns(RULES "  - { name: a, resource: /api/*, except: [api.health], per: ip, limit: 5/m }\n",
@@ -25,9 +23,8 @@ static void an_exception_can_miss_the_rule(void **unused)
     silent(RULES "  - { name: a, except: [/health, x.health], per: ip, limit: 5/m }\n");
 }
 
-static void when_can_ask_for_resources_of_others(void **unused)
+TEST(when_can_ask_for_resources_of_others)
 {
-    (void)unused;
 #define ASKS(value)                                                                                \
     RULES "  - { name: a, resource: /api/*, except: [/api/x], per: ip, limit: 5/m,"                \
           " when: { resource: " value " } }\n"
@@ -37,25 +34,22 @@ static void when_can_ask_for_resources_of_others(void **unused)
     silent(ASKS("[/api/y, /api//z/]"));
 }
 
-static void when_compares_methods_as_written(void **unused)
+TEST(when_compares_methods_as_written)
 {
-    (void)unused;
     warns(RULES "  - { name: a, per: ip, limit: 5/m, when: { method: [GET, post] } }\n",
           "`post`: methods are compared as they are written; write it in upper case");
     silent(RULES "  - { name: a, per: ip, limit: 5/m, when: { method: [GET, publish] } }\n");
 }
 
-static void when_can_ask_for_a_tier_that_is_not_there(void **unused)
+TEST(when_can_ask_for_a_tier_that_is_not_there)
 {
-    (void)unused;
     warns(TIERS RULES "  - { name: a, per: ip, limit: 5000/m, when: { tier: [free, gold] } }\n",
           "`a` asks for tier `gold`, which is not declared");
     silent(RULES "  - { name: a, per: ip, limit: 5000/m, when: { tier: gold } }\n");
 }
 
-static void a_condition_can_contradict_itself(void **unused)
+TEST(a_condition_can_contradict_itself)
 {
-    (void)unused;
 #define PLAN(condition)                                                                            \
     RULES "  - { name: a, per: ip, limit: 5/m, when: { plan: " condition " } }\n"
     warns(PLAN("{ is: [gold, tin], not: tin }"),
@@ -65,9 +59,8 @@ static void a_condition_can_contradict_itself(void **unused)
     silent(PLAN("{ is: [gold, tin], not: lead, like: '*', unlike: 's*' }"));
 }
 
-static void a_value_can_leave_out_nothing(void **unused)
+TEST(a_value_can_leave_out_nothing)
 {
-    (void)unused;
     warns(RULES "  - { name: a, per: ip, limit: 5/m, when: { method: { not: [PUT, get] } } }\n",
           "`a` leaves out nothing by `not` `get`: methods are compared as they are written");
     warns(TIERS RULES "  - { name: a, per: ip, limit: 5000/m, when: { tier: { not: gold } } }\n",
@@ -76,9 +69,8 @@ static void a_value_can_leave_out_nothing(void **unused)
 }
 
 /* Only a tier that can reach it makes `a` a limit of 0. */
-static void a_tier_that_is_left_out_does_not_reach_the_rule(void **unused)
+TEST(a_tier_that_is_left_out_does_not_reach_the_rule)
 {
-    (void)unused;
 #define TIER(condition)                                                                            \
     TIERS RULES "  - { name: a, per: ip, limit: 5/m, when: { tier: " condition " } }\n"
     warns(TIER("{ like: '*' }"), "limit of 0 for tier `tiny`");
@@ -89,9 +81,8 @@ static void a_tier_that_is_left_out_does_not_reach_the_rule(void **unused)
     silent(TIER("{ not: [free, pro, tiny] }")); /* who has none */
 }
 
-static void when_can_ask_for_an_unlimited_tier(void **unused)
+TEST(when_can_ask_for_an_unlimited_tier)
 {
-    (void)unused;
     warns("tiers: { root: { unlimited: true } }\n" RULES
           "  - { name: a, per: ip, limit: 5/m, when: { tier: root } }\n",
           "`a` never applies: every tier that its `when` asks for is unlimited");
@@ -105,9 +96,8 @@ static void when_can_ask_for_an_unlimited_tier(void **unused)
     silent("tiers: { root: { unlimited: true } }\n" RULES);
 }
 
-static void an_attribute_can_be_a_slip(void **unused)
+TEST(an_attribute_can_be_a_slip)
 {
-    (void)unused;
     warns(RULES "  - { name: a, per: users, limit: 5/m }\n",
           "attribute `users`, which requests have to send under this very name; did you mean "
           "`user`?");
@@ -120,28 +110,9 @@ static void an_attribute_can_be_a_slip(void **unused)
            "  - { name: a, per: users, limit: 5/m }\n");
 }
 
-static void trust_is_a_users(void **unused)
+TEST(trust_is_a_users)
 {
-    (void)unused;
     warns(RULES "  - { name: a, per: [tenant, ip], limit: 5/m, adaptive: true }\n",
           "`a` is `adaptive` and counts per tenant and ip");
     silent(RULES "  - { name: a, per: [tenant, user], limit: 5/m, adaptive: true }\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exception_can_swallow_the_rule),
-        cmocka_unit_test(an_exception_can_miss_the_rule),
-        cmocka_unit_test(when_can_ask_for_resources_of_others),
-        cmocka_unit_test(when_compares_methods_as_written),
-        cmocka_unit_test(when_can_ask_for_a_tier_that_is_not_there),
-        cmocka_unit_test(a_condition_can_contradict_itself),
-        cmocka_unit_test(a_value_can_leave_out_nothing),
-        cmocka_unit_test(a_tier_that_is_left_out_does_not_reach_the_rule),
-        cmocka_unit_test(when_can_ask_for_an_unlimited_tier),
-        cmocka_unit_test(an_attribute_can_be_a_slip),
-        cmocka_unit_test(trust_is_a_users),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

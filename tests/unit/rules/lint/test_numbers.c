@@ -5,9 +5,8 @@
     "tiers: { free: { scale: 1 }, pro: { scale: 10 }, tiny: { scale: 0.001 },"                     \
     " root: { unlimited: true } }\n"
 
-static void a_scale_can_leave_nothing(void **unused)
+TEST(a_scale_can_leave_nothing)
 {
-    (void)unused;
     warns(TIERS "rules:\n  - { name: a, per: ip, limit: 999/m }\n",
           "`a` has a limit of 0 for tier `tiny`");
     silent(TIERS "rules:\n  - { name: a, per: ip, limit: 1000/m }\n");
@@ -16,9 +15,8 @@ static void a_scale_can_leave_nothing(void **unused)
     silent(TIERS RULES "  - { name: a, per: ip, limit: 5/m, when: { tier: pro } }\n");
 }
 
-static void a_share_can_leave_nothing(void **unused)
+TEST(a_share_can_leave_nothing)
 {
-    (void)unused;
 #define SHARED(store, share, limit)                                                                \
     "store: " store "\non_store_failure: local\nlocal_share: " share                               \
     "\nrules:\n  - { name: a, per: ip, limit: " limit " }\n"
@@ -28,9 +26,8 @@ static void a_share_can_leave_nothing(void **unused)
 #undef SHARED
 }
 
-static void a_fast_bucket_is_slowed_by_rounding(void **unused)
+TEST(a_fast_bucket_is_slowed_by_rounding)
 {
-    (void)unused;
 #define RATE(rate)                                                                                 \
     RULES "  - { name: a, per: user, algorithm: token_bucket, capacity: 100, refill_rate: " rate   \
           " }\n"
@@ -45,9 +42,8 @@ static void a_fast_bucket_is_slowed_by_rounding(void **unused)
     silent(RATE("0.083"));
 }
 
-static void exactly_a_thousandth_slower_is_no_matter(void **unused)
+TEST(exactly_a_thousandth_slower_is_no_matter)
 {
-    (void)unused;
 #define WINDOW(window)                                                                             \
     "rules:\n  - { name: a, per: ip, algorithm: leaky_bucket, capacity: 10000, window: " window    \
     " }\n"
@@ -59,9 +55,8 @@ static void exactly_a_thousandth_slower_is_no_matter(void **unused)
     "rules:\n  - { name: a, per: ip, " limit ", burst_guard: { " guard " } }\n"
 #define THRESHOLD(window, threshold) "window: " window ", threshold: " threshold
 
-static void a_guard_must_not_block_within_the_limit(void **unused)
+TEST(a_guard_must_not_block_within_the_limit)
 {
-    (void)unused;
     static const struct {
         const char *limit;
         const char *window;
@@ -98,9 +93,8 @@ static void a_guard_must_not_block_within_the_limit(void **unused)
     }
 }
 
-static void a_guard_serves_every_tier(void **unused)
+TEST(a_guard_serves_every_tier)
 {
-    (void)unused;
     warns("tiers: { pro: { scale: 10 } }\n" GUARDED("limit: 60/m", THRESHOLD("10s", "100")),
           "it lets up to 600 requests pass in 10s for tier `pro`, and");
     warns("tiers: { pro: { scale: 10 } }\n" GUARDED("limit: 60/m", THRESHOLD("10s", "50")),
@@ -112,9 +106,8 @@ static void a_guard_serves_every_tier(void **unused)
            " burst_guard: { threshold: 60 } }\n");
 }
 
-static void a_guard_allows_for_full_trust(void **unused)
+TEST(a_guard_allows_for_full_trust)
 {
-    (void)unused;
 #define TRUSTED(threshold)                                                                         \
     RULES "  - { name: a, per: user, limit: 60/m, adaptive: true, burst_guard: { "                 \
           "threshold: " threshold " } }\n"
@@ -122,9 +115,8 @@ static void a_guard_allows_for_full_trust(void **unused)
     silent(TRUSTED("120"));
 }
 
-static void a_guard_is_never_advised_a_threshold_that_it_cannot_have(void **unused)
+TEST(a_guard_is_never_advised_a_threshold_that_it_cannot_have)
 {
-    (void)unused;
 #define FIXED(limit, guard) GUARDED("algorithm: fixed_window, limit: " limit, guard)
 #define SHORT               "window: 1s, threshold: 50, penalty: 1s"
     /* three windows, so threshold + 2 is at most 2^28 */
@@ -140,9 +132,8 @@ static void a_guard_is_never_advised_a_threshold_that_it_cannot_have(void **unus
           "no `threshold` can be so high: leave the guard out, or give larger tiers a rule");
 }
 
-static void a_log_of_a_huge_limit_is_large(void **unused)
+TEST(a_log_of_a_huge_limit_is_large)
 {
-    (void)unused;
     warns(LOG("user", "10001/m"),
           "8 bytes each: up to 80 kB for one identifier, whose limit is "
           "10001; use `sliding_window_counter`, which keeps 84 bits of state");
@@ -152,9 +143,8 @@ static void a_log_of_a_huge_limit_is_large(void **unused)
     silent("tiers: { big: { unlimited: true } }\n" LOG("user", "1000/h"));
 }
 
-static void a_log_needs_room_in_the_store(void **unused)
+TEST(a_log_needs_room_in_the_store)
 {
-    (void)unused;
     warns("store: memory:t?log=0\n" LOG("user", "5/m"),
           "`a` has no room in the store: one identifier takes up to 40 bytes, and the store has 0 "
           "bytes for all logs, so that `on_store_failure` decides");
@@ -165,9 +155,8 @@ static void a_log_needs_room_in_the_store(void **unused)
     silent("store: redis://cache\n" LOG("user", "10000/m"));
 }
 
-static void a_bucket_that_tiers_share_is_cut_by_the_smallest(void **unused)
+TEST(a_bucket_that_tiers_share_is_cut_by_the_smallest)
 {
-    (void)unused;
 #define SHARED(per)                                                                                \
     "tiers: { pro: { scale: 10 } }\n" RULES "  - { name: a, per: " per                             \
     ", algorithm: token_bucket, limit: 60/m, on_missing: deny }\n"
@@ -183,22 +172,4 @@ static void a_bucket_that_tiers_share_is_cut_by_the_smallest(void **unused)
     silent("tiers: { pro: { scale: 10 } }\n" RULES
            "  - { name: a, per: ip, limit: 60/m, algorithm: leaky_bucket,"
            " when: { tier: pro } }\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_scale_can_leave_nothing),
-        cmocka_unit_test(a_share_can_leave_nothing),
-        cmocka_unit_test(a_fast_bucket_is_slowed_by_rounding),
-        cmocka_unit_test(exactly_a_thousandth_slower_is_no_matter),
-        cmocka_unit_test(a_guard_must_not_block_within_the_limit),
-        cmocka_unit_test(a_guard_serves_every_tier),
-        cmocka_unit_test(a_guard_allows_for_full_trust),
-        cmocka_unit_test(a_guard_is_never_advised_a_threshold_that_it_cannot_have),
-        cmocka_unit_test(a_log_of_a_huge_limit_is_large),
-        cmocka_unit_test(a_log_needs_room_in_the_store),
-        cmocka_unit_test(a_bucket_that_tiers_share_is_cut_by_the_smallest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

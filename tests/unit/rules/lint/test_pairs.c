@@ -5,9 +5,8 @@
 
 #define USERS "  - { name: users, resource: /api/*, per: user, limit: 100/m }\n"
 
-static void an_endpoint_that_counts_users_alone_is_open_to_others(void **unused)
+TEST(an_endpoint_that_counts_users_alone_is_open_to_others)
 {
-    (void)unused;
     warns("rules:\n" USERS, "requests without `user` have no limit on `/api/*`: `users` skips");
     warns("rules:\n  - { name: a, per: [ip, email], limit: 3/m }\n",
           "requests without `email` have no limit on any resource");
@@ -15,9 +14,8 @@ static void an_endpoint_that_counts_users_alone_is_open_to_others(void **unused)
     silent("rules:\n  - { name: a, resource: /api/*, per: [ip, resource, method], limit: 9/m }\n");
 }
 
-static void a_wider_rule_counts_them(void **unused)
+TEST(a_wider_rule_counts_them)
 {
-    (void)unused;
     static const char *const wider[] = {
         "per: ip",
         "per: global",
@@ -56,9 +54,8 @@ static void a_wider_rule_counts_them(void **unused)
     }
 }
 
-static void each_method_may_have_its_own_rule(void **unused)
+TEST(each_method_may_have_its_own_rule)
 {
-    (void)unused;
 #define GETS  "  - { name: get, per: ip, limit: 9/m, when: { method: [GET, HEAD] } }\n"
 #define POSTS "  - { name: post, per: ip, limit: 9/m, when: { method: POST } }\n"
 #define BOTH  "  - { name: both, per: user, limit: 5/m, when: { method: [GET, POST] } }\n"
@@ -71,9 +68,8 @@ static void each_method_may_have_its_own_rule(void **unused)
           "requests without `user`");
 }
 
-static void what_when_asks_for_is_not_missing(void **unused)
+TEST(what_when_asks_for_is_not_missing)
 {
-    (void)unused;
     silent("rules:\n  - { name: a, per: tenant, limit: 9/m, when: { tenant: acme } }\n");
     warns("rules:\n  - { name: a, per: [tenant, user], limit: 9/m, when: { tenant: acme } }\n",
           "requests without `user`");
@@ -97,18 +93,16 @@ static void what_when_asks_for_is_not_missing(void **unused)
     "identity: { jwt: { algorithms: [HS256], keys: [{ secret_file: k }], claims: { user: sub },"   \
     " required: " required " } }\n"
 
-static void a_required_token_leaves_nobody_anonymous(void **unused)
+TEST(a_required_token_leaves_nobody_anonymous)
 {
-    (void)unused;
     silent(JWT("true") "rules:\n" USERS);
     warns(JWT("false") "rules:\n" USERS, "requests without `user`");
     warns(JWT("true") "rules:\n  - { name: a, per: [user, device], limit: 5/m }\n",
           "requests without `device`");
 }
 
-static void an_open_endpoint_is_told_once(void **unused)
+TEST(an_open_endpoint_is_told_once)
 {
-    (void)unused;
     warns("rules:\n"
           "  - { name: narrow, resource: /api/videos, per: user, limit: 9/m }\n"
           "  - { name: some, resource: /api/*, per: user, limit: 9/m, when: { method: GET } }\n"
@@ -129,9 +123,8 @@ static void an_open_endpoint_is_told_once(void **unused)
 #define PAIR(first, second)                                                                        \
     "rules:\n  - { name: first, per: ip, " first " }\n  - { name: second, per: ip, " second " }\n"
 
-static void the_larger_of_two_alike_limits_never_decides(void **unused)
+TEST(the_larger_of_two_alike_limits_never_decides)
 {
-    (void)unused;
     warns(PAIR("limit: 10/m", "limit: 20/m"), "3:5: warning: `second` never decides anything: "
                                               "`first` in line 2 counts the same requests");
     warns(PAIR("limit: 20/m", "limit: 10/m"), "2:5: warning: `first` never decides");
@@ -147,9 +140,8 @@ static void the_larger_of_two_alike_limits_never_decides(void **unused)
           "`second` never decides");
 }
 
-static void two_limits_that_differ_in_anything_may_both_decide(void **unused)
+TEST(two_limits_that_differ_in_anything_may_both_decide)
 {
-    (void)unused;
     silent(PAIR("limit: 10/s", "limit: 100/m"));
     silent(PAIR("limit: 10/m", "limit: 20/m, shadow: true"));
     silent(PAIR("limit: 10/m", "limit: 20/m, algorithm: fixed_window"));
@@ -172,9 +164,8 @@ static void two_limits_that_differ_in_anything_may_both_decide(void **unused)
            "  - { name: c, per: user, limit: 11/m, on_missing: deny }\n");
 }
 
-static void a_tier_can_turn_the_order_of_two_limits(void **unused)
+TEST(a_tier_can_turn_the_order_of_two_limits)
 {
-    (void)unused;
 #define TWO(more)                                                                                  \
     "tiers: { pro: { scale: 2 } }\n" PAIR("limit: 10/m", "limit: 20/m, tiers: { pro: " more " }")
     warns(TWO("{ capacity: 21 }"), "`second` never decides");
@@ -182,20 +173,4 @@ static void a_tier_can_turn_the_order_of_two_limits(void **unused)
     silent(TWO("{ capacity: 19 }"));
     silent("tiers: { pro: { scale: 2 } }\n" PAIR("limit: 10/m, tiers: { pro: { unlimited: true } }",
                                                  "limit: 20/m"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_endpoint_that_counts_users_alone_is_open_to_others),
-        cmocka_unit_test(a_wider_rule_counts_them),
-        cmocka_unit_test(each_method_may_have_its_own_rule),
-        cmocka_unit_test(what_when_asks_for_is_not_missing),
-        cmocka_unit_test(a_required_token_leaves_nobody_anonymous),
-        cmocka_unit_test(an_open_endpoint_is_told_once),
-        cmocka_unit_test(the_larger_of_two_alike_limits_never_decides),
-        cmocka_unit_test(two_limits_that_differ_in_anything_may_both_decide),
-        cmocka_unit_test(a_tier_can_turn_the_order_of_two_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,17 +6,15 @@
     "  - { name: second, per: ip, limit: 20/m, resource: /x, " second " }\n"                       \
     "  - { name: all, per: ip, limit: 100/h }\n"
 
-static void rules_that_replace_each_other_count_nothing(void **unused)
+TEST(rules_that_replace_each_other_count_nothing)
 {
-    (void)unused;
     warns(TWO("replaces: second", "replaces: first"),
           "2:5: warning: `first` and `second` replace each other: where both match, neither");
     silent(TWO("replaces: second", "shadow: false"));
 }
 
-static void a_rule_that_is_tried_should_replace_nothing(void **unused)
+TEST(a_rule_that_is_tried_should_replace_nothing)
 {
-    (void)unused;
     warns(TWO("replaces: all, shadow: true", "shadow: false"),
           "2:5: warning: `first` is only tried (`shadow`), and yet the rules that it replaces are");
     silent("rules:\n  - { name: all, per: ip, limit: 10/m }\n"
@@ -24,9 +22,8 @@ static void a_rule_that_is_tried_should_replace_nothing(void **unused)
            "      limit: 4294967295/s, replaces: all }\n");
 }
 
-static void rules_of_different_tenants_never_meet(void **unused)
+TEST(rules_of_different_tenants_never_meet)
 {
-    (void)unused;
     warns(TWO("replaces: second, when: { tenant: a }", "when: { tenant: [b, c] }"),
           "`first` replaces `second`, and no request meets both: their tenants differ");
     warns(TWO("replaces: second, when: { tenant: a }", "when: { tenant: { not: a } }"),
@@ -40,9 +37,8 @@ static void rules_of_different_tenants_never_meet(void **unused)
                "when: { tenant: { like: 'b*' } }")); /* so it seems, and is not looked into */
 }
 
-static void a_rule_in_place_of_another_is_not_useless(void **unused)
+TEST(a_rule_in_place_of_another_is_not_useless)
 {
-    (void)unused;
 #define ALIKE(first, second)                                                                       \
     "rules:\n  - { name: tight, per: ip, limit: 10/m" first " }\n"                                 \
     "  - { name: loose, per: ip, limit: 20/m" second " }\n"                                        \
@@ -56,21 +52,8 @@ static void a_rule_in_place_of_another_is_not_useless(void **unused)
 }
 
 /* A rule that skips a request does not count it, and so replaces nothing. */
-static void whom_a_rule_skips_is_counted_by_what_it_replaces(void **unused)
+TEST(whom_a_rule_skips_is_counted_by_what_it_replaces)
 {
-    (void)unused;
     silent("rules:\n  - { name: all, per: ip, limit: 10/m }\n"
            "  - { name: users, resource: /x, per: user, limit: 5/m, replaces: all }\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_that_replace_each_other_count_nothing),
-        cmocka_unit_test(a_rule_that_is_tried_should_replace_nothing),
-        cmocka_unit_test(rules_of_different_tenants_never_meet),
-        cmocka_unit_test(a_rule_in_place_of_another_is_not_useless),
-        cmocka_unit_test(whom_a_rule_skips_is_counted_by_what_it_replaces),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

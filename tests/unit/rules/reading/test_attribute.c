@@ -1,19 +1,12 @@
 #include "rules/reading/attribute.h"
+#include "unit/base/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void a_name_with_a_meaning_of_its_own_is_not_free(void **state)
+TEST(a_name_with_a_meaning_of_its_own_is_not_free)
 {
     static const char *const taken[] = { "tenant", "resource",    "method", "user", "ip",
                                          "client", "tier",        "cost",   "peek", "wait",
                                          "at_us",  "trust_score", "explain" };
     static const char *const others[] = { "plan", "users", "User", "email", "t", "", "global" };
-    (void)state;
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (sl_attribute_is_free(sl_text(taken[i])))
             fail_msg("`%s` is free", taken[i]);
@@ -23,14 +16,13 @@ static void a_name_with_a_meaning_of_its_own_is_not_free(void **state)
     assert_true(sl_attribute_is_free((struct sluice_text){ "user", 3 }));
 }
 
-static void some_names_cannot_be_written_in_a_rules_file(void **state)
+TEST(some_names_cannot_be_written_in_a_rules_file)
 {
     static const char *const good[] = { "user", "plan", "_x", "a.b-c_9", "Path", "tenant" };
     static const char *const bad[] = { "",     "9a",   "a b",      "a/b",    ":path",
                                        "a,b",  "-a",   "\xc3\xa9", "global", "endpoint",
                                        "null", "NULL", "cost",     "at_us" };
     char name[66];
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         if (!sl_attribute_can_be_named(sl_text(good[i])))
             fail_msg("`%s` cannot be named", good[i]);
@@ -40,13 +32,4 @@ static void some_names_cannot_be_written_in_a_rules_file(void **state)
     memset(name, 'a', sizeof name);
     assert_true(sl_attribute_can_be_named((struct sluice_text){ name, 64 }));
     assert_false(sl_attribute_can_be_named((struct sluice_text){ name, 65 }));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_with_a_meaning_of_its_own_is_not_free),
-        cmocka_unit_test(some_names_cannot_be_written_in_a_rules_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,8 @@
     "9F86D081884C7D659A2FEAA0C55AD015"                                                             \
     "A3BF4F1B2B0B822CD15D6C15B0F00A08"
 
-static void exemptions_are_read_as_in_the_files_lists(void **unused)
+TEST(exemptions_are_read_as_in_the_files_lists)
 {
-    (void)unused;
     static const struct sl_overlay_exemption exempt[] = {
         { SL_EXEMPT_IP, "10.0.0.0/8", 5 },        { SL_EXEMPT_IP, "2001:db8::1", 0 },
         { SL_EXEMPT_CLIENT, "acme/a/b", 7 },      { SL_EXEMPT_CLIENT, "null", 0 },
@@ -32,9 +31,8 @@ static void exemptions_are_read_as_in_the_files_lists(void **unused)
                                              "a3bf4f1b2b0b822cd15d6c15b0f00a08"));
 }
 
-static void what_no_list_could_hold_is_refused_by_what_it_is(void **unused)
+TEST(what_no_list_could_hold_is_refused_by_what_it_is)
 {
-    (void)unused;
     static const struct sl_overlay_exemption exempt[] = {
         { SL_EXEMPT_IP, "10.0.0.0/33", 0 },
         { SL_EXEMPT_IP, "10.0.0.1/8", 0 },
@@ -57,9 +55,8 @@ static void what_no_list_could_hold_is_refused_by_what_it_is(void **unused)
     assert_null(report.subject);
 }
 
-static void what_may_be_a_key_in_the_clear_is_never_repeated(void **unused)
+TEST(what_may_be_a_key_in_the_clear_is_never_repeated)
 {
-    (void)unused;
     static const struct sl_overlay_exemption exempt[] = {
         { SL_EXEMPT_API_KEY, "sk_live_secret", 0 },
     };
@@ -72,12 +69,4 @@ static void what_may_be_a_key_in_the_clear_is_never_repeated(void **unused)
     free(text);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(exemptions_are_read_as_in_the_files_lists),
-        CLAIM(what_no_list_could_hold_is_refused_by_what_it_is),
-        CLAIM(what_may_be_a_key_in_the_clear_is_never_repeated),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -12,9 +12,8 @@ static const char file[] =
 
 #define JSON(per, limit) "{\"per\": \"" per "\", \"limit\": \"" limit "\"}"
 
-static void without_an_overlay_the_file_is_in_force(void **unused)
+TEST(without_an_overlay_the_file_is_in_force)
 {
-    (void)unused;
     static const struct sl_overlay empty;
     const struct sl_overlay *const none[] = { NULL, &empty };
     for (size_t i = 0; i < COUNT(none); i++) {
@@ -35,9 +34,8 @@ static void without_an_overlay_the_file_is_in_force(void **unused)
     }
 }
 
-static void a_replacement_has_the_place_of_what_it_replaces_and_new_ones_stand_behind(void **unused)
+TEST(a_replacement_has_the_place_of_what_it_replaces_and_new_ones_stand_behind)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = {
         { "z", NULL, JSON("ip", "5/s"), 3 },
         { "b", NULL, JSON("user", "20/s"), 7 },
@@ -56,9 +54,8 @@ static void a_replacement_has_the_place_of_what_it_replaces_and_new_ones_stand_b
     assert_string_equal(b->json, "{\"name\": \"b\", \"per\": \"user\", \"limit\": \"20/s\"}");
 }
 
-static void what_is_hidden_is_not_in_force_and_said_to_be_hidden(void **unused)
+TEST(what_is_hidden_is_not_in_force_and_said_to_be_hidden)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = {
         { "nobody", NULL, NULL, 1 }, /* the file has none of that name */
         { "b", NULL, NULL, 2 },
@@ -70,9 +67,8 @@ static void what_is_hidden_is_not_in_force_and_said_to_be_hidden(void **unused)
     assert_string_equal(rules->hidden[0], "b");
 }
 
-static void a_file_without_rules_and_tiers_can_be_given_some(void **unused)
+TEST(a_file_without_rules_and_tiers_can_be_given_some)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = { { "a", NULL, JSON("ip", "1/s"), 1 } };
     static const struct sl_overlay_tier tiers[] = { { "pro", "{\"scale\": 2}", 1 } };
     static const char *const files[] = { "workers: 1", "rules: []", "{}", "tiers: {}" };
@@ -88,9 +84,8 @@ static void a_file_without_rules_and_tiers_can_be_given_some(void **unused)
     assert_null(rules);
 }
 
-static void tiers_are_replaced_added_and_hidden_like_rules(void **unused)
+TEST(tiers_are_replaced_added_and_hidden_like_rules)
 {
-    (void)unused;
     static const struct sl_overlay_tier tiers[] = {
         { "gold", "{\"scale\": 0.5, \"algorithms\": [\"fixed_window\", \"token_bucket\"]}", 5 },
         { "free", NULL, 1 },
@@ -121,9 +116,8 @@ static void tiers_are_replaced_added_and_hidden_like_rules(void **unused)
     assert_int_equal(rule_named("c")->numbers[2].limit.capacity, 1);
 }
 
-static void a_rule_that_is_replaced_or_hidden_keeps_nothing_that_it_named(void **unused)
+TEST(a_rule_that_is_replaced_or_hidden_keeps_nothing_that_it_named)
 {
-    (void)unused;
     static const struct sl_overlay_tier tiers[] = { { "pro", NULL, 1 } };
     static const struct sl_overlay_rule hide[] = { { "c", NULL, NULL, 1 } };
     static const struct sl_overlay_rule replace[] = { { "c", NULL, JSON("ip", "1/s"), 1 } };
@@ -135,9 +129,8 @@ static void a_rule_that_is_replaced_or_hidden_keeps_nothing_that_it_named(void *
 
 /* ---- names ----------------------------------------------------------------- */
 
-static void a_rule_may_repeat_its_name(void **unused)
+TEST(a_rule_may_repeat_its_name)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = {
         { "z", NULL, "{\"limit\": \"1/s\", \"name\": \"z\", \"per\": \"ip\"}", 1 },
         { "007", NULL, "{\"per\": \"ip\", \"limit\": \"1/s\"}", 1 },
@@ -153,9 +146,8 @@ static void a_rule_may_repeat_its_name(void **unused)
                         "{\"name\": 404, \"per\": \"ip\", \"limit\": \"1/s\"}");
 }
 
-static void a_file_that_has_a_name_twice_stays_refused(void **unused)
+TEST(a_file_that_has_a_name_twice_stays_refused)
 {
-    (void)unused;
     static const char twice[] = "rules:\n  - { name: a, per: ip, limit: 1/s }\n"
                                 "  - { name: a, per: ip, limit: 2/s }\n";
     static const struct sl_overlay_rule hide[] = { { "a", NULL, NULL, 1 } };
@@ -170,9 +162,8 @@ static void a_file_that_has_a_name_twice_stays_refused(void **unused)
     assert_printed(wanted);
 }
 
-static void an_overlay_that_has_a_name_twice_is_refused(void **unused)
+TEST(an_overlay_that_has_a_name_twice_is_refused)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = {
         { "z", NULL, JSON("ip", "1/s"), 1 },
         { "z", NULL, JSON("ip", "2/s"), 2 },
@@ -197,9 +188,8 @@ static size_t matches(const char *tenant)
     return sl_index_match(rules, &request, found);
 }
 
-static void a_tenants_own_rule_matches_that_tenant_alone(void **unused)
+TEST(a_tenants_own_rule_matches_that_tenant_alone)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = {
         { "own", "acme", "{\"per\": \"user\", \"limit\": \"1/s\", \"resource\": \"/api/*\"}", 4 },
         { "own", "zoo", "{\"per\": \"ip\", \"limit\": \"2/s\", \"when\": {\"method\": \"GET\"}}",
@@ -228,9 +218,8 @@ static void a_tenants_own_rule_matches_that_tenant_alone(void **unused)
     assert_int_equal(matches(NULL), 1);
 }
 
-static void an_own_rule_may_name_its_tenant_and_no_other(void **unused)
+TEST(an_own_rule_may_name_its_tenant_and_no_other)
 {
-    (void)unused;
 #define WHEN(tenants) "{\"per\": \"ip\", \"limit\": \"1/s\",\n \"when\": {\"tenant\": " tenants "}}"
     static const struct {
         const char *json;
@@ -261,9 +250,8 @@ static void an_own_rule_may_name_its_tenant_and_no_other(void **unused)
 }
 
 /* `not` and `like` could let others in, or only look as if they did: neither is of use there. */
-static void an_own_rule_says_nothing_else_of_tenants(void **unused)
+TEST(an_own_rule_says_nothing_else_of_tenants)
 {
-    (void)unused;
     static const char *const rows[] = { WHEN("{\"not\": \"other\"}"), WHEN("{\"like\": \"*\"}"),
                                         WHEN("{\"unlike\": \"x*\"}"),
                                         WHEN("{\"is\": \"acme\", \"not\": \"x\"}") };
@@ -275,9 +263,8 @@ static void an_own_rule_says_nothing_else_of_tenants(void **unused)
     }
 }
 
-static void a_tenants_name_is_checked(void **unused)
+TEST(a_tenants_name_is_checked)
 {
-    (void)unused;
     static const char *const good[] = { "a", "A-1_b.c", "007" };
     static const char *const bad[] = { "", "a/b", "a b", "caf\xc3\xa9", "\xff", "a\nb" };
     char longest[66] = "";
@@ -303,9 +290,8 @@ static void a_tenants_name_is_checked(void **unused)
 
 /* ---- bounds ---------------------------------------------------------------- */
 
-static void tiers_are_bounded_with_those_of_the_overlay(void **unused)
+TEST(tiers_are_bounded_with_those_of_the_overlay)
 {
-    (void)unused;
     static struct sl_overlay_tier tiers[256];
     static char names[256][16];
     for (int i = 0; i < 256; i++) {
@@ -319,9 +305,8 @@ static void tiers_are_bounded_with_those_of_the_overlay(void **unused)
                    "256\n");
 }
 
-static void rules_times_tiers_are_bounded_with_those_of_the_overlay(void **unused)
+TEST(rules_times_tiers_are_bounded_with_those_of_the_overlay)
 {
-    (void)unused;
     enum { RULES = (1 << 20) / 200 + 1 };
     struct sl_overlay_rule *over = calloc(RULES, sizeof *over);
     char(*names)[16] = calloc(RULES, sizeof *names);
@@ -342,9 +327,8 @@ static void rules_times_tiers_are_bounded_with_those_of_the_overlay(void **unuse
     free(names);
 }
 
-static void what_the_overlay_was_made_of_need_not_last(void **unused)
+TEST(what_the_overlay_was_made_of_need_not_last)
 {
-    (void)unused;
     char name[] = "own", tenant[] = "acme", tier[] = "gold", network[] = "10.0.0.0/8",
          client[] = "acme/c", hidden[] = "b", hidden_tier[] = "free";
     char json[] = "{\"per\": \"ip\", \"limit\": \"1/s\", \"resource\": \"/x\"}", tier_json[] = "{}";
@@ -371,25 +355,4 @@ static void what_the_overlay_was_made_of_need_not_last(void **unused)
     assert_true(sl_text_is(rules->exempt_until[1].client.name, "c"));
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(without_an_overlay_the_file_is_in_force),
-        CLAIM(a_replacement_has_the_place_of_what_it_replaces_and_new_ones_stand_behind),
-        CLAIM(what_is_hidden_is_not_in_force_and_said_to_be_hidden),
-        CLAIM(a_file_without_rules_and_tiers_can_be_given_some),
-        CLAIM(tiers_are_replaced_added_and_hidden_like_rules),
-        CLAIM(a_rule_that_is_replaced_or_hidden_keeps_nothing_that_it_named),
-        CLAIM(a_rule_may_repeat_its_name),
-        CLAIM(a_file_that_has_a_name_twice_stays_refused),
-        CLAIM(an_overlay_that_has_a_name_twice_is_refused),
-        CLAIM(a_tenants_own_rule_matches_that_tenant_alone),
-        CLAIM(an_own_rule_may_name_its_tenant_and_no_other),
-        CLAIM(an_own_rule_says_nothing_else_of_tenants),
-        CLAIM(a_tenants_name_is_checked),
-        CLAIM(tiers_are_bounded_with_those_of_the_overlay),
-        CLAIM(rules_times_tiers_are_bounded_with_those_of_the_overlay),
-        CLAIM(what_the_overlay_was_made_of_need_not_last),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -51,9 +51,8 @@ static const struct {
     { "a/b", "\n {\"per\": \"ip\", \"limit\": \"1/s\"}", 2, 2, "1 to 64 letters" },
 };
 
-static void a_problem_of_a_rule_says_which_and_where_in_its_json(void **unused)
+TEST(a_problem_of_a_rule_says_which_and_where_in_its_json)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct sl_overlay_rule over[] = { { bad[i].name, NULL, bad[i].json, 1 } };
         char subject[64];
@@ -69,9 +68,8 @@ static void a_problem_of_a_rule_says_which_and_where_in_its_json(void **unused)
     }
 }
 
-static void a_problem_of_a_tier_says_which_and_where_in_its_json(void **unused)
+TEST(a_problem_of_a_tier_says_which_and_where_in_its_json)
 {
-    (void)unused;
     static const struct {
         const char *name, *json;
         uint32_t column;
@@ -100,18 +98,16 @@ static void a_problem_of_a_tier_says_which_and_where_in_its_json(void **unused)
 }
 
 /* One that cannot be read is still a tier: rules that name it have no mistake. */
-static void a_tiers_problem_is_not_repeated_by_rules(void **unused)
+TEST(a_tiers_problem_is_not_repeated_by_rules)
 {
-    (void)unused;
     static const struct sl_overlay_tier tiers[] = { { "pro", "{", 1 } };
     lay(file, &(struct sl_overlay){ TIERS_OF(tiers) });
     assert_printed(
         "tier `pro`:1:2: this is not JSON: it ends inside an object; close it with `}`\n");
 }
 
-static void problems_of_the_overlay_stand_behind_the_files(void **unused)
+TEST(problems_of_the_overlay_stand_behind_the_files)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = {
         { "z", NULL, "{\"per\": \"ip\",\n \"limit\": \"1/y\", \"lease\": true}", 1 },
         { "own", "acme", "[1]", 1 },
@@ -135,9 +131,8 @@ static void problems_of_the_overlay_stand_behind_the_files(void **unused)
 }
 
 /* What a file's rule comes to under a tier of the overlay is a problem of the rule. */
-static void a_file_that_does_not_fit_the_overlay_is_reported_in_the_file(void **unused)
+TEST(a_file_that_does_not_fit_the_overlay_is_reported_in_the_file)
 {
-    (void)unused;
     static const struct sl_overlay_tier tiers[] = { { "pro", "{\"scale\": 1000000000}", 1 } };
     lay("rules: [{ name: a, per: ip, capacity: 1000000, window: 1s }]",
         &(struct sl_overlay){ TIERS_OF(tiers) });
@@ -148,9 +143,8 @@ static void a_file_that_does_not_fit_the_overlay_is_reported_in_the_file(void **
 }
 
 /* The linter's, which come check by check and not rule by rule. */
-static void a_warning_about_a_rule_of_the_overlay_says_which(void **unused)
+TEST(a_warning_about_a_rule_of_the_overlay_says_which)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = {
         { "loose", NULL, "{\"per\": \"ip\", \"limit\": \"200/m\"}", 1 },
         { "own", "acme",
@@ -173,9 +167,8 @@ static void a_warning_about_a_rule_of_the_overlay_says_which(void **unused)
         "requests against a limit that is never larger; keep one of them\n");
 }
 
-static void a_line_in_a_rules_json_is_not_said_to_be_the_files(void **unused)
+TEST(a_line_in_a_rules_json_is_not_said_to_be_the_files)
 {
-    (void)unused;
     static const struct sl_overlay_rule over[] = {
         { "tight", NULL, "{\"per\": \"ip\", \"limit\": \"2/m\"}", 1 },
     };
@@ -186,16 +179,4 @@ static void a_line_in_a_rules_json_is_not_said_to_be_the_files(void **unused)
                    "requests against a limit that is never larger; keep one of them\n");
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_problem_of_a_rule_says_which_and_where_in_its_json),
-        CLAIM(a_problem_of_a_tier_says_which_and_where_in_its_json),
-        CLAIM(a_tiers_problem_is_not_repeated_by_rules),
-        CLAIM(problems_of_the_overlay_stand_behind_the_files),
-        CLAIM(a_file_that_does_not_fit_the_overlay_is_reported_in_the_file),
-        CLAIM(a_warning_about_a_rule_of_the_overlay_says_which),
-        CLAIM(a_line_in_a_rules_json_is_not_said_to_be_the_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

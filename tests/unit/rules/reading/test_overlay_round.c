@@ -49,9 +49,8 @@ static void assert_once_around(const char *name, struct sluice_text yaml)
     sl_arena_release(&arena);
 }
 
-static void each_rule_and_tier_of_every_file_is_what_its_json_says(void **unused)
+TEST(each_rule_and_tier_of_every_file_is_what_its_json_says)
 {
-    (void)unused;
     glob_t files;
     assert_int_equal(glob("tests/rules/good/*.yaml", 0, NULL, &files), 0);
     assert_int_equal(glob("examples/*.yaml", GLOB_APPEND, NULL, &files), 0);
@@ -67,9 +66,8 @@ static void each_rule_and_tier_of_every_file_is_what_its_json_says(void **unused
 }
 
 /* The comparison itself sees each of these. */
-static void rules_that_are_not_the_same_are_told_apart(void **unused)
+TEST(rules_that_are_not_the_same_are_told_apart)
 {
-    (void)unused;
 #define FILE_OF(rule) "tiers: { pro: { scale: 2 } }\nrules: [{ name: r, " rule " }]"
     static const struct {
         const char *one, *two, *differs;
@@ -94,13 +92,4 @@ static void rules_that_are_not_the_same_are_told_apart(void **unused)
         sl_ruleset_free(a);
         sl_ruleset_free(b);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(each_rule_and_tier_of_every_file_is_what_its_json_says),
-        CLAIM(rules_that_are_not_the_same_are_told_apart),
-    };
-    return RUN(tests);
 }

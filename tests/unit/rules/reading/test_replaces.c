@@ -19,9 +19,8 @@ static void assert_replaces(const char *name, const char *wanted)
     SAME_TEXT(name, sl_text(names), wanted);
 }
 
-static void names_become_the_rules_places(void **unused)
+TEST(names_become_the_rules_places)
 {
-    (void)unused;
     lay_well(FILE_RULES, NULL);
     assert_true(rules->has_replaces);
     assert_replaces("a", "c b");
@@ -30,9 +29,8 @@ static void names_become_the_rules_places(void **unused)
     assert_false(rules->has_replaces);
 }
 
-static void what_lies_on_top_is_found_and_finds(void **unused)
+TEST(what_lies_on_top_is_found_and_finds)
 {
-    (void)unused;
     struct sl_overlay_rule over[] = {
         { "d", NULL, JSON(", \"replaces\": \"a\""), 1 },
         { "c", NULL, JSON(", \"replaces\": [\"d\", \"b\"]"), 2 },
@@ -46,9 +44,8 @@ static void what_lies_on_top_is_found_and_finds(void **unused)
                                                "\"limit\": \"1/s\", \"replaces\": \"a\"}");
 }
 
-static void a_hidden_rule_may_still_be_named(void **unused)
+TEST(a_hidden_rule_may_still_be_named)
 {
-    (void)unused;
     struct sl_overlay_rule over[] = { { "c", NULL, NULL, 1 } };
     lay_well(FILE_RULES, &(struct sl_overlay){ RULES_OF(over) });
     assert_rules("a b");
@@ -59,17 +56,15 @@ static void a_hidden_rule_may_still_be_named(void **unused)
     assert_false(rules->has_replaces);
 }
 
-static void a_rule_that_is_gone_may_not(void **unused)
+TEST(a_rule_that_is_gone_may_not)
 {
-    (void)unused;
     struct sl_overlay_rule over[] = { { "d", NULL, JSON(", \"replaces\": [\"b\", \"e\"]"), 1 } };
     lay(FILE_RULES, &(struct sl_overlay){ RULES_OF(over) });
     assert_printed("rule `d`:1:49: no rule is called `e`; write another rule's name\n");
 }
 
-static void a_tenants_rule_replaces_its_tenants_alone(void **unused)
+TEST(a_tenants_rule_replaces_its_tenants_alone)
 {
-    (void)unused;
     struct sl_overlay_rule over[] = {
         { "own", "acme", JSON(", \"replaces\": \"b\""), 1 },
         { "b", "acme", JSON(""), 2 },
@@ -84,9 +79,8 @@ static void a_tenants_rule_replaces_its_tenants_alone(void **unused)
 }
 
 /* Whose name could not be read may be the one that is meant. */
-static void one_mistake_is_one_problem(void **unused)
+TEST(one_mistake_is_one_problem)
 {
-    (void)unused;
     lay("rules:\n"
         "  - { name: a, per: ip, limit: 1/s, replaces: b }\n"
         "  - { name: b!, per: ip, limit: 2/s }\n",
@@ -101,15 +95,4 @@ static void one_mistake_is_one_problem(void **unused)
     assert_int_equal(report.problems[0].mark.line, 3);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(names_become_the_rules_places),
-        CLAIM(what_lies_on_top_is_found_and_finds),
-        CLAIM(a_hidden_rule_may_still_be_named),
-        CLAIM(a_rule_that_is_gone_may_not),
-        CLAIM(a_tenants_rule_replaces_its_tenants_alone),
-        CLAIM(one_mistake_is_one_problem),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -1,16 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unit/base/unit.h"
 #include "unit/rules/parsing.h"
 
-static void a_rule_is_at_its_defaults(void **state)
+TEST(a_rule_is_at_its_defaults)
 {
-    (void)state;
     parse("on_store_failure: deny\nrules: [{ name: r, per: user, limit: 5/m }]");
     const struct sl_rule *rule = &rules->rules[0];
     assert_string_equal(rule->name, "r");
@@ -31,9 +25,8 @@ static void a_rule_is_at_its_defaults(void **state)
     assert_int_equal(rule->mark.column, 9);
 }
 
-static void endpoint_is_another_name_of_resource(void **state)
+TEST(endpoint_is_another_name_of_resource)
 {
-    (void)state;
     const struct sl_rule *rule = parse_rule("per: [endpoint, ip, device], limit: 5/m");
     assert_int_equal(rule->per_count, 3);
     assert_int_equal(rule->per[0].attribute, SL_ATTR_RESOURCE);
@@ -43,9 +36,8 @@ static void endpoint_is_another_name_of_resource(void **state)
     assert_true(sl_text_is(rule->per[2].name, "device"));
 }
 
-static void only_ip_and_global_span_tenants(void **state)
+TEST(only_ip_and_global_span_tenants)
 {
-    (void)state;
     assert_true(parse_rule("per: ip, limit: 5/m")->spans_tenants);
     assert_true(parse_rule("per: global, limit: 5/m")->spans_tenants);
     assert_true(parse_rule("per: [global, ip], limit: 5/m")->spans_tenants);
@@ -54,9 +46,8 @@ static void only_ip_and_global_span_tenants(void **state)
     assert_false(parse_rule("per: user, limit: 5/m")->spans_tenants);
 }
 
-static void conditions_compare_as_requests_have_it(void **state)
+TEST(conditions_compare_as_requests_have_it)
 {
-    (void)state;
     const struct sl_rule *rule = parse_rule("per: ip, limit: 5/m, when: { method: [GET, POST], "
                                             "n: 010, ip: '2001:DB8:0::1', endpoint: /a//b/ }");
     assert_int_equal(rule->when_count, 4);
@@ -69,9 +60,8 @@ static void conditions_compare_as_requests_have_it(void **state)
     assert_true(sl_text_is(rule->when[3].values[0], "/a/b"));
 }
 
-static void patterns_are_read(void **state)
+TEST(patterns_are_read)
 {
-    (void)state;
     const struct sl_rule *rule =
         parse_rule("per: ip, limit: 5/m, resource: /api/*, except: [/api/a, /api/b]");
     assert_false(rule->any_resource);
@@ -80,9 +70,8 @@ static void patterns_are_read(void **state)
     assert_int_equal(parse_rule("per: ip, limit: 5/m, except: /api/a")->except_count, 1);
 }
 
-static void a_guard_takes_defaults_for_parts_left_out(void **state)
+TEST(a_guard_takes_defaults_for_parts_left_out)
 {
-    (void)state;
     struct sl_guard guard = parse_rule("per: ip, limit: 5/m, burst_guard: {}")->guard;
     assert_int_equal(guard.window_us, 10000000);
     assert_int_equal(guard.threshold, 50);
@@ -92,17 +81,15 @@ static void a_guard_takes_defaults_for_parts_left_out(void **state)
     assert_int_equal(guard.threshold, 7);
 }
 
-static void leases_are_off_automatic_or_a_number(void **state)
+TEST(leases_are_off_automatic_or_a_number)
 {
-    (void)state;
     assert_int_equal(parse_rule("per: ip, limit: 5/m, lease: off")->lease, SL_LEASE_OFF);
     assert_int_equal(parse_rule("per: ip, limit: 5/m, lease: auto")->lease, SL_LEASE_AUTO);
     assert_int_equal(parse_rule("per: ip, limit: 5/m, lease: 12")->lease, 12);
 }
 
-static void tiers_scale_what_the_rule_does_not_say(void **state)
+TEST(tiers_scale_what_the_rule_does_not_say)
 {
-    (void)state;
     const struct sl_rule *rule = parse_rule("per: ip, algorithm: token_bucket, capacity: 100, "
                                             "refill_rate: 10, burst_allowance: 1.5");
     assert_int_equal(rule->numbers[0].limit.capacity, 150);
@@ -114,9 +101,8 @@ static void tiers_scale_what_the_rule_does_not_say(void **state)
     assert_true(rule->numbers[3].unlimited);
 }
 
-static void a_rules_own_number_replaces_the_scaled_one(void **state)
+TEST(a_rules_own_number_replaces_the_scaled_one)
 {
-    (void)state;
     const struct sl_rule *rule =
         parse_rule("per: ip, algorithm: token_bucket, capacity: 100, refill_rate: 10, tiers: { "
                    "pro: { capacity: 7 }, half: { refill_rate: 20 }, free: { capacity: 3 } }");
@@ -128,9 +114,8 @@ static void a_rules_own_number_replaces_the_scaled_one(void **state)
     assert_int_equal(rule->numbers[3].limit.capacity, 3);
 }
 
-static void a_rule_may_lift_or_keep_a_tiers_limit(void **state)
+TEST(a_rule_may_lift_or_keep_a_tiers_limit)
 {
-    (void)state;
     const struct sl_rule *rule = parse_rule(
         "per: ip, limit: 5/m, tiers: { pro: { unlimited: true }, free: { unlimited: false } }");
     assert_true(rule->numbers[1].unlimited);
@@ -138,9 +123,8 @@ static void a_rule_may_lift_or_keep_a_tiers_limit(void **state)
     assert_int_equal(rule->numbers[3].limit.capacity, 5);
 }
 
-static void without_a_rate_a_bucket_fills_once_in_its_window(void **state)
+TEST(without_a_rate_a_bucket_fills_once_in_its_window)
 {
-    (void)state;
     const struct sl_rule *rule = parse_rule("per: ip, algorithm: leaky_bucket, limit: 60/m, "
                                             "tiers: { half: { capacity: 120 } }");
     assert_int_equal(rule->numbers[0].limit.token_ns, 1000000000);
@@ -152,9 +136,8 @@ static void without_a_rate_a_bucket_fills_once_in_its_window(void **state)
     assert_int_equal(rule->window_us, 60000000);
 }
 
-static void a_logs_ring_holds_the_largest_limit(void **state)
+TEST(a_logs_ring_holds_the_largest_limit)
 {
-    (void)state;
     const struct sl_rule *rule = parse_rule("per: ip, algorithm: sliding_window_log, limit: 5/m");
     assert_int_equal(rule->ring_len, 50);
     rule = parse_rule("per: ip, algorithm: sliding_window_log, limit: 5/m, adaptive: true");
@@ -162,31 +145,12 @@ static void a_logs_ring_holds_the_largest_limit(void **state)
     assert_int_equal(parse_rule("per: ip, limit: 5/m")->ring_len, 0);
 }
 
-static void windows_may_start_at_the_first_request(void **state)
+TEST(windows_may_start_at_the_first_request)
 {
-    (void)state;
     const struct sl_rule *rule =
         parse_rule("per: ip, algorithm: fixed_window, limit: 5/m, align: first_request");
     assert_true(rule->numbers[0].limit.first_request);
     assert_true(rule->numbers[1].limit.first_request);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rule_is_at_its_defaults),
-        cmocka_unit_test(endpoint_is_another_name_of_resource),
-        cmocka_unit_test(only_ip_and_global_span_tenants),
-        cmocka_unit_test(conditions_compare_as_requests_have_it),
-        cmocka_unit_test(patterns_are_read),
-        cmocka_unit_test(a_guard_takes_defaults_for_parts_left_out),
-        cmocka_unit_test(leases_are_off_automatic_or_a_number),
-        cmocka_unit_test(tiers_scale_what_the_rule_does_not_say),
-        cmocka_unit_test(a_rules_own_number_replaces_the_scaled_one),
-        cmocka_unit_test(a_rule_may_lift_or_keep_a_tiers_limit),
-        cmocka_unit_test(without_a_rate_a_bucket_fills_once_in_its_window),
-        cmocka_unit_test(a_logs_ring_holds_the_largest_limit),
-        cmocka_unit_test(windows_may_start_at_the_first_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -4,9 +4,8 @@
 
 #define S INT64_C(1000000)
 
-static void a_programs_numbers_make_the_rule_that_a_file_would(void **unused)
+TEST(a_programs_numbers_make_the_rule_that_a_file_would)
 {
-    (void)unused;
     static const struct {
         struct sluice_limit_config config;
         const char *rule;
@@ -51,9 +50,8 @@ static void a_programs_numbers_make_the_rule_that_a_file_would(void **unused)
     }
 }
 
-static void what_a_file_may_not_say_a_program_may_not_either(void **unused)
+TEST(what_a_file_may_not_say_a_program_may_not_either)
 {
-    (void)unused;
     static const struct {
         const char *name;
         struct sluice_limit_config config;
@@ -87,13 +85,4 @@ static void what_a_file_may_not_say_a_program_may_not_either(void **unused)
         sl_arena_release(&arena);
         sl_report_release(&report);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_programs_numbers_make_the_rule_that_a_file_would),
-        CLAIM(what_a_file_may_not_say_a_program_may_not_either),
-    };
-    return RUN(tests);
 }

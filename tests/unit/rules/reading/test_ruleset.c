@@ -1,17 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "rules/tree/keys.h"
+#include "unit/base/unit.h"
 #include "unit/rules/parsing.h"
 
-static void what_is_not_written_is_at_its_default(void **state)
+TEST(what_is_not_written_is_at_its_default)
 {
-    (void)state;
     parse("rules: []");
     const struct sl_settings *settings = &rules->settings;
     assert_string_equal(settings->http.address, "127.0.0.1:8080");
@@ -49,17 +43,15 @@ static void what_is_not_written_is_at_its_default(void **state)
     assert_non_null(rules->index);
 }
 
-static void rules_may_be_left_out(void **state)
+TEST(rules_may_be_left_out)
 {
-    (void)state;
     parse("workers: 2");
     assert_int_equal(rules->rule_count, 0);
     assert_int_equal(rules->settings.workers, 2);
 }
 
-static void a_part_of_a_map_leaves_the_rest_at_its_default(void **state)
+TEST(a_part_of_a_map_leaves_the_rest_at_its_default)
 {
-    (void)state;
     parse("trust: { email: 0.25 }\nlisten: { resp: 'localhost:0' }");
     assert_int_equal(rules->settings.trust.email, 250000000);
     assert_int_equal(rules->settings.trust.success, 500000000);
@@ -67,9 +59,8 @@ static void a_part_of_a_map_leaves_the_rest_at_its_default(void **state)
     assert_string_equal(rules->settings.resp.address, "localhost:0");
 }
 
-static void paths_start_from_the_files_folder(void **state)
+TEST(paths_start_from_the_files_folder)
 {
-    (void)state;
     parse("tls: { certificate: c.pem, key: /k.pem }\n"
           "store: memory:limits.slu\naudit: file:a.jsonl\ndatabase: d.db\n"
           "admin: { token_file: t, token_env: T, readonly_token_file: r }\n"
@@ -89,17 +80,15 @@ static void paths_start_from_the_files_folder(void **state)
     assert_string_equal(settings->identity.jwt.keys[0].secret_file, "etc/s");
 }
 
-static void a_file_without_a_folder_has_none(void **state)
+TEST(a_file_without_a_folder_has_none)
 {
-    (void)state;
     release(NULL);
     rules = sl_ruleset_parse("rules.yaml", SL_TEXT("database: d.db"), &report);
     assert_string_equal(rules->settings.database, "d.db");
 }
 
-static void identity_is_read_whole(void **state)
+TEST(identity_is_read_whole)
 {
-    (void)state;
     parse("identity:\n"
           "  trusted_proxies: [10.0.0.0/8, '::1']\n"
           "  user_id: sha256(email_ip)\n"
@@ -130,9 +119,8 @@ static void identity_is_read_whole(void **state)
     assert_string_equal(identity->jwt.claims[0].source, "sub");
 }
 
-static void a_token_without_claims_in_the_file_gives_its_sub_as_user(void **state)
+TEST(a_token_without_claims_in_the_file_gives_its_sub_as_user)
 {
-    (void)state;
     const struct sl_identity *identity;
     parse("identity: { jwt: { algorithms: RS256, jwks_file: k } }");
     identity = &rules->settings.identity;
@@ -151,9 +139,8 @@ static void a_token_without_claims_in_the_file_gives_its_sub_as_user(void **stat
     assert_int_equal(rules->settings.identity.jwt.claim_count, 0);
 }
 
-static void exemptions_have_tenants(void **state)
+TEST(exemptions_have_tenants)
 {
-    (void)state;
     parse("exempt:\n  ips: 10.0.0.0/8\n  users: [root, acme/a/b]\n  clients: [c]\n"
           "  api_keys: [9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08]\n");
     const struct sl_exempt *exempt = &rules->exempt;
@@ -168,26 +155,23 @@ static void exemptions_have_tenants(void **state)
                                                 "a3bf4f1b2b0b822cd15d6c15b0f00a08"));
 }
 
-static void rules_know_their_place_in_the_file(void **state)
+TEST(rules_know_their_place_in_the_file)
 {
-    (void)state;
     parse("rules:\n  - { name: a, per: ip, limit: 1/s }\n  - { name: b, per: ip, limit: 1/s }\n");
     assert_int_equal(rules->rules[1].index, 1);
     assert_int_equal(rules->rules[1].mark.line, 3);
 }
 
-static void rules_may_stand_before_what_they_refer_to(void **state)
+TEST(rules_may_stand_before_what_they_refer_to)
 {
-    (void)state;
     parse("rules: [{ name: r, per: user, limit: 5/m, tiers: { pro: { capacity: 9 } } }]\n"
           "tiers: { pro: { scale: 10 } }\non_store_failure: local\n");
     assert_int_equal(rules->rules[0].numbers[1].limit.capacity, 9);
     assert_int_equal(rules->rules[0].on_store_failure, SL_FAIL_LOCAL);
 }
 
-static void tiers_are_found_by_name(void **state)
+TEST(tiers_are_found_by_name)
 {
-    (void)state;
     parse("tiers: { free: {}, pro: { scale: 2.5 } }");
     assert_int_equal(sl_ruleset_tier(rules, SL_TEXT("free")), 0);
     assert_int_equal(sl_ruleset_tier(rules, SL_TEXT("pro")), 1);
@@ -197,9 +181,8 @@ static void tiers_are_found_by_name(void **state)
     assert_int_equal(rules->tiers[1].scale.places, 1);
 }
 
-static void a_tier_may_restrict_its_tenants_algorithms(void **state)
+TEST(a_tier_may_restrict_its_tenants_algorithms)
 {
-    (void)state;
     parse("tiers: { all: {}, one: { algorithms: leaky_bucket },\n"
           "         two: { scale: 2, algorithms: [sliding_window_counter, token_bucket] } }");
     assert_int_equal(rules->tiers[0].algorithms, 0);
@@ -217,17 +200,15 @@ static void a_tier_may_restrict_its_tenants_algorithms(void **state)
     refuse("tiers: { x: { algorithms: [token_bucket, bucket, 5] } }", 2);
 }
 
-static void every_problem_of_a_file_is_reported(void **state)
+TEST(every_problem_of_a_file_is_reported)
 {
-    (void)state;
     refuse("workers: 0\nwrokers: 1\nrules:\n  - { name: a b, per: [], capacity: 0, window: 1y, "
            "shadow: yes }\n",
            7);
 }
 
-static void one_mistake_is_one_problem(void **state)
+TEST(one_mistake_is_one_problem)
 {
-    (void)state;
     refuse("rules: [{ nam: r, per: user, limit: 5/m }]", 1);
     refuse("rules: [{ name: r, per: user, limit: 0/m }]", 1);
     refuse("rules: [{ name: r, per: user, algorithm: bucket, capacity: 5 }]", 1);
@@ -238,18 +219,16 @@ static void one_mistake_is_one_problem(void **state)
     refuse("rules: [{ name: r, per: user, limit: *x }]", 1);
 }
 
-static void a_report_may_hold_problems_of_other_files_already(void **state)
+TEST(a_report_may_hold_problems_of_other_files_already)
 {
-    (void)state;
     release(NULL);
     sl_report_error(&report, (struct sl_mark){ 1, 1 }, "something else");
     rules = sl_ruleset_parse("r.yaml", SL_TEXT("rules: []"), &report);
     assert_non_null(rules);
 }
 
-static void rules_times_tiers_are_bounded(void **state)
+TEST(rules_times_tiers_are_bounded)
 {
-    (void)state;
     char *yaml = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&yaml, &len);
@@ -268,9 +247,8 @@ static void rules_times_tiers_are_bounded(void **state)
     free(yaml);
 }
 
-static void every_key_has_a_line_in_the_list(void **state)
+TEST(every_key_has_a_line_in_the_list)
 {
-    (void)state;
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
@@ -287,26 +265,4 @@ static void every_key_has_a_line_in_the_list(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_written_is_at_its_default),
-        cmocka_unit_test(rules_may_be_left_out),
-        cmocka_unit_test(a_part_of_a_map_leaves_the_rest_at_its_default),
-        cmocka_unit_test(paths_start_from_the_files_folder),
-        cmocka_unit_test(a_file_without_a_folder_has_none),
-        cmocka_unit_test(identity_is_read_whole),
-        cmocka_unit_test(a_token_without_claims_in_the_file_gives_its_sub_as_user),
-        cmocka_unit_test(exemptions_have_tenants),
-        cmocka_unit_test(rules_know_their_place_in_the_file),
-        cmocka_unit_test(rules_may_stand_before_what_they_refer_to),
-        cmocka_unit_test(tiers_are_found_by_name),
-        cmocka_unit_test(a_tier_may_restrict_its_tenants_algorithms),
-        cmocka_unit_test(every_problem_of_a_file_is_reported),
-        cmocka_unit_test(one_mistake_is_one_problem),
-        cmocka_unit_test(a_report_may_hold_problems_of_other_files_already),
-        cmocka_unit_test(rules_times_tiers_are_bounded),
-        cmocka_unit_test(every_key_has_a_line_in_the_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -38,9 +38,8 @@ static void assert_prints(const char *yaml, const struct sl_key_table *table, co
     SAME(yaml, report.count, 0);
 }
 
-static void a_rule_is_printed_as_it_was_written(void **unused)
+TEST(a_rule_is_printed_as_it_was_written)
 {
-    (void)unused;
     assert_prints("name: api\nper: [tenant, user]\nwhen:\n  method: GET\n  plan: [a, b]\n  x: { "
                   "not: 07, like: [a*] }\n"
                   "capacity: 100\nrefill_rate: 0.50\nshadow: true\nburst_guard: {}\nexcept: []\n",
@@ -53,9 +52,8 @@ static void a_rule_is_printed_as_it_was_written(void **unused)
     assert_prints("{}", &sl_tier_table, "{}");
 }
 
-static void what_json_can_write_bare_stays_bare_and_all_else_is_a_string(void **unused)
+TEST(what_json_can_write_bare_stays_bare_and_all_else_is_a_string)
 {
-    (void)unused;
     static const struct {
         const char *yaml, *json;
     } rows[] = {
@@ -110,9 +108,8 @@ static void what_json_can_write_bare_stays_bare_and_all_else_is_a_string(void **
     }
 }
 
-static void zeros_in_front_are_a_numbers_only_where_a_number_is_read(void **unused)
+TEST(zeros_in_front_are_a_numbers_only_where_a_number_is_read)
 {
-    (void)unused;
     static const struct {
         const struct sl_key_table *table;
         const char *yaml, *json;
@@ -147,20 +144,10 @@ static void zeros_in_front_are_a_numbers_only_where_a_number_is_read(void **unus
         assert_prints(rows[i].yaml, rows[i].table, rows[i].json);
 }
 
-static void lists_and_maps_of_any_depth_are_printed(void **unused)
+TEST(lists_and_maps_of_any_depth_are_printed)
 {
-    (void)unused;
     assert_prints("a: [[], [1, [2]], {b: {c: [x]}}]", &sl_rule_table,
                   "{\"a\": [[], [1, [2]], {\"b\": {\"c\": [\"x\"]}}]}");
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_rule_is_printed_as_it_was_written),
-        CLAIM(what_json_can_write_bare_stays_bare_and_all_else_is_a_string),
-        CLAIM(zeros_in_front_are_a_numbers_only_where_a_number_is_read),
-        CLAIM(lists_and_maps_of_any_depth_are_printed),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "rules/tree/read.h"
+#include "unit/base/unit.h"
 
 static struct sl_arena arena, scratch;
 static struct sl_report report;
@@ -47,9 +42,8 @@ static void assert_refused(const char *yaml, sl_reading *read, const void *shape
 
 static const struct sl_range one_to_ten = { 1, 10 };
 
-static void an_integer_is_digits_in_its_range(void **state)
+TEST(an_integer_is_digits_in_its_range)
 {
-    (void)state;
     uint32_t small = 0;
     uint64_t large = 0;
     assert_true(read_value("1", sl_read_u32, &one_to_ten, &small));
@@ -65,9 +59,8 @@ static void an_integer_is_digits_in_its_range(void **state)
     }
 }
 
-static void whatever_is_no_value_is_called_what_it_is(void **state)
+TEST(whatever_is_no_value_is_called_what_it_is)
 {
-    (void)state;
     const struct sl_range *range = &one_to_ten;
     assert_refused("", sl_read_u64, range, "`k` has no value; write a whole number from 1 to 10");
     assert_refused("[1]", sl_read_u64, range,
@@ -80,9 +73,8 @@ static void whatever_is_no_value_is_called_what_it_is(void **state)
                    "`k` cannot be `\"5\"`; write a whole number from 1 to 10, without quotes");
 }
 
-static void a_broken_value_is_refused_without_another_word(void **state)
+TEST(a_broken_value_is_refused_without_another_word)
 {
-    (void)state;
     uint64_t out;
     assert_false(read_value("*alias", sl_read_u64, &one_to_ten, &out));
     assert_int_equal(report.count, 1);
@@ -91,9 +83,8 @@ static void a_broken_value_is_refused_without_another_word(void **state)
 
 static const struct sl_decimal_range zero_to_two = { 0, 2000000000, "a decimal from 0 to 2" };
 
-static void a_decimal_is_kept_exactly(void **state)
+TEST(a_decimal_is_kept_exactly)
 {
-    (void)state;
     struct sl_decimal out;
     assert_true(read_value("0.083", sl_read_decimal, &zero_to_two, &out));
     assert_int_equal(out.digits, 83);
@@ -105,9 +96,8 @@ static void a_decimal_is_kept_exactly(void **state)
     assert_int_equal(billionths, 1500000000);
 }
 
-static void a_decimal_outside_its_range_or_too_fine_is_refused(void **state)
+TEST(a_decimal_outside_its_range_or_too_fine_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {
         "2.000000001", "0.0000000001", "-1", ".5", "1.", "1e1", "NaN", "18446744073709551616"
     };
@@ -119,9 +109,8 @@ static void a_decimal_outside_its_range_or_too_fine_is_refused(void **state)
     }
 }
 
-static void percent_is_told_as_the_decimal_it_means(void **state)
+TEST(percent_is_told_as_the_decimal_it_means)
 {
-    (void)state;
     static const struct {
         const char *percent, *decimal;
     } pairs[] = { { "150%", "1.5" }, { "5%", "0.05" },     { "200%", "2" },
@@ -137,9 +126,8 @@ static void percent_is_told_as_the_decimal_it_means(void **state)
 static const struct sl_duration_range up_to_a_day = { 1000, INT64_C(86400) * 1000000,
                                                       "from 1ms to 1d" };
 
-static void a_duration_has_a_unit_or_is_seconds(void **state)
+TEST(a_duration_has_a_unit_or_is_seconds)
 {
-    (void)state;
     int64_t us;
     assert_true(read_value("1ms", sl_read_duration, &up_to_a_day, &us));
     assert_int_equal(us, 1000);
@@ -157,9 +145,8 @@ static void a_duration_has_a_unit_or_is_seconds(void **state)
                    "30d or a plain number of seconds");
 }
 
-static void only_true_and_false_are_booleans(void **state)
+TEST(only_true_and_false_are_booleans)
 {
-    (void)state;
     bool out = false;
     assert_true(read_value("true", sl_read_bool, NULL, &out));
     assert_true(out);
@@ -174,10 +161,9 @@ static void only_true_and_false_are_booleans(void **state)
     assert_refused("enabled", sl_read_bool, NULL, "`k` cannot be `enabled`; write true or false");
 }
 
-static void a_word_is_one_of_those_that_are_known(void **state)
+TEST(a_word_is_one_of_those_that_are_known)
 {
     static const char *const words[] = { "skip", "deny", "local", NULL };
-    (void)state;
     uint32_t out;
     assert_true(read_value("deny", sl_read_word, words, &out));
     assert_int_equal(out, 1);
@@ -189,9 +175,8 @@ static void a_word_is_one_of_those_that_are_known(void **state)
                    "`k` cannot be `perhaps`; write `skip`, `deny` or `local`");
 }
 
-static void a_text_is_not_empty_and_has_no_control_characters(void **state)
+TEST(a_text_is_not_empty_and_has_no_control_characters)
 {
-    (void)state;
     const char *out;
     assert_true(read_value("some words", sl_read_text, NULL, &out));
     assert_string_equal(out, "some words");
@@ -204,9 +189,8 @@ static void a_text_is_not_empty_and_has_no_control_characters(void **state)
                    "`k` cannot be `\"a?b\"`; write a text without control characters");
 }
 
-static void a_path_starts_from_the_files_folder(void **state)
+TEST(a_path_starts_from_the_files_folder)
 {
-    (void)state;
     const char *out;
     assert_true(read_value("keys/a.pem", sl_read_path, NULL, &out));
     assert_string_equal(out, "etc/sluice/keys/a.pem");
@@ -223,9 +207,8 @@ static const struct sl_each numbers = { sl_read_u32, &one_to_ten, sizeof(uint32_
                                         offsetof(struct numbers, at),
                                         offsetof(struct numbers, count) };
 
-static void one_value_is_a_list_of_one(void **state)
+TEST(one_value_is_a_list_of_one)
 {
-    (void)state;
     struct numbers list;
     assert_true(read_value("7", sl_read_each, &numbers, &list));
     assert_int_equal(list.count, 1);
@@ -237,9 +220,8 @@ static void one_value_is_a_list_of_one(void **state)
     assert_int_equal(list.count, 0);
 }
 
-static void every_wrong_element_of_a_list_is_reported(void **state)
+TEST(every_wrong_element_of_a_list_is_reported)
 {
-    (void)state;
     struct numbers list;
     assert_false(read_value("[0, 5, x, [6]]", sl_read_each, &numbers, &list));
     assert_int_equal(report.count, 3);
@@ -248,9 +230,8 @@ static void every_wrong_element_of_a_list_is_reported(void **state)
     assert_int_equal(report.problems[2].mark.column, 14);
 }
 
-static void words_are_joined_as_people_list_them(void **state)
+TEST(words_are_joined_as_people_list_them)
 {
-    (void)state;
     assert_string_equal(sl_words_join(&arena, (const char *const[]){ "a", NULL }, "or"), "`a`");
     assert_string_equal(sl_words_join(&arena, (const char *const[]){ "a", "b", NULL }, "or"),
                         "`a` or `b`");
@@ -258,23 +239,4 @@ static void words_are_joined_as_people_list_them(void **state)
                         "`a`, `b` and `c`");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_integer_is_digits_in_its_range),
-        cmocka_unit_test(whatever_is_no_value_is_called_what_it_is),
-        cmocka_unit_test(a_broken_value_is_refused_without_another_word),
-        cmocka_unit_test(a_decimal_is_kept_exactly),
-        cmocka_unit_test(a_decimal_outside_its_range_or_too_fine_is_refused),
-        cmocka_unit_test(percent_is_told_as_the_decimal_it_means),
-        cmocka_unit_test(a_duration_has_a_unit_or_is_seconds),
-        cmocka_unit_test(only_true_and_false_are_booleans),
-        cmocka_unit_test(a_word_is_one_of_those_that_are_known),
-        cmocka_unit_test(a_text_is_not_empty_and_has_no_control_characters),
-        cmocka_unit_test(a_path_starts_from_the_files_folder),
-        cmocka_unit_test(one_value_is_a_list_of_one),
-        cmocka_unit_test(every_wrong_element_of_a_list_is_reported),
-        cmocka_unit_test(words_are_joined_as_people_list_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "rules/tree/report.h"
+#include "unit/base/unit.h"
 
 static struct sl_mark at(uint32_t line, uint32_t column)
 {
@@ -33,16 +28,14 @@ static void assert_printed(struct sl_report *report, const char *expected)
     sl_report_release(report);
 }
 
-static void an_empty_report_prints_nothing(void **state)
+TEST(an_empty_report_prints_nothing)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     assert_printed(&report, "");
 }
 
-static void problems_come_out_in_the_order_of_the_file(void **state)
+TEST(problems_come_out_in_the_order_of_the_file)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     sl_report_error(&report, at(9, 1), "third");
     sl_report_error(&report, at(2, 7), "second");
@@ -50,9 +43,8 @@ static void problems_come_out_in_the_order_of_the_file(void **state)
     assert_printed(&report, "r.yaml:2:3: first\nr.yaml:2:7: second\nr.yaml:9:1: third\n");
 }
 
-static void problems_of_one_place_stay_in_the_order_they_were_found(void **state)
+TEST(problems_of_one_place_stay_in_the_order_they_were_found)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     sl_report_error(&report, at(5, 1), "b");
     for (int i = 0; i < 3; i++)
@@ -60,9 +52,8 @@ static void problems_of_one_place_stay_in_the_order_they_were_found(void **state
     assert_printed(&report, "r.yaml:2:1: a0\nr.yaml:2:1: a1\nr.yaml:2:1: a2\nr.yaml:5:1: b\n");
 }
 
-static void a_warning_says_so_and_is_no_error(void **state)
+TEST(a_warning_says_so_and_is_no_error)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     sl_report_warning(&report, at(1, 2), "odd");
     assert_int_equal(report.errors, 0);
@@ -70,27 +61,24 @@ static void a_warning_says_so_and_is_no_error(void **state)
     assert_printed(&report, "r.yaml:1:2: warning: odd\n");
 }
 
-static void a_problem_of_the_whole_file_has_no_place_and_comes_first(void **state)
+TEST(a_problem_of_the_whole_file_has_no_place_and_comes_first)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     sl_report_error(&report, at(1, 1), "there");
     sl_report_error(&report, at(0, 0), "everywhere");
     assert_printed(&report, "r.yaml: everywhere\nr.yaml:1:1: there\n");
 }
 
-static void what_is_said_last_has_no_place_either(void **state)
+TEST(what_is_said_last_has_no_place_either)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     sl_report_warning(&report, SL_MARK_LAST, "and more");
     sl_report_warning(&report, at(7, 1), "there");
     assert_printed(&report, "r.yaml:7:1: warning: there\nr.yaml: warning: and more\n");
 }
 
-static void each_subject_has_its_problems_together_behind_the_files(void **state)
+TEST(each_subject_has_its_problems_together_behind_the_files)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     const char *a = sl_report_subject(&report, "rule", "a");
     const char *b = sl_report_subject(&report, "rule", "b");
@@ -116,9 +104,8 @@ static void each_subject_has_its_problems_together_behind_the_files(void **state
     assert_null(report.subject); /* a report that was released begins with the file */
 }
 
-static void a_subject_is_printable_and_cut_if_no_name_is_so_long(void **state)
+TEST(a_subject_is_printable_and_cut_if_no_name_is_so_long)
 {
-    (void)state;
     struct sl_report report = { 0 };
     char name[200] = "";
     memset(name, 'x', 129); /* a tenant's own rule at its longest */
@@ -129,18 +116,16 @@ static void a_subject_is_printable_and_cut_if_no_name_is_so_long(void **state)
     sl_report_release(&report);
 }
 
-static void what_is_no_utf8_is_shown_as_question_marks(void **state)
+TEST(what_is_no_utf8_is_shown_as_question_marks)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     sl_report_error(&report, at(1, 1), "%s",
                     "\xff\xc3\xa9\xe2\x82 \xed\xa0\x80\xf0\x9f\x98\x80\xc3");
     assert_printed(&report, "r.yaml:1:1: ?\xc3\xa9?? ???\xf0\x9f\x98\x80?\n");
 }
 
-static void a_problem_is_one_line_whatever_it_quotes(void **state)
+TEST(a_problem_is_one_line_whatever_it_quotes)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     sl_report_error(&report, at(1, 1), "`%s`",
                     "a\nb\033[2Jc\x7f\xc2\x9b"
@@ -148,9 +133,8 @@ static void a_problem_is_one_line_whatever_it_quotes(void **state)
     assert_printed(&report, "r.yaml:1:1: `a?b?[2Jc???d\xc3\xa9`\n");
 }
 
-static void problems_beyond_the_most_are_counted(void **state)
+TEST(problems_beyond_the_most_are_counted)
 {
-    (void)state;
     struct sl_report report = { .file = "r.yaml" };
     for (uint32_t i = 0; i < SL_REPORT_MAX + 2; i++)
         sl_report_error(&report, at(i + 1, 1), "no");
@@ -164,9 +148,8 @@ static void problems_beyond_the_most_are_counted(void **state)
     sl_report_release(&report);
 }
 
-static void a_long_text_is_quoted_up_to_a_whole_character(void **state)
+TEST(a_long_text_is_quoted_up_to_a_whole_character)
 {
-    (void)state;
     struct sl_report report = { 0 };
     char text[80];
     memset(text, 'x', sizeof text);
@@ -182,9 +165,8 @@ static void a_long_text_is_quoted_up_to_a_whole_character(void **state)
 static const char *const keys[] = { "name",   "per",    "capacity", "refill_rate",
                                     "window", "shadow", "ips",      NULL };
 
-static void a_slip_of_the_fingers_is_recognised(void **state)
+TEST(a_slip_of_the_fingers_is_recognised)
 {
-    (void)state;
     assert_string_equal(sl_did_you_mean(SL_TEXT("capcity"), keys), "capacity");
     assert_string_equal(sl_did_you_mean(SL_TEXT("capaicty"), keys), "capacity");
     assert_string_equal(sl_did_you_mean(SL_TEXT("Capacity"), keys), "capacity");
@@ -195,9 +177,8 @@ static void a_slip_of_the_fingers_is_recognised(void **state)
     assert_string_equal(sl_did_you_mean(SL_TEXT("ip"), keys), "ips");
 }
 
-static void short_words_are_not_like_every_other(void **state)
+TEST(short_words_are_not_like_every_other)
 {
-    (void)state;
     assert_null(sl_did_you_mean(SL_TEXT("tls"), keys));
     assert_null(sl_did_you_mean(SL_TEXT("p"), keys));
     assert_null(sl_did_you_mean(SL_TEXT(""), keys));
@@ -205,32 +186,9 @@ static void short_words_are_not_like_every_other(void **state)
     assert_null(sl_did_you_mean(SL_TEXT("flux_capacitor"), keys));
 }
 
-static void a_word_without_end_is_like_none(void **state)
+TEST(a_word_without_end_is_like_none)
 {
-    (void)state;
     char word[4096];
     memset(word, 'a', sizeof word);
     assert_null(sl_did_you_mean((struct sluice_text){ word, sizeof word }, keys));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_report_prints_nothing),
-        cmocka_unit_test(problems_come_out_in_the_order_of_the_file),
-        cmocka_unit_test(problems_of_one_place_stay_in_the_order_they_were_found),
-        cmocka_unit_test(a_warning_says_so_and_is_no_error),
-        cmocka_unit_test(a_problem_of_the_whole_file_has_no_place_and_comes_first),
-        cmocka_unit_test(what_is_said_last_has_no_place_either),
-        cmocka_unit_test(each_subject_has_its_problems_together_behind_the_files),
-        cmocka_unit_test(a_subject_is_printable_and_cut_if_no_name_is_so_long),
-        cmocka_unit_test(a_problem_is_one_line_whatever_it_quotes),
-        cmocka_unit_test(what_is_no_utf8_is_shown_as_question_marks),
-        cmocka_unit_test(problems_beyond_the_most_are_counted),
-        cmocka_unit_test(a_long_text_is_quoted_up_to_a_whole_character),
-        cmocka_unit_test(a_slip_of_the_fingers_is_recognised),
-        cmocka_unit_test(short_words_are_not_like_every_other),
-        cmocka_unit_test(a_word_without_end_is_like_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "rules/tree/tree.h"
+#include "unit/base/unit.h"
 
 /* A tree and the report it came with, both released by the next parse. */
 static struct sl_arena arena;
@@ -47,9 +42,8 @@ static void assert_problem(uint32_t line, uint32_t column, const char *part)
         fail_msg("`%s` is not in `%s`", part, report.problems[0].text);
 }
 
-static void keys_and_values_know_their_places(void **state)
+TEST(keys_and_values_know_their_places)
 {
-    (void)state;
     const struct sl_node *root = parse("# a comment\nworkers: 4\ntls:\n  key: \"a b\"\n");
     assert_int_equal(report.count, 0);
     assert_int_equal(root->kind, SL_NODE_MAP);
@@ -67,9 +61,8 @@ static void keys_and_values_know_their_places(void **state)
     assert_mark(key->mark, 4, 8);
 }
 
-static void elements_of_a_list_carry_its_key(void **state)
+TEST(elements_of_a_list_carry_its_key)
 {
-    (void)state;
     const struct sl_node *ips = parse("exempt: { ips: [a, b] }")->first->first;
     assert_int_equal(ips->kind, SL_NODE_LIST);
     assert_int_equal(ips->count, 2);
@@ -79,16 +72,14 @@ static void elements_of_a_list_carry_its_key(void **state)
     assert_null(ips->first->next->next);
 }
 
-static void columns_count_characters_not_bytes(void **state)
+TEST(columns_count_characters_not_bytes)
 {
-    (void)state;
     const struct sl_node *root = parse("{ \"é\": 1, b: 2 }");
     assert_mark(root->first->next->key_mark, 1, 11);
 }
 
-static void a_byte_order_mark_is_no_column(void **state)
+TEST(a_byte_order_mark_is_no_column)
 {
-    (void)state;
     assert_mark(parse("\xef\xbb\xbf---\na: 1")->first->key_mark, 2, 1);
     assert_mark(parse("\xef\xbb\xbf"
                       "a: 1")
@@ -96,9 +87,8 @@ static void a_byte_order_mark_is_no_column(void **state)
                 1, 1);
 }
 
-static void nothing_written_is_null_and_quotes_are_something(void **state)
+TEST(nothing_written_is_null_and_quotes_are_something)
 {
-    (void)state;
     const struct sl_node *root = parse("a:\nb: ~\nc: null\nd: \"\"\ne: \"null\"\nf: []\ng: no\n");
     assert_true(sl_node_is_null(sl_node_get(root, "a")));
     assert_true(sl_node_is_null(sl_node_get(root, "b")));
@@ -110,10 +100,9 @@ static void nothing_written_is_null_and_quotes_are_something(void **state)
     assert_null(sl_node_get(root, "h"));
 }
 
-static void an_empty_file_is_a_problem(void **state)
+TEST(an_empty_file_is_a_problem)
 {
     static const char *const empty[] = { "", "\n\n", "# only words\n", "---\n", "---\n...\n", "~" };
-    (void)state;
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
         assert_null(parse(empty[i]));
         assert_problem(0, 0, "nothing in the file");
@@ -122,26 +111,23 @@ static void an_empty_file_is_a_problem(void **state)
     assert_problem(0, 0, "nothing in the file");
 }
 
-static void a_file_is_a_map(void **state)
+TEST(a_file_is_a_map)
 {
-    (void)state;
     assert_null(parse("- a\n- b\n"));
     assert_problem(1, 1, "this is a list");
     assert_null(parse("\nwords\n"));
     assert_problem(2, 1, "this is a text");
 }
 
-static void an_alias_is_refused_and_not_complained_of_again(void **state)
+TEST(an_alias_is_refused_and_not_complained_of_again)
 {
-    (void)state;
     const struct sl_node *root = parse("a: 1\nb: *x\n");
     assert_problem(2, 4, "`*x` is an alias");
     assert_int_equal(sl_node_get(root, "b")->kind, SL_NODE_BROKEN);
 }
 
-static void anchors_and_tags_are_refused_and_the_value_read_on(void **state)
+TEST(anchors_and_tags_are_refused_and_the_value_read_on)
 {
-    (void)state;
     const struct sl_node *root = parse("a: &x 1\n");
     assert_problem(1, 4, "`&x` is an anchor");
     assert_true(sl_text_is(root->first->text, "1"));
@@ -153,10 +139,9 @@ static void anchors_and_tags_are_refused_and_the_value_read_on(void **state)
     assert_problem(1, 4, "`!mine` is a tag");
 }
 
-static void tags_beyond_what_a_report_holds_are_counted(void **state)
+TEST(tags_beyond_what_a_report_holds_are_counted)
 {
     char text[8 * (SL_REPORT_MAX + 5) + 8] = "a: [";
-    (void)state;
     for (size_t i = 0; i < SL_REPORT_MAX + 5; i++)
         strcat(text + 4 + 7 * (i ? i - 1 : 0), "!!a x, ");
     strcat(text, "]");
@@ -165,18 +150,16 @@ static void tags_beyond_what_a_report_holds_are_counted(void **state)
     assert_int_equal(sl_report_kept(&report), SL_REPORT_MAX);
 }
 
-static void merging_is_refused_and_a_quoted_merge_is_a_key(void **state)
+TEST(merging_is_refused_and_a_quoted_merge_is_a_key)
 {
-    (void)state;
     assert_int_equal(parse("a: 1\n<<: { b: 2 }\n")->count, 1);
     assert_problem(2, 1, "`<<` merges maps");
     assert_int_equal(parse("\"<<\": 1\n")->count, 1);
     assert_int_equal(report.count, 0);
 }
 
-static void keys_that_are_no_words_are_refused(void **state)
+TEST(keys_that_are_no_words_are_refused)
 {
-    (void)state;
     assert_int_equal(parse("[a, b]: 1\nc: 2\n")->count, 1);
     assert_problem(1, 1, "a key is a word, not a list");
     parse("{ a: b }: 1\n");
@@ -185,9 +168,8 @@ static void keys_that_are_no_words_are_refused(void **state)
     assert_problem(1, 1, "is an alias");
 }
 
-static void a_key_twice_is_refused_naming_the_first(void **state)
+TEST(a_key_twice_is_refused_naming_the_first)
 {
-    (void)state;
     parse("a: 1\nb: 2\nc: 3\n\"b\": 4\n");
     assert_problem(4, 1, "`b` is here a second time; the first is in line 2");
     parse("x: { a: 1 }\ny: { a: 1 }\n");
@@ -197,18 +179,16 @@ static void a_key_twice_is_refused_naming_the_first(void **state)
     assert_non_null(strstr(report.problems[1].text, "line 1"));
 }
 
-static void a_second_document_is_refused(void **state)
+TEST(a_second_document_is_refused)
 {
-    (void)state;
     assert_non_null(parse("a: 1\n---\nb: 2\n"));
     assert_problem(2, 1, "a second document");
     assert_non_null(parse("---\na: 1\n...\n# the end\n"));
     assert_int_equal(report.count, 0);
 }
 
-static void a_directive_is_refused(void **state)
+TEST(a_directive_is_refused)
 {
-    (void)state;
     /* behind every break that libyaml takes for the end of a line */
     static const char *const breaks[] = { "\n",       "\r",           "\r\n",
                                           "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9" };
@@ -231,19 +211,17 @@ static char *nested(char *out, size_t depth)
     return out;
 }
 
-static void nesting_has_a_limit(void **state)
+TEST(nesting_has_a_limit)
 {
     char text[64];
-    (void)state;
     assert_non_null(parse(nested(text, SL_TREE_DEPTH_MAX)));
     assert_int_equal(report.count, 0);
     assert_null(parse(nested(text, SL_TREE_DEPTH_MAX + 1)));
     assert_problem(1, 4 + SL_TREE_DEPTH_MAX, "nested more than 16 deep");
 }
 
-static void bytes_and_values_have_a_limit(void **state)
+TEST(bytes_and_values_have_a_limit)
 {
-    (void)state;
     size_t len = SL_RULES_FILE_MAX_BYTES;
     char *text = malloc(len + 1);
     assert_non_null(text);
@@ -266,9 +244,8 @@ static void bytes_and_values_have_a_limit(void **state)
     free(text);
 }
 
-static void a_map_of_many_keys_is_no_square(void **state)
+TEST(a_map_of_many_keys_is_no_square)
 {
-    (void)state;
     size_t count = 200000;
     char *text = malloc(count * 12 + 16);
     assert_non_null(text);
@@ -281,9 +258,8 @@ static void a_map_of_many_keys_is_no_square(void **state)
     free(text);
 }
 
-static void bad_syntax_says_where_and_what_to_do(void **state)
+TEST(bad_syntax_says_where_and_what_to_do)
 {
-    (void)state;
     assert_null(parse("a:\n\t- b\n"));
     assert_problem(2, 1, "indent with spaces, not tabs");
     assert_null(parse("a: *\n"));
@@ -300,9 +276,8 @@ static void bad_syntax_says_where_and_what_to_do(void **state)
     assert_problem(2, 2, "(while parsing a flow sequence from line 1 on)");
 }
 
-static void a_text_that_ends_in_a_colon_is_told_to_be_quoted(void **state)
+TEST(a_text_that_ends_in_a_colon_is_told_to_be_quoted)
 {
-    (void)state;
     static const char *const texts[] = { "store: memory:\n", "store: memory: # private\n",
                                          "store: memory:\t\r\nb: c\r\n", "store: memory:" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -313,9 +288,8 @@ static void a_text_that_ends_in_a_colon_is_told_to_be_quoted(void **state)
     assert_problem(1, 14, "quote a text that holds a colon and a space");
 }
 
-static void bytes_that_are_no_text_are_refused_where_they_stand(void **state)
+TEST(bytes_that_are_no_text_are_refused_where_they_stand)
 {
-    (void)state;
     assert_null(parse("a: 1\nb: \xff\xfe\n"));
     assert_problem(2, 4, "save the file as plain UTF-8");
     assert_null(parse_text(SL_TEXT("a: 1\nb: \0\n")));
@@ -325,30 +299,4 @@ static void bytes_that_are_no_text_are_refused_where_they_stand(void **state)
     assert_problem(1, 1, "plain UTF-8");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_and_values_know_their_places),
-        cmocka_unit_test(elements_of_a_list_carry_its_key),
-        cmocka_unit_test(columns_count_characters_not_bytes),
-        cmocka_unit_test(a_byte_order_mark_is_no_column),
-        cmocka_unit_test(nothing_written_is_null_and_quotes_are_something),
-        cmocka_unit_test(an_empty_file_is_a_problem),
-        cmocka_unit_test(a_file_is_a_map),
-        cmocka_unit_test(an_alias_is_refused_and_not_complained_of_again),
-        cmocka_unit_test(anchors_and_tags_are_refused_and_the_value_read_on),
-        cmocka_unit_test(tags_beyond_what_a_report_holds_are_counted),
-        cmocka_unit_test(merging_is_refused_and_a_quoted_merge_is_a_key),
-        cmocka_unit_test(keys_that_are_no_words_are_refused),
-        cmocka_unit_test(a_key_twice_is_refused_naming_the_first),
-        cmocka_unit_test(a_second_document_is_refused),
-        cmocka_unit_test(a_directive_is_refused),
-        cmocka_unit_test(nesting_has_a_limit),
-        cmocka_unit_test(bytes_and_values_have_a_limit),
-        cmocka_unit_test(a_map_of_many_keys_is_no_square),
-        cmocka_unit_test(bad_syntax_says_where_and_what_to_do),
-        cmocka_unit_test(a_text_that_ends_in_a_colon_is_told_to_be_quoted),
-        cmocka_unit_test(bytes_that_are_no_text_are_refused_where_they_stand),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

@@ -43,9 +43,8 @@ static void assert_mark(const char *row, struct sl_mark mark, uint32_t line, uin
     SAME(row, mark.column, column);
 }
 
-static void names_and_values_know_their_places(void **unused)
+TEST(names_and_values_know_their_places)
 {
-    (void)unused;
     const struct sl_node *root = parse("{\"a\": 1,\n  \"b\" :\r\n\t[\"x\",\r\"y\"]}");
     assert_int_equal(root->kind, SL_NODE_MAP);
     assert_int_equal(root->count, 2);
@@ -60,17 +59,15 @@ static void names_and_values_know_their_places(void **unused)
     assert_true(sl_text_is(b->first->key, "b")); /* an element has its list's */
 }
 
-static void columns_count_characters(void **unused)
+TEST(columns_count_characters)
 {
-    (void)unused;
     const struct sl_node *root = parse("{\"caf\xc3\xa9\": \"\xf0\x9f\x98\x80\\u00e9\", \"b\": 2}");
     assert_mark("b", root->first->next->key_mark, 1, 21);
     assert_mark("2", root->first->next->mark, 1, 26);
 }
 
-static void numbers_keep_their_text_and_only_quotes_make_strings(void **unused)
+TEST(numbers_keep_their_text_and_only_quotes_make_strings)
 {
-    (void)unused;
     static const char *const plain[] = { "0",
                                          "-0",
                                          "7",
@@ -103,9 +100,8 @@ static void numbers_keep_their_text_and_only_quotes_make_strings(void **unused)
     assert_false(sl_node_is_null(parse("{\"a\": \"\"}")->first));
 }
 
-static void escapes_become_the_characters_that_they_stand_for(void **unused)
+TEST(escapes_become_the_characters_that_they_stand_for)
 {
-    (void)unused;
     static const struct {
         const char *json, *text;
     } rows[] = {
@@ -132,9 +128,8 @@ static void escapes_become_the_characters_that_they_stand_for(void **unused)
     }
 }
 
-static void empty_objects_and_lists_are_empty(void **unused)
+TEST(empty_objects_and_lists_are_empty)
 {
-    (void)unused;
     const struct sl_node *root = parse(" { \"a\" : { } , \"b\" : [ ] } ");
     assert_int_equal(root->first->kind, SL_NODE_MAP);
     assert_int_equal(root->first->count, 0);
@@ -237,9 +232,8 @@ static const struct bad {
     { "{\"a\": \xff}", 1, 7, "a value belongs here" },
 };
 
-static void what_is_no_json_is_refused_where_it_stops_being_it(void **unused)
+TEST(what_is_no_json_is_refused_where_it_stops_being_it)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(bad); i++) {
         SAME(bad[i].json, parse_text(sl_text(bad[i].json)) == NULL, true);
         SAME(bad[i].json, report.count, 1);
@@ -249,9 +243,8 @@ static void what_is_no_json_is_refused_where_it_stops_being_it(void **unused)
     }
 }
 
-static void a_nul_byte_is_refused_wherever_it_stands(void **unused)
+TEST(a_nul_byte_is_refused_wherever_it_stands)
 {
-    (void)unused;
     static const struct {
         struct sluice_text json;
         const char *says;
@@ -269,17 +262,15 @@ static void a_nul_byte_is_refused_wherever_it_stands(void **unused)
     }
 }
 
-static void nothing_at_all_is_refused(void **unused)
+TEST(nothing_at_all_is_refused)
 {
-    (void)unused;
     release(NULL);
     assert_null(sl_tree_json_parse(&arena, (struct sluice_text){ 0 }, &report));
     assert_int_equal(report.count, 1);
 }
 
-static void every_name_that_is_there_twice_is_reported(void **unused)
+TEST(every_name_that_is_there_twice_is_reported)
 {
-    (void)unused;
     const struct sl_node *root = parse_text(
         SL_TEXT("{\"a\": 1,\n \"b\": {\"c\": 1, \"\\u0063\": 2},\n \"a\": 2, \"a\": 3}"));
     assert_non_null(root); /* whoever reads on finds more */
@@ -305,9 +296,8 @@ static const char *nested(size_t lists)
     return json;
 }
 
-static void nesting_has_a_limit(void **unused)
+TEST(nesting_has_a_limit)
 {
-    (void)unused;
     parse(nested(SL_TREE_DEPTH_MAX));
     assert_null(parse_text(sl_text(nested(SL_TREE_DEPTH_MAX + 1))));
     assert_int_equal(report.count, 1);
@@ -327,9 +317,8 @@ static struct sluice_text list_of(size_t count)
     return (struct sluice_text){ json, len + 1 };
 }
 
-static void bytes_and_values_have_a_limit(void **unused)
+TEST(bytes_and_values_have_a_limit)
 {
-    (void)unused;
     struct sluice_text most = list_of(SL_TREE_NODES_MAX - 2), more = list_of(SL_TREE_NODES_MAX - 1);
     assert_non_null(parse_text(most));
     assert_null(parse_text(more));
@@ -348,20 +337,4 @@ static void bytes_and_values_have_a_limit(void **unused)
     free(blanks);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(names_and_values_know_their_places),
-        CLAIM(columns_count_characters),
-        CLAIM(numbers_keep_their_text_and_only_quotes_make_strings),
-        CLAIM(escapes_become_the_characters_that_they_stand_for),
-        CLAIM(empty_objects_and_lists_are_empty),
-        CLAIM(what_is_no_json_is_refused_where_it_stops_being_it),
-        CLAIM(a_nul_byte_is_refused_wherever_it_stands),
-        CLAIM(nothing_at_all_is_refused),
-        CLAIM(every_name_that_is_there_twice_is_reported),
-        CLAIM(nesting_has_a_limit),
-        CLAIM(bytes_and_values_have_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

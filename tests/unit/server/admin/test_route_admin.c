@@ -23,9 +23,8 @@ static void spoil_connection(void)
 
 /* ---- the job ---- */
 
-static void the_job_has_copies_of_everything(void **unused)
+WITH_TENANTS(the_job_has_copies_of_everything, yaml)
 {
-    (void)unused;
     visitor_comes_from(&visitor, "127.0.0.1");
     char *text = call_text("PUT /v1/tenants/acme/rules/a%20b?dry_run=true&x=y",
                            "If-Match: \"r1\", \"r2\"\r\nif-none-match: *\r\nX-API-Key: sk_acme\r\n",
@@ -56,9 +55,8 @@ static void the_job_has_copies_of_everything(void **unused)
     assert_false(job->call.is_head || job->call.is_1_0);
 }
 
-static void what_is_not_there_is_null(void **unused)
+WITHOUT_TENANTS(what_is_not_there_is_null, yaml)
 {
-    (void)unused;
     visitor_comes_from(&visitor, "127.0.0.1");
     char *text = call_text("GET /v1/rules", "", NULL);
     assert_int_equal(says(text), 0);
@@ -74,9 +72,8 @@ static void what_is_not_there_is_null(void **unused)
 }
 
 /* An empty query is one, and so is an empty tag. */
-static void what_is_empty_is_there(void **unused)
+WITHOUT_TENANTS(what_is_empty_is_there, yaml)
 {
-    (void)unused;
     visitor_comes_from(&visitor, "127.0.0.1");
     char *text = call_text("PUT /v1/tiers/a?", "If-Match:\r\n", NULL);
     assert_int_equal(says(text), 0);
@@ -88,9 +85,8 @@ static void what_is_empty_is_there(void **unused)
     assert_null(job->body.at);
 }
 
-static void head_is_asked_as_get_and_answered_without_a_body(void **unused)
+WITHOUT_TENANTS(head_is_asked_as_get_and_answered_without_a_body, yaml)
 {
-    (void)unused;
     visitor_comes_from(&visitor, "127.0.0.1");
     char *text = call_text("HEAD /v1/rules", "", NULL);
     assert_int_equal(says(text), 0);
@@ -110,9 +106,8 @@ static void head_is_asked_as_get_and_answered_without_a_body(void **unused)
 
 /* ---- names ---- */
 
-static void names_in_a_path_are_decoded_and_rubbish_is_400(void **unused)
+WITHOUT_TENANTS(names_in_a_path_are_decoded_and_rubbish_is_400, yaml)
 {
-    (void)unused;
     static const struct {
         const char *path, *name; /* NULL: refused */
     } rows[] = {
@@ -144,9 +139,8 @@ static void names_in_a_path_are_decoded_and_rubbish_is_400(void **unused)
 
 /* ---- what is refused at once ---- */
 
-static void a_body_without_a_type_is_415_for_that_a_page_can_send(void **unused)
+WITHOUT_TENANTS(a_body_without_a_type_is_415_for_that_a_page_can_send, yaml)
 {
-    (void)unused;
     static const struct {
         const char *fields;
         uint32_t status; /* 0: it goes on */
@@ -176,9 +170,8 @@ static void a_body_without_a_type_is_415_for_that_a_page_can_send(void **unused)
     }
 }
 
-static void a_call_that_takes_no_body_is_422_with_one(void **unused)
+WITHOUT_TENANTS(a_call_that_takes_no_body_is_422_with_one, yaml)
 {
-    (void)unused;
     static const struct {
         const char *line;
         bool takes;
@@ -199,9 +192,8 @@ static void a_call_that_takes_no_body_is_422_with_one(void **unused)
     assert_int_equal(desk.reloads, 0);
 }
 
-static void with_the_queue_full_it_is_503_and_comes_again(void **unused)
+WITHOUT_TENANTS(with_the_queue_full_it_is_503_and_comes_again, yaml)
 {
-    (void)unused;
     visitor_comes_from(&visitor, "127.0.0.1");
     for (int i = 0; i < SL_JOBS_MAX; i++)
         assert_true(sl_jobs_add(&stage.server.jobs, calloc(1, sizeof(struct sl_job)), SL_JOBS_MAX));
@@ -222,9 +214,8 @@ static void with_the_queue_full_it_is_503_and_comes_again(void **unused)
 
 /* ---- the answer ---- */
 
-static void an_answer_has_type_and_tag_and_a_problem_its_own(void **unused)
+WITHOUT_TENANTS(an_answer_has_type_and_tag_and_a_problem_its_own, yaml)
 {
-    (void)unused;
     desk.is_away = false;
     visitor_comes_from(&visitor, "127.0.0.1");
     struct answer *answer = answer_to_call("GET /v1/rules/all", "", NULL);
@@ -242,9 +233,8 @@ static void an_answer_has_type_and_tag_and_a_problem_its_own(void **unused)
 }
 
 /* Cut short, it would be wrong. */
-static void an_answer_that_is_too_long_is_500(void **unused)
+WITHOUT_TENANTS(an_answer_that_is_too_long_is_500, yaml)
 {
-    (void)unused;
     visitor_comes_from(&visitor, "127.0.0.1");
     char *text = call_text("GET /v1/rules", "", NULL);
     assert_int_equal(says(text), 0);
@@ -260,21 +250,4 @@ static void an_answer_that_is_too_long_is_500(void **unused)
     assert_int_equal(read_answers_of(&visitor, NULL), 1);
     assert_int_equal(answers[0].status, 500);
     assert_false(answers[0].closes);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_TENANTS(the_job_has_copies_of_everything, yaml),
-        WITHOUT_TENANTS(what_is_not_there_is_null, yaml),
-        WITHOUT_TENANTS(what_is_empty_is_there, yaml),
-        WITHOUT_TENANTS(head_is_asked_as_get_and_answered_without_a_body, yaml),
-        WITHOUT_TENANTS(names_in_a_path_are_decoded_and_rubbish_is_400, yaml),
-        WITHOUT_TENANTS(a_body_without_a_type_is_415_for_that_a_page_can_send, yaml),
-        WITHOUT_TENANTS(a_call_that_takes_no_body_is_422_with_one, yaml),
-        WITHOUT_TENANTS(with_the_queue_full_it_is_503_and_comes_again, yaml),
-        WITHOUT_TENANTS(an_answer_has_type_and_tag_and_a_problem_its_own, yaml),
-        WITHOUT_TENANTS(an_answer_that_is_too_long_is_500, yaml),
-    };
-    return RUN(tests);
 }

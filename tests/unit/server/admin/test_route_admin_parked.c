@@ -58,9 +58,8 @@ static void works(void)
 
 /* ---- order ---- */
 
-static void what_comes_behind_waits_and_is_answered_in_its_order(void **unused)
+AT_CONTROL(what_comes_behind_waits_and_is_answered_in_its_order, yaml)
 {
-    (void)unused;
     desk.is_away = true;
     assert_int_equal(says(GET("/v1/rules") GET("/healthz") GET("/v1/tiers") GET("/v1/nothing")), 0);
     assert_non_null(visitor.conn->job);
@@ -75,9 +74,8 @@ static void what_comes_behind_waits_and_is_answered_in_its_order(void **unused)
     assert_int_equal(desk.done, 2);
 }
 
-static void what_came_before_is_answered_at_once(void **unused)
+AT_CONTROL(what_came_before_is_answered_at_once, yaml)
 {
-    (void)unused;
     desk.is_away = true;
     assert_int_equal(says(CHECK CHECK GET("/v1/rules") CHECK), 2);
     assert_string_equal(statuses(), "200 200");
@@ -86,9 +84,8 @@ static void what_came_before_is_answered_at_once(void **unused)
     assert_true(body_has(&answers[1], "\"allowed\": true"));
 }
 
-static void while_it_waits_nothing_more_is_read(void **unused)
+AT_CONTROL(while_it_waits_nothing_more_is_read, yaml)
 {
-    (void)unused;
     desk.is_away = true;
     says(GET("/v1/rules"));
     size_t calls = model.decide_calls;
@@ -100,9 +97,8 @@ static void while_it_waits_nothing_more_is_read(void **unused)
 }
 
 /* The rest stays in the kernel, and the client's sending stops in turn. */
-static void a_client_that_goes_on_sending_fills_a_block_and_no_more(void **unused)
+AT_CONTROL(a_client_that_goes_on_sending_fills_a_block_and_no_more, yaml)
 {
-    (void)unused;
     desk.is_away = true;
     says(GET("/v1/rules"));
     size_t taken = 0, count;
@@ -115,9 +111,8 @@ static void a_client_that_goes_on_sending_fills_a_block_and_no_more(void **unuse
     assert_int_equal(comes_back(), 1 + taken / strlen(GET("/healthz")));
 }
 
-static void others_are_served_meanwhile_and_each_gets_their_own_answer(void **unused)
+AT_CONTROL(others_are_served_meanwhile_and_each_gets_their_own_answer, yaml)
 {
-    (void)unused;
     struct visitor other = visitor_enter(&stage), third = visitor_enter(&stage);
     visitor_comes_from(&other, "127.0.0.1");
     desk.is_away = true;
@@ -136,9 +131,8 @@ static void others_are_served_meanwhile_and_each_gets_their_own_answer(void **un
 }
 
 /* In every worker, before the next request that arrives after the answer. */
-static void a_change_is_in_force_for_the_very_next_message(void **unused)
+AT_CONTROL(a_change_is_in_force_for_the_very_next_message, yaml)
 {
-    (void)unused;
     assert_int_equal(says(PUT_TIGHT CHECK CHECK), 3);
     assert_string_equal(statuses(), "201 200 429");
     assert_true(body_has(&answers[2], "\"rule\": \"tight\""));
@@ -146,9 +140,8 @@ static void a_change_is_in_force_for_the_very_next_message(void **unused)
 
 /* ---- the end of a connection ---- */
 
-static void the_answer_of_a_connection_that_is_gone_goes_nowhere(void **unused)
+AT_CONTROL(the_answer_of_a_connection_that_is_gone_goes_nowhere, yaml)
 {
-    (void)unused;
     struct caller caller = enter();
     desk.is_away = true;
     caller_says(&caller, PUT_TIGHT);
@@ -164,9 +157,8 @@ static void the_answer_of_a_connection_that_is_gone_goes_nowhere(void **unused)
     assert_int_equal(status_of("GET /v1/rules/tight", NULL), 200);
 }
 
-static void a_client_that_has_hung_up_is_let_go_when_its_answer_comes(void **unused)
+AT_CONTROL(a_client_that_has_hung_up_is_let_go_when_its_answer_comes, yaml)
 {
-    (void)unused;
     struct caller caller = enter();
     desk.is_away = true;
     caller_says(&caller, GET("/v1/rules"));
@@ -178,9 +170,8 @@ static void a_client_that_has_hung_up_is_let_go_when_its_answer_comes(void **unu
     assert_int_equal(atomic_load(&worker()->open), 0);
 }
 
-static void a_client_that_sends_nothing_more_still_gets_its_answers(void **unused)
+AT_CONTROL(a_client_that_sends_nothing_more_still_gets_its_answers, yaml)
 {
-    (void)unused;
     struct caller caller = enter();
     desk.is_away = true;
     caller_puts(&caller, GET("/v1/rules") GET("/healthz") GET("/v1/tiers"));
@@ -194,9 +185,8 @@ static void a_client_that_sends_nothing_more_still_gets_its_answers(void **unuse
     close(caller.fd);
 }
 
-static void the_last_message_is_answered_and_then_the_connection_ends(void **unused)
+AT_CONTROL(the_last_message_is_answered_and_then_the_connection_ends, yaml)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool closes;
@@ -222,9 +212,8 @@ static void the_last_message_is_answered_and_then_the_connection_ends(void **unu
 
 /* ---- time ---- */
 
-static void whoever_waits_for_us_is_not_late(void **unused)
+AT_CONTROL(whoever_waits_for_us_is_not_late, yaml)
 {
-    (void)unused;
     struct caller caller = enter();
     desk.is_away = true;
     caller_says(&caller, GET("/v1/rules"));
@@ -245,9 +234,8 @@ static void drain(void)
     assert_true(worker()->is_draining);
 }
 
-static void draining_waits_for_the_answer_which_is_the_last(void **unused)
+AT_CONTROL(draining_waits_for_the_answer_which_is_the_last, yaml)
 {
-    (void)unused;
     struct caller caller = enter();
     desk.is_away = true;
     caller_says(&caller, GET("/v1/rules"));
@@ -260,9 +248,8 @@ static void draining_waits_for_the_answer_which_is_the_last(void **unused)
     caller_leaves(&caller);
 }
 
-static void draining_answers_what_had_come_already(void **unused)
+AT_CONTROL(draining_answers_what_had_come_already, yaml)
 {
-    (void)unused;
     struct caller caller = enter();
     desk.is_away = true;
     caller_says(&caller, GET("/v1/rules") GET("/v1/tiers"));
@@ -279,34 +266,12 @@ static void draining_answers_what_had_come_already(void **unused)
 
 /* More than a queue of jobs holds may wait for a worker that is busy: each of them has a
  * connection, and none is forgotten. */
-static void no_answer_is_lost_however_many_wait_for_the_worker(void **unused)
+AT_CONTROL(no_answer_is_lost_however_many_wait_for_the_worker, yaml)
 {
-    (void)unused;
     desk.is_away = true;
     says(GET("/v1/rules"));
     for (int i = 0; i < SL_JOBS_MAX; i++)
         assert_true(sl_jobs_add(&worker()->answers, calloc(1, sizeof(struct sl_job)), SIZE_MAX));
     assert_int_equal(comes_back(), 1);
     assert_int_equal(answers[0].status, 200);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        AT_CONTROL(what_comes_behind_waits_and_is_answered_in_its_order, yaml),
-        AT_CONTROL(what_came_before_is_answered_at_once, yaml),
-        AT_CONTROL(while_it_waits_nothing_more_is_read, yaml),
-        AT_CONTROL(a_client_that_goes_on_sending_fills_a_block_and_no_more, yaml),
-        AT_CONTROL(others_are_served_meanwhile_and_each_gets_their_own_answer, yaml),
-        AT_CONTROL(a_change_is_in_force_for_the_very_next_message, yaml),
-        AT_CONTROL(the_answer_of_a_connection_that_is_gone_goes_nowhere, yaml),
-        AT_CONTROL(a_client_that_has_hung_up_is_let_go_when_its_answer_comes, yaml),
-        AT_CONTROL(a_client_that_sends_nothing_more_still_gets_its_answers, yaml),
-        AT_CONTROL(the_last_message_is_answered_and_then_the_connection_ends, yaml),
-        AT_CONTROL(whoever_waits_for_us_is_not_late, yaml),
-        AT_CONTROL(draining_waits_for_the_answer_which_is_the_last, yaml),
-        AT_CONTROL(draining_answers_what_had_come_already, yaml),
-        AT_CONTROL(no_answer_is_lost_however_many_wait_for_the_worker, yaml),
-    };
-    return RUN(tests);
 }

@@ -135,9 +135,8 @@ static void decide_some(uint64_t *seed)
     recorded.model.now_us += unit_up_to(seed, 2 * SL_OBSERVER_EVERY_US);
 }
 
-static void latencies_are_within_one_percent_of_the_exact_percentiles(void **unused)
+TEST(latencies_are_within_one_percent_of_the_exact_percentiles)
 {
-    (void)unused;
     static const char *const periods[] = { "minute", "hour", "day" };
     recorded_open("rules: [{ name: a, per: user, algorithm: fixed_window, limit: 5/h }]\n");
     struct sl_observer *observer = recorded.record.observers[0];
@@ -170,9 +169,8 @@ static void latencies_are_within_one_percent_of_the_exact_percentiles(void **unu
 }
 
 /* Of all decisions, each is one, by however many rules it was met. */
-static void a_decision_by_three_rules_is_one_latency(void **unused)
+TEST(a_decision_by_three_rules_is_one_latency)
 {
-    (void)unused;
     recorded_open(
         "rules: [{ name: a, per: user, limit: 5/h }, { name: b, per: user, limit: 6/h },\n"
         "        { name: c, per: global, limit: 99/h }]\n");
@@ -191,9 +189,8 @@ static void a_decision_by_three_rules_is_one_latency(void **unused)
 
 /* ---- counts ---- */
 
-static void a_rule_that_nobody_asked_has_zeros_and_nulls(void **unused)
+TEST(a_rule_that_nobody_asked_has_zeros_and_nulls)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 5/h }]\n");
     assert_null(detail_of(0));
     json_t *rule = rule_figure(0, NOW_S);
@@ -211,9 +208,8 @@ static void a_rule_that_nobody_asked_has_zeros_and_nulls(void **unused)
     recorded_close();
 }
 
-static void counts_rates_and_series_add_up(void **unused)
+TEST(counts_rates_and_series_add_up)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 3/h },\n"
                   "        { name: s, per: user, limit: 1/h, shadow: true }]\n");
     for (int64_t second = 0; second < 4; second++) {
@@ -249,9 +245,8 @@ static void counts_rates_and_series_add_up(void **unused)
     recorded_close();
 }
 
-static void how_much_is_in_use_is_a_share(void **unused)
+TEST(how_much_is_in_use_is_a_share)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, algorithm: fixed_window, limit: 4/h }]\n");
     for (int i = 0; i < 2; i++) {
         ask_as(0, "u", 1);
@@ -277,9 +272,8 @@ static const char *identifier_at(const json_t *rule, const char *list, size_t pl
     return name ? name : "null";
 }
 
-static void lists_are_of_the_last_hour_the_largest_first(void **unused)
+TEST(lists_are_of_the_last_hour_the_largest_first)
 {
-    (void)unused;
     recorded_open("rules: [{ name: a, per: user, limit: 1/h }]\n");
     ask_as(0, "u", 5);
     ask_as(0, "v", 9);
@@ -306,9 +300,8 @@ static void lists_are_of_the_last_hour_the_largest_first(void **unused)
 }
 
 /* Whatever an identifier is made of, it is JSON and ends where it should. */
-static void hostile_identifiers_are_valid_json(void **unused)
+TEST(hostile_identifiers_are_valid_json)
 {
-    (void)unused;
     static const struct sluice_text hostile[] = {
         SL_TEXT("\"},{\"a\":\"\\"),
         SL_TEXT("</script><img src=x onerror=alert(1)>"),
@@ -331,18 +324,4 @@ static void hostile_identifiers_are_valid_json(void **unused)
     assert_int_equal(json_array_size(at(rule, "top_denied")), COUNT(hostile));
     json_decref(rule);
     recorded_close();
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(latencies_are_within_one_percent_of_the_exact_percentiles),
-        CLAIM(a_decision_by_three_rules_is_one_latency),
-        CLAIM(a_rule_that_nobody_asked_has_zeros_and_nulls),
-        CLAIM(counts_rates_and_series_add_up),
-        CLAIM(how_much_is_in_use_is_a_share),
-        CLAIM(lists_are_of_the_last_hour_the_largest_first),
-        CLAIM(hostile_identifiers_are_valid_json),
-    };
-    return RUN(tests);
 }

@@ -46,9 +46,8 @@ static void fail_times(int count, const char *fields)
 
 /* ---- tokens and keys of the admin API ---- */
 
-static void ten_wrong_ones_are_401_and_then_all_are_429(void **unused)
+WITH_TENANTS(ten_wrong_ones_are_401_and_then_all_are_429, with_tokens)
 {
-    (void)unused;
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
     assert_int_equal(status_as(AS_NOBODY), 429);
     assert_int_equal(number_of(field_of(&answers[0], "Retry-After")), 60);
@@ -63,9 +62,8 @@ static void ten_wrong_ones_are_401_and_then_all_are_429(void **unused)
     assert_int_equal(stage.workers[0].traffic.refused[SL_REFUSED_429], 4);
 }
 
-static void tokens_and_keys_count_together(void **unused)
+WITH_TENANTS(tokens_and_keys_count_together, with_tokens)
 {
-    (void)unused;
     for (int i = 0; i < CREDENTIALS_MAX / 2; i++) {
         assert_int_equal(status_as(AS_NOBODY), 401);
         assert_int_equal(status_as(AS_UNKNOWN), 401);
@@ -73,9 +71,8 @@ static void tokens_and_keys_count_together(void **unused)
     assert_int_equal(status_as(AS_ADMIN), 429);
 }
 
-static void right_ones_and_none_at_all_count_nothing(void **unused)
+WITH_TENANTS(right_ones_and_none_at_all_count_nothing, with_tokens)
 {
-    (void)unused;
     fail_times(CREDENTIALS_MAX - 1, AS_NOBODY);
     for (int i = 0; i < 3 * CREDENTIALS_MAX; i++) {
         assert_int_equal(status_as(AS_ADMIN), 200);
@@ -89,17 +86,15 @@ static void right_ones_and_none_at_all_count_nothing(void **unused)
 }
 
 /* Where no token is configured there is nothing to guess. */
-static void a_token_where_none_is_configured_counts_nothing(void **unused)
+WITH_TENANTS(a_token_where_none_is_configured_counts_nothing, open_to_local)
 {
-    (void)unused;
     for (int i = 0; i < 3 * CREDENTIALS_MAX; i++)
         assert_int_equal(status_as(AS_NOBODY), 401);
     assert_int_equal(status_as(AS_ACME), 200);
 }
 
-static void a_minute_after_the_first_they_begin_again(void **unused)
+WITH_TENANTS(a_minute_after_the_first_they_begin_again, with_tokens)
 {
-    (void)unused;
     assert_int_equal(status_as(AS_NOBODY), 401);
     model.now_us += MINUTE_US / 2;
     fail_times(CREDENTIALS_MAX - 1, AS_NOBODY);
@@ -115,9 +110,8 @@ static void a_minute_after_the_first_they_begin_again(void **unused)
 }
 
 /* Knocking on prolongs nothing. */
-static void being_refused_is_no_attempt(void **unused)
+WITH_TENANTS(being_refused_is_no_attempt, with_tokens)
 {
-    (void)unused;
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
     for (int i = 0; i < 5; i++) {
         model.now_us += MINUTE_US / 10;
@@ -127,9 +121,8 @@ static void being_refused_is_no_attempt(void **unused)
     assert_int_equal(status_as(AS_ADMIN), 200);
 }
 
-static void every_address_has_its_own_count(void **unused)
+WITH_TENANTS(every_address_has_its_own_count, with_tokens)
 {
-    (void)unused;
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
     assert_int_equal(status_as(AS_ADMIN), 429);
     visitor_comes_from(&visitor, "192.0.2.2");
@@ -143,9 +136,8 @@ static void every_address_has_its_own_count(void **unused)
 }
 
 /* A whole network of version 6 is one subscriber's. */
-static void addresses_are_cut_as_the_rules_say(void **unused)
+WITH_TENANTS(addresses_are_cut_as_the_rules_say, with_tokens)
 {
-    (void)unused;
     visitor_comes_from(&visitor, "2001:db8:0:1::1");
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
     visitor_comes_from(&visitor, "2001:db8:0:1:ffff::2");
@@ -154,9 +146,8 @@ static void addresses_are_cut_as_the_rules_say(void **unused)
     assert_int_equal(status_as(AS_ADMIN), 200);
 }
 
-static void a_trusted_proxy_says_whose_attempt_it_was(void **unused)
+WITH_TENANTS(a_trusted_proxy_says_whose_attempt_it_was, behind_a_proxy)
 {
-    (void)unused;
 #define FROM(address) "X-Forwarded-For: " address "\r\n"
     fail_times(CREDENTIALS_MAX, FROM("198.51.100.1") AS_NOBODY);
     assert_int_equal(status_as(FROM("198.51.100.1") AS_ADMIN), 429);
@@ -174,9 +165,8 @@ static void a_trusted_proxy_says_whose_attempt_it_was(void **unused)
 }
 
 /* Guessing on several servers, which share the store, is guessing once. */
-static void they_are_counted_in_the_store_and_so_by_everybody(void **unused)
+WITH_TENANTS(they_are_counted_in_the_store_and_so_by_everybody, with_tokens)
 {
-    (void)unused;
     static struct stage other;
     static struct visitor there;
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
@@ -193,9 +183,8 @@ static void they_are_counted_in_the_store_and_so_by_everybody(void **unused)
 }
 
 /* The rules say that a failed store lets pass, and so it is with these. */
-static void a_failed_store_bars_nobody(void **unused)
+WITH_TENANTS(a_failed_store_bars_nobody, with_tokens)
 {
-    (void)unused;
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
     model.status = SLUICE_STORE_DOWN;
     assert_int_equal(status_as(AS_NOBODY), 401);
@@ -208,9 +197,8 @@ static void a_failed_store_bars_nobody(void **unused)
 
 #define CHECK "POST /v1/check"
 
-static void unknown_keys_on_a_check_count_by_whom_the_peer_speaks_for(void **unused)
+WITH_TENANTS(unknown_keys_on_a_check_count_by_whom_the_peer_speaks_for, with_tokens)
 {
-    (void)unused;
     for (int i = 0; i < CREDENTIALS_MAX; i++)
         assert_int_equal(status_for(CHECK, AS_UNKNOWN, "{\"ip\": \"203.0.113.1\"}"), 401);
     assert_int_equal(status_for(CHECK, AS_UNKNOWN, "{\"ip\": \"203.0.113.1\"}"), 429);
@@ -222,9 +210,8 @@ static void unknown_keys_on_a_check_count_by_whom_the_peer_speaks_for(void **unu
 
 /* ---- JSON Web Tokens ---- */
 
-static void thirty_bad_tokens_are_401_and_then_they_are_429(void **unused)
+WITH_TENANTS(thirty_bad_tokens_are_401_and_then_they_are_429, with_jwt)
 {
-    (void)unused;
     const char *good = jwt("{\"sub\":\"u\"}");
     for (int i = 0; i < TOKENS_MAX; i++)
         assert_int_equal(status_for(CHECK, BAD_JWT, "{}"), 401);
@@ -237,9 +224,8 @@ static void thirty_bad_tokens_are_401_and_then_they_are_429(void **unused)
     assert_int_equal(status_for(CHECK, good, "{}"), 200);
 }
 
-static void a_token_that_was_verified_before_still_passes(void **unused)
+WITH_TENANTS(a_token_that_was_verified_before_still_passes, with_jwt)
 {
-    (void)unused;
     char good[2048];
     strcpy(good, jwt("{\"sub\":\"u\"}"));
     assert_int_equal(status_for(CHECK, good, "{}"), 200);
@@ -251,9 +237,8 @@ static void a_token_that_was_verified_before_still_passes(void **unused)
 }
 
 /* Or the bad tokens of one user would bar all others of the service that asks. */
-static void on_a_check_they_count_by_the_address_in_its_body(void **unused)
+WITH_TENANTS(on_a_check_they_count_by_the_address_in_its_body, with_jwt)
 {
-    (void)unused;
     const char *good = jwt("{\"sub\":\"u\"}");
     static const char *const lines[] = { CHECK, "POST /v1/reserve" };
     for (int i = 0; i < TOKENS_MAX; i++)
@@ -269,9 +254,8 @@ static void on_a_check_they_count_by_the_address_in_its_body(void **unused)
 
 /* ---- the rules themselves ---- */
 
-static void the_rules_can_be_made_for_every_prefix(void **unused)
+TEST(the_rules_can_be_made_for_every_prefix)
 {
-    (void)unused;
     for (uint32_t bits = 1; bits <= 128; bits++) {
         struct sl_identity identity = { .ipv4_prefix = bits > 32 ? 32 : bits, .ipv6_prefix = bits };
         struct sl_ruleset *rules = sl_auth_throttle_rules(&identity);
@@ -280,27 +264,4 @@ static void the_rules_can_be_made_for_every_prefix(void **unused)
         assert_int_equal(rules->rule_count, 3);
         sl_ruleset_free(rules);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_TENANTS(ten_wrong_ones_are_401_and_then_all_are_429, with_tokens),
-        WITH_TENANTS(tokens_and_keys_count_together, with_tokens),
-        WITH_TENANTS(right_ones_and_none_at_all_count_nothing, with_tokens),
-        WITH_TENANTS(a_token_where_none_is_configured_counts_nothing, open_to_local),
-        WITH_TENANTS(a_minute_after_the_first_they_begin_again, with_tokens),
-        WITH_TENANTS(being_refused_is_no_attempt, with_tokens),
-        WITH_TENANTS(every_address_has_its_own_count, with_tokens),
-        WITH_TENANTS(addresses_are_cut_as_the_rules_say, with_tokens),
-        WITH_TENANTS(a_trusted_proxy_says_whose_attempt_it_was, behind_a_proxy),
-        WITH_TENANTS(they_are_counted_in_the_store_and_so_by_everybody, with_tokens),
-        WITH_TENANTS(a_failed_store_bars_nobody, with_tokens),
-        WITH_TENANTS(unknown_keys_on_a_check_count_by_whom_the_peer_speaks_for, with_tokens),
-        WITH_TENANTS(thirty_bad_tokens_are_401_and_then_they_are_429, with_jwt),
-        WITH_TENANTS(a_token_that_was_verified_before_still_passes, with_jwt),
-        WITH_TENANTS(on_a_check_they_count_by_the_address_in_its_body, with_jwt),
-        CLAIM(the_rules_can_be_made_for_every_prefix),
-    };
-    return RUN(tests);
 }

@@ -37,10 +37,9 @@ static void check_rows(const char *peer, const struct row *rows, size_t count)
 /* ---- nothing is configured ---- */
 
 /* What stands in `Authorization` is for the API behind, and so may the key be. */
-static void
-where_nothing_is_configured_tokens_are_not_looked_at_and_keys_are_attributes(void **unused)
+WITHOUT_TENANTS(where_nothing_is_configured_tokens_are_not_looked_at_and_keys_are_attributes,
+                SOME_RULES)
 {
-    (void)unused;
     static const struct asking rows[] = {
         { "", "{}", "" },
         { "Authorization: Bearer rubbish\r\n", "{}", "" },
@@ -61,9 +60,8 @@ where_nothing_is_configured_tokens_are_not_looked_at_and_keys_are_attributes(voi
 
 /* ---- keys ---- */
 
-static void where_there_are_tenants_an_unknown_key_is_401_everywhere(void **unused)
+WITH_TENANTS(where_there_are_tenants_an_unknown_key_is_401_everywhere, SOME_RULES)
 {
-    (void)unused;
     static const char settle[] = "{\"reservation\": \"0000000000000001\", \"cost\": 1}";
     static const char cancel[] = "{\"reservation\": \"0000000000000001\"}";
     static const struct row rows[] = {
@@ -85,9 +83,8 @@ static void where_there_are_tenants_an_unknown_key_is_401_everywhere(void **unus
     check_rows("192.0.2.1", rows, COUNT(rows));
 }
 
-static void a_key_that_is_exempt_is_known(void **unused)
+WITH_TENANTS(a_key_that_is_exempt_is_known, SOME_RULES)
 {
-    (void)unused;
     static const struct asking rows[] = {
         { AS_UNKNOWN, "{}", "401" },
     };
@@ -103,9 +100,8 @@ static void a_key_that_is_exempt_is_known(void **unused)
     assert_int_equal(answer_to_message(CHECK, "X-API-Key: sk_x\r\n", "{}")->status, 401);
 }
 
-static void where_keys_are_required_somebody_has_to_be_known(void **unused)
+WITH_TENANTS(where_keys_are_required_somebody_has_to_be_known, NEEDS_KEYS)
 {
-    (void)unused;
     static const char settle[] = "{\"reservation\": \"0000000000000001\", \"cost\": 1}";
     static const char cancel[] = "{\"reservation\": \"0000000000000001\"}";
     static const struct row rows[] = {
@@ -124,9 +120,8 @@ static void where_keys_are_required_somebody_has_to_be_known(void **unused)
 }
 
 /* Where there is no token, this machine is the admin. */
-static void where_keys_are_required_this_machine_needs_none_unless_there_is_a_token(void **unused)
+WITH_TENANTS(where_keys_are_required_this_machine_needs_none_unless_there_is_a_token, NEEDS_KEYS)
 {
-    (void)unused;
     static const struct row rows[] = {
         { CHECK, "", "{}", 200 },
         { CHECK, "Via: 1.1 a\r\n", "{}", 401, "Bearer" },
@@ -144,9 +139,8 @@ static void where_keys_are_required_this_machine_needs_none_unless_there_is_a_to
 
 /* ---- tokens ---- */
 
-static void a_good_token_gives_its_claims(void **unused)
+WITHOUT_TENANTS(a_good_token_gives_its_claims, ANY_JWT)
 {
-    (void)unused;
     const struct asking rows[] = {
         { jwt("{\"sub\":\"u1\"}"), "{}", "user=u1" },
         { jwt("{\"sub\":\"u1\",\"org\":\"acme\",\"plan\":\"pro\",\"azp\":\"app\"}"), "{}",
@@ -161,18 +155,16 @@ static void a_good_token_gives_its_claims(void **unused)
     check_asked(AUTHORIZE, authorized, COUNT(authorized));
 }
 
-static void the_same_token_is_the_same_the_second_time(void **unused)
+WITHOUT_TENANTS(the_same_token_is_the_same_the_second_time, ANY_JWT)
 {
-    (void)unused;
     const char *token = jwt("{\"sub\":\"u1\",\"org\":\"acme\"}");
     for (int i = 0; i < 3; i++)
         assert_string_equal(asked(CHECK, token, "{}"), "tenant=acme user=u1");
 }
 
 /* Two in one round: the verifier has seen the second before the first is decided. */
-static void values_last_as_long_as_the_round(void **unused)
+WITHOUT_TENANTS(values_last_as_long_as_the_round, ANY_JWT)
 {
-    (void)unused;
     struct sl_round *round = the_round();
     static const char *const claims[] = { "{\"sub\":\"first\"}", "{\"sub\":\"second one\"}",
                                           "{\"sub\":\"3\",\"org\":\"acme\"}" };
@@ -216,18 +208,16 @@ static void check_tokens_of(const char *line, const char *body)
     assert_true(body_has(&answers[0], "The token is refused: the signature is wrong."));
 }
 
-static void a_bad_token_is_401_with_the_reason_and_never_nobody(void **unused)
+WITHOUT_TENANTS(a_bad_token_is_401_with_the_reason_and_never_nobody, ANY_JWT)
 {
-    (void)unused;
     check_tokens_of(CHECK, "{}");
     check_tokens_of(CHECK, "[{}]");
     check_tokens_of("POST /v1/reserve", "{}");
     check_tokens_of(AUTHORIZE, "");
 }
 
-static void where_a_token_is_required_nothing_else_will_do_but_the_admins(void **unused)
+WITH_TENANTS(where_a_token_is_required_nothing_else_will_do_but_the_admins, WITH_TOKENS NEEDS_JWT)
 {
-    (void)unused;
     const char *good = jwt("{\"sub\":\"u\"}");
     const struct row rows[] = {
         { CHECK, "", "{}", 401, "Bearer" },
@@ -247,9 +237,8 @@ static void where_a_token_is_required_nothing_else_will_do_but_the_admins(void *
     check_rows("127.0.0.1", local, COUNT(local));
 }
 
-static void a_token_is_as_good_as_a_key_where_keys_are_required(void **unused)
+WITH_TENANTS(a_token_is_as_good_as_a_key_where_keys_are_required, WITH_TOKENS NEEDS_BOTH)
 {
-    (void)unused;
     const char *good = jwt("{\"sub\":\"u\"}");
     const struct row rows[] = {
         { CHECK, good, "{}", 200 },
@@ -262,9 +251,8 @@ static void a_token_is_as_good_as_a_key_where_keys_are_required(void **unused)
 
 /* ---- the admin's token ---- */
 
-static void the_admins_token_is_good_on_a_check_and_the_readers_is_403(void **unused)
+WITH_TENANTS(the_admins_token_is_good_on_a_check_and_the_readers_is_403, WITH_TOKENS NEEDS_KEYS)
 {
-    (void)unused;
     static const char cancel[] = "{\"reservation\": \"0000000000000001\"}";
     static const struct row rows[] = {
         { CHECK, AS_ADMIN, "{}", 200 },
@@ -280,9 +268,8 @@ static void the_admins_token_is_good_on_a_check_and_the_readers_is_403(void **un
     check_rows("192.0.2.1", rows, COUNT(rows));
 }
 
-static void the_admins_word_is_everything_that_the_body_says(void **unused)
+WITH_TENANTS(the_admins_word_is_everything_that_the_body_says, WITH_TOKENS SOME_RULES)
 {
-    (void)unused;
     static const struct asking rows[] = {
         { AS_ADMIN, "{\"tenant\": \"any\", \"tier\": \"free\", \"user\": \"u\"}",
           "tenant=any tier=free user=u" },
@@ -296,10 +283,9 @@ static void the_admins_word_is_everything_that_the_body_says(void **unused)
 #define WRONG "Bearer error=\"invalid_token\""
 
 /* Guessing is counted here as on the admin API. */
-static void
-a_wrong_token_on_a_check_is_401_and_counted_where_somebody_has_to_be_known(void **unused)
+WITH_TENANTS(a_wrong_token_on_a_check_is_401_and_counted_where_somebody_has_to_be_known,
+             WITH_TOKENS NEEDS_KEYS)
 {
-    (void)unused;
     static const struct row rows[] = {
         { CHECK, AS_NOBODY, "{}", 401, WRONG },
         { CHECK, AS_NOBODY, "[{}]", 401, WRONG },
@@ -318,9 +304,8 @@ a_wrong_token_on_a_check_is_401_and_counted_where_somebody_has_to_be_known(void 
 }
 
 /* What is to be a JSON Web Token is refused as one, and counted as one. */
-static void what_is_no_json_web_token_is_a_guess_at_the_admins(void **unused)
+WITH_TENANTS(what_is_no_json_web_token_is_a_guess_at_the_admins, WITH_TOKENS ANY_JWT)
 {
-    (void)unused;
     const struct row rows[] = {
         { CHECK, AS_NOBODY, "{}", 401, WRONG },
         { CHECK, "Authorization: Bearer a.b.c\r\n", "{}", 401, "base64url" },
@@ -335,32 +320,4 @@ static void what_is_no_json_web_token_is_a_guess_at_the_admins(void **unused)
         SAME("guessing", answer_to_message(CHECK, AS_NOBODY, "{}")->status, 401);
     assert_int_equal(answer_to_message(CHECK, AS_ADMIN, "{}")->status, 429);
     assert_int_equal(answer_to_message(CHECK, jwt("{\"sub\":\"u\"}"), "{}")->status, 200);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITHOUT_TENANTS(
-            where_nothing_is_configured_tokens_are_not_looked_at_and_keys_are_attributes,
-            SOME_RULES),
-        WITH_TENANTS(where_there_are_tenants_an_unknown_key_is_401_everywhere, SOME_RULES),
-        WITH_TENANTS(a_key_that_is_exempt_is_known, SOME_RULES),
-        WITH_TENANTS(where_keys_are_required_somebody_has_to_be_known, NEEDS_KEYS),
-        WITH_TENANTS(where_keys_are_required_this_machine_needs_none_unless_there_is_a_token,
-                     NEEDS_KEYS),
-        WITHOUT_TENANTS(a_good_token_gives_its_claims, ANY_JWT),
-        WITHOUT_TENANTS(the_same_token_is_the_same_the_second_time, ANY_JWT),
-        WITHOUT_TENANTS(values_last_as_long_as_the_round, ANY_JWT),
-        WITHOUT_TENANTS(a_bad_token_is_401_with_the_reason_and_never_nobody, ANY_JWT),
-        WITH_TENANTS(where_a_token_is_required_nothing_else_will_do_but_the_admins,
-                     WITH_TOKENS NEEDS_JWT),
-        WITH_TENANTS(a_token_is_as_good_as_a_key_where_keys_are_required, WITH_TOKENS NEEDS_BOTH),
-        WITH_TENANTS(the_admins_token_is_good_on_a_check_and_the_readers_is_403,
-                     WITH_TOKENS NEEDS_KEYS),
-        WITH_TENANTS(the_admins_word_is_everything_that_the_body_says, WITH_TOKENS SOME_RULES),
-        WITH_TENANTS(a_wrong_token_on_a_check_is_401_and_counted_where_somebody_has_to_be_known,
-                     WITH_TOKENS NEEDS_KEYS),
-        WITH_TENANTS(what_is_no_json_web_token_is_a_guess_at_the_admins, WITH_TOKENS ANY_JWT),
-    };
-    return RUN(tests);
 }

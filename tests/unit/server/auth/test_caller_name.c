@@ -20,9 +20,8 @@ static const char with_ids[] =
 
 /* ---- a tenant's key on a check ---- */
 
-static void a_tenants_key_gives_tenant_and_tier(void **unused)
+WITH_TENANTS(a_tenants_key_gives_tenant_and_tier, plain)
 {
-    (void)unused;
     static const struct asking rows[] = {
         { AS_ACME, "{}", "tenant=acme tier=pro " ACME_KEY },
         { AS_ACME_FREE, "{}", "tenant=acme tier=free api_key=sha256(sk_acme_free)" },
@@ -33,9 +32,8 @@ static void a_tenants_key_gives_tenant_and_tier(void **unused)
     check_asked(CHECK, rows, COUNT(rows));
 }
 
-static void a_tenant_asks_for_itself_alone(void **unused)
+WITH_TENANTS(a_tenant_asks_for_itself_alone, plain)
 {
-    (void)unused;
     static const struct asking rows[] = {
         { AS_ACME, "{\"tenant\": \"acme\"}", "tenant=acme tier=pro " ACME_KEY },
         { AS_ACME, "{\"tenant\": \"bolt\"}", "403" },
@@ -57,9 +55,8 @@ static void a_tenant_asks_for_itself_alone(void **unused)
     check_asked(CHECK, rows, COUNT(rows));
 }
 
-static void in_an_array_one_contradiction_is_enough(void **unused)
+WITH_TENANTS(in_an_array_one_contradiction_is_enough, plain)
 {
-    (void)unused;
     static const struct {
         const char *line, *body;
         uint32_t status;
@@ -80,9 +77,8 @@ static void in_an_array_one_contradiction_is_enough(void **unused)
     }
 }
 
-static void a_contradiction_is_a_problem_that_says_what_to_leave_out(void **unused)
+WITH_TENANTS(a_contradiction_is_a_problem_that_says_what_to_leave_out, plain)
 {
-    (void)unused;
     struct answer *answer = answer_to_message(CHECK, AS_ACME, "{\"tenant\": \"bolt\"}");
     assert_int_equal(answer->status, 403);
     SAME_TEXT("type", field_of(answer, "Content-Type"), "application/problem+json");
@@ -91,9 +87,8 @@ static void a_contradiction_is_a_problem_that_says_what_to_leave_out(void **unus
 }
 
 /* The key in the header is what was shown; the body only says so. */
-static void who_is_no_tenant_may_say_what_they_like_but_not_of_the_key_they_show(void **unused)
+WITHOUT_TENANTS(who_is_no_tenant_may_say_what_they_like_but_not_of_the_key_they_show, plain)
 {
-    (void)unused;
     static const struct asking rows[] = {
         { "", "{\"api_key\": \"x\"}", "api_key=x" },
         { "", "{\"tenant\": \"acme\", \"tier\": \"pro\", \"trust_score\": 1}",
@@ -107,9 +102,8 @@ static void who_is_no_tenant_may_say_what_they_like_but_not_of_the_key_they_show
 
 /* ---- a token on a check ---- */
 
-static void a_body_may_repeat_a_claim_and_not_contradict_it(void **unused)
+WITHOUT_TENANTS(a_body_may_repeat_a_claim_and_not_contradict_it, with_jwt)
 {
-    (void)unused;
     const char *token = jwt("{\"sub\":\"u1\",\"org\":\"acme\",\"groups\":{\"first\":\"t1\"}}");
     const struct asking rows[] = {
         { token, "{}", "tenant=acme user=u1 team=t1" },
@@ -128,9 +122,8 @@ static void a_body_may_repeat_a_claim_and_not_contradict_it(void **unused)
     check_asked(CHECK, rows, COUNT(rows));
 }
 
-static void without_claims_in_the_settings_user_is_sub(void **unused)
+WITHOUT_TENANTS(without_claims_in_the_settings_user_is_sub, with_subject)
 {
-    (void)unused;
     const struct asking rows[] = {
         { jwt("{\"sub\":\"u1\",\"org\":\"acme\"}"), "{}", "user=u1" },
         { jwt("{\"sub\":\"u1\"}"), "{\"user\": \"u2\"}", "403" },
@@ -142,9 +135,8 @@ static void without_claims_in_the_settings_user_is_sub(void **unused)
 
 /* ---- both ---- */
 
-static void a_token_of_another_tenant_than_the_keys_is_403_on_every_route(void **unused)
+WITH_TENANTS(a_token_of_another_tenant_than_the_keys_is_403_on_every_route, with_jwt)
 {
-    (void)unused;
     char ours[2048], others[2048], nobodys[2048];
     snprintf(ours, sizeof ours, "%s" AS_ACME, jwt("{\"sub\":\"u\",\"org\":\"acme\"}"));
     snprintf(others, sizeof others, "%s" AS_ACME, jwt("{\"sub\":\"u\",\"org\":\"bolt\"}"));
@@ -166,9 +158,8 @@ static void a_token_of_another_tenant_than_the_keys_is_403_on_every_route(void *
 
 /* ---- headers of a trusted proxy ---- */
 
-static void claims_and_keys_win_over_headers(void **unused)
+WITH_TENANTS(claims_and_keys_win_over_headers, with_headers)
 {
-    (void)unused;
 #define IP "ip=192.0.2.1"
     static const char said[] = "X-User: h\r\nX-Tenant: bolt\r\nX-Tier: free\r\nX-Key-Digest: d\r\n"
                                "X-Plan: gold\r\n";
@@ -188,9 +179,8 @@ static void claims_and_keys_win_over_headers(void **unused)
 }
 
 /* The header is not the token's word, whose tenant alone could contradict the key's. */
-static void a_header_is_overruled_by_a_key_whether_or_not_there_is_a_token(void **unused)
+WITH_TENANTS(a_header_is_overruled_by_a_key_whether_or_not_there_is_a_token, with_headers)
 {
-    (void)unused;
     char fields[2048];
     snprintf(fields, sizeof fields, "X-Tenant: bolt\r\n" AS_ACME "%s", jwt("{\"sub\":\"u\"}"));
     assert_string_equal(asked(AUTHORIZE, "X-Tenant: bolt\r\n" AS_ACME, ""),
@@ -200,9 +190,8 @@ static void a_header_is_overruled_by_a_key_whether_or_not_there_is_a_token(void 
 }
 
 /* A token's tier is not the body's: nobody but its issuer has chosen it. */
-static void a_tokens_tier_is_the_requests_where_the_key_has_none(void **unused)
+WITH_TENANTS(a_tokens_tier_is_the_requests_where_the_key_has_none, with_headers)
 {
-    (void)unused;
     char fields[2048];
     snprintf(fields, sizeof fields, "%s" AS_BOLT, jwt("{\"sub\":\"u\",\"plan\":\"pro\"}"));
     assert_string_equal(asked(AUTHORIZE, fields, ""),
@@ -238,9 +227,8 @@ static void check_id(const char *line, const char *fields, const char *body, con
         fail_msg("%s %s %s: %s", line, fields, body, got);
 }
 
-static void a_user_id_is_made_of_email_and_address_wherever_they_come_from(void **unused)
+WITH_TENANTS(a_user_id_is_made_of_email_and_address_wherever_they_come_from, with_ids)
 {
-    (void)unused;
     const char *token = jwt("{\"sub\":\"u1\",\"email\":\"a@b\"}");
     char proxied[512];
     snprintf(proxied, sizeof proxied, "%s", "X-Email: a@b\r\nX-User: h\r\n");
@@ -262,9 +250,8 @@ static void a_user_id_is_made_of_email_and_address_wherever_they_come_from(void 
     check_id(AUTHORIZE, "", "", "");
 }
 
-static void every_request_of_an_array_has_an_id_of_its_own(void **unused)
+WITHOUT_TENANTS(every_request_of_an_array_has_an_id_of_its_own, with_ids)
 {
-    (void)unused;
     answer_to_message(CHECK, "",
                       "[{\"email\": \"a\", \"ip\": \"192.0.2.1\"}, {\"user\": \"u\"}, "
                       "{\"email\": \"b\", \"ip\": \"192.0.2.1\"}]");
@@ -272,25 +259,4 @@ static void every_request_of_an_array_has_an_id_of_its_own(void **unused)
     /* Decided, and not yet overwritten. */
     SAME_TEXT("first", the_round()->requests[0].user, id_of("a", "192.0.2.1"));
     SAME_TEXT("third", the_round()->requests[2].user, id_of("b", "192.0.2.1"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_TENANTS(a_tenants_key_gives_tenant_and_tier, plain),
-        WITH_TENANTS(a_tenant_asks_for_itself_alone, plain),
-        WITH_TENANTS(in_an_array_one_contradiction_is_enough, plain),
-        WITH_TENANTS(a_contradiction_is_a_problem_that_says_what_to_leave_out, plain),
-        WITHOUT_TENANTS(who_is_no_tenant_may_say_what_they_like_but_not_of_the_key_they_show,
-                        plain),
-        WITHOUT_TENANTS(a_body_may_repeat_a_claim_and_not_contradict_it, with_jwt),
-        WITHOUT_TENANTS(without_claims_in_the_settings_user_is_sub, with_subject),
-        WITH_TENANTS(a_token_of_another_tenant_than_the_keys_is_403_on_every_route, with_jwt),
-        WITH_TENANTS(claims_and_keys_win_over_headers, with_headers),
-        WITH_TENANTS(a_header_is_overruled_by_a_key_whether_or_not_there_is_a_token, with_headers),
-        WITH_TENANTS(a_tokens_tier_is_the_requests_where_the_key_has_none, with_headers),
-        WITH_TENANTS(a_user_id_is_made_of_email_and_address_wherever_they_come_from, with_ids),
-        WITHOUT_TENANTS(every_request_of_an_array_has_an_id_of_its_own, with_ids),
-    };
-    return RUN(tests);
 }

@@ -50,9 +50,8 @@ static void check_rows(const char *peer, const struct row *rows, size_t count)
 
 #define WRONG "401 Bearer error=\"invalid_token\""
 
-static void without_tokens_this_machine_is_the_admin(void **unused)
+WITH_TENANTS(without_tokens_this_machine_is_the_admin, open_to_local)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "", "admin" },
         { AS_ADMIN, WRONG }, /* what is not configured is a wrong one */
@@ -70,9 +69,8 @@ static void without_tokens_this_machine_is_the_admin(void **unused)
     check_rows(NULL, rows, COUNT(rows));
 }
 
-static void without_tokens_another_machine_is_nobody_or_a_tenant(void **unused)
+WITH_TENANTS(without_tokens_another_machine_is_nobody_or_a_tenant, open_to_local)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "", "403" },
         { AS_ADMIN, WRONG },
@@ -83,9 +81,8 @@ static void without_tokens_another_machine_is_nobody_or_a_tenant(void **unused)
     check_rows("192.0.2.1", rows, COUNT(rows));
 }
 
-static void with_tokens_they_decide_wherever_somebody_comes_from(void **unused)
+WITH_TENANTS(with_tokens_they_decide_wherever_somebody_comes_from, with_tokens)
 {
-    (void)unused;
     static const char *const peers[] = { "127.0.0.1", "192.0.2.1", NULL };
     static const struct row rows[] = {
         { "", "401 Bearer" },
@@ -110,9 +107,8 @@ static void with_tokens_they_decide_wherever_somebody_comes_from(void **unused)
         check_rows(peers[i], rows, COUNT(rows));
 }
 
-static void of_a_token_and_a_key_the_token_decides(void **unused)
+WITH_TENANTS(of_a_token_and_a_key_the_token_decides, with_tokens)
 {
-    (void)unused;
     static const struct row rows[] = {
         { AS_ADMIN AS_ACME, "admin" },    { AS_ACME AS_ADMIN, "admin" },
         { AS_ADMIN AS_UNKNOWN, "admin" }, { AS_READER AS_ACME, "reader" },
@@ -121,9 +117,8 @@ static void of_a_token_and_a_key_the_token_decides(void **unused)
     check_rows("192.0.2.1", rows, COUNT(rows));
 }
 
-static void what_is_there_twice_is_400(void **unused)
+WITH_TENANTS(what_is_there_twice_is_400, with_tokens)
 {
-    (void)unused;
     static const struct row rows[] = {
         { AS_ADMIN AS_ADMIN, "400" },        { AS_ADMIN AS_NOBODY, "400" },
         { AS_ACME AS_ACME, "400" },          { AS_ACME AS_BOLT, "400" },
@@ -132,9 +127,8 @@ static void what_is_there_twice_is_400(void **unused)
     check_rows("127.0.0.1", rows, COUNT(rows));
 }
 
-static void a_readers_token_alone_takes_the_admins_place_from_nobody(void **unused)
+WITH_TENANTS(a_readers_token_alone_takes_the_admins_place_from_nobody, with_reader)
 {
-    (void)unused;
     static const struct row local[] = {
         { "", "admin" },
         { AS_READER, "reader" },
@@ -148,9 +142,8 @@ static void a_readers_token_alone_takes_the_admins_place_from_nobody(void **unus
 
 /* ---- who may what ---- */
 
-static void a_reader_looks_and_changes_nothing(void **unused)
+WITH_TENANTS(a_reader_looks_and_changes_nothing, with_tokens)
 {
-    (void)unused;
     static const struct {
         const char *line, *role;
     } rows[] = {
@@ -170,9 +163,8 @@ static void a_reader_looks_and_changes_nothing(void **unused)
         assert_string_equal(role_for(rows[i].line, AS_READER), rows[i].role);
 }
 
-static void a_tenant_does_what_its_rows_say_and_the_admin_everything(void **unused)
+WITH_TENANTS(a_tenant_does_what_its_rows_say_and_the_admin_everything, with_tokens)
 {
-    (void)unused;
     static const struct {
         const char *line;
         bool is_tenants;
@@ -208,9 +200,8 @@ static void a_tenant_does_what_its_rows_say_and_the_admin_everything(void **unus
 
 /* ---- what is said ---- */
 
-static void no_answer_has_the_token_or_the_key(void **unused)
+WITH_TENANTS(no_answer_has_the_token_or_the_key, with_tokens)
 {
-    (void)unused;
     static const char *const fields[] = { "Authorization: Bearer QZXQZXQZXQZXQZXQZX\r\n",
                                           "X-API-Key: QZXQZXQZXQZX\r\n",
                                           "Authorization: QZXQZXQZXQZX\r\n" };
@@ -221,20 +212,4 @@ static void no_answer_has_the_token_or_the_key(void **unused)
         assert_non_null(memmem(visitor.got.at, visitor.got.len, " 401 ", 5));
         free(text);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_TENANTS(without_tokens_this_machine_is_the_admin, open_to_local),
-        WITH_TENANTS(without_tokens_another_machine_is_nobody_or_a_tenant, open_to_local),
-        WITH_TENANTS(with_tokens_they_decide_wherever_somebody_comes_from, with_tokens),
-        WITH_TENANTS(of_a_token_and_a_key_the_token_decides, with_tokens),
-        WITH_TENANTS(what_is_there_twice_is_400, with_tokens),
-        WITH_TENANTS(a_readers_token_alone_takes_the_admins_place_from_nobody, with_reader),
-        WITH_TENANTS(a_reader_looks_and_changes_nothing, with_tokens),
-        WITH_TENANTS(a_tenant_does_what_its_rows_say_and_the_admin_everything, with_tokens),
-        WITH_TENANTS(no_answer_has_the_token_or_the_key, with_tokens),
-    };
-    return RUN(tests);
 }

@@ -19,9 +19,8 @@ static uint32_t status_to(const char *version, const char *fields)
     return status;
 }
 
-static void host_is_this_machines_name_or_a_loopback_address(void **unused)
+AT_CONTROL(host_is_this_machines_name_or_a_loopback_address, yaml)
 {
-    (void)unused;
     static const struct {
         const char *host;
         uint32_t status;
@@ -80,25 +79,22 @@ static void host_is_this_machines_name_or_a_loopback_address(void **unused)
 }
 
 /* An address in brackets is one of version 6, and a name is none at all. */
-static void brackets_hold_an_ipv6_address(void **unused)
+AT_CONTROL(brackets_hold_an_ipv6_address, yaml)
 {
-    (void)unused;
     assert_int_equal(status_to("1.1", "Host: [localhost]\r\n"), 403);
     assert_int_equal(status_to("1.1", "Host: [127.0.0.1]\r\n"), 403);
 }
 
-static void without_a_host_it_is_nobody_on_this_machine(void **unused)
+AT_CONTROL(without_a_host_it_is_nobody_on_this_machine, yaml)
 {
-    (void)unused;
     assert_int_equal(status_to("1.1", ""), 400);
     assert_int_equal(status_to("1.0", ""), 403);
     assert_int_equal(status_to("1.0", "Host: localhost\r\n"), 403); /* as nginx forwards */
     assert_int_equal(status_to("1.1", "Host: localhost\r\nHost: localhost\r\n"), 400);
 }
 
-static void an_origin_is_this_host_or_a_page_of_somebodys(void **unused)
+AT_CONTROL(an_origin_is_this_host_or_a_page_of_somebodys, yaml)
 {
-    (void)unused;
     static const struct {
         const char *host, *origin;
         uint32_t status;
@@ -133,9 +129,8 @@ static void an_origin_is_this_host_or_a_page_of_somebodys(void **unused)
     }
 }
 
-static void what_came_through_a_proxy_is_nobody_on_this_machine(void **unused)
+AT_CONTROL(what_came_through_a_proxy_is_nobody_on_this_machine, yaml)
 {
-    (void)unused;
     static const char *const fields[] = {
         "Forwarded: for=127.0.0.1",
         "Forwarded:",
@@ -155,9 +150,8 @@ static void what_came_through_a_proxy_is_nobody_on_this_machine(void **unused)
     assert_int_equal(status_to("1.1", "Host: localhost\r\nVia-X: a\r\nX-Via: b\r\n"), 200);
 }
 
-static void it_comes_from_a_loopback_address_or_through_a_unix_socket(void **unused)
+AT_CONTROL(it_comes_from_a_loopback_address_or_through_a_unix_socket, yaml)
 {
-    (void)unused;
     static const struct {
         const char *peer; /* NULL: a Unix socket */
         uint32_t status;
@@ -178,9 +172,8 @@ static void it_comes_from_a_loopback_address_or_through_a_unix_socket(void **unu
 }
 
 /* Whoever may write there may still be a proxy, or show a page. */
-static void through_a_unix_socket_the_host_counts_too(void **unused)
+AT_CONTROL(through_a_unix_socket_the_host_counts_too, yaml)
 {
-    (void)unused;
     visitor_comes_from(&visitor, NULL);
     assert_int_equal(status_to("1.1", "Host: localhost\r\n"), 200);
     assert_int_equal(status_to("1.1", "Host: evil.example\r\n"), 403);
@@ -188,9 +181,8 @@ static void through_a_unix_socket_the_host_counts_too(void **unused)
     assert_int_equal(status_to("1.1", "Host: localhost\r\nX-Forwarded-For: 192.0.2.1\r\n"), 403);
 }
 
-static void every_refusal_says_what_to_do(void **unused)
+AT_CONTROL(every_refusal_says_what_to_do, yaml)
 {
-    (void)unused;
     static const char *const fields[] = { "Host: evil.example\r\n",
                                           "Host: localhost\r\nVia: 1.1 a\r\n",
                                           "Host: localhost\r\nOrigin: null\r\n" };
@@ -199,19 +191,4 @@ static void every_refusal_says_what_to_do(void **unused)
         assert_true(body_has(&answers[0], "set `admin.token_file`"));
         assert_null(field_of(&answers[0], "WWW-Authenticate").at);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        AT_CONTROL(host_is_this_machines_name_or_a_loopback_address, yaml),
-        AT_CONTROL(brackets_hold_an_ipv6_address, yaml),
-        AT_CONTROL(without_a_host_it_is_nobody_on_this_machine, yaml),
-        AT_CONTROL(an_origin_is_this_host_or_a_page_of_somebodys, yaml),
-        AT_CONTROL(what_came_through_a_proxy_is_nobody_on_this_machine, yaml),
-        AT_CONTROL(it_comes_from_a_loopback_address_or_through_a_unix_socket, yaml),
-        AT_CONTROL(through_a_unix_socket_the_host_counts_too, yaml),
-        AT_CONTROL(every_refusal_says_what_to_do, yaml),
-    };
-    return RUN(tests);
 }

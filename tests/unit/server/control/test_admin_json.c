@@ -25,9 +25,8 @@ static bool says(const char *what)
 
 /* ---- values and objects ---- */
 
-static void a_body_is_any_json_value_and_nothing_else(void **unused)
+TEST(a_body_is_any_json_value_and_nothing_else)
 {
-    (void)unused;
     static const struct {
         struct sluice_text body;
         uint32_t status;
@@ -67,9 +66,8 @@ static void a_body_is_any_json_value_and_nothing_else(void **unused)
     }
 }
 
-static void a_problem_says_where_it_is(void **unused)
+TEST(a_problem_says_where_it_is)
 {
-    (void)unused;
     start(SL_TEXT("{\"a\": 1,\n \"b\": tru}"));
     assert_null(sl_job_json(&job));
     assert_true(says("\"detail\": \"Line 2, column "));
@@ -80,9 +78,8 @@ static void a_problem_says_where_it_is(void **unused)
     stop();
 }
 
-static void an_object_has_no_other_members_than_these(void **unused)
+TEST(an_object_has_no_other_members_than_these)
 {
-    (void)unused;
     static const char *const members[] = { "kind", "value", NULL };
     static const struct {
         const char *body;
@@ -115,9 +112,8 @@ static void an_object_has_no_other_members_than_these(void **unused)
 
 /* ---- members ---- */
 
-static void a_text_is_not_empty_and_has_no_control_characters(void **unused)
+TEST(a_text_is_not_empty_and_has_no_control_characters)
 {
-    (void)unused;
     static const struct {
         const char *body;
         const char *text; /* NULL: none is given */
@@ -152,9 +148,8 @@ static void a_text_is_not_empty_and_has_no_control_characters(void **unused)
     }
 }
 
-static void a_moment_is_seconds_or_rfc_3339_of_the_years_up_to_9999(void **unused)
+TEST(a_moment_is_seconds_or_rfc_3339_of_the_years_up_to_9999)
 {
-    (void)unused;
     static const struct {
         const char *value;
         int64_t us; /* -1: refused; -2: none is given */
@@ -215,9 +210,8 @@ static void a_moment_is_seconds_or_rfc_3339_of_the_years_up_to_9999(void **unuse
     stop();
 }
 
-static void a_plain_name_has_1_to_64_letters_digits_and_three_signs(void **unused)
+TEST(a_plain_name_has_1_to_64_letters_digits_and_three_signs)
 {
-    (void)unused;
     char name[66];
     memset(name, 'a', sizeof name);
     for (size_t len = 0; len <= 65; len++)
@@ -244,9 +238,8 @@ static const char *printed(struct sl_buffer *out)
     return text;
 }
 
-static void members_have_commas_between_them_and_none_before_the_first(void **unused)
+TEST(members_have_commas_between_them_and_none_before_the_first)
 {
-    (void)unused;
     struct sl_buffer out = sl_buffer(1024);
     sl_buffer_add(&out, SL_TEXT("{"));
     sl_print_text(&out, "a", "x\"\n");
@@ -268,9 +261,8 @@ static void members_have_commas_between_them_and_none_before_the_first(void **un
                         "\"j\": []}");
 }
 
-static void moments_are_seconds_with_at_most_six_decimals(void **unused)
+TEST(moments_are_seconds_with_at_most_six_decimals)
 {
-    (void)unused;
     static const struct {
         int64_t us;
         const char *text;
@@ -300,9 +292,8 @@ static void moments_are_seconds_with_at_most_six_decimals(void **unused)
     }
 }
 
-static void billionths_are_decimals_without_zeros_at_the_end(void **unused)
+TEST(billionths_are_decimals_without_zeros_at_the_end)
 {
-    (void)unused;
     static const struct {
         int64_t billionths;
         const char *text;
@@ -328,29 +319,11 @@ static void billionths_are_decimals_without_zeros_at_the_end(void **unused)
     }
 }
 
-static void a_tag_is_quoted_and_another_for_every_revision(void **unused)
+TEST(a_tag_is_quoted_and_another_for_every_revision)
 {
-    (void)unused;
     start((struct sluice_text){ 0 });
     assert_string_equal(sl_job_etag(&job, 'r', 1), "\"r1\"");
     assert_string_equal(sl_job_etag(&job, 'u', 18), "\"u12\"");
     assert_string_equal(sl_job_etag(&job, 'f', UINT64_MAX), "\"fffffffffffffffff\"");
     stop();
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_body_is_any_json_value_and_nothing_else),
-        CLAIM(a_problem_says_where_it_is),
-        CLAIM(an_object_has_no_other_members_than_these),
-        CLAIM(a_text_is_not_empty_and_has_no_control_characters),
-        CLAIM(a_moment_is_seconds_or_rfc_3339_of_the_years_up_to_9999),
-        CLAIM(a_plain_name_has_1_to_64_letters_digits_and_three_signs),
-        CLAIM(members_have_commas_between_them_and_none_before_the_first),
-        CLAIM(moments_are_seconds_with_at_most_six_decimals),
-        CLAIM(billionths_are_decimals_without_zeros_at_the_end),
-        CLAIM(a_tag_is_quoted_and_another_for_every_revision),
-    };
-    return RUN(tests);
 }

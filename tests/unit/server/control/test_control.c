@@ -54,9 +54,8 @@ static const char *composed(const char *text)
 
 /* ---- composing ---- */
 
-static void rules_are_those_of_the_text_with_the_registrys_on_top(void **unused)
+WITHOUT_TENANTS(rules_are_those_of_the_text_with_the_registrys_on_top, yaml)
 {
-    (void)unused;
     assert_string_equal(composed(yaml), "api");
     put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\"}");
     assert_string_equal(composed(yaml), "api more");
@@ -65,9 +64,8 @@ static void rules_are_those_of_the_text_with_the_registrys_on_top(void **unused)
     assert_string_equal(composed(yaml), "more");
 }
 
-static void what_does_not_go_together_is_a_problem_that_names_its_subject(void **unused)
+WITHOUT_TENANTS(what_does_not_go_together_is_a_problem_that_names_its_subject, yaml)
 {
-    (void)unused;
     assert_non_null(strstr(composed("rules: 7\n"), "rules"));
     put_rule(NULL, "more",
              "{\"per\": \"ip\", \"limit\": \"1/1s\", \"tiers\": {\"pro\": {\"capacity\": 5}}}");
@@ -75,9 +73,8 @@ static void what_does_not_go_together_is_a_problem_that_names_its_subject(void *
     assert_non_null(strstr(composed("rules: []\n"), "rule `more`: "));
 }
 
-static void the_command_lines_address_goes_before_the_files(void **unused)
+WITHOUT_TENANTS(the_command_lines_address_goes_before_the_files, yaml)
 {
-    (void)unused;
     struct sl_report report = { .file = "rules.yaml" };
     struct sluice_text text = SL_TEXT("listen: { http: '127.0.0.1:1' }\nrules: []\n");
     desk.config.http = "127.0.0.1:2";
@@ -92,9 +89,8 @@ static void the_command_lines_address_goes_before_the_files(void **unused)
 }
 
 /* Starting from the file alone would take away an operator's limits silently. */
-static void a_registry_that_cannot_be_read_is_a_problem_and_not_an_empty_one(void **unused)
+WITHOUT_TENANTS(a_registry_that_cannot_be_read_is_a_problem_and_not_an_empty_one, in_a_file)
 {
-    (void)unused;
     put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\"}");
     assert_string_equal(composed(yaml), "api more");
     assert_int_equal(unlink(in_folder("sluice.db")), 0);
@@ -103,9 +99,8 @@ static void a_registry_that_cannot_be_read_is_a_problem_and_not_an_empty_one(voi
 
 /* ---- editions ---- */
 
-static void an_edition_has_the_tenants_keys_as_the_registry_has_them(void **unused)
+WITHOUT_TENANTS(an_edition_has_the_tenants_keys_as_the_registry_has_them, yaml)
 {
-    (void)unused;
     bool is_new;
     struct sl_tenant_key key = { .tenant = "acme", .digest = digest_of("sk_acme") };
     assert_false(sl_keyring_has_tenants(stage.workers[0].edition->keyring));
@@ -121,9 +116,8 @@ static void an_edition_has_the_tenants_keys_as_the_registry_has_them(void **unus
     SAME_TEXT("tier", owner->tier, "pro");
 }
 
-static void publishing_gives_it_to_every_worker_and_drops_the_old_one(void **unused)
+WITHOUT_TENANTS(publishing_gives_it_to_every_worker_and_drops_the_old_one, yaml)
 {
-    (void)unused;
     struct sl_edition *old = sl_edition_keep(stage.server.edition);
     struct sl_files *files = old->files;
     desk_compose(&desk, &stage);
@@ -149,9 +143,8 @@ static void open_another(void *about)
     sl_control_close(control);
 }
 
-static void a_database_that_cannot_be_opened_is_said(void **unused)
+WITHOUT_TENANTS(a_database_that_cannot_be_opened_is_said, yaml)
 {
-    (void)unused;
     struct sl_control control = { .server = &stage.server };
     const char *said = said_by(open_another, &control);
     assert_false(has_opened);
@@ -159,9 +152,8 @@ static void a_database_that_cannot_be_opened_is_said(void **unused)
     assert_non_null(strstr(said, folder));
 }
 
-static void nothing_is_created_before_the_first_change(void **unused)
+WITHOUT_TENANTS(nothing_is_created_before_the_first_change, in_a_file)
 {
-    (void)unused;
     assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
     sl_control_look(&desk.control);
     composed(yaml);
@@ -195,9 +187,8 @@ static uint64_t violations_kept(struct sl_registry *of)
     return count;
 }
 
-static void violations_go_into_the_registry_when_they_are_flushed(void **unused)
+WITHOUT_TENANTS(violations_go_into_the_registry_when_they_are_flushed, yaml)
 {
-    (void)unused;
     model.now_us = sl_walltime_us(); /* what is of another month is forgotten */
     deny("u1");
     deny("u2");
@@ -211,9 +202,8 @@ static void violations_go_into_the_registry_when_they_are_flushed(void **unused)
     assert_in_range(violations_kept(registry()), 2, 3);
 }
 
-static void closing_writes_what_is_left(void **unused)
+WITHOUT_TENANTS(closing_writes_what_is_left, in_a_file)
 {
-    (void)unused;
     deny("u1");
     sl_control_flush(&desk.control); /* so that there is a file */
     deny("u2");
@@ -231,9 +221,8 @@ static void flush(void *about)
     sl_control_flush(about);
 }
 
-static void violations_that_cannot_be_written_are_said_once_until_they_can(void **unused)
+WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, in_a_file)
 {
-    (void)unused;
     deny("u1");
     sl_control_flush(&desk.control);
     assert_int_equal(rename(in_folder("sluice.db"), in_folder("elsewhere")), 0);
@@ -262,9 +251,8 @@ static size_t exemptions_kept(void)
     return count;
 }
 
-static void exemptions_that_are_over_are_swept_now_and_then(void **unused)
+WITHOUT_TENANTS(exemptions_that_are_over_are_swept_now_and_then, yaml)
 {
-    (void)unused;
     bool is_new;
     struct sl_exemption over = { SL_EXEMPT_IP, "192.0.2.1", 1, NULL };
     struct sl_exemption stays = { SL_EXEMPT_IP, "192.0.2.2", 0, NULL };
@@ -281,9 +269,8 @@ static void exemptions_that_are_over_are_swept_now_and_then(void **unused)
     assert_true(desk.control.sweep_at_us > sl_boottime_us()); /* and not again at once */
 }
 
-static void where_more_are_over_than_one_sweep_takes_the_next_is_soon(void **unused)
+WITHOUT_TENANTS(where_more_are_over_than_one_sweep_takes_the_next_is_soon, yaml)
 {
-    (void)unused;
     bool is_new;
     char value[32];
     DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
@@ -305,9 +292,8 @@ static void where_more_are_over_than_one_sweep_takes_the_next_is_soon(void **unu
 }
 
 /* A clock that leaps comes back, and what was deleted by it would not. */
-static void nothing_is_swept_just_after_the_wall_clock_has_leapt(void **unused)
+WITHOUT_TENANTS(nothing_is_swept_just_after_the_wall_clock_has_leapt, yaml)
 {
-    (void)unused;
     bool is_new;
     struct sl_exemption over = { SL_EXEMPT_IP, "192.0.2.1", 1, NULL };
     DONE(sl_registry_begin(registry(), SL_CARE_POWER_CUT, &error));
@@ -321,9 +307,8 @@ static void nothing_is_swept_just_after_the_wall_clock_has_leapt(void **unused)
     assert_true(desk.control.sweep_at_us > sl_boottime_us());
 }
 
-static void an_exemption_is_kept_for_a_week_after_its_end(void **unused)
+WITHOUT_TENANTS(an_exemption_is_kept_for_a_week_after_its_end, yaml)
 {
-    (void)unused;
     bool is_new;
     int64_t day_us = INT64_C(86400) * 1000000;
     struct sl_exemption fresh = { SL_EXEMPT_IP, "192.0.2.1", sl_walltime_us() - 6 * day_us, NULL };
@@ -340,9 +325,8 @@ static void an_exemption_is_kept_for_a_week_after_its_end(void **unused)
 
 /* ---- tenants ---- */
 
-static void a_tenant_is_found_by_its_whole_name(void **unused)
+WITHOUT_TENANTS(a_tenant_is_found_by_its_whole_name, yaml)
 {
-    (void)unused;
     struct sl_job job = { 0 };
     bool is_new;
     assert_null(sl_control_tenant(&desk.control, &job, "acme"));
@@ -355,28 +339,4 @@ static void a_tenant_is_found_by_its_whole_name(void **unused)
     assert_null(sl_control_tenant(&desk.control, &job, "acm"));
     assert_null(sl_control_tenant(&desk.control, &job, "Acme"));
     sl_arena_release(&job.arena);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITHOUT_TENANTS(rules_are_those_of_the_text_with_the_registrys_on_top, yaml),
-        WITHOUT_TENANTS(what_does_not_go_together_is_a_problem_that_names_its_subject, yaml),
-        WITHOUT_TENANTS(the_command_lines_address_goes_before_the_files, yaml),
-        WITHOUT_TENANTS(a_registry_that_cannot_be_read_is_a_problem_and_not_an_empty_one,
-                        in_a_file),
-        WITHOUT_TENANTS(an_edition_has_the_tenants_keys_as_the_registry_has_them, yaml),
-        WITHOUT_TENANTS(publishing_gives_it_to_every_worker_and_drops_the_old_one, yaml),
-        WITHOUT_TENANTS(a_database_that_cannot_be_opened_is_said, yaml),
-        WITHOUT_TENANTS(nothing_is_created_before_the_first_change, in_a_file),
-        WITHOUT_TENANTS(violations_go_into_the_registry_when_they_are_flushed, yaml),
-        WITHOUT_TENANTS(closing_writes_what_is_left, in_a_file),
-        WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, in_a_file),
-        WITHOUT_TENANTS(exemptions_that_are_over_are_swept_now_and_then, yaml),
-        WITHOUT_TENANTS(where_more_are_over_than_one_sweep_takes_the_next_is_soon, yaml),
-        WITHOUT_TENANTS(nothing_is_swept_just_after_the_wall_clock_has_leapt, yaml),
-        WITHOUT_TENANTS(an_exemption_is_kept_for_a_week_after_its_end, yaml),
-        WITHOUT_TENANTS(a_tenant_is_found_by_its_whole_name, yaml),
-    };
-    return RUN(tests);
 }

@@ -4,9 +4,8 @@
 
 /* ---- our own ---- */
 
-static void a_change_is_on_disk_and_in_force_when_it_is_told(void **unused)
+WITHOUT_TENANTS(a_change_is_on_disk_and_in_force_when_it_is_told, in_a_file)
 {
-    (void)unused;
     come_in();
     struct sl_registry *other = open_another();
     assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201);
@@ -18,9 +17,8 @@ static void a_change_is_on_disk_and_in_force_when_it_is_told(void **unused)
     sl_registry_close(other);
 }
 
-static void a_dry_run_changes_nothing_and_says_what_would_be(void **unused)
+WITHOUT_TENANTS(a_dry_run_changes_nothing_and_says_what_would_be, yaml)
 {
-    (void)unused;
     come_in();
     struct sl_edition *edition = stage.server.edition;
     uint64_t revision = sl_registry_revision(desk.control.registry);
@@ -39,9 +37,8 @@ static void a_dry_run_changes_nothing_and_says_what_would_be(void **unused)
     assert_string_equal(in_force(), "api more");
 }
 
-static void a_dry_run_makes_no_database(void **unused)
+WITHOUT_TENANTS(a_dry_run_makes_no_database, in_a_file)
 {
-    (void)unused;
     come_in();
     assert_int_equal(status_of("PUT /v1/rules/more?dry_run=true", GOOD), 200);
     assert_int_equal(status_of("PUT /v1/tenants/acme?dry_run=true", "{}"), 200);
@@ -57,9 +54,8 @@ static void a_dry_run_makes_no_database(void **unused)
 }
 
 /* What cannot be read is not empty: what was made of it stays in force. */
-static void where_the_database_is_gone_nothing_can_be_changed_or_tried(void **unused)
+WITHOUT_TENANTS(where_the_database_is_gone_nothing_can_be_changed_or_tried, in_a_file)
 {
-    (void)unused;
     static const char *const lines[] = { "PUT /v1/rules/other", "PUT /v1/rules/other?dry_run=true",
                                          "DELETE /v1/rules/more?dry_run=true",
                                          "DELETE /v1/rules/api" };
@@ -72,9 +68,8 @@ static void where_the_database_is_gone_nothing_can_be_changed_or_tried(void **un
     }
 }
 
-static void what_is_refused_leaves_registry_and_rules_as_they_were(void **unused)
+WITHOUT_TENANTS(what_is_refused_leaves_registry_and_rules_as_they_were, yaml)
 {
-    (void)unused;
     static const struct {
         const char *line, *fields, *body;
         uint32_t status;
@@ -109,9 +104,8 @@ static void what_is_refused_leaves_registry_and_rules_as_they_were(void **unused
     assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201); /* no transaction is left */
 }
 
-static void users_and_outcomes_need_no_new_edition(void **unused)
+WITHOUT_TENANTS(users_and_outcomes_need_no_new_edition, yaml)
 {
-    (void)unused;
     come_in();
     struct sl_edition *edition = stage.server.edition;
     assert_int_equal(status_of("PUT /v1/users/u", "{\"email_verified\": true}"), 201);
@@ -125,9 +119,8 @@ static void users_and_outcomes_need_no_new_edition(void **unused)
 
 /* ---- how problems are told ---- */
 
-static void one_problem_is_the_detail_and_several_are_a_list(void **unused)
+WITHOUT_TENANTS(one_problem_is_the_detail_and_several_are_a_list, yaml)
 {
-    (void)unused;
     come_in();
     struct answer *answer = answer_to_call("PUT /v1/rules/more", "", UNFIT);
     assert_true(body_has(answer, "\"errors\": [{\"subject\": \"rule `more`\", \"line\": 1, "
@@ -138,9 +131,8 @@ static void one_problem_is_the_detail_and_several_are_a_list(void **unused)
     assert_true(body_has(answer, "}, {\"subject\": \"rule `more`\""));
 }
 
-static void a_failed_reload_tells_its_problems_and_a_good_one_its_rules(void **unused)
+WITHOUT_TENANTS(a_failed_reload_tells_its_problems_and_a_good_one_its_rules, yaml)
 {
-    (void)unused;
     come_in();
     desk.fails_reload = true;
     struct answer *answer = answer_to_call("POST /v1/reload", "", NULL);
@@ -158,9 +150,8 @@ static void a_failed_reload_tells_its_problems_and_a_good_one_its_rules(void **u
 }
 
 /* A tenant hears of its own rules, and of nobody else's. */
-static void problems_of_others_are_not_told_to_a_tenant(void **unused)
+TEST(problems_of_others_are_not_told_to_a_tenant)
 {
-    (void)unused;
     static const struct {
         const char *subjects[2];
         bool is_told;
@@ -190,20 +181,4 @@ static void problems_of_others_are_not_told_to_a_tenant(void **unused)
         sl_buffer_release(&job.out);
         sl_arena_release(&job.arena);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITHOUT_TENANTS(a_change_is_on_disk_and_in_force_when_it_is_told, in_a_file),
-        WITHOUT_TENANTS(a_dry_run_changes_nothing_and_says_what_would_be, yaml),
-        WITHOUT_TENANTS(a_dry_run_makes_no_database, in_a_file),
-        WITHOUT_TENANTS(where_the_database_is_gone_nothing_can_be_changed_or_tried, in_a_file),
-        WITHOUT_TENANTS(what_is_refused_leaves_registry_and_rules_as_they_were, yaml),
-        WITHOUT_TENANTS(users_and_outcomes_need_no_new_edition, yaml),
-        WITHOUT_TENANTS(one_problem_is_the_detail_and_several_are_a_list, yaml),
-        WITHOUT_TENANTS(a_failed_reload_tells_its_problems_and_a_good_one_its_rules, yaml),
-        CLAIM(problems_of_others_are_not_told_to_a_tenant),
-    };
-    return RUN(tests);
 }

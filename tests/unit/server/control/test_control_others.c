@@ -19,9 +19,8 @@ static void look(void *unused)
     stage_wakes(&stage.workers[0]);
 }
 
-static void what_another_process_changes_is_taken_over(void **unused)
+WITHOUT_TENANTS(what_another_process_changes_is_taken_over, in_a_file)
 {
-    (void)unused;
     come_in();
     struct sl_registry *other = open_another();
     struct sl_edition *edition = stage.server.edition;
@@ -42,9 +41,8 @@ static void what_another_process_changes_is_taken_over(void **unused)
     sl_registry_close(other);
 }
 
-static void of_users_alone_the_rules_are_not_read_again(void **unused)
+WITHOUT_TENANTS(of_users_alone_the_rules_are_not_read_again, in_a_file)
 {
-    (void)unused;
     come_in();
     struct sl_registry *other = open_another();
     struct sl_edition *edition = stage.server.edition;
@@ -67,9 +65,8 @@ static void of_users_alone_the_rules_are_not_read_again(void **unused)
 }
 
 /* So many that nobody can say any more who they were. */
-static void when_too_many_are_gone_everybody_is_looked_at_afresh(void **unused)
+WITHOUT_TENANTS(when_too_many_are_gone_everybody_is_looked_at_afresh, in_a_file)
 {
-    (void)unused;
     struct sl_registry *other = open_another();
     struct sl_user user;
     char id[16];
@@ -98,9 +95,8 @@ static void when_too_many_are_gone_everybody_is_looked_at_afresh(void **unused)
 }
 
 /* A tag is compared with what is there, not with what was there when we last looked. */
-static void our_change_sees_theirs_first(void **unused)
+WITHOUT_TENANTS(our_change_sees_theirs_first, in_a_file)
 {
-    (void)unused;
     come_in();
     char field[64];
     struct sl_registry *other = open_another();
@@ -118,9 +114,8 @@ static void our_change_sees_theirs_first(void **unused)
 }
 
 /* Their file may be another. */
-static void what_of_theirs_does_not_fit_is_said_and_ours_stays(void **unused)
+WITHOUT_TENANTS(what_of_theirs_does_not_fit_is_said_and_ours_stays, in_a_file)
 {
-    (void)unused;
     come_in();
     struct sl_registry *other = open_another();
     put_by(other, "theirs", UNFIT);
@@ -135,9 +130,8 @@ static void what_of_theirs_does_not_fit_is_said_and_ours_stays(void **unused)
 /* ---- a disk that fails ---- */
 
 /* At every step: it is 503 and nothing has changed, or it is told and there. */
-static void a_change_on_a_failing_disk_is_whole_or_not_at_all(void **unused)
+WITHOUT_TENANTS(a_change_on_a_failing_disk_is_whole_or_not_at_all, in_a_file)
 {
-    (void)unused;
     come_in();
     size_t failures = 0;
     bool is_met = true; /* the fault, before the change was done */
@@ -172,15 +166,4 @@ static int use_bad_disk(void **unused)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITHOUT_TENANTS(what_another_process_changes_is_taken_over, in_a_file),
-        WITHOUT_TENANTS(of_users_alone_the_rules_are_not_read_again, in_a_file),
-        WITHOUT_TENANTS(when_too_many_are_gone_everybody_is_looked_at_afresh, in_a_file),
-        WITHOUT_TENANTS(our_change_sees_theirs_first, in_a_file),
-        WITHOUT_TENANTS(what_of_theirs_does_not_fit_is_said_and_ours_stays, in_a_file),
-        WITHOUT_TENANTS(a_change_on_a_failing_disk_is_whole_or_not_at_all, in_a_file),
-    };
-    return cmocka_run_group_tests(tests, use_bad_disk, NULL);
-}
+TESTS_WITH(use_bad_disk, NULL)

@@ -49,9 +49,8 @@ static void check_row(const struct row *row)
     sl_ruleset_free(rules);
 }
 
-static void any_listener_is_something_to_serve(void **unused)
+TEST(any_listener_is_something_to_serve)
 {
-    (void)unused;
     static const struct row rows[] = {
         { RULE, true },
         { "listen: { http: 'unix:/run/x' }\n" RULE, true },
@@ -67,9 +66,8 @@ static void any_listener_is_something_to_serve(void **unused)
         check_row(&rows[i]);
 }
 
-static void https_alone_is_something_to_serve(void **unused)
+TEST(https_alone_is_something_to_serve)
 {
-    (void)unused;
     struct asked asked = { .settings = { .https = { .address = "127.0.0.1:0" } } };
     assert_string_equal(said_by(ask_is_serveable, &asked), "");
     assert_true(asked.good);
@@ -77,9 +75,8 @@ static void https_alone_is_something_to_serve(void **unused)
 
 /* ---- what takes a restart ---- */
 
-static void changes_that_take_a_restart_are_named(void **unused)
+TEST(changes_that_take_a_restart_are_named)
 {
-    (void)unused;
     static const struct {
         const char *before, *after, *name;
     } rows[] = {
@@ -145,9 +142,10 @@ static int restore_limits(void **unused)
     return 0;
 }
 
-static void as_many_files_as_may_be_are_asked_for(void **unused)
+#define WITH_LOW_LIMITS(name) TEST_WITH(name, lower_limits, restore_limits)
+
+WITH_LOW_LIMITS(as_many_files_as_may_be_are_asked_for)
 {
-    (void)unused;
     struct rlimit now;
     struct asked asked = { .settings = { .max_connections = 10 }, .says = true };
     assert_string_equal(said_by(ask_files, &asked), "");
@@ -166,9 +164,8 @@ static uint32_t most_connections(uint32_t workers)
     return asked.settings.max_connections;
 }
 
-static void no_more_connections_than_files_and_that_is_said_if_it_may_be(void **unused)
+WITH_LOW_LIMITS(no_more_connections_than_files_and_that_is_said_if_it_may_be)
 {
-    (void)unused;
     struct asked asked = { .settings = { .max_connections = UINT32_MAX, .workers = 1 },
                            .says = true };
     if (kept.rlim_max == RLIM_INFINITY || kept.rlim_max > UINT32_MAX || kept.rlim_max < 1024)
@@ -184,18 +181,4 @@ static void no_more_connections_than_files_and_that_is_said_if_it_may_be(void **
     asked.settings.max_connections++;
     ask_files(&asked);
     assert_false(asked.good);
-}
-
-#define WITH_LOW_LIMITS(name) cmocka_unit_test_setup_teardown(name, lower_limits, restore_limits)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(any_listener_is_something_to_serve),
-        CLAIM(https_alone_is_something_to_serve),
-        CLAIM(changes_that_take_a_restart_are_named),
-        WITH_LOW_LIMITS(as_many_files_as_may_be_are_asked_for),
-        WITH_LOW_LIMITS(no_more_connections_than_files_and_that_is_said_if_it_may_be),
-    };
-    return RUN(tests);
 }

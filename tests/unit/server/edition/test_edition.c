@@ -61,9 +61,8 @@ static const char *metrics(void)
 
 /* ---- an edition alone ---- */
 
-static void every_worker_has_a_limiter_of_its_own(void **unused)
+ON_STAGE(every_worker_has_a_limiter_of_its_own, first_rules)
 {
-    (void)unused;
     struct sl_edition *edition = stage_edition(first_rules, &model.store, 3);
     assert_non_null(edition);
     assert_int_equal(edition->limiter_count, 3 + 1); /* and the main thread */
@@ -80,9 +79,8 @@ static void every_worker_has_a_limiter_of_its_own(void **unused)
     sl_edition_drop(edition);
 }
 
-static void an_edition_lives_until_its_last_holder_drops_it(void **unused)
+ON_STAGE(an_edition_lives_until_its_last_holder_drops_it, first_rules)
 {
-    (void)unused;
     struct sl_edition *edition = stage_edition(first_rules, &model.store, 1);
     assert_int_equal(atomic_load(&edition->holders), 1);
     assert_ptr_equal(sl_edition_keep(edition), edition);
@@ -96,9 +94,8 @@ static void an_edition_lives_until_its_last_holder_drops_it(void **unused)
 
 /* ---- going over ---- */
 
-static void a_worker_goes_over_between_two_rounds(void **unused)
+ON_STAGE(a_worker_goes_over_between_two_rounds, first_rules)
 {
-    (void)unused;
     struct sl_worker *worker = &stage.workers[0];
     static const char who[] = "GET /v1/authorize/new HTTP/1.1\r\nHost: a\r\nX-User: u\r\n\r\n";
     struct sl_edition *old = sl_edition_keep(worker->edition), *next = publish(next_rules);
@@ -115,9 +112,8 @@ static void a_worker_goes_over_between_two_rounds(void **unused)
     sl_edition_drop(old);
 }
 
-static void an_edition_that_nobody_went_over_to_is_dropped(void **unused)
+ON_STAGE(an_edition_that_nobody_went_over_to_is_dropped, first_rules)
 {
-    (void)unused;
     struct sl_edition *skipped = sl_edition_keep(publish(next_rules));
     struct sl_edition *last = publish(first_rules);
     assert_int_equal(atomic_load(&skipped->holders), 1);
@@ -126,9 +122,8 @@ static void an_edition_that_nobody_went_over_to_is_dropped(void **unused)
     assert_ptr_equal(stage.workers[0].edition, last);
 }
 
-static void counts_go_on_from_one_edition_to_the_next(void **unused)
+ON_STAGE(counts_go_on_from_one_edition_to_the_next, first_rules)
 {
-    (void)unused;
     for (int i = 0; i < 3; i++)
         answer_to_post("/v1/check", "{\"user\": \"u\"}");
     assert_int_equal(total_of(metrics(), KEPT("allowed")), 2);
@@ -157,9 +152,9 @@ static int open_workers(void **state)
     return 0;
 }
 
-static void the_page_sums_up_workers_of_different_editions(void **unused)
+TEST_ON(the_page_sums_up_workers_of_different_editions, open_workers, close_stage,
+        (void *)first_rules)
 {
-    (void)unused;
     struct sluice_request request = sluice_request();
     struct sluice_decision decision;
     request.user = SL_TEXT("u");
@@ -177,18 +172,4 @@ static void the_page_sums_up_workers_of_different_editions(void **unused)
     assert_ptr_equal(stage.workers[0].edition, stage.workers[2].edition);
     assert_int_equal(total_of(metrics(), KEPT("allowed")), 2);
     assert_int_equal(total_of(metrics(), KEPT("denied")), 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(every_worker_has_a_limiter_of_its_own, first_rules),
-        ON_STAGE(an_edition_lives_until_its_last_holder_drops_it, first_rules),
-        ON_STAGE(a_worker_goes_over_between_two_rounds, first_rules),
-        ON_STAGE(an_edition_that_nobody_went_over_to_is_dropped, first_rules),
-        ON_STAGE(counts_go_on_from_one_edition_to_the_next, first_rules),
-        cmocka_unit_test_prestate_setup_teardown(the_page_sums_up_workers_of_different_editions,
-                                                 open_workers, close_stage, (void *)first_rules),
-    };
-    return RUN(tests);
 }

@@ -58,7 +58,7 @@ static int close_watch(void **state)
     return close_folder(state);
 }
 
-#define WATCHING(name) cmocka_unit_test_setup_teardown(name, open_watch, close_watch)
+#define WATCHING(name) TEST_WITH(name, open_watch, close_watch)
 
 static void quiet(void)
 {
@@ -74,15 +74,13 @@ static void said_once(void)
     quiet();
 }
 
-static void nothing_is_said_of_what_was_there(void **unused)
+WATCHING(nothing_is_said_of_what_was_there)
 {
-    (void)unused;
     quiet();
 }
 
-static void a_set_without_files_never_changes(void **unused)
+WATCHING(a_set_without_files_never_changes)
 {
-    (void)unused;
     struct sl_watch none = { 0 };
     assert_true(sl_watch_add(&none, NULL));
     assert_false(sl_watch_changed(&none));
@@ -91,9 +89,8 @@ static void a_set_without_files_never_changes(void **unused)
     sl_watch_release(&none);
 }
 
-static void eight_paths_are_copied_and_a_ninth_is_refused(void **unused)
+WATCHING(eight_paths_are_copied_and_a_ninth_is_refused)
 {
-    (void)unused;
     struct sl_watch full = { 0 };
     char name[100];
     for (int i = 0; i < SL_WATCH_MAX; i++) {
@@ -112,9 +109,8 @@ static void eight_paths_are_copied_and_a_ninth_is_refused(void **unused)
     sl_watch_release(&full);
 }
 
-static void a_write_in_place_is_said_when_it_has_come_to_rest(void **unused)
+WATCHING(a_write_in_place_is_said_when_it_has_come_to_rest)
 {
-    (void)unused;
     write_in_place(rules, ""); /* cut, and then filled in steps */
     assert_false(sl_watch_changed(&watch));
     write_in_place(rules, "rules: 1\nmore");
@@ -123,16 +119,14 @@ static void a_write_in_place_is_said_when_it_has_come_to_rest(void **unused)
     said_once();
 }
 
-static void the_same_size_is_a_change_too(void **unused)
+WATCHING(the_same_size_is_a_change_too)
 {
-    (void)unused;
     write_in_place(rules, "rules: 2\n");
     said_once();
 }
 
-static void an_old_date_hides_nothing(void **unused)
+WATCHING(an_old_date_hides_nothing)
 {
-    (void)unused;
     struct stat before, after;
     assert_int_equal(stat(rules, &before), 0);
     const struct timespec times[2] = { before.st_atim, before.st_mtim };
@@ -144,34 +138,30 @@ static void an_old_date_hides_nothing(void **unused)
     said_once();
 }
 
-static void renaming_over_it_is_a_change(void **unused)
+WATCHING(renaming_over_it_is_a_change)
 {
-    (void)unused;
     write_and_rename(rules, "rules: 2\n");
     said_once();
 }
 
-static void a_change_back_is_a_change(void **unused)
+WATCHING(a_change_back_is_a_change)
 {
-    (void)unused;
     write_in_place(rules, "rules: 22\n");
     said_once();
     write_in_place(rules, "rules: 1\n");
     said_once();
 }
 
-static void a_file_that_is_gone_is_no_change_until_it_is_back(void **unused)
+WATCHING(a_file_that_is_gone_is_no_change_until_it_is_back)
 {
-    (void)unused;
     assert_int_equal(unlink(rules), 0);
     quiet();
     put(rules, "rules: 2\n");
     said_once();
 }
 
-static void a_file_that_was_never_there_may_come(void **unused)
+WATCHING(a_file_that_was_never_there_may_come)
 {
-    (void)unused;
     char late[100];
     snprintf(late, sizeof late, "%s/late", folder);
     assert_true(sl_watch_add(&watch, late));
@@ -181,9 +171,8 @@ static void a_file_that_was_never_there_may_come(void **unused)
 }
 
 /* As Kubernetes does it: rules.yaml -> ..data/rules.yaml, ..data -> a folder of one version. */
-static void swapped_symlinks_are_a_change(void **unused)
+WATCHING(swapped_symlinks_are_a_change)
 {
-    (void)unused;
     char first[100], second[100], data[100], swap[100], name[120], link_path[100];
     snprintf(first, sizeof first, "%s/first", folder);
     snprintf(second, sizeof second, "%s/second", folder);
@@ -208,9 +197,8 @@ static void swapped_symlinks_are_a_change(void **unused)
     assert_int_equal(rmdir(first) | rmdir(second), 0);
 }
 
-static void two_files_are_one_change_when_both_rest(void **unused)
+WATCHING(two_files_are_one_change_when_both_rest)
 {
-    (void)unused;
     write_in_place(rules, "rules: 2\n");
     assert_false(sl_watch_changed(&watch));
     write_and_rename(key, "another key\n"); /* the first rests, the second has just moved */
@@ -219,9 +207,8 @@ static void two_files_are_one_change_when_both_rest(void **unused)
     said_once();
 }
 
-static void a_missing_file_does_not_silence_the_others(void **unused)
+WATCHING(a_missing_file_does_not_silence_the_others)
 {
-    (void)unused;
     assert_int_equal(unlink(key), 0);
     quiet();
     write_in_place(rules, "rules: 2\n");
@@ -230,9 +217,8 @@ static void a_missing_file_does_not_silence_the_others(void **unused)
     said_once();
 }
 
-static void a_file_that_was_missed_is_said_when_the_same_is_back(void **unused)
+WATCHING(a_file_that_was_missed_is_said_when_the_same_is_back)
 {
-    (void)unused;
     char linked[100];
     snprintf(linked, sizeof linked, "%s/linked", folder);
     assert_int_equal(symlink("key.pem", linked), 0);
@@ -245,9 +231,8 @@ static void a_file_that_was_missed_is_said_when_the_same_is_back(void **unused)
     said_once();
 }
 
-static void what_was_accepted_is_not_said(void **unused)
+WATCHING(what_was_accepted_is_not_said)
 {
-    (void)unused;
     write_in_place(rules, "rules: 2\n");
     sl_watch_accept(&watch);
     quiet();
@@ -257,45 +242,19 @@ static void what_was_accepted_is_not_said(void **unused)
     quiet();
 }
 
-static void what_changes_after_it_was_accepted_is_said(void **unused)
+WATCHING(what_changes_after_it_was_accepted_is_said)
 {
-    (void)unused;
     write_in_place(rules, "rules: 2");
     sl_watch_accept(&watch);
     write_in_place(rules, "rules: 2\nmore: 3\n"); /* while somebody reads it */
     said_once();
 }
 
-static void a_file_that_was_missing_when_accepted_is_said_when_back(void **unused)
+WATCHING(a_file_that_was_missing_when_accepted_is_said_when_back)
 {
-    (void)unused;
     assert_int_equal(unlink(rules), 0);
     sl_watch_accept(&watch);
     quiet();
     put(rules, "rules: 2\n");
     said_once();
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WATCHING(nothing_is_said_of_what_was_there),
-        WATCHING(a_set_without_files_never_changes),
-        WATCHING(eight_paths_are_copied_and_a_ninth_is_refused),
-        WATCHING(a_write_in_place_is_said_when_it_has_come_to_rest),
-        WATCHING(the_same_size_is_a_change_too),
-        WATCHING(an_old_date_hides_nothing),
-        WATCHING(renaming_over_it_is_a_change),
-        WATCHING(a_change_back_is_a_change),
-        WATCHING(a_file_that_is_gone_is_no_change_until_it_is_back),
-        WATCHING(a_file_that_was_never_there_may_come),
-        WATCHING(swapped_symlinks_are_a_change),
-        WATCHING(two_files_are_one_change_when_both_rest),
-        WATCHING(a_missing_file_does_not_silence_the_others),
-        WATCHING(a_file_that_was_missed_is_said_when_the_same_is_back),
-        WATCHING(what_was_accepted_is_not_said),
-        WATCHING(what_changes_after_it_was_accepted_is_said),
-        WATCHING(a_file_that_was_missing_when_accepted_is_said_when_back),
-    };
-    return RUN(tests);
 }

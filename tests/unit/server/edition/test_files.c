@@ -40,7 +40,7 @@ static int drop_files(void **state)
     return close_folder(state);
 }
 
-#define WITH_FILES(name) cmocka_unit_test_setup_teardown(name, make_files, drop_files)
+#define WITH_FILES(name) TEST_WITH(name, make_files, drop_files)
 
 /* `$` is the folder. */
 static struct sl_ruleset *rules_of(const char *yaml)
@@ -75,9 +75,8 @@ static enum sl_role role_of(const struct sl_files *files, const char *token)
 
 /* ---- loading ---- */
 
-static void where_nothing_is_named_nothing_is_read(void **unused)
+WITH_FILES(where_nothing_is_named_nothing_is_read)
 {
-    (void)unused;
     struct sl_files *files = load(RULES, false, NULL);
     assert_non_null(files);
     assert_int_equal(atomic_load(&files->holders), 1);
@@ -88,9 +87,8 @@ static void where_nothing_is_named_nothing_is_read(void **unused)
     sl_files_drop(files);
 }
 
-static void everything_that_is_named_is_read(void **unused)
+WITH_FILES(everything_that_is_named_is_read)
 {
-    (void)unused;
     struct sl_files *files = load(HTTPS TOKENS JWT RULES, true, NULL);
     assert_non_null(files);
     assert_non_null(files->tls);
@@ -101,9 +99,8 @@ static void everything_that_is_named_is_read(void **unused)
 }
 
 /* It is the listeners' question, and they cannot change. */
-static void a_certificate_is_read_where_a_listener_speaks_tls_and_not_otherwise(void **unused)
+WITH_FILES(a_certificate_is_read_where_a_listener_speaks_tls_and_not_otherwise)
 {
-    (void)unused;
     struct sl_files *files =
         load("tls: { certificate: $/none.pem, key: $/none.key }\n" RULES, false, NULL);
     assert_non_null(files);
@@ -111,9 +108,8 @@ static void a_certificate_is_read_where_a_listener_speaks_tls_and_not_otherwise(
     sl_files_drop(files);
 }
 
-static void what_cannot_be_read_is_named_and_nothing_is_kept(void **unused)
+WITH_FILES(what_cannot_be_read_is_named_and_nothing_is_kept)
 {
-    (void)unused;
     static const struct {
         const char *yaml, *guilty, *words;
     } rows[] = {
@@ -152,9 +148,8 @@ static void load_old_certificate(void *about)
                   true, NULL);
 }
 
-static void what_is_only_noted_about_a_certificate_is_said_and_is_no_error(void **unused)
+WITH_FILES(what_is_only_noted_about_a_certificate_is_said_and_is_no_error)
 {
-    (void)unused;
     struct sl_files *files = NULL;
     const char *said = said_by(load_old_certificate, &files);
     assert_non_null(files);
@@ -166,9 +161,8 @@ static void what_is_only_noted_about_a_certificate_is_said_and_is_no_error(void 
 
 /* ---- the next reading ---- */
 
-static void where_the_rules_name_no_certificate_any_more_the_old_one_stays(void **unused)
+WITH_FILES(where_the_rules_name_no_certificate_any_more_the_old_one_stays)
 {
-    (void)unused;
     struct sl_files *old = load(HTTPS RULES, true, NULL);
     assert_non_null(old);
     struct sl_files *files = load(RULES, true, old);
@@ -183,9 +177,8 @@ static void where_the_rules_name_no_certificate_any_more_the_old_one_stays(void 
     sl_files_drop(files);
 }
 
-static void tokens_and_keys_of_the_old_files_do_not_stay(void **unused)
+WITH_FILES(tokens_and_keys_of_the_old_files_do_not_stay)
 {
-    (void)unused;
     struct sl_files *old = load(TOKENS JWT RULES, false, NULL);
     assert_non_null(old);
     struct sl_files *files = load(RULES, false, old);
@@ -197,9 +190,8 @@ static void tokens_and_keys_of_the_old_files_do_not_stay(void **unused)
     sl_files_drop(old);
 }
 
-static void a_failure_leaves_the_old_files_as_they_are(void **unused)
+WITH_FILES(a_failure_leaves_the_old_files_as_they_are)
 {
-    (void)unused;
     struct sl_files *old = load(HTTPS TOKENS RULES, true, NULL);
     assert_non_null(old);
     assert_null(load("admin: { token_file: $/none }\n" RULES, true, old));
@@ -211,9 +203,8 @@ static void a_failure_leaves_the_old_files_as_they_are(void **unused)
 
 /* ---- keeping and dropping ---- */
 
-static void the_last_to_drop_them_frees_them(void **unused)
+TEST(the_last_to_drop_them_frees_them)
 {
-    (void)unused;
     struct sl_files *files = sl_files_new();
     assert_non_null(files);
     assert_int_equal(atomic_load(&files->holders), 1);
@@ -227,9 +218,8 @@ static void the_last_to_drop_them_frees_them(void **unused)
 
 /* ---- watching ---- */
 
-static void every_file_that_is_read_is_watched(void **unused)
+WITH_FILES(every_file_that_is_read_is_watched)
 {
-    (void)unused;
     static const struct {
         const char *yaml;
         bool speaks_tls;
@@ -261,21 +251,4 @@ static void every_file_that_is_read_is_watched(void **unused)
         sl_watch_release(&watch);
         sl_ruleset_free(rules);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_FILES(where_nothing_is_named_nothing_is_read),
-        WITH_FILES(everything_that_is_named_is_read),
-        WITH_FILES(a_certificate_is_read_where_a_listener_speaks_tls_and_not_otherwise),
-        WITH_FILES(what_cannot_be_read_is_named_and_nothing_is_kept),
-        WITH_FILES(what_is_only_noted_about_a_certificate_is_said_and_is_no_error),
-        WITH_FILES(where_the_rules_name_no_certificate_any_more_the_old_one_stays),
-        WITH_FILES(tokens_and_keys_of_the_old_files_do_not_stay),
-        WITH_FILES(a_failure_leaves_the_old_files_as_they_are),
-        CLAIM(the_last_to_drop_them_frees_them),
-        WITH_FILES(every_file_that_is_read_is_watched),
-    };
-    return RUN(tests);
 }

@@ -16,9 +16,8 @@ static struct sl_process_figures figures(void)
     return out;
 }
 
-static void files_are_counted_at_the_first_look_and_not_at_every_other(void **unused)
+TEST(files_are_counted_at_the_first_look_and_not_at_every_other)
 {
-    (void)unused;
     int fds[100];
     process = (struct sl_process){ 0 };
     assert_int_equal(figures().open_files, 0);
@@ -37,9 +36,8 @@ static void files_are_counted_at_the_first_look_and_not_at_every_other(void **un
         close(fds[i]);
 }
 
-static void memory_counts_when_it_is_used(void **unused)
+TEST(memory_counts_when_it_is_used)
 {
-    (void)unused;
     enum { BYTES = 32 << 20 };
     struct sl_process_figures before = figures();
     char *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,22 +49,11 @@ static void memory_counts_when_it_is_used(void **unused)
     munmap(at, BYTES);
 }
 
-static void time_passes_while_it_works(void **unused)
+TEST(time_passes_while_it_works)
 {
-    (void)unused;
     uint64_t before = figures().cpu_us;
     volatile uint64_t work = 0;
     while (figures().cpu_us < before + 20000)
         work = work + 1;
     assert_true(figures().cpu_us >= before + 20000);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(files_are_counted_at_the_first_look_and_not_at_every_other),
-        CLAIM(memory_counts_when_it_is_used),
-        CLAIM(time_passes_while_it_works),
-    };
-    return RUN(tests);
 }

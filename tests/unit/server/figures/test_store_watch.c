@@ -78,9 +78,10 @@ static void expect(const char *row, int lines, const char *event)
         SAME(row, strstr(last, event) != NULL, true);
 }
 
-static void a_store_that_does_well_is_not_mentioned(void **unused)
+#define WATCHING(name) TEST_WITH(name, begin, end)
+
+WATCHING(a_store_that_does_well_is_not_mentioned)
 {
-    (void)unused;
     for (int i = 0; i < 5; i++) {
         expect("well", 0, NULL);
         health_now.calls[SL_CALL_OK] += 10;
@@ -88,9 +89,8 @@ static void a_store_that_does_well_is_not_mentioned(void **unused)
     }
 }
 
-static void an_open_breaker_is_said_once_and_so_is_the_recovery(void **unused)
+WATCHING(an_open_breaker_is_said_once_and_so_is_the_recovery)
 {
-    (void)unused;
     expect("well", 0, NULL);
     health_now.breakers[SL_BREAKER_OPEN] = 1;
     for (int i = 0; i < 3; i++) {
@@ -110,9 +110,8 @@ static void an_open_breaker_is_said_once_and_so_is_the_recovery(void **unused)
     expect("still", 2, NULL);
 }
 
-static void calls_of_which_none_succeeds_are_a_store_that_is_down(void **unused)
+WATCHING(calls_of_which_none_succeeds_are_a_store_that_is_down)
 {
-    (void)unused;
     for (int how = 0; how < SL_CALL_END_COUNT; how++) {
         if (how == SL_CALL_OK)
             continue;
@@ -132,9 +131,8 @@ static void calls_of_which_none_succeeds_are_a_store_that_is_down(void **unused)
 }
 
 /* Calls that need no memory succeed meanwhile. */
-static void a_redis_without_memory_is_a_store_that_is_down(void **unused)
+WATCHING(a_redis_without_memory_is_a_store_that_is_down)
 {
-    (void)unused;
     for (int i = 1; i <= 3; i++) {
         health_now.calls[SL_CALL_OK] += 100;
         health_now.calls[SL_CALL_ERROR]++;
@@ -145,9 +143,8 @@ static void a_redis_without_memory_is_a_store_that_is_down(void **unused)
     expect("room again", 2, "store_recovered");
 }
 
-static void fewer_failures_than_one_in_ten_are_not_mentioned(void **unused)
+WATCHING(fewer_failures_than_one_in_ten_are_not_mentioned)
 {
-    (void)unused;
     for (int i = 0; i < 5; i++) {
         health_now.calls[SL_CALL_OK] += 91;
         health_now.calls[SL_CALL_LATE] += 9;
@@ -158,9 +155,8 @@ static void fewer_failures_than_one_in_ten_are_not_mentioned(void **unused)
     expect("one in ten", 1, "store_unavailable");
 }
 
-static void a_breaker_that_opened_and_closed_between_two_looks_is_seen(void **unused)
+WATCHING(a_breaker_that_opened_and_closed_between_two_looks_is_seen)
 {
-    (void)unused;
     health_now.calls[SL_CALL_OK] = 1000;
     expect("well", 0, NULL);
     health_now.calls[SL_CALL_OK] = 2000;
@@ -171,27 +167,10 @@ static void a_breaker_that_opened_and_closed_between_two_looks_is_seen(void **un
     expect("well again", 2, "store_recovered");
 }
 
-static void a_store_without_health_is_left_alone(void **unused)
+WATCHING(a_store_without_health_is_left_alone)
 {
-    (void)unused;
     static const struct sl_store_ops none;
     struct sl_store other = { .ops = &none };
     sl_store_look(&watch, &other, &audit);
     expect("nothing", 0, NULL);
-}
-
-#define WATCHING(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WATCHING(a_store_that_does_well_is_not_mentioned),
-        WATCHING(an_open_breaker_is_said_once_and_so_is_the_recovery),
-        WATCHING(calls_of_which_none_succeeds_are_a_store_that_is_down),
-        WATCHING(a_redis_without_memory_is_a_store_that_is_down),
-        WATCHING(fewer_failures_than_one_in_ten_are_not_mentioned),
-        WATCHING(a_breaker_that_opened_and_closed_between_two_looks_is_seen),
-        WATCHING(a_store_without_health_is_left_alone),
-    };
-    return RUN(tests);
 }

@@ -37,9 +37,8 @@ static struct sluice_stats read_watch(void)
     return stats;
 }
 
-static void counters_are_as_of_now_and_keys_as_of_the_last_looks(void **unused)
+TEST(counters_are_as_of_now_and_keys_as_of_the_last_looks)
 {
-    (void)unused;
     struct sl_store *store = open_memory();
     struct sluice_stats exact;
     charge(store, 0, 500);
@@ -61,9 +60,8 @@ static void counters_are_as_of_now_and_keys_as_of_the_last_looks(void **unused)
     sl_store_close(store);
 }
 
-static void a_store_elsewhere_has_a_table_too(void **unused)
+TEST(a_store_elsewhere_has_a_table_too)
 {
-    (void)unused;
     struct model model;
     model_open(&model);
     model.store.local = open_memory();
@@ -76,9 +74,8 @@ static void a_store_elsewhere_has_a_table_too(void **unused)
     model_close(&model.store);
 }
 
-static void without_a_table_there_is_nothing_to_read(void **unused)
+TEST(without_a_table_there_is_nothing_to_read)
 {
-    (void)unused;
     struct model model;
     struct sluice_stats stats = { .live = 7 };
     model_open(&model);
@@ -87,14 +84,4 @@ static void without_a_table_there_is_nothing_to_read(void **unused)
     assert_false(sl_table_read(&watch, &stats));
     assert_int_equal(stats.live, 7);
     model_close(&model.store);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(counters_are_as_of_now_and_keys_as_of_the_last_looks),
-        CLAIM(a_store_elsewhere_has_a_table_too),
-        CLAIM(without_a_table_there_is_nothing_to_read),
-    };
-    return RUN(tests);
 }

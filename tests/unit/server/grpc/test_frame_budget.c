@@ -15,38 +15,25 @@ static int64_t borne(int32_t price, uint64_t apart_ms, int64_t most)
     return count;
 }
 
-static void it_ends_after_so_much_at_once(void **unused)
+TEST(it_ends_after_so_much_at_once)
 {
-    (void)unused;
     SAME("frames", borne(SL_FRAME_BUDGET_FRAME, 0, 10000), 1000);
     SAME("resets", borne(SL_FRAME_BUDGET_RESET, 0, 10000), 500);
     SAME("settings", borne(SL_FRAME_BUDGET_SETTINGS, 0, 10000), 100);
 }
 
-static void time_brings_it_back(void **unused)
+TEST(time_brings_it_back)
 {
-    (void)unused;
     SAME("100 a second", borne(SL_FRAME_BUDGET_FRAME, 10, 100000), 100000);
     SAME("one a millisecond", borne(SL_FRAME_BUDGET_FRAME, 1, 100000), 1111);
     SAME("three a time", borne(3, 10, 100000), 499);
 }
 
-static void it_never_grows_beyond_its_start(void **unused)
+TEST(it_never_grows_beyond_its_start)
 {
-    (void)unused;
     struct sl_frame_budget budget = sl_frame_budget(0);
     sl_frame_budget_give(&budget, INT32_C(1000000));
     SAME("given", budget.left, SL_FRAME_BUDGET_MAX);
     assert_true(sl_frame_budget_take(&budget, 0, UINT64_MAX / 2));
     SAME("by time", budget.left, SL_FRAME_BUDGET_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(it_ends_after_so_much_at_once),
-        CLAIM(time_brings_it_back),
-        CLAIM(it_never_grows_beyond_its_start),
-    };
-    return RUN(tests);
 }

@@ -25,9 +25,8 @@ static struct sluice_text got_by(struct visitor *visitor)
     return (struct sluice_text){ visitor->got.at, visitor->got.len };
 }
 
-static void nothing_is_kept_before_a_client_says_that_it_speaks_http2(void **unused)
+OVER_H2(nothing_is_kept_before_a_client_says_that_it_speaks_http2, rules)
 {
-    (void)unused;
     enter_anew();
     struct visitor *visitor = &h2.visitor;
     for (size_t i = 0; i + 1 < sizeof MAGIC - 1; i++) {
@@ -42,9 +41,8 @@ static void nothing_is_kept_before_a_client_says_that_it_speaks_http2(void **unu
     visitor->got.len = 0;
 }
 
-static void who_speaks_http1_is_told_so(void **unused)
+OVER_H2(who_speaks_http1_is_told_so, rules)
 {
-    (void)unused;
     enter_anew();
     visitor_put(&h2.visitor, SL_TEXT("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
     struct sluice_text got = got_by(&h2.visitor);
@@ -55,18 +53,16 @@ static void who_speaks_http1_is_told_so(void **unused)
     h2.visitor.got.len = 0;
 }
 
-static void what_is_nothing_is_not_answered(void **unused)
+OVER_H2(what_is_nothing_is_not_answered, rules)
 {
-    (void)unused;
     enter_anew();
     visitor_put(&h2.visitor, SL_TEXT("\x16\3\1\0\xa0"));
     SAME("answer", got_by(&h2.visitor).len, 0);
     SAME("open", h2.visitor.conn->is_finished, true);
 }
 
-static void time_runs_for_what_is_not_whole_and_not_for_silence(void **unused)
+OVER_H2(time_runs_for_what_is_not_whole_and_not_for_silence, rules)
 {
-    (void)unused;
     struct sl_conn *conn = h2.visitor.conn;
     SAME("silent", conn->timer, SL_TIMER_REST);
     struct h2_heard *first = h2_ask(&(struct h2_call){ LIMIT, ONE, .says_more = true });
@@ -89,9 +85,8 @@ static void time_runs_for_what_is_not_whole_and_not_for_silence(void **unused)
     h2.visitor.conn->is_finished = true; /* our client knows nothing of it */
 }
 
-static void who_is_too_slow_is_told_and_the_others_are_answered(void **unused)
+OVER_H2(who_is_too_slow_is_told_and_the_others_are_answered, rules)
 {
-    (void)unused;
     struct h2_heard *slow = h2_ask(&(struct h2_call){ LIMIT, ONE, .says_more = true });
     struct h2_heard *good = h2_ask(&(struct h2_call){ LIMIT, ONE });
     h2.visitor.conn->front->late(h2.visitor.conn);
@@ -102,9 +97,8 @@ static void who_is_too_slow_is_told_and_the_others_are_answered(void **unused)
 }
 
 /* A store that answers later stops the timer for every call that is made meanwhile. */
-static void half_a_message_is_late_whatever_else_is_asked(void **unused)
+OVER_H2(half_a_message_is_late_whatever_else_is_asked, rules)
 {
-    (void)unused;
     uint64_t *now_ms = &stage.workers[0].loop.time;
     struct h2_heard *half = h2_ask(&(struct h2_call){ LIMIT, ONE, .says_more = true });
     *now_ms += 999;
@@ -117,9 +111,8 @@ static void half_a_message_is_late_whatever_else_is_asked(void **unused)
     SAME("counted", sl_count_read(&stage.workers[0].traffic.late[SL_TIMER_BODY]), 1);
 }
 
-static void between_two_messages_there_is_any_time_and_each_has_its_own(void **unused)
+OVER_H2(between_two_messages_there_is_any_time_and_each_has_its_own, rules)
 {
-    (void)unused;
     uint64_t *now_ms = &stage.workers[0].loop.time;
     struct h2_heard *heard = h2_ask(&(struct h2_call){ REFLECT, SL_TEXT(""), .says_more = true });
     *now_ms += 5000;
@@ -134,9 +127,8 @@ static void between_two_messages_there_is_any_time_and_each_has_its_own(void **u
     SAME("late", heard->status, SL_GRPC_DEADLINE_EXCEEDED);
 }
 
-static void one_too_many_hears_it_in_frames(void **unused)
+OVER_H2(one_too_many_hears_it_in_frames, rules)
 {
-    (void)unused;
     enter_anew();
     struct sl_conn *conn = h2.visitor.conn;
     conn->front->refuse(conn);
@@ -160,9 +152,8 @@ static void submit_forty(void)
 }
 
 /* Their bytes have been read, but they are not forgotten when the client has to read first. */
-static void what_a_round_has_no_room_for_waits(void **unused)
+OVER_H2(what_a_round_has_no_room_for_waits, rules)
 {
-    (void)unused;
     struct sl_conn *conn = h2.visitor.conn;
     struct sl_round *round = &conn->worker->round;
     const uint8_t *at;
@@ -181,28 +172,10 @@ static void what_a_round_has_no_room_for_waits(void **unused)
     SAME("waits", sl_front_waits(conn), false);
 }
 
-static void calls_of_many_descriptors_go_over_several_rounds(void **unused)
+OVER_H2(calls_of_many_descriptors_go_over_several_rounds, rules)
 {
-    (void)unused;
     submit_forty();
     h2_turn();
     for (size_t i = 0; i < 40; i++)
         SAME("status", h2.heard[i].status, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_H2(nothing_is_kept_before_a_client_says_that_it_speaks_http2, rules),
-        OVER_H2(who_speaks_http1_is_told_so, rules),
-        OVER_H2(what_is_nothing_is_not_answered, rules),
-        OVER_H2(time_runs_for_what_is_not_whole_and_not_for_silence, rules),
-        OVER_H2(who_is_too_slow_is_told_and_the_others_are_answered, rules),
-        OVER_H2(half_a_message_is_late_whatever_else_is_asked, rules),
-        OVER_H2(between_two_messages_there_is_any_time_and_each_has_its_own, rules),
-        OVER_H2(one_too_many_hears_it_in_frames, rules),
-        OVER_H2(calls_of_many_descriptors_go_over_several_rounds, rules),
-        OVER_H2(what_a_round_has_no_room_for_waits, rules),
-    };
-    return RUN(tests);
 }

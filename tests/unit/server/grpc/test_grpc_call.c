@@ -30,9 +30,8 @@ static void check_rows(const struct row *rows, size_t count)
     }
 }
 
-static void heads_are_looked_at_before_messages(void **unused)
+OVER_H2(heads_are_looked_at_before_messages, rules)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "GET", { .path = CHECK, .method = "GET" }, 405, -1 },
         { "PUT", { .path = "/", .method = "PUT" }, 405, -1 },
@@ -52,9 +51,8 @@ static void heads_are_looked_at_before_messages(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void one_message_is_one_message(void **unused)
+OVER_H2(one_message_is_one_message, rules)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "none", { .path = LIMIT, .is_bare = true }, 200, 12, "none was sent" },
         { "two",
@@ -107,9 +105,8 @@ static void one_message_is_one_message(void **unused)
     SAME("held", the_h2()->held_bytes, 0);
 }
 
-static void who_is_refused_early_need_not_say_the_rest(void **unused)
+OVER_H2(who_is_refused_early_need_not_say_the_rest, rules)
 {
-    (void)unused;
     struct h2_heard *heard = h2_ask(&(struct h2_call){ .path = "/none", .says_more = true });
     SAME("status", heard->status, 12);
     SAME("resets", h2.resets, 1);
@@ -117,9 +114,8 @@ static void who_is_refused_early_need_not_say_the_rest(void **unused)
     SAME("there", sl_h2_find(the_h2(), heard->stream) == NULL, true);
 }
 
-static void a_message_of_very_many_parts_is_refused(void **unused)
+OVER_H2(a_message_of_very_many_parts_is_refused, rules)
 {
-    (void)unused;
     static char message[1 << 20] = "\x0a\2de";
     for (size_t i = 4; i + 1 < sizeof message; i += 2)
         memcpy(message + i, "\x12\0", 2); /* a descriptor of nothing */
@@ -129,9 +125,8 @@ static void a_message_of_very_many_parts_is_refused(void **unused)
     assert_non_null(strstr(heard->why, "more than 64 descriptors"));
 }
 
-static void time_that_is_over_is_not_spent(void **unused)
+OVER_H2(time_that_is_over_is_not_spent, rules)
 {
-    (void)unused;
     struct h2_call call = { .path = LIMIT, .message = ONE, .fields = { "grpc-timeout", "0n" } };
     struct h2_heard *heard = h2_ask(&call);
     SAME("status", heard->status, SL_GRPC_DEADLINE_EXCEEDED);
@@ -142,9 +137,8 @@ static void time_that_is_over_is_not_spent(void **unused)
 }
 
 /* It was decided; the answer is too late all the same. */
-static void an_answer_that_comes_too_late_is_not_given(void **unused)
+OVER_H2(an_answer_that_comes_too_late_is_not_given, rules)
 {
-    (void)unused;
     struct h2_heard *heard = h2_submit(&h2, &(struct h2_call){ .path = LIMIT, .message = ONE });
     const uint8_t *at;
     for (ssize_t count; (count = nghttp2_session_mem_send(h2.session, &at)) > 0;)
@@ -156,9 +150,8 @@ static void an_answer_that_comes_too_late_is_not_given(void **unused)
     SAME("decided", model.decide_calls, 1);
 }
 
-static void problems_are_told_with_their_status(void **unused)
+OVER_H2(problems_are_told_with_their_status, rules)
 {
-    (void)unused;
     struct h2_call call = { .path = LIMIT, .message = ONE };
     call.fields[0] = call.fields[2] = "authorization";
     call.fields[1] = call.fields[3] = "Bearer a";
@@ -166,18 +159,4 @@ static void problems_are_told_with_their_status(void **unused)
     SAME("status", heard->status, SL_GRPC_INVALID_ARGUMENT);
     assert_non_null(strstr(heard->why, "is there twice"));
     SAME("decided", model.decide_calls, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_H2(heads_are_looked_at_before_messages, rules),
-        OVER_H2(one_message_is_one_message, rules),
-        OVER_H2(who_is_refused_early_need_not_say_the_rest, rules),
-        OVER_H2(a_message_of_very_many_parts_is_refused, rules),
-        OVER_H2(time_that_is_over_is_not_spent, rules),
-        OVER_H2(an_answer_that_comes_too_late_is_not_given, rules),
-        OVER_H2(problems_are_told_with_their_status, rules),
-    };
-    return RUN(tests);
 }

@@ -14,9 +14,8 @@ static void set_draining(bool is_draining)
     stage.workers[0].is_draining = is_draining;
 }
 
-static void its_service_is_known_by_three_names(void **unused)
+OVER_H2(its_service_is_known_by_three_names, rules)
 {
-    (void)unused;
     static const struct {
         struct sluice_text message;
         int status;
@@ -36,17 +35,15 @@ static void its_service_is_known_by_three_names(void **unused)
     }
 }
 
-static void it_is_not_ready_once_it_drains(void **unused)
+OVER_H2(it_is_not_ready_once_it_drains, rules)
 {
-    (void)unused;
     set_draining(true);
     SAME_TEXT("not serving", h2_message(h2_ask(&(struct h2_call){ CHECK })), "\x08\2");
     set_draining(false);
 }
 
-static void who_watches_is_told_at_once_and_at_the_end(void **unused)
+OVER_H2(who_watches_is_told_at_once_and_at_the_end, rules)
 {
-    (void)unused;
     struct h2_heard *all = h2_ask(&(struct h2_call){ WATCH });
     struct h2_heard *none = h2_ask(&(struct h2_call){ WATCH, SL_TEXT("\x0a\1x") });
     SAME_TEXT("serving", h2_message(all), "\x08\1");
@@ -64,9 +61,8 @@ static void who_watches_is_told_at_once_and_at_the_end(void **unused)
     set_draining(false);
 }
 
-static void who_stops_watching_is_forgotten(void **unused)
+OVER_H2(who_stops_watching_is_forgotten, rules)
 {
-    (void)unused;
     for (size_t i = 0; i < 100; i++) {
         struct h2_heard *heard = h2_ask(&(struct h2_call){ WATCH });
         SAME("watched", the_h2()->lists[SL_H2_WATCHED].first != NULL, true);
@@ -75,15 +71,4 @@ static void who_stops_watching_is_forgotten(void **unused)
         SAME("watched", the_h2()->lists[SL_H2_WATCHED].first == NULL, true);
     }
     SAME("spare", stage.workers[0].spare_count, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_H2(its_service_is_known_by_three_names, rules),
-        OVER_H2(it_is_not_ready_once_it_drains, rules),
-        OVER_H2(who_watches_is_told_at_once_and_at_the_end, rules),
-        OVER_H2(who_stops_watching_is_forgotten, rules),
-    };
-    return RUN(tests);
 }

@@ -143,9 +143,8 @@ static const char *answered(const struct said *said, size_t count, uint32_t cost
     ((const struct said[]){ __VA_ARGS__ }), COUNT(((const struct said[]){ __VA_ARGS__ }))
 #define IS(text, ...) SAME_TEXT(#__VA_ARGS__, sl_text(answered(__VA_ARGS__, 0)), text)
 
-static void statuses_say_what_the_decision_does(void **unused)
+OVER_H2(statuses_say_what_the_decision_does, rules)
 {
-    (void)unused;
     model.now_us = INT64_C(1000000000) + 1500000; /* 40 s into a minute, and a half */
     IS("OK: OK two 2/2 1 18.500s", ONE("user=u"));
     IS("OK: OK two 2/2 0 18.500s", ONE("user=u"));
@@ -158,23 +157,20 @@ static void statuses_say_what_the_decision_does(void **unused)
     IS("OK: OK 0", ONE("nothing=x user=u"));
 }
 
-static void shadows_pass(void **unused)
+OVER_H2(shadows_pass, rules)
 {
-    (void)unused;
     assert_non_null(strstr(answered(ONE("dim=a"), 0), "OK: OK"));
     assert_non_null(strstr(answered(ONE("dim=a"), 0), "OK: OK"));
 }
 
-static void costs_are_the_descriptors_or_the_calls(void **unused)
+OVER_H2(costs_are_the_descriptors_or_the_calls, rules)
 {
-    (void)unused;
     model.now_us = INT64_C(960000000);
     SAME_TEXT("the call's", sl_text(answered(ONE("week=a"), 2)), "OK: OK week 5/7 3 603840.000s");
 }
 
-static void several_are_charged_together_or_not_at_all(void **unused)
+OVER_H2(several_are_charged_together_or_not_at_all, rules)
 {
-    (void)unused;
     model.now_us = INT64_C(960000000);
     IS("OK: OK two 2/2 1 60.000s OK two 2/2 1 60.000s", MANY({ "user=u" }, { "user=v" }));
     IS("OK: OK two 2/2 0 60.000s", ONE("user=u"));
@@ -182,9 +178,8 @@ static void several_are_charged_together_or_not_at_all(void **unused)
     IS("OK: OK two 2/2 0 60.000s", ONE("user=v")); /* which had not been charged */
 }
 
-static void an_explicit_zero_only_looks(void **unused)
+OVER_H2(an_explicit_zero_only_looks, rules)
 {
-    (void)unused;
     model.now_us = INT64_C(960000000);
     for (int i = 0; i < 3; i++)
         IS("OK: OK two 2/2 2 0.000s", ONE("user=u", .has_cost = true));
@@ -195,9 +190,8 @@ static void an_explicit_zero_only_looks(void **unused)
        ONE("user=w", .has_cost = true, .cost = UINT32_MAX + UINT64_C(1)));
 }
 
-static void a_limit_of_its_own_takes_the_place_of_rules(void **unused)
+OVER_H2(a_limit_of_its_own_takes_the_place_of_rules, rules)
 {
-    (void)unused;
     model.now_us = INT64_C(960000000);
     IS("OK: OK  1/3 0 2640.000s", ONE("user=u", .has_limit = true, .limit = 1, .unit = 3));
     IS("OVER: OVER  1/3 0 2640.000s", ONE("user=u", .has_limit = true, .limit = 1, .unit = 3));
@@ -208,9 +202,8 @@ static void a_limit_of_its_own_takes_the_place_of_rules(void **unused)
        ONE("a=b", .has_limit = true, .limit = UINT32_MAX, .unit = 6));
 }
 
-static void what_cannot_be_asked_is_told(void **unused)
+OVER_H2(what_cannot_be_asked_is_told, rules)
 {
-    (void)unused;
     static struct said many[DESCRIPTORS_MAX];
     for (size_t i = 0; i < DESCRIPTORS_MAX; i++)
         many[i].entries = "user=u";
@@ -241,9 +234,8 @@ static void what_cannot_be_asked_is_told(void **unused)
     SAME("the most", ask_in("d", many, DESCRIPTORS_MAX - 1, 0)->status, 0);
 }
 
-static void a_failing_store_is_for_envoy_to_judge(void **unused)
+OVER_H2(a_failing_store_is_for_envoy_to_judge, rules)
 {
-    (void)unused;
     model.status = SLUICE_STORE_DOWN;
     assert_non_null(strstr(answered(ONE("user=u"), 0), "14 The store of the counts"));
     IS("OK: OK 0", ONE("soft=s"));
@@ -263,9 +255,8 @@ static void copy_header(const response_message *got, const char *name, char *out
     }
 }
 
-static void headers_are_of_the_decision_that_matters_most(void **unused)
+OVER_H2(headers_are_of_the_decision_that_matters_most, rules)
 {
-    (void)unused;
     model.now_us = INT64_C(960000000);
     static const struct said both[] = { { "user=u" }, { "week=w" } };
     static const struct {
@@ -292,20 +283,4 @@ static void headers_are_of_the_decision_that_matters_most(void **unused)
         SAME("request headers", got->n_request_headers_to_add, 0);
         envoy__service__ratelimit__v3__rate_limit_response__free_unpacked(got, NULL);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_H2(statuses_say_what_the_decision_does, rules),
-        OVER_H2(shadows_pass, rules),
-        OVER_H2(costs_are_the_descriptors_or_the_calls, rules),
-        OVER_H2(several_are_charged_together_or_not_at_all, rules),
-        OVER_H2(an_explicit_zero_only_looks, rules),
-        OVER_H2(a_limit_of_its_own_takes_the_place_of_rules, rules),
-        OVER_H2(what_cannot_be_asked_is_told, rules),
-        OVER_H2(a_failing_store_is_for_envoy_to_judge, rules),
-        OVER_H2(headers_are_of_the_decision_that_matters_most, rules),
-    };
-    return RUN(tests);
 }

@@ -40,9 +40,8 @@ static response_message *ask(const char *path, int what, const char *text)
 
 enum { BY_NAME = 3, BY_SYMBOL = 4, ALL_EXTENSIONS = 6, SERVICES = 7 };
 
-static void all_services_are_listed(void **unused)
+OVER_H2(all_services_are_listed, rules)
 {
-    (void)unused;
     static const char *const paths[] = { V1, V1ALPHA };
     static const char *const names[] = {
         "envoy.service.ratelimit.v3.RateLimitService",
@@ -86,9 +85,8 @@ static void check_row(const struct row *row)
     grpc__reflection__v1__server_reflection_response__free_unpacked(got, NULL);
 }
 
-static void files_are_found_by_name_and_by_what_is_in_them(void **unused)
+OVER_H2(files_are_found_by_name_and_by_what_is_in_them, rules)
 {
-    (void)unused;
 #define RLS        "envoy/service/ratelimit/v3/rls.proto"
 #define DESCRIPTOR "envoy/extensions/common/ratelimit/v3/ratelimit.proto"
     static const struct row rows[] = {
@@ -114,9 +112,8 @@ static void files_are_found_by_name_and_by_what_is_in_them(void **unused)
         check_row(&rows[i]);
 }
 
-static void a_stream_goes_on_until_its_client_ends_it(void **unused)
+OVER_H2(a_stream_goes_on_until_its_client_ends_it, rules)
 {
-    (void)unused;
     struct h2_heard *heard = h2_ask(&(struct h2_call){ V1, SL_TEXT("\x3a\0"), .says_more = true });
     size_t one = heard->body.len;
     assert_true(one > 100);
@@ -134,9 +131,8 @@ static void a_stream_goes_on_until_its_client_ends_it(void **unused)
 }
 
 /* Questions are short, and their answers are not. */
-static void answers_that_nobody_reads_do_not_pile_up(void **unused)
+OVER_H2(answers_that_nobody_reads_do_not_pile_up, rules)
 {
-    (void)unused;
     static const nghttp2_settings_entry small[] = { { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 } };
     nghttp2_submit_settings(h2.session, NGHTTP2_FLAG_NONE, small, 1);
     struct h2_heard *heard = h2_submit(&h2, &(struct h2_call){ V1, SL_TEXT("\x3a\0") });
@@ -151,9 +147,8 @@ static void answers_that_nobody_reads_do_not_pile_up(void **unused)
 }
 
 /* What is asked is in the answer twice. */
-static void a_long_question_is_refused_by_its_prefix(void **unused)
+OVER_H2(a_long_question_is_refused_by_its_prefix, rules)
 {
-    (void)unused;
     static char host[4096] = "\x0a\xf9\x1f"; /* of 4089 bytes, and `list_services` */
     memset(host + 3, 'h', sizeof host - 5);
     memcpy(host + sizeof host - 2, "\x3a", 2);
@@ -167,9 +162,8 @@ static void a_long_question_is_refused_by_its_prefix(void **unused)
 }
 
 /* On many streams a little each. */
-static void what_a_session_holds_is_bounded(void **unused)
+OVER_H2(what_a_session_holds_is_bounded, rules)
 {
-    (void)unused;
     static const nghttp2_settings_entry small[] = { { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 } };
     nghttp2_submit_settings(h2.session, NGHTTP2_FLAG_NONE, small, 1);
     size_t refused = 0;
@@ -186,27 +180,12 @@ static void what_a_session_holds_is_bounded(void **unused)
     SAME("of the worker", stage.workers[0].stream_bytes, the_h2()->room_bytes);
 }
 
-static void it_ends_with_the_server(void **unused)
+OVER_H2(it_ends_with_the_server, rules)
 {
-    (void)unused;
     struct h2_heard *heard = h2_ask(&(struct h2_call){ V1, SL_TEXT("\x3a\0"), .says_more = true });
     stage.workers[0].is_draining = true;
     h2.visitor.conn->front->drain(h2.visitor.conn);
     h2_turn();
     SAME("status", heard->status, SL_GRPC_UNAVAILABLE);
     SAME("open", h2.visitor.conn->is_finished, true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_H2(all_services_are_listed, rules),
-        OVER_H2(files_are_found_by_name_and_by_what_is_in_them, rules),
-        OVER_H2(a_stream_goes_on_until_its_client_ends_it, rules),
-        OVER_H2(answers_that_nobody_reads_do_not_pile_up, rules),
-        OVER_H2(a_long_question_is_refused_by_its_prefix, rules),
-        OVER_H2(what_a_session_holds_is_bounded, rules),
-        OVER_H2(it_ends_with_the_server, rules),
-    };
-    return RUN(tests);
 }

@@ -21,9 +21,8 @@ static void check_end(const struct h2_heard *heard, int http, int status)
 
 /* ---- streams ---- */
 
-static void as_many_streams_as_may_be_are_answered_each(void **unused)
+OVER_H2(as_many_streams_as_may_be_are_answered_each, rules)
 {
-    (void)unused;
     for (size_t i = 0; i < SL_H2_STREAMS_MAX; i++)
         h2_submit(&h2, i % 2 ? &health : &limit);
     h2_turn();
@@ -38,9 +37,8 @@ static void as_many_streams_as_may_be_are_answered_each(void **unused)
     SAME("held", the_h2()->held_bytes, 0);
 }
 
-static void a_head_and_a_message_may_be_cut_anywhere(void **unused)
+OVER_H2(a_head_and_a_message_may_be_cut_anywhere, rules)
 {
-    (void)unused;
     for (size_t piece = 1; piece < 40; piece += 3) {
         struct h2_heard *heard = h2_submit(&h2, &limit);
         h2_turn_in(&h2, piece);
@@ -49,9 +47,8 @@ static void a_head_and_a_message_may_be_cut_anywhere(void **unused)
     SAME("decided", model.decide_calls, 13);
 }
 
-static void a_call_that_was_reset_before_its_round_is_not_decided(void **unused)
+OVER_H2(a_call_that_was_reset_before_its_round_is_not_decided, rules)
 {
-    (void)unused;
     struct h2_heard *heard = h2_submit(&h2, &limit);
     const uint8_t *at;
     ssize_t count;
@@ -68,9 +65,8 @@ static void a_call_that_was_reset_before_its_round_is_not_decided(void **unused)
     check_end(h2_ask(&limit), 200, 0);
 }
 
-static void a_call_that_was_reset_in_its_round_is_answered_to_nobody(void **unused)
+OVER_H2(a_call_that_was_reset_in_its_round_is_answered_to_nobody, rules)
 {
-    (void)unused;
     struct h2_heard *heard = h2_submit(&h2, &limit);
     const uint8_t *at;
     for (ssize_t count; (count = nghttp2_session_mem_send(h2.session, &at)) > 0;)
@@ -87,9 +83,8 @@ static void a_call_that_was_reset_in_its_round_is_answered_to_nobody(void **unus
 
 /* ---- what a client makes us hold ---- */
 
-static void answers_wait_for_the_clients_window(void **unused)
+OVER_H2(answers_wait_for_the_clients_window, rules)
 {
-    (void)unused;
     static const nghttp2_settings_entry small[] = { { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 } };
     nghttp2_submit_settings(h2.session, NGHTTP2_FLAG_NONE, small, 1);
     struct h2_heard *heard = h2_ask(&health);
@@ -102,9 +97,8 @@ static void answers_wait_for_the_clients_window(void **unused)
     check_end(heard, 200, 0);
 }
 
-static void long_heads_are_refused_and_longer_ones_end_it(void **unused)
+OVER_H2(long_heads_are_refused_and_longer_ones_end_it, rules)
 {
-    (void)unused;
     static char value[4000];
     memset(value, 'a', sizeof value - 1);
     struct h2_call call = { .path = CHECK };
@@ -121,9 +115,8 @@ static void long_heads_are_refused_and_longer_ones_end_it(void **unused)
     SAME("open", h2.visitor.conn->is_finished, true);
 }
 
-static void more_fields_than_a_head_has_are_refused(void **unused)
+OVER_H2(more_fields_than_a_head_has_are_refused, rules)
 {
-    (void)unused;
     struct h2_call call = { .path = CHECK };
     for (size_t i = 0; i < 94; i++)
         call.fields[2 * i] = "x-a", call.fields[2 * i + 1] = "b";
@@ -132,9 +125,8 @@ static void more_fields_than_a_head_has_are_refused(void **unused)
     check_end(h2_ask(&call), 200, 8);
 }
 
-static void messages_that_are_not_whole_are_held_up_to_a_bound(void **unused)
+OVER_H2(messages_that_are_not_whole_are_held_up_to_a_bound, rules)
 {
-    (void)unused;
     static char part[700 << 10];
     sl_grpc_print_prefix(part, SL_GRPC_MESSAGE_MAX_BYTES);
     struct h2_call call = {
@@ -162,9 +154,8 @@ struct flood {
     bool is_answered;
 };
 
-static void floods_end_a_connection_and_a_few_do_not(void **unused)
+OVER_H2(floods_end_a_connection_and_a_few_do_not, rules)
 {
-    (void)unused;
     static const struct flood rows[] = {
         { "ping",
           SL_TEXT("\0\0\x08\6\0\0\0\0\0"
@@ -205,9 +196,8 @@ static void open_and_reset(size_t times)
     h2.heard_count = 0;
 }
 
-static void rapid_resets_end_it_and_calls_between_them_do_not(void **unused)
+OVER_H2(rapid_resets_end_it_and_calls_between_them_do_not, rules)
 {
-    (void)unused;
     for (size_t i = 0; i < 20; i++) {
         open_and_reset(30);
         for (size_t n = 0; n < 25; n++)
@@ -241,32 +231,28 @@ static void ask_and_reset(size_t times, const struct h2_call *call)
     h2.heard_count = 0;
 }
 
-static void who_gives_up_its_calls_may_make_others(void **unused)
+OVER_H2(who_gives_up_its_calls_may_make_others, rules)
 {
-    (void)unused;
     ask_and_reset(3000, &limit);
     SAME("open", h2.visitor.conn->is_finished, false);
     check_end(h2_ask(&limit), 200, 0);
 }
 
 /* Else their heads come alone while we do not read, and what is reset then was no call. */
-static void messages_of_many_calls_may_come_while_nobody_reads(void **unused)
+OVER_H2(messages_of_many_calls_may_come_while_nobody_reads, rules)
 {
-    (void)unused;
     SAME("window", nghttp2_session_get_remote_window_size(h2.session), SL_H2_HELD_MAX_BYTES);
 }
 
-static void resets_of_what_was_answered_without_a_call_end_it(void **unused)
+OVER_H2(resets_of_what_was_answered_without_a_call_end_it, rules)
 {
-    (void)unused;
     ask_and_reset(600, &(struct h2_call){ .path = "/none", .message = ONE });
     SAME("goaway", h2.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
     SAME("open", h2.visitor.conn->is_finished, true);
 }
 
-static void a_head_in_too_many_pieces_ends_it(void **unused)
+OVER_H2(a_head_in_too_many_pieces_ends_it, rules)
 {
-    (void)unused;
     h2_says(SL_TEXT("\0\0\0\1\0\0\0\0\1")); /* HEADERS that do not end, of nothing */
     for (size_t i = 0; i < 4; i++)
         h2_says(SL_TEXT("\0\0\0\x09\0\0\0\0\1"));
@@ -276,9 +262,8 @@ static void a_head_in_too_many_pieces_ends_it(void **unused)
     SAME("open", h2.visitor.conn->is_finished, true);
 }
 
-static void empty_data_ends_it(void **unused)
+OVER_H2(empty_data_ends_it, rules)
 {
-    (void)unused;
     struct h2_heard *heard = h2_ask(&(struct h2_call){ .path = LIMIT, .says_more = true });
     char frame[] = "\0\0\0\0\0\0\0\0\0";
     frame[8] = (char)heard->stream;
@@ -287,9 +272,8 @@ static void empty_data_ends_it(void **unused)
     SAME("goaway", h2.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-static void what_is_no_http2_ends_it(void **unused)
+OVER_H2(what_is_no_http2_ends_it, rules)
 {
-    (void)unused;
     h2_says(SL_TEXT("\0\0\1\0\1\0\0\0\x09"
                     "a")); /* DATA on a stream that never was */
     SAME("goaway", h2.goaway, NGHTTP2_PROTOCOL_ERROR);
@@ -298,9 +282,8 @@ static void what_is_no_http2_ends_it(void **unused)
 
 /* ---- the end ---- */
 
-static void who_is_here_when_it_drains_is_answered(void **unused)
+OVER_H2(who_is_here_when_it_drains_is_answered, rules)
 {
-    (void)unused;
     struct h2_heard *half =
         h2_ask(&(struct h2_call){ .path = LIMIT, .says_more = true, .message = ONE });
     stage.workers[0].is_draining = true;
@@ -316,28 +299,4 @@ static void who_is_here_when_it_drains_is_answered(void **unused)
     SAME("decided", model.decide_calls, 1);
     SAME("open", h2.visitor.conn->is_finished, true);
     stage.workers[0].is_draining = false;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_H2(as_many_streams_as_may_be_are_answered_each, rules),
-        OVER_H2(a_head_and_a_message_may_be_cut_anywhere, rules),
-        OVER_H2(a_call_that_was_reset_before_its_round_is_not_decided, rules),
-        OVER_H2(a_call_that_was_reset_in_its_round_is_answered_to_nobody, rules),
-        OVER_H2(answers_wait_for_the_clients_window, rules),
-        OVER_H2(long_heads_are_refused_and_longer_ones_end_it, rules),
-        OVER_H2(more_fields_than_a_head_has_are_refused, rules),
-        OVER_H2(messages_that_are_not_whole_are_held_up_to_a_bound, rules),
-        OVER_H2(floods_end_a_connection_and_a_few_do_not, rules),
-        OVER_H2(rapid_resets_end_it_and_calls_between_them_do_not, rules),
-        OVER_H2(who_gives_up_its_calls_may_make_others, rules),
-        OVER_H2(messages_of_many_calls_may_come_while_nobody_reads, rules),
-        OVER_H2(resets_of_what_was_answered_without_a_call_end_it, rules),
-        OVER_H2(a_head_in_too_many_pieces_ends_it, rules),
-        OVER_H2(empty_data_ends_it, rules),
-        OVER_H2(what_is_no_http2_ends_it, rules),
-        OVER_H2(who_is_here_when_it_drains_is_answered, rules),
-    };
-    return RUN(tests);
 }

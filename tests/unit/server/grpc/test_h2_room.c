@@ -15,9 +15,8 @@ static struct sl_worker *worker(void)
     return &stage.workers[0];
 }
 
-static void what_is_held_is_counted_and_given_back(void **unused)
+OVER_H2(what_is_held_is_counted_and_given_back, rules)
 {
-    (void)unused;
     static char long_value[6000];
     memset(long_value, 'v', sizeof long_value - 1);
     size_t nothing = worker()->stream_bytes;
@@ -35,9 +34,8 @@ static void what_is_held_is_counted_and_given_back(void **unused)
 }
 
 /* A head is for who asks, and that has been asked. */
-static void a_head_is_not_kept_until_its_answer_is_read(void **unused)
+OVER_H2(a_head_is_not_kept_until_its_answer_is_read, rules)
 {
-    (void)unused;
     static char long_value[6000];
     static const nghttp2_settings_entry small[] = { { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 } };
     memset(long_value, 'v', sizeof long_value - 1);
@@ -47,9 +45,8 @@ static void a_head_is_not_kept_until_its_answer_is_read(void **unused)
     assert_true(worker()->stream_bytes < sizeof long_value);
 }
 
-static void past_the_bound_streams_are_refused_and_within_it_they_are_not(void **unused)
+OVER_H2(past_the_bound_streams_are_refused_and_within_it_they_are_not, rules)
 {
-    (void)unused;
     worker()->stream_bytes = ALL_BYTES - 100;
     struct h2_heard *heard = h2_ask(&limit);
     SAME("status", heard->status, SL_GRPC_RESOURCE_EXHAUSTED);
@@ -94,9 +91,8 @@ static struct caller enter_with_half(size_t bytes)
         1);
 }
 
-static void who_holds_much_goes_for_others_and_who_holds_little_does_not(void **unused)
+OVER_H2(who_holds_much_goes_for_others_and_who_holds_little_does_not, rules)
 {
-    (void)unused;
     visitor_forgets_time(&h2.visitor);
     struct caller little = enter_with_half(100), much = enter_with_half(30000);
     assert_true(caller_is_here(&little) && caller_is_here(&much));
@@ -113,9 +109,8 @@ static void who_holds_much_goes_for_others_and_who_holds_little_does_not(void **
 }
 
 /* Who is told of changes may be silent for ever. */
-static void who_is_silent_goes_too_where_it_holds_much(void **unused)
+OVER_H2(who_is_silent_goes_too_where_it_holds_much, rules)
 {
-    (void)unused;
     static const struct h2_call watch = { .path = "/grpc.health.v1.Health/Watch" };
     visitor_forgets_time(&h2.visitor);
     struct caller little = enter_saying(&watch, 1), much = enter_saying(&watch, 100);
@@ -131,16 +126,4 @@ static void who_is_silent_goes_too_where_it_holds_much(void **unused)
     caller_leaves(&little);
     caller_leaves(&much);
     SAME("given back", worker()->stream_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OVER_H2(what_is_held_is_counted_and_given_back, rules),
-        OVER_H2(a_head_is_not_kept_until_its_answer_is_read, rules),
-        OVER_H2(past_the_bound_streams_are_refused_and_within_it_they_are_not, rules),
-        OVER_H2(who_holds_much_goes_for_others_and_who_holds_little_does_not, rules),
-        OVER_H2(who_is_silent_goes_too_where_it_holds_much, rules),
-    };
-    return RUN(tests);
 }

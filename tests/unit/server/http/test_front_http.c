@@ -12,9 +12,8 @@ static const char rules[] = "rules: [{ name: all, per: global, limit: 1000000/h 
 
 /* ---- one message ---- */
 
-static void a_message_is_answered_and_the_connection_stays(void **unused)
+ON_STAGE(a_message_is_answered_and_the_connection_stays, rules)
 {
-    (void)unused;
     struct answer *answer = answer_to(GET("/healthz"));
     assert_int_equal(answer->status, 200);
     SAME_TEXT("body", answer->body, "{\"status\": \"ok\"}");
@@ -25,9 +24,8 @@ static void a_message_is_answered_and_the_connection_stays(void **unused)
     assert_int_equal(answer_to(GET("/readyz"))->status, 200);
 }
 
-static void an_incomplete_message_is_not_answered(void **unused)
+ON_STAGE(an_incomplete_message_is_not_answered, rules)
 {
-    (void)unused;
     assert_int_equal(says("GET /healthz HTTP/1.1\r\nHost: a\r\n"), 0);
     assert_int_equal(visitor.conn->timer, SL_TIMER_HEAD);
     assert_int_equal(says("\r\n"), 1);
@@ -38,9 +36,8 @@ static void an_incomplete_message_is_not_answered(void **unused)
     assert_int_equal(visitor.conn->timer, SL_TIMER_IDLE);
 }
 
-static void who_asks_to_close_is_answered_and_closed(void **unused)
+ON_STAGE(who_asks_to_close_is_answered_and_closed, rules)
 {
-    (void)unused;
     static const struct {
         const char *message;
         bool closes, keeps_1_0;
@@ -65,9 +62,8 @@ static void who_asks_to_close_is_answered_and_closed(void **unused)
 }
 
 /* Nobody knows what they were meant for. */
-static void nothing_behind_a_last_message_is_answered(void **unused)
+ON_STAGE(nothing_behind_a_last_message_is_answered, rules)
 {
-    (void)unused;
     assert_int_equal(
         says("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/healthz")), 1);
     assert_true(visitor.conn->is_finished && visitor.conn->lingers);
@@ -80,9 +76,8 @@ static void nothing_behind_a_last_message_is_answered(void **unused)
     assert_true(visitor.conn->is_finished && visitor.conn->lingers);
 }
 
-static void head_is_answered_like_get_without_the_body(void **unused)
+ON_STAGE(head_is_answered_like_get_without_the_body, rules)
 {
-    (void)unused;
     static const char *const paths[] = { "/healthz", "/readyz", "/metrics", "/openapi.json" };
     for (size_t i = 0; i < COUNT(paths); i++) {
         char text[256];
@@ -103,9 +98,8 @@ static void head_is_answered_like_get_without_the_body(void **unused)
     assert_string_equal(statuses(), "405 404 200");
 }
 
-static void while_draining_the_last_answer_is_a_goodbye(void **unused)
+ON_STAGE(while_draining_the_last_answer_is_a_goodbye, rules)
 {
-    (void)unused;
     stage.workers[0].is_draining = true;
     assert_int_equal(says(GET("/healthz") GET("/v1/authorize") GET("/openapi.json") GET("/readyz")),
                      4);
@@ -172,9 +166,8 @@ static void check_question(const struct question *question, const struct answer 
          question->kind == 3 || question->kind == 4);
 }
 
-static void answers_come_and_are_decided_in_the_order_of_the_questions(void **unused)
+ON_STAGE(answers_come_and_are_decided_in_the_order_of_the_questions, rules)
 {
-    (void)unused;
     uint64_t seed = 7;
     struct question questions[40];
     for (int run = 0; run < 30; run++) {
@@ -193,9 +186,8 @@ static void answers_come_and_are_decided_in_the_order_of_the_questions(void **un
     }
 }
 
-static void long_answers_keep_their_place(void **unused)
+ON_STAGE(long_answers_keep_their_place, rules)
 {
-    (void)unused;
     assert_int_equal(says(GET("/healthz") GET("/openapi.json") GET("/healthz") GET("/metrics")
                               GET("/nowhere") GET("/openapi.json") GET("/readyz")),
                      7);
@@ -206,9 +198,8 @@ static void long_answers_keep_their_place(void **unused)
 }
 
 /* Decided before them, though they were read first in the same round. */
-static void what_is_decided_alone_does_not_overtake_other_connections(void **unused)
+ON_STAGE(what_is_decided_alone_does_not_overtake_other_connections, rules)
 {
-    (void)unused;
     struct visitor other = visitor_enter(&stage);
     char *first = post("/v1/check", "{\"cost\": 10}");
     char *second = post("/v1/check", "{\"cost\": 100, \"explain\": true}");
@@ -240,9 +231,8 @@ static char *repeated(const char *text, size_t times)
     return all;
 }
 
-static void after_so_many_messages_their_answers_are_made_first(void **unused)
+ON_STAGE(after_so_many_messages_their_answers_are_made_first, rules)
 {
-    (void)unused;
     char *text = repeated(GET("/healthz"), 300);
     assert_int_equal(visitor_put(&visitor, sl_text(text)), strlen(text));
     assert_int_equal(sl_front_http.read(visitor.conn, the_round()), SL_FRONT_FULL);
@@ -256,9 +246,8 @@ static void after_so_many_messages_their_answers_are_made_first(void **unused)
     free(text);
 }
 
-static void thousands_of_messages_at_once_are_all_answered(void **unused)
+ON_STAGE(thousands_of_messages_at_once_are_all_answered, rules)
 {
-    (void)unused;
     char *text = repeated(GET("/v1/authorize/x"), 3000);
     assert_int_equal(says(text), 3000);
     for (int64_t i = 0; i < 3000; i++)
@@ -267,9 +256,8 @@ static void thousands_of_messages_at_once_are_all_answered(void **unused)
     free(text);
 }
 
-static void a_round_that_many_connections_fill_is_finished_and_goes_on(void **unused)
+ON_STAGE(a_round_that_many_connections_fill_is_finished_and_goes_on, rules)
 {
-    (void)unused;
     enum { VISITORS = 6, EACH = 250 };
     static struct visitor visitors[VISITORS];
     char *text = repeated(GET("/v1/authorize/x"), EACH);
@@ -293,9 +281,8 @@ static void a_round_that_many_connections_fill_is_finished_and_goes_on(void **un
 }
 
 /* It has 64 KiB to read; more is made when it has. */
-static void who_does_not_read_is_not_read_from(void **unused)
+ON_STAGE(who_does_not_read_is_not_read_from, rules)
 {
-    (void)unused;
     char *text = repeated(GET("/openapi.json"), 50);
     visitor_put(&visitor, sl_text(text));
     visitor_read(&visitor);
@@ -313,9 +300,8 @@ static void who_does_not_read_is_not_read_from(void **unused)
 
 /* ---- late ---- */
 
-static void who_is_late_is_told_which_part_was(void **unused)
+ON_STAGE(who_is_late_is_told_which_part_was, rules)
 {
-    (void)unused;
     static const struct {
         const char *message, *part;
     } rows[] = {
@@ -332,25 +318,4 @@ static void who_is_late_is_told_which_part_was(void **unused)
         SAME(rows[i].part, body_has(&answers[0], rows[i].part), true);
         start_over();
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(a_message_is_answered_and_the_connection_stays, rules),
-        ON_STAGE(an_incomplete_message_is_not_answered, rules),
-        ON_STAGE(who_asks_to_close_is_answered_and_closed, rules),
-        ON_STAGE(nothing_behind_a_last_message_is_answered, rules),
-        ON_STAGE(head_is_answered_like_get_without_the_body, rules),
-        ON_STAGE(while_draining_the_last_answer_is_a_goodbye, rules),
-        ON_STAGE(answers_come_and_are_decided_in_the_order_of_the_questions, rules),
-        ON_STAGE(long_answers_keep_their_place, rules),
-        ON_STAGE(what_is_decided_alone_does_not_overtake_other_connections, rules),
-        ON_STAGE(after_so_many_messages_their_answers_are_made_first, rules),
-        ON_STAGE(thousands_of_messages_at_once_are_all_answered, rules),
-        ON_STAGE(a_round_that_many_connections_fill_is_finished_and_goes_on, rules),
-        ON_STAGE(who_does_not_read_is_not_read_from, rules),
-        ON_STAGE(who_is_late_is_told_which_part_was, rules),
-    };
-    return RUN(tests);
 }

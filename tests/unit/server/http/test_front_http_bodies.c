@@ -78,8 +78,7 @@ static int open_text(void **state)
     return open_stage(state);
 }
 
-#define WITH_TEXT(name)                                                                            \
-    cmocka_unit_test_prestate_setup_teardown(name, open_text, close_stage, (void *)rules)
+#define WITH_TEXT(name) TEST_ON(name, open_text, close_stage, (void *)rules)
 
 /* Back to where it was before it said anything. */
 static void check_memory_is_back(void)
@@ -91,9 +90,8 @@ static void check_memory_is_back(void)
 
 /* ---- lengths ---- */
 
-static void a_body_of_any_length_up_to_the_most_is_read(void **unused)
+WITH_TEXT(a_body_of_any_length_up_to_the_most_is_read)
 {
-    (void)unused;
     static const size_t lengths[] = { 30,    16000, 16300, 16310,  16320,   16330,
                                       16340, 16384, 20000, 100000, MIB - 1, MIB };
     for (size_t i = 0; i < COUNT(lengths); i++) {
@@ -107,9 +105,8 @@ static void a_body_of_any_length_up_to_the_most_is_read(void **unused)
     }
 }
 
-static void a_body_above_the_most_is_refused_before_it_comes(void **unused)
+WITH_TEXT(a_body_above_the_most_is_refused_before_it_comes)
 {
-    (void)unused;
     struct answer *answer =
         answer_to("POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n");
     assert_int_equal(answer->status, 413);
@@ -118,9 +115,8 @@ static void a_body_above_the_most_is_refused_before_it_comes(void **unused)
     check_memory_is_back();
 }
 
-static void a_body_goes_where_the_block_has_room_for_it(void **unused)
+WITH_TEXT(a_body_goes_where_the_block_has_room_for_it)
 {
-    (void)unused;
     add_many(GET("/healthz"), 300); /* 11 KB before it */
     add_post(8000);
     assert_int_equal(visitor_put(&visitor, (struct sluice_text){ text.at, text.len }), 16384);
@@ -137,9 +133,8 @@ static void a_body_goes_where_the_block_has_room_for_it(void **unused)
 
 /* ---- what was read before ---- */
 
-static void what_was_read_before_a_long_body_is_answered_rightly(void **unused)
+WITH_TEXT(what_was_read_before_a_long_body_is_answered_rightly)
 {
-    (void)unused;
     add_many(AUTHORIZE, 50);
     add_post(100000);
     add_many(AUTHORIZE, 50);
@@ -153,9 +148,8 @@ static void what_was_read_before_a_long_body_is_answered_rightly(void **unused)
     check_memory_is_back();
 }
 
-static void what_other_connections_said_is_not_disturbed_by_a_long_body(void **unused)
+WITH_TEXT(what_other_connections_said_is_not_disturbed_by_a_long_body)
 {
-    (void)unused;
     struct visitor other = visitor_enter(&stage);
     visitor_put(&visitor, sl_text(AUTHORIZE AUTHORIZE));
     visitor_read(&visitor);
@@ -171,9 +165,8 @@ static void what_other_connections_said_is_not_disturbed_by_a_long_body(void **u
     visitor_leave(&other);
 }
 
-static void arrays_behind_each_other_are_each_decided_whole(void **unused)
+WITH_TEXT(arrays_behind_each_other_are_each_decided_whole)
 {
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         add_array(1000);
         add(AUTHORIZE);
@@ -193,9 +186,8 @@ static void arrays_behind_each_other_are_each_decided_whole(void **unused)
     check_memory_is_back();
 }
 
-static void an_array_of_too_many_is_refused_and_none_is_decided(void **unused)
+WITH_TEXT(an_array_of_too_many_is_refused_and_none_is_decided)
 {
-    (void)unused;
     add(AUTHORIZE);
     add_array(1001);
     add(AUTHORIZE);
@@ -233,9 +225,8 @@ static void add_chunked(size_t len, size_t step)
     cut_into_chunks(start, step);
 }
 
-static void a_body_in_chunks_is_the_same_whatever_their_length(void **unused)
+WITH_TEXT(a_body_in_chunks_is_the_same_whatever_their_length)
 {
-    (void)unused;
     static const struct {
         size_t len, step;
     } rows[] = {
@@ -256,9 +247,8 @@ static void a_body_in_chunks_is_the_same_whatever_their_length(void **unused)
     }
 }
 
-static void chunks_above_the_most_are_refused_as_soon_as_that_is_known(void **unused)
+WITH_TEXT(chunks_above_the_most_are_refused_as_soon_as_that_is_known)
 {
-    (void)unused;
     add("POST /v1/check HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n100001\r\n");
     assert_int_equal(say(), 1);
     assert_int_equal(answers[0].status, 413);
@@ -273,9 +263,8 @@ static void chunks_above_the_most_are_refused_as_soon_as_that_is_known(void **un
     check_memory_is_back();
 }
 
-static void a_wrong_chunk_is_refused_behind_what_was_right(void **unused)
+WITH_TEXT(a_wrong_chunk_is_refused_behind_what_was_right)
 {
-    (void)unused;
     add_many(AUTHORIZE, 3);
     add("POST /v1/check HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nx\r\n");
     add(AUTHORIZE);
@@ -287,9 +276,8 @@ static void a_wrong_chunk_is_refused_behind_what_was_right(void **unused)
 /* ---- memory for all ---- */
 
 /* Or a few words would take it from everybody else. */
-static void a_body_that_is_only_announced_takes_no_memory(void **unused)
+WITH_TEXT(a_body_that_is_only_announced_takes_no_memory)
 {
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         says("POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\n\r\n");
         assert_int_equal(visitor.conn->in_room, SL_BLOCK_BYTES);
@@ -302,9 +290,8 @@ static void a_body_that_is_only_announced_takes_no_memory(void **unused)
     assert_true(visitor.conn->in_room >= 100000 && visitor.conn->in_room < 300000);
 }
 
-static void long_buffers_of_all_connections_are_bounded(void **unused)
+WITH_TEXT(long_buffers_of_all_connections_are_bounded)
 {
-    (void)unused;
     enum { MANY = 70 };
     static struct visitor visitors[MANY];
     size_t refused = 0, first = 0;
@@ -326,23 +313,4 @@ static void long_buffers_of_all_connections_are_bounded(void **unused)
     for (size_t i = 1; i < MANY; i++)
         visitor_leave(&visitors[i]);
     check_memory_is_back();
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_TEXT(a_body_of_any_length_up_to_the_most_is_read),
-        WITH_TEXT(a_body_above_the_most_is_refused_before_it_comes),
-        WITH_TEXT(a_body_goes_where_the_block_has_room_for_it),
-        WITH_TEXT(what_was_read_before_a_long_body_is_answered_rightly),
-        WITH_TEXT(what_other_connections_said_is_not_disturbed_by_a_long_body),
-        WITH_TEXT(arrays_behind_each_other_are_each_decided_whole),
-        WITH_TEXT(an_array_of_too_many_is_refused_and_none_is_decided),
-        WITH_TEXT(a_body_in_chunks_is_the_same_whatever_their_length),
-        WITH_TEXT(chunks_above_the_most_are_refused_as_soon_as_that_is_known),
-        WITH_TEXT(a_wrong_chunk_is_refused_behind_what_was_right),
-        WITH_TEXT(a_body_that_is_only_announced_takes_no_memory),
-        WITH_TEXT(long_buffers_of_all_connections_are_bounded),
-    };
-    return RUN(tests);
 }

@@ -13,9 +13,8 @@ static const char rules[] =
 #define LENGTH_2 "Content-Length: 2"
 #define CHUNKED  "Transfer-Encoding: chunked"
 
-static void a_body_is_asked_for_once_and_then_the_answer_comes(void **unused)
+ON_STAGE(a_body_is_asked_for_once_and_then_the_answer_comes, rules)
 {
-    (void)unused;
     assert_int_equal(says(EXPECT("/v1/check", LENGTH_2)), 1);
     assert_string_equal(statuses(), "100");
     assert_int_equal(says("{"), 0);
@@ -31,18 +30,16 @@ static void a_body_is_asked_for_once_and_then_the_answer_comes(void **unused)
     assert_string_equal(statuses(), "429 200");
 }
 
-static void a_body_that_is_there_is_not_asked_for(void **unused)
+ON_STAGE(a_body_that_is_there_is_not_asked_for, rules)
 {
-    (void)unused;
     assert_int_equal(says(EXPECT("/v1/check", LENGTH_2) "{}"), 1);
     assert_string_equal(statuses(), "429");
     assert_int_equal(says(EXPECT("/v1/check", "Content-Length: 0")), 1);
     assert_string_equal(statuses(), "400");
 }
 
-static void a_body_that_nobody_wants_is_refused_at_once(void **unused)
+ON_STAGE(a_body_that_nobody_wants_is_refused_at_once, rules)
 {
-    (void)unused;
     static const struct {
         const char *head;
         uint32_t status;
@@ -63,9 +60,8 @@ static void a_body_that_nobody_wants_is_refused_at_once(void **unused)
     }
 }
 
-static void a_long_body_that_was_asked_for_has_room(void **unused)
+ON_STAGE(a_long_body_that_was_asked_for_has_room, rules)
 {
-    (void)unused;
     assert_int_equal(says(AUTHORIZE EXPECT("/v1/check", "Content-Length: 100000")), 2);
     assert_string_equal(statuses(), "200 100");
     static char body[100001];
@@ -74,15 +70,4 @@ static void a_long_body_that_was_asked_for_has_room(void **unused)
     assert_int_equal(says(body), 1);
     assert_int_equal(answers[0].status, 200);
     assert_null(visitor.conn->in);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(a_body_is_asked_for_once_and_then_the_answer_comes, rules),
-        ON_STAGE(a_body_that_is_there_is_not_asked_for, rules),
-        ON_STAGE(a_body_that_nobody_wants_is_refused_at_once, rules),
-        ON_STAGE(a_long_body_that_was_asked_for_has_room, rules),
-    };
-    return RUN(tests);
 }

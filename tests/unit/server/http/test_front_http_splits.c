@@ -56,9 +56,8 @@ static void same_as_the_whole(size_t split)
         fail_msg("split at %zu: other answers: %.*s", split, (int)visitor.got.len, visitor.got.at);
 }
 
-static void the_answers_are_the_same_at_every_split(void **unused)
+ON_STAGE(the_answers_are_the_same_at_every_split, rules)
 {
-    (void)unused;
     size_t len = sizeof conversation - 1;
     take_the_answers_as_a_whole();
     for (size_t at = 1; at < len; at++) {
@@ -70,9 +69,8 @@ static void the_answers_are_the_same_at_every_split(void **unused)
     free(whole);
 }
 
-static void the_answers_are_the_same_in_pieces_of_any_length(void **unused)
+ON_STAGE(the_answers_are_the_same_in_pieces_of_any_length, rules)
 {
-    (void)unused;
     size_t len = sizeof conversation - 1;
     take_the_answers_as_a_whole();
     for (size_t step = 1; step < 64; step++) {
@@ -84,13 +82,4 @@ static void the_answers_are_the_same_in_pieces_of_any_length(void **unused)
         same_as_the_whole(step);
     }
     free(whole);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(the_answers_are_the_same_at_every_split, rules),
-        ON_STAGE(the_answers_are_the_same_in_pieces_of_any_length, rules),
-    };
-    return RUN(tests);
 }

@@ -54,9 +54,8 @@ static struct answer only_answer(const char *text)
 
 /* ---- the whole ---- */
 
-static void an_answer_is_as_written_here(void **unused)
+ON_STAGE(an_answer_is_as_written_here, rules)
 {
-    (void)unused;
     struct sl_answer_parts parts = { .status = 200,
                                      .type = "application/json",
                                      .body = SL_TEXT("{\"a\": 1}") };
@@ -66,16 +65,14 @@ static void an_answer_is_as_written_here(void **unused)
     assert_false(visitor.conn->is_finished);
 }
 
-static void an_answer_without_a_body_says_so(void **unused)
+ON_STAGE(an_answer_without_a_body_says_so, rules)
 {
-    (void)unused;
     assert_string_equal(printed(call_of(true), (struct sl_answer_parts){ .status = 200 }),
                         "HTTP/1.1 200 OK\r\n" DATE "Content-Length: 0\r\n\r\n");
 }
 
-static void head_is_answered_with_the_length_and_no_body(void **unused)
+ON_STAGE(head_is_answered_with_the_length_and_no_body, rules)
 {
-    (void)unused;
     struct sl_call call = call_of(true);
     call.is_head = true;
     struct sl_answer_parts parts = { .status = 200,
@@ -86,9 +83,8 @@ static void head_is_answered_with_the_length_and_no_body(void **unused)
                         "Content-Type: text/plain\r\nContent-Length: 5\r\n\r\n");
 }
 
-static void the_body_may_lie_in_scratch_memory_and_be_long(void **unused)
+ON_STAGE(the_body_may_lie_in_scratch_memory_and_be_long, rules)
 {
-    (void)unused;
     struct sl_buffer *body = &the_round()->scratch;
     sl_buffer_clear(body);
     for (int i = 0; i < 5000; i++)
@@ -103,9 +99,8 @@ static void the_body_may_lie_in_scratch_memory_and_be_long(void **unused)
 
 /* ---- the connection ---- */
 
-static void a_call_that_is_not_kept_alive_finishes_its_connection(void **unused)
+ON_STAGE(a_call_that_is_not_kept_alive_finishes_its_connection, rules)
 {
-    (void)unused;
     struct answer answer =
         only_answer(printed(call_of(false), (struct sl_answer_parts){ .status = 200 }));
     assert_true(answer.closes);
@@ -113,9 +108,8 @@ static void a_call_that_is_not_kept_alive_finishes_its_connection(void **unused)
     assert_false(visitor.conn->lingers);
 }
 
-static void http_1_0_is_told_that_its_connection_stays(void **unused)
+ON_STAGE(http_1_0_is_told_that_its_connection_stays, rules)
 {
-    (void)unused;
     struct sl_call call = call_of(true);
     call.is_1_0 = true;
     assert_string_equal(printed(call, (struct sl_answer_parts){ .status = 200 }),
@@ -129,9 +123,8 @@ static void http_1_0_is_told_that_its_connection_stays(void **unused)
 
 /* ---- statuses ---- */
 
-static void every_status_of_ours_has_its_phrase(void **unused)
+ON_STAGE(every_status_of_ours_has_its_phrase, rules)
 {
-    (void)unused;
     static const struct {
         uint32_t status;
         const char *phrase;
@@ -166,9 +159,8 @@ static void every_status_of_ours_has_its_phrase(void **unused)
 }
 
 /* `deny_status` may be any that says no. */
-static void another_status_is_a_denial_in_words(void **unused)
+ON_STAGE(another_status_is_a_denial_in_words, rules)
 {
-    (void)unused;
     static const uint32_t statuses[] = { 402, 418, 451, 499, 511, 599 };
     for (size_t i = 0; i < COUNT(statuses); i++) {
         char line[80];
@@ -180,9 +172,8 @@ static void another_status_is_a_denial_in_words(void **unused)
     }
 }
 
-static void the_line_that_asks_for_a_body_is_no_answer(void **unused)
+ON_STAGE(the_line_that_asks_for_a_body_is_no_answer, rules)
 {
-    (void)unused;
     struct sl_call call = call_of(false);
     sl_reply_continue(the_round(), &call);
     assert_string_equal(got(), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -205,9 +196,8 @@ static struct sluice_decision denied(void)
     };
 }
 
-static void a_decision_is_told_in_the_fields_that_the_rules_choose(void **unused)
+ON_STAGE(a_decision_is_told_in_the_fields_that_the_rules_choose, rules)
 {
-    (void)unused;
     struct sluice_decision decision = denied();
     struct answer answer = only_answer(
         printed(call_of(true), (struct sl_answer_parts){ .status = 429, .decision = &decision }));
@@ -227,9 +217,8 @@ static void a_decision_is_told_in_the_fields_that_the_rules_choose(void **unused
     assert_null(field_of(&answer, "X-RateLimit-Limit").at);
 }
 
-static void without_a_decision_there_are_no_such_fields(void **unused)
+ON_STAGE(without_a_decision_there_are_no_such_fields, rules)
 {
-    (void)unused;
     struct answer answer =
         only_answer(printed(call_of(true), (struct sl_answer_parts){ .status = 429 }));
     assert_null(field_of(&answer, "RateLimit").at);
@@ -257,9 +246,8 @@ static void check_problem(uint16_t status, const char *detail, const char *told)
     json_decref(json);
 }
 
-static void a_problem_is_json_whatever_its_detail_says(void **unused)
+ON_STAGE(a_problem_is_json_whatever_its_detail_says, rules)
 {
-    (void)unused;
     static const char *const details[] = {
         "plain",
         "a \"quoted\" `name` and a \\ backslash",
@@ -273,15 +261,13 @@ static void a_problem_is_json_whatever_its_detail_says(void **unused)
     check_problem(499, "unusual", "unusual");
 }
 
-static void a_problem_without_words_ran_out_of_memory(void **unused)
+ON_STAGE(a_problem_without_words_ran_out_of_memory, rules)
 {
-    (void)unused;
     check_problem(500, NULL, "Out of memory; try again.");
 }
 
-static void a_problem_tells_the_methods_there_are(void **unused)
+ON_STAGE(a_problem_tells_the_methods_there_are, rules)
 {
-    (void)unused;
     struct sl_call call = call_of(true);
     call.status = 405;
     call.detail = "No.";
@@ -292,9 +278,8 @@ static void a_problem_tells_the_methods_there_are(void **unused)
     assert_false(answer.closes);
 }
 
-static void answers_follow_each_other_without_a_gap(void **unused)
+ON_STAGE(answers_follow_each_other_without_a_gap, rules)
 {
-    (void)unused;
     struct sl_call call = call_of(true);
     struct sl_round *round = the_round();
     for (int i = 0; i < 300; i++) { /* more than a block */
@@ -310,26 +295,4 @@ static void answers_follow_each_other_without_a_gap(void **unused)
         assert_int_equal(answer.status, 400 + i % 5);
     }
     assert_int_equal(rest.len, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(an_answer_is_as_written_here, rules),
-        ON_STAGE(an_answer_without_a_body_says_so, rules),
-        ON_STAGE(head_is_answered_with_the_length_and_no_body, rules),
-        ON_STAGE(the_body_may_lie_in_scratch_memory_and_be_long, rules),
-        ON_STAGE(a_call_that_is_not_kept_alive_finishes_its_connection, rules),
-        ON_STAGE(http_1_0_is_told_that_its_connection_stays, rules),
-        ON_STAGE(every_status_of_ours_has_its_phrase, rules),
-        ON_STAGE(another_status_is_a_denial_in_words, rules),
-        ON_STAGE(the_line_that_asks_for_a_body_is_no_answer, rules),
-        ON_STAGE(a_decision_is_told_in_the_fields_that_the_rules_choose, rules),
-        ON_STAGE(without_a_decision_there_are_no_such_fields, rules),
-        ON_STAGE(a_problem_is_json_whatever_its_detail_says, rules),
-        ON_STAGE(a_problem_without_words_ran_out_of_memory, rules),
-        ON_STAGE(a_problem_tells_the_methods_there_are, rules),
-        ON_STAGE(answers_follow_each_other_without_a_gap, rules),
-    };
-    return RUN(tests);
 }

@@ -60,9 +60,8 @@ static struct answer *answer_to_line(const char *method, const char *path, const
 
 /* ---- the table ---- */
 
-static void the_table_has_these_rows_and_no_other(void **unused)
+ON_STAGE(the_table_has_these_rows_and_no_other, yaml)
 {
-    (void)unused;
     size_t count = 0;
     for (const struct sl_route *route = sl_routes; route->path.at; route++, count++) {
         assert_true(count < COUNT(rows));
@@ -78,9 +77,8 @@ static void the_table_has_these_rows_and_no_other(void **unused)
     assert_int_equal(count, COUNT(rows));
 }
 
-static void a_path_is_found_as_it_is_written_and_not_otherwise(void **unused)
+ON_STAGE(a_path_is_found_as_it_is_written_and_not_otherwise, yaml)
 {
-    (void)unused;
     static const char *const others[] = {
         "//",          "*",          "/v1",           "/v1/",           "/v1/checks",
         "/v1/chec",    "/v1/check/", "/V1/check",     "/v1/Check",      "/v1//check",
@@ -98,9 +96,8 @@ static void a_path_is_found_as_it_is_written_and_not_otherwise(void **unused)
     assert_null(sl_route_find(SL_TEXT("")));
 }
 
-static void all_below_authorize_is_its_own(void **unused)
+ON_STAGE(all_below_authorize_is_its_own, yaml)
 {
-    (void)unused;
     static const char *const paths[] = { "/v1/authorize", "/v1/authorize/", "/v1/authorize/a/b",
                                          "/v1/authorize//", "/v1/authorize/v1/check" };
     for (size_t i = 0; i < COUNT(paths); i++) {
@@ -124,9 +121,8 @@ static bool is_allowed(const char *allow, const char *method)
     return false;
 }
 
-static void every_row_answers_its_methods_and_405_with_allow_to_others(void **unused)
+ON_STAGE(every_row_answers_its_methods_and_405_with_allow_to_others, yaml)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(rows); i++) {
         for (size_t j = 0; j < COUNT(methods); j++) {
             struct answer *answer = answer_to_line(methods[j], rows[i].path, "");
@@ -141,9 +137,8 @@ static void every_row_answers_its_methods_and_405_with_allow_to_others(void **un
     }
 }
 
-static void a_path_that_is_not_there_is_404_whatever_the_method(void **unused)
+ON_STAGE(a_path_that_is_not_there_is_404_whatever_the_method, yaml)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(methods); i++) {
         struct answer *answer = answer_to_line(methods[i], "/v2/check", "");
         SAME(methods[i], answer->status, 404);
@@ -152,18 +147,16 @@ static void a_path_that_is_not_there_is_404_whatever_the_method(void **unused)
     assert_int_equal(answer_to_line("OPTIONS", "*", "")->status, 404);
 }
 
-static void the_query_is_no_part_of_the_path(void **unused)
+ON_STAGE(the_query_is_no_part_of_the_path, yaml)
 {
-    (void)unused;
     assert_int_equal(answer_to_line("GET", "/healthz?x=/y", "")->status, 200);
     assert_int_equal(answer_to_line("GET", "/healthz?", "")->status, 200);
     assert_int_equal(answer_to_line("GET", "http://a/healthz", "")->status, 200);
     assert_int_equal(answer_to_line("GET", "/nowhere?/healthz", "")->status, 404);
 }
 
-static void a_body_of_another_type_is_415_and_one_without_a_type_is_read(void **unused)
+ON_STAGE(a_body_of_another_type_is_415_and_one_without_a_type_is_read, yaml)
 {
-    (void)unused;
     static const struct {
         const char *fields;
         bool is_json;
@@ -195,17 +188,15 @@ static void a_body_of_another_type_is_415_and_one_without_a_type_is_read(void **
 }
 
 /* 404 before 405 before 415: what can be helped first is said first. */
-static void the_path_is_wrong_before_the_method_and_the_method_before_the_type(void **unused)
+ON_STAGE(the_path_is_wrong_before_the_method_and_the_method_before_the_type, yaml)
 {
-    (void)unused;
     assert_int_equal(answer_to_line("PUT", "/v1/chek", "Content-Type: a/b\r\n")->status, 404);
     assert_int_equal(answer_to_line("PUT", "/v1/check", "Content-Type: a/b\r\n")->status, 405);
     assert_int_equal(answer_to_line("POST", "/v1/check", "Content-Type: a/b\r\n")->status, 415);
 }
 
-static void what_was_refused_has_taken_nothing(void **unused)
+ON_STAGE(what_was_refused_has_taken_nothing, yaml)
 {
-    (void)unused;
     answer_to_line("PUT", "/v1/check", "");
     answer_to_line("POST", "/v1/check", "Content-Type: a/b\r\n");
     answer_to_post("/v1/check", "[{}, {}, {\"cost\": \"x\"}]");
@@ -219,9 +210,8 @@ static void what_was_refused_has_taken_nothing(void **unused)
 
 /* ---- draining ---- */
 
-static void readiness_ends_when_draining_begins_and_health_does_not(void **unused)
+ON_STAGE(readiness_ends_when_draining_begins_and_health_does_not, yaml)
 {
-    (void)unused;
     assert_int_equal(answer_to_line("GET", "/readyz", "")->status, 200);
     stage.workers[0].is_draining = true;
     struct answer *answer = answer_to_line("GET", "/readyz", "");
@@ -232,21 +222,4 @@ static void readiness_ends_when_draining_begins_and_health_does_not(void **unuse
     answer = answer_to_line("GET", "/healthz", "");
     assert_int_equal(answer->status, 200);
     assert_true(answer->closes);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(the_table_has_these_rows_and_no_other, yaml),
-        ON_STAGE(a_path_is_found_as_it_is_written_and_not_otherwise, yaml),
-        ON_STAGE(all_below_authorize_is_its_own, yaml),
-        ON_STAGE(every_row_answers_its_methods_and_405_with_allow_to_others, yaml),
-        ON_STAGE(a_path_that_is_not_there_is_404_whatever_the_method, yaml),
-        ON_STAGE(the_query_is_no_part_of_the_path, yaml),
-        ON_STAGE(a_body_of_another_type_is_415_and_one_without_a_type_is_read, yaml),
-        ON_STAGE(the_path_is_wrong_before_the_method_and_the_method_before_the_type, yaml),
-        ON_STAGE(what_was_refused_has_taken_nothing, yaml),
-        ON_STAGE(readiness_ends_when_draining_begins_and_health_does_not, yaml),
-    };
-    return RUN(tests);
 }

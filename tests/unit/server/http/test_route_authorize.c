@@ -50,9 +50,8 @@ static void check_rows(const struct row *rows, size_t count)
     }
 }
 
-static void the_original_request_is_in_headers_or_below_the_path(void **unused)
+ON_STAGE(the_original_request_is_in_headers_or_below_the_path, trusting)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/authorize", "", "" },
         { "/v1/authorize/", "", "slash" },
@@ -68,9 +67,8 @@ static void the_original_request_is_in_headers_or_below_the_path(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void headers_that_contradict_each_other_are_400(void **unused)
+ON_STAGE(headers_that_contradict_each_other_are_400, trusting)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/authorize", "X-Forwarded-Uri: /a\r\nX-Original-URI: /b\r\n", "400" },
         { "/v1/authorize", "X-Forwarded-Uri: /a\r\nX-Original-URI: /a\r\n", "get-a" },
@@ -87,9 +85,8 @@ static void headers_that_contradict_each_other_are_400(void **unused)
     assert_false(answers[0].closes);
 }
 
-static void a_trusted_peer_says_who_asks(void **unused)
+ON_STAGE(a_trusted_peer_says_who_asks, trusting)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/authorize/who", "X-User: alice\r\nX-Plan: gold\r\n", "alice" },
         { "/v1/authorize/who", "x-user: alice\r\nX-PLAN: gold\r\n", "alice" },
@@ -99,9 +96,8 @@ static void a_trusted_peer_says_who_asks(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void another_peer_does_not_say_who_asks(void **unused)
+ON_STAGE(another_peer_does_not_say_who_asks, distrusting)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/authorize/who", "X-User: alice\r\nX-Plan: gold\r\n", "" },
         { "/v1/authorize/who", "X-User: alice\r\nX-User: bob\r\n", "" },
@@ -113,9 +109,8 @@ static void another_peer_does_not_say_who_asks(void **unused)
 }
 
 /* The peer is 192.0.2.1. */
-static void addresses_are_those_that_trusted_proxies_give(void **unused)
+ON_STAGE(addresses_are_those_that_trusted_proxies_give, trusting)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/authorize/one", "X-Forwarded-For: 198.51.100.1\r\n", "one" },
         { "/v1/authorize/one", "X-Forwarded-For: 198.51.100.1\r\n", "403" },
@@ -127,9 +122,8 @@ static void addresses_are_those_that_trusted_proxies_give(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void from_another_peer_the_address_is_its_own(void **unused)
+ON_STAGE(from_another_peer_the_address_is_its_own, distrusting)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/authorize/one", "X-Forwarded-For: 198.51.100.1\r\n", "one" },
         { "/v1/authorize/one", "X-Forwarded-For: 198.51.100.2\r\n", "499" },
@@ -137,9 +131,8 @@ static void from_another_peer_the_address_is_its_own(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void a_denial_has_the_status_that_the_rules_choose_and_says_why(void **unused)
+ON_STAGE(a_denial_has_the_status_that_the_rules_choose_and_says_why, distrusting)
 {
-    (void)unused;
     static const char message[] = "GET /v1/authorize/one HTTP/1.1\r\nHost: h\r\n\r\n";
     struct answer *answer = answer_to(message);
     assert_int_equal(answer->status, 200);
@@ -152,39 +145,21 @@ static void a_denial_has_the_status_that_the_rules_choose_and_says_why(void **un
     assert_false(answer->closes);
 }
 
+static const char denying[] = "deny_status: 418\non_store_failure: deny\n" RULES;
+
 /* Not what the rules deny, and so not with their status. */
-static void a_store_that_fails_is_503_where_the_rules_deny_then(void **unused)
+ON_STAGE(a_store_that_fails_is_503_where_the_rules_deny_then, denying)
 {
-    (void)unused;
     model.status = SLUICE_STORE_DOWN;
     struct answer *answer = answer_to("GET /v1/authorize/one HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_int_equal(answer->status, 503);
     assert_true(body_has(answer, "\"error\": \"store_unavailable\""));
 }
 
-static const char denying[] = "deny_status: 418\non_store_failure: deny\n" RULES;
-
-static void a_body_is_ignored(void **unused)
+ON_STAGE(a_body_is_ignored, distrusting)
 {
-    (void)unused;
     assert_int_equal(says("POST /v1/authorize/a HTTP/1.1\r\nHost: h\r\nContent-Type: a/b\r\n"
                           "Content-Length: 5\r\n\r\n{[GETGET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"),
                      2);
     assert_string_equal(statuses(), "200 200");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(the_original_request_is_in_headers_or_below_the_path, trusting),
-        ON_STAGE(headers_that_contradict_each_other_are_400, trusting),
-        ON_STAGE(a_trusted_peer_says_who_asks, trusting),
-        ON_STAGE(another_peer_does_not_say_who_asks, distrusting),
-        ON_STAGE(addresses_are_those_that_trusted_proxies_give, trusting),
-        ON_STAGE(from_another_peer_the_address_is_its_own, distrusting),
-        ON_STAGE(a_denial_has_the_status_that_the_rules_choose_and_says_why, distrusting),
-        ON_STAGE(a_store_that_fails_is_503_where_the_rules_deny_then, denying),
-        ON_STAGE(a_body_is_ignored, distrusting),
-    };
-    return RUN(tests);
 }

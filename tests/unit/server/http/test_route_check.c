@@ -46,9 +46,8 @@ static void check_rows(const struct row *rows, size_t count)
     }
 }
 
-static void a_denial_says_what_it_is_and_what_to_do(void **unused)
+ON_STAGE(a_denial_says_what_it_is_and_what_to_do, rules)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/check", TWO, 200, "{\"allowed\": true" },
         { "/v1/check", TWO, 200, "\"remaining\": 0" },
@@ -73,9 +72,8 @@ static void a_denial_says_what_it_is_and_what_to_do(void **unused)
     check_rows(&failed, 1);
 }
 
-static void what_is_wrong_with_a_body_is_said_and_where(void **unused)
+ON_STAGE(what_is_wrong_with_a_body_is_said_and_where, rules)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/check", "", 400, "byte 1" },
         { "/v1/check", "{\"a\": }", 400, "byte 7" },
@@ -103,9 +101,8 @@ static void what_is_wrong_with_a_body_is_said_and_where(void **unused)
     assert_int_equal(model.decide_calls, 0);
 }
 
-static void a_reservation_is_made_and_settled(void **unused)
+ON_STAGE(a_reservation_is_made_and_settled, rules)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "/v1/reserve", "{\"user\": \"u\", \"resource\": \"/many\", \"cost\": 500}", 200,
           "{\"reservation\": \"0000000000000001-0d003f0283b253c9\", \"expires_at_us\": 1067000000, "
@@ -129,9 +126,8 @@ static void a_reservation_is_made_and_settled(void **unused)
     check_rows(rows, COUNT(rows));
 }
 
-static void an_answer_that_cannot_be_held_in_memory_is_a_problem_not_half_an_answer(void **unused)
+ON_STAGE(an_answer_that_cannot_be_held_in_memory_is_a_problem_not_half_an_answer, rules)
 {
-    (void)unused;
     struct sl_buffer body = sl_buffer(1 << 20);
     size_t kept = the_round()->scratch.most;
     for (int i = 0; i < 1000; i++)
@@ -152,9 +148,8 @@ static void an_answer_that_cannot_be_held_in_memory_is_a_problem_not_half_an_ans
 
 /* ---- answers that wait ---- */
 
-static void what_is_queued_is_held_and_what_came_before_is_not(void **unused)
+ON_STAGE(what_is_queued_is_held_and_what_came_before_is_not, rules)
 {
-    (void)unused;
     char *one = post("/v1/check", QUEUE), *text;
     assert_true(asprintf(&text, "%s" GET("/healthz") "%s" GET("/readyz") "%s" GET("/metrics"), one,
                          one, one) > 0);
@@ -177,9 +172,8 @@ static void what_is_queued_is_held_and_what_came_before_is_not(void **unused)
     free(one);
 }
 
-static void a_held_answer_waits_at_least_its_delay(void **unused)
+ON_STAGE(a_held_answer_waits_at_least_its_delay, rules)
 {
-    (void)unused;
     posts("/v1/check", QUEUE);
     assert_int_equal(posts("/v1/check", QUEUE), 0);
     uv_timer_t *hold = visitor.conn->hold;
@@ -189,9 +183,8 @@ static void a_held_answer_waits_at_least_its_delay(void **unused)
     assert_int_equal(read_answers_of(&visitor, NULL), 1);
 }
 
-static void an_array_waits_for_the_longest_of_it(void **unused)
+ON_STAGE(an_array_waits_for_the_longest_of_it, rules)
 {
-    (void)unused;
     assert_int_equal(posts("/v1/check", "[" QUEUE ", " QUEUE ", {}, " QUEUE ", " TWO "]"), 0);
     uv_timer_t *hold = visitor.conn->hold;
     assert_non_null(hold);
@@ -203,9 +196,8 @@ static void an_array_waits_for_the_longest_of_it(void **unused)
     json_decref(all);
 }
 
-static void nothing_is_held_without_a_wish_or_a_delay_or_of_what_is_denied(void **unused)
+ON_STAGE(nothing_is_held_without_a_wish_or_a_delay_or_of_what_is_denied, rules)
 {
-    (void)unused;
     static const char *const bodies[] = {
         QUEUE,
         "{\"user\": \"u\", \"resource\": \"/queue\"}",
@@ -219,9 +211,8 @@ static void nothing_is_held_without_a_wish_or_a_delay_or_of_what_is_denied(void 
     }
 }
 
-static void a_last_message_may_wait_too(void **unused)
+ON_STAGE(a_last_message_may_wait_too, rules)
 {
-    (void)unused;
     posts("/v1/check", QUEUE);
     char text[256];
     snprintf(text, sizeof text,
@@ -235,30 +226,12 @@ static void a_last_message_may_wait_too(void **unused)
     assert_true(answers[0].closes);
 }
 
-static void while_an_answer_is_held_others_are_served(void **unused)
+ON_STAGE(while_an_answer_is_held_others_are_served, rules)
 {
-    (void)unused;
     struct visitor other = visitor_enter(&stage);
     posts("/v1/check", QUEUE);
     assert_int_equal(posts("/v1/check", QUEUE), 0);
     visitor_says(&other, SL_TEXT(GET("/healthz")));
     assert_int_equal(read_answers_of(&other, NULL), 1);
     visitor_leave(&other);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(a_denial_says_what_it_is_and_what_to_do, rules),
-        ON_STAGE(what_is_wrong_with_a_body_is_said_and_where, rules),
-        ON_STAGE(a_reservation_is_made_and_settled, rules),
-        ON_STAGE(an_answer_that_cannot_be_held_in_memory_is_a_problem_not_half_an_answer, rules),
-        ON_STAGE(what_is_queued_is_held_and_what_came_before_is_not, rules),
-        ON_STAGE(a_held_answer_waits_at_least_its_delay, rules),
-        ON_STAGE(an_array_waits_for_the_longest_of_it, rules),
-        ON_STAGE(nothing_is_held_without_a_wish_or_a_delay_or_of_what_is_denied, rules),
-        ON_STAGE(a_last_message_may_wait_too, rules),
-        ON_STAGE(while_an_answer_is_held_others_are_served, rules),
-    };
-    return RUN(tests);
 }

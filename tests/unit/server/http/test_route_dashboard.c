@@ -46,9 +46,8 @@ static const char *tag_of(const char *path)
     return tag;
 }
 
-static void a_file_is_sent_whole_and_with_its_type(void **unused)
+ON_STAGE(a_file_is_sent_whole_and_with_its_type, yaml)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(files); i++) {
         struct answer *answer = get(files[i].path);
         SAME(files[i].path, answer->status, 200);
@@ -58,9 +57,8 @@ static void a_file_is_sent_whole_and_with_its_type(void **unused)
     }
 }
 
-static void head_tells_all_but_the_body(void **unused)
+ON_STAGE(head_tells_all_but_the_body, yaml)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(files); i++) {
         struct answer *answer = asked("HEAD", files[i].path, "");
         SAME(files[i].path, answer->status, 200);
@@ -80,9 +78,8 @@ static void check_protection(const char *row, const struct answer *answer)
     SAME_TEXT(row, field_of(answer, "Cache-Control"), "no-cache");
 }
 
-static void every_answer_says_what_the_page_may_do(void **unused)
+ON_STAGE(every_answer_says_what_the_page_may_do, yaml)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(files); i++) {
         check_protection(files[i].path, get(files[i].path));
         check_protection(files[i].path, asked("GET", files[i].path, "If-None-Match: *\r\n"));
@@ -90,9 +87,8 @@ static void every_answer_says_what_the_page_may_do(void **unused)
 }
 
 /* Were it otherwise, the policy would break the page and not the tests. */
-static void no_script_or_style_stands_in_the_page(void **unused)
+ON_STAGE(no_script_or_style_stands_in_the_page, yaml)
 {
-    (void)unused;
     struct answer *answer = get("/");
     assert_false(body_has(answer, "<style"));
     assert_false(body_has(answer, "style="));
@@ -102,9 +98,8 @@ static void no_script_or_style_stands_in_the_page(void **unused)
     assert_false(body_has(answer, "href=\"http"));
 }
 
-static void what_the_browser_has_is_not_sent_again(void **unused)
+ON_STAGE(what_the_browser_has_is_not_sent_again, yaml)
 {
-    (void)unused;
     static const char *const lists[] = { "%s", "W/%s", "\"other\", %s", "\"other\",W/%s", "*" };
     char field[128], list[96];
     for (size_t i = 0; i < COUNT(files); i++) {
@@ -121,9 +116,8 @@ static void what_the_browser_has_is_not_sent_again(void **unused)
     assert_int_equal(get("/")->status, 200); /* the connection goes on */
 }
 
-static void another_tag_gets_the_file(void **unused)
+ON_STAGE(another_tag_gets_the_file, yaml)
 {
-    (void)unused;
     char field[128];
     static const char *const others[] = { "\"other\"", "\"\"", "W/\"0123456789abcdef\"", "x" };
     for (size_t i = 0; i < COUNT(others); i++) {
@@ -134,9 +128,8 @@ static void another_tag_gets_the_file(void **unused)
     assert_int_equal(asked("GET", "/", field)->status, 200); /* another file's */
 }
 
-static void other_names_are_not_there(void **unused)
+ON_STAGE(other_names_are_not_there, yaml)
 {
-    (void)unused;
     static const char *const paths[] = {
         "/dashboard/",         "/dashboard/index.html", "/dashboard/main.j",
         "/dashboard/main.jsx", "/dashboard/../main.js", "/dashboard/%6dain.js",
@@ -148,24 +141,8 @@ static void other_names_are_not_there(void **unused)
 }
 
 /* It holds no figures, so it is anybody's: also with a token that is wrong, or through a proxy. */
-static void anybody_may_have_it(void **unused)
+ON_STAGE(anybody_may_have_it, yaml)
 {
-    (void)unused;
     assert_int_equal(asked("GET", "/?a=b", "Authorization: Bearer nonsense\r\n")->status, 200);
     assert_int_equal(asked("GET", "/", "X-Forwarded-For: 192.0.2.1\r\n")->status, 200);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_STAGE(a_file_is_sent_whole_and_with_its_type, yaml),
-        ON_STAGE(head_tells_all_but_the_body, yaml),
-        ON_STAGE(every_answer_says_what_the_page_may_do, yaml),
-        ON_STAGE(no_script_or_style_stands_in_the_page, yaml),
-        ON_STAGE(what_the_browser_has_is_not_sent_again, yaml),
-        ON_STAGE(another_tag_gets_the_file, yaml),
-        ON_STAGE(other_names_are_not_there, yaml),
-        ON_STAGE(anybody_may_have_it, yaml),
-    };
-    return RUN(tests);
 }

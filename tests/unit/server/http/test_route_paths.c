@@ -19,9 +19,8 @@ static void drop(struct sluice_text text)
     free((void *)(uintptr_t)text.at);
 }
 
-static void a_star_is_one_segment_that_is_not_empty(void **unused)
+TEST(a_star_is_one_segment_that_is_not_empty)
 {
-    (void)unused;
     static const struct {
         const char *pattern, *path;
         const char *parts[SL_JOB_PARTS_MAX]; /* "-" first: it does not match */
@@ -69,9 +68,8 @@ static void a_star_is_one_segment_that_is_not_empty(void **unused)
 }
 
 /* Two rows never fit one path: which comes first does not matter. */
-static void every_path_of_the_api_has_one_row(void **unused)
+TEST(every_path_of_the_api_has_one_row)
 {
-    (void)unused;
     static const struct {
         const char *path, *row; /* NULL: none */
     } rows[] = {
@@ -113,9 +111,8 @@ static void every_path_of_the_api_has_one_row(void **unused)
 }
 
 /* More would be written past the array's end. */
-static void no_row_has_more_stars_than_a_job_has_room_for(void **unused)
+TEST(no_row_has_more_stars_than_a_job_has_room_for)
 {
-    (void)unused;
     for (const struct sl_route *route = sl_routes; route->path.at; route++) {
         size_t stars = 0;
         for (size_t i = 0; i < route->path.len; i++)
@@ -125,9 +122,8 @@ static void no_row_has_more_stars_than_a_job_has_room_for(void **unused)
     }
 }
 
-static void a_method_is_in_a_list_as_a_whole_or_not_at_all(void **unused)
+TEST(a_method_is_in_a_list_as_a_whole_or_not_at_all)
 {
-    (void)unused;
     static const struct {
         const char *methods, *method;
         bool is_in;
@@ -160,9 +156,8 @@ static void a_method_is_in_a_list_as_a_whole_or_not_at_all(void **unused)
 }
 
 /* As docs/admin.md has it: what is not listed there takes the admin's token. */
-static void tenants_may_use_these_and_nothing_else(void **unused)
+TEST(tenants_may_use_these_and_nothing_else)
 {
-    (void)unused;
     static const struct {
         const char *path, *methods;
     } rows[] = {
@@ -184,16 +179,4 @@ static void tenants_may_use_these_and_nothing_else(void **unused)
         if (wanted)
             assert_string_equal(route->tenants, wanted);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_star_is_one_segment_that_is_not_empty),
-        CLAIM(every_path_of_the_api_has_one_row),
-        CLAIM(no_row_has_more_stars_than_a_job_has_room_for),
-        CLAIM(a_method_is_in_a_list_as_a_whole_or_not_at_all),
-        CLAIM(tenants_may_use_these_and_nothing_else),
-    };
-    return RUN(tests);
 }

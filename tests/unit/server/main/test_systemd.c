@@ -40,9 +40,8 @@ static int open_files(void)
     return fd + 1000 * count;
 }
 
-static void what_is_said_arrives_as_one_datagram(void **unused)
+IN_A_FOLDER(what_is_said_arrives_as_one_datagram)
 {
-    (void)unused;
     char name[64];
     snprintf(name, sizeof name, "@%s", folder + 1); /* no file, and as unlikely as the folder's */
     const char *const names[] = { path, name };
@@ -58,9 +57,8 @@ static void what_is_said_arrives_as_one_datagram(void **unused)
     }
 }
 
-static void a_reload_carries_its_moment(void **unused)
+IN_A_FOLDER(a_reload_carries_its_moment)
 {
-    (void)unused;
     int fd = listener_of(path);
     int64_t before_us = sl_monotonic_ns() / 1000, said_us = 0;
     sl_notify_reloading();
@@ -70,9 +68,8 @@ static void a_reload_carries_its_moment(void **unused)
     close(fd);
 }
 
-static void without_anybody_there_nothing_happens(void **unused)
+IN_A_FOLDER(without_anybody_there_nothing_happens)
 {
-    (void)unused;
     char long_name[200] = "/";
     memset(long_name + 1, 'x', sizeof long_name - 2);
     const char *const names[] = { "", "@", "/", "relative", "/no/such/socket", long_name, folder };
@@ -89,9 +86,8 @@ static void without_anybody_there_nothing_happens(void **unused)
     assert_int_equal(open_files(), before);
 }
 
-static void the_longest_name_is_reached_and_a_longer_one_is_nobodys(void **unused)
+IN_A_FOLDER(the_longest_name_is_reached_and_a_longer_one_is_nobodys)
 {
-    (void)unused;
     enum { ROOM = sizeof((struct sockaddr_un *)0)->sun_path };
     char name[ROOM + 1];
     memset(name, 'x', sizeof name);
@@ -109,24 +105,11 @@ static void the_longest_name_is_reached_and_a_longer_one_is_nobodys(void **unuse
     close(fd);
 }
 
-static void a_full_socket_does_not_hold_us_up(void **unused)
+IN_A_FOLDER(a_full_socket_does_not_hold_us_up)
 {
-    (void)unused;
     int fd = listener_of(path);
     for (int i = 0; i < 10000; i++)
         sl_notify("STATUS=nobody reads this");
     assert_string_equal(heard(fd), "STATUS=nobody reads this");
     close(fd);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(what_is_said_arrives_as_one_datagram),
-        IN_A_FOLDER(a_reload_carries_its_moment),
-        IN_A_FOLDER(without_anybody_there_nothing_happens),
-        IN_A_FOLDER(the_longest_name_is_reached_and_a_longer_one_is_nobodys),
-        IN_A_FOLDER(a_full_socket_does_not_hold_us_up),
-    };
-    return RUN(tests);
 }

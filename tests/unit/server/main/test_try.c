@@ -26,9 +26,8 @@ static char *line_of(const char *yaml, const char *address)
 
 #define ADDRESS "http://127.0.0.1:8080"
 
-static void the_line_is_as_written_here(void **unused)
+TEST(the_line_is_as_written_here)
 {
-    (void)unused;
     char *line = line_of("rules: [{ name: a, resource: /login, per: ip, limit: 2/m }]\n", ADDRESS);
     assert_string_equal(line, "for i in 1 2 3; do curl -s --json "
                               "'{\"resource\": \"/login\", \"ip\": \"192.0.2.7\"}' "
@@ -81,9 +80,8 @@ static bool denies(const char *yaml, const char *line)
     return !decision.allowed;
 }
 
-static void the_line_shows_a_denial_whatever_the_rules_are(void **unused)
+TEST(the_line_shows_a_denial_whatever_the_rules_are)
 {
-    (void)unused;
     static const char *const rules[] = {
         "rules: [{ name: a, per: ip, limit: 1/s }]\n",
         "rules: [{ name: a, per: user, limit: 11/s }]\n",
@@ -128,9 +126,8 @@ static void the_line_shows_a_denial_whatever_the_rules_are(void **unused)
     }
 }
 
-static void its_body_is_json_with_each_name_once(void **unused)
+TEST(its_body_is_json_with_each_name_once)
 {
-    (void)unused;
     static const char *const rules[] = {
         "rules: [{ name: a, per: global, limit: 100/s }]\n", /* a cost alone */
         "rules: [{ name: a, per: global, limit: 1/s }]\n",   /* nothing at all */
@@ -151,9 +148,8 @@ static void its_body_is_json_with_each_name_once(void **unused)
 
 /* ---- none ---- */
 
-static void there_is_no_line_where_no_rule_lends_itself(void **unused)
+TEST(there_is_no_line_where_no_rule_lends_itself)
 {
-    (void)unused;
     static const char *const rules[] = {
         "rules: [{ name: a, per: ip, limit: 1/s, shadow: true }]\n",
         "rules: [{ name: a, per: ip, limit: 1/s, shadow: true },\n"
@@ -172,9 +168,8 @@ static void there_is_no_line_where_no_rule_lends_itself(void **unused)
     }
 }
 
-static void what_was_printed_before_stays_where_there_is_none(void **unused)
+TEST(what_was_printed_before_stays_where_there_is_none)
 {
-    (void)unused;
     struct sl_ruleset *rules =
         rules_of("rules: [{ name: a, per: ip, limit: 1/s, shadow: true }]\n");
     struct sl_buffer out = sl_buffer(8192);
@@ -191,9 +186,8 @@ static void what_was_printed_before_stays_where_there_is_none(void **unused)
 
 /* ---- where ---- */
 
-static void the_address_is_one_that_can_be_asked_at(void **unused)
+TEST(the_address_is_one_that_can_be_asked_at)
 {
-    (void)unused;
     static const struct {
         const char *address, *ending;
     } rows[] = {
@@ -215,18 +209,16 @@ static void the_address_is_one_that_can_be_asked_at(void **unused)
     }
 }
 
-static void a_unix_socket_is_given_to_curl_as_such(void **unused)
+TEST(a_unix_socket_is_given_to_curl_as_such)
 {
-    (void)unused;
     char *line = line_of("rules: [{ name: a, per: ip, limit: 1/s }]\n", "unix:/run/a b.sock");
     assert_non_null(strstr(line, "' --unix-socket '/run/a b.sock' http://sluice/v1/check; echo"));
     free(line);
 }
 
 /* As a shell cuts it into words. */
-static void a_shell_takes_the_line_as_it_is_meant(void **unused)
+TEST(a_shell_takes_the_line_as_it_is_meant)
 {
-    (void)unused;
     char *line = line_of("rules: [{ name: a, per: ip, resource: '/$(x) `y` \"z\"', limit: 1/s }]\n",
                          "http://127.0.0.1:1");
     char script[1024], got[1024];
@@ -238,19 +230,4 @@ static void a_shell_takes_the_line_as_it_is_meant(void **unused)
     assert_string_equal(got, "-s|--json|{\"resource\": \"/$(x) `y` \\\"z\\\"\", \"ip\": "
                              "\"192.0.2.7\"}|http://127.0.0.1:1/v1/check|\n");
     free(line);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_line_is_as_written_here),
-        CLAIM(the_line_shows_a_denial_whatever_the_rules_are),
-        CLAIM(its_body_is_json_with_each_name_once),
-        CLAIM(there_is_no_line_where_no_rule_lends_itself),
-        CLAIM(what_was_printed_before_stays_where_there_is_none),
-        CLAIM(the_address_is_one_that_can_be_asked_at),
-        CLAIM(a_unix_socket_is_given_to_curl_as_such),
-        CLAIM(a_shell_takes_the_line_as_it_is_meant),
-    };
-    return RUN(tests);
 }

@@ -3,9 +3,8 @@
 
 static struct model model;
 
-static void its_first_families_are_as_written_here(void **unused)
+TEST(its_first_families_are_as_written_here)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     model_open(&model);
@@ -44,9 +43,8 @@ static void its_first_families_are_as_written_here(void **unused)
     model_close(&model.store);
 }
 
-static void the_server_s_own_figures_are_as_written_here(void **unused)
+TEST(the_server_s_own_figures_are_as_written_here)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of("tiers: { pro: { scale: 2 } }\n"
                                         "rules: [{ name: a, per: user, limit: 1/s },\n"
                                         "        { name: b, per: user, limit: 1/s }]\n");
@@ -78,9 +76,8 @@ static void the_server_s_own_figures_are_as_written_here(void **unused)
     sl_ruleset_free(rules);
 }
 
-static void trust_is_told_as_a_histogram(void **unused)
+TEST(trust_is_told_as_a_histogram)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     metrics.trust[0] = 1;
@@ -107,9 +104,8 @@ static void trust_is_told_as_a_histogram(void **unused)
     sl_ruleset_free(rules);
 }
 
-static void the_process_is_told_by_the_names_that_all_use(void **unused)
+TEST(the_process_is_told_by_the_names_that_all_use)
 {
-    (void)unused;
     static const struct sl_ruleset none;
     struct sl_metrics metrics = metrics_of(&none);
     metrics.process = (struct sl_process_figures){
@@ -127,9 +123,8 @@ static void the_process_is_told_by_the_names_that_all_use(void **unused)
     sl_metrics_release(&metrics);
 }
 
-static void families_are_told_once_and_are_contiguous(void **unused)
+TEST(families_are_told_once_and_are_contiguous)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     char *page = print(&metrics);
@@ -139,9 +134,8 @@ static void families_are_told_once_and_are_contiguous(void **unused)
     sl_ruleset_free(rules);
 }
 
-static void a_page_without_rules_is_a_page(void **unused)
+TEST(a_page_without_rules_is_a_page)
 {
-    (void)unused;
     static const struct sl_ruleset none;
     struct sl_metrics metrics = metrics_of(&none);
     char *page = print(&metrics);
@@ -152,9 +146,8 @@ static void a_page_without_rules_is_a_page(void **unused)
     sl_metrics_release(&metrics);
 }
 
-static void the_values_of_labels_are_escaped(void **unused)
+TEST(the_values_of_labels_are_escaped)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of("rules: [{ name: a, per: user, limit: 1/s }]\n");
     struct sl_metrics metrics = metrics_of(rules);
     metrics.version = "\"1\\\n\"";
@@ -170,9 +163,8 @@ static void the_values_of_labels_are_escaped(void **unused)
     sl_ruleset_free(rules);
 }
 
-static void what_several_limiters_counted_is_summed(void **unused)
+TEST(what_several_limiters_counted_is_summed)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     model_open(&model);
@@ -197,9 +189,8 @@ static void what_several_limiters_counted_is_summed(void **unused)
 }
 
 /* A worker that has not gone over to the new rules yet. */
-static void a_limiter_of_older_rules_counts_by_name(void **unused)
+TEST(a_limiter_of_older_rules_counts_by_name)
 {
-    (void)unused;
     struct sl_ruleset *older = rules_of(two_rules);
     struct sl_ruleset *newer =
         rules_of("rules: [{ name: new, per: user, limit: 1/s },\n"
@@ -232,20 +223,4 @@ static void a_limiter_of_older_rules_counts_by_name(void **unused)
     sl_ruleset_free(older);
     sl_ruleset_free(newer);
     model_close(&model.store);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(its_first_families_are_as_written_here),
-        CLAIM(the_server_s_own_figures_are_as_written_here),
-        CLAIM(trust_is_told_as_a_histogram),
-        CLAIM(the_process_is_told_by_the_names_that_all_use),
-        CLAIM(families_are_told_once_and_are_contiguous),
-        CLAIM(a_page_without_rules_is_a_page),
-        CLAIM(the_values_of_labels_are_escaped),
-        CLAIM(what_several_limiters_counted_is_summed),
-        CLAIM(a_limiter_of_older_rules_counts_by_name),
-    };
-    return RUN(tests);
 }

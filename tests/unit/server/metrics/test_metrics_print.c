@@ -31,9 +31,10 @@ static const char *printed(void)
     return text;
 }
 
-static void a_family_is_its_lines_and_then_its_samples(void **unused)
+#define ON_A_PAGE(name) TEST_WITH(name, begin, end)
+
+ON_A_PAGE(a_family_is_its_lines_and_then_its_samples)
 {
-    (void)unused;
     sl_page_family(&page, "a_total", "counter", "Of a.");
     sl_page_number(&page, 0);
     sl_page_label(&page, "b", SL_TEXT("c"));
@@ -48,9 +49,8 @@ static void a_family_is_its_lines_and_then_its_samples(void **unused)
                                    "a_total{b=\"\",d=\"7\"} 0.5\n");
 }
 
-static void the_values_of_labels_are_escaped_wherever_it_stands(void **unused)
+ON_A_PAGE(the_values_of_labels_are_escaped_wherever_it_stands)
 {
-    (void)unused;
     static const char *const cases[][2] = {
         { "\"", "\\\"" },
         { "\\", "\\\\" },
@@ -70,9 +70,8 @@ static void the_values_of_labels_are_escaped_wherever_it_stands(void **unused)
     }
 }
 
-static void decimals_have_no_zeros_at_their_end(void **unused)
+ON_A_PAGE(decimals_have_no_zeros_at_their_end)
 {
-    (void)unused;
     static const struct {
         uint64_t units;
         uint32_t places;
@@ -94,9 +93,8 @@ static void decimals_have_no_zeros_at_their_end(void **unused)
     }
 }
 
-static void a_histogram_s_buckets_hold_all_below_their_bound(void **unused)
+ON_A_PAGE(a_histogram_s_buckets_hold_all_below_their_bound)
 {
-    (void)unused;
     static const char *const bounds[] = { "0.5", "1" };
     struct sl_page_buckets histogram = { .bounds = bounds,
                                          .bound_count = 2,
@@ -117,17 +115,4 @@ static void a_histogram_s_buckets_hold_all_below_their_bound(void **unused)
                                    "x_bucket{of=\"\\\"\",le=\"+Inf\"} 7\n"
                                    "x_sum{of=\"\\\"\"} 12.5\n"
                                    "x_count{of=\"\\\"\"} 7\n");
-}
-
-#define ON_A_PAGE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_PAGE(a_family_is_its_lines_and_then_its_samples),
-        ON_A_PAGE(the_values_of_labels_are_escaped_wherever_it_stands),
-        ON_A_PAGE(decimals_have_no_zeros_at_their_end),
-        ON_A_PAGE(a_histogram_s_buckets_hold_all_below_their_bound),
-    };
-    return RUN(tests);
 }

@@ -30,9 +30,8 @@ static void empty(struct sl_metrics *metrics, char *page)
     recorded_close();
 }
 
-static void what_was_measured_is_as_written_here(void **unused)
+TEST(what_was_measured_is_as_written_here)
 {
-    (void)unused;
     struct sl_metrics metrics = fill();
     char *page = print(&metrics);
     assert_line(page, "sluice_rule_callers{rule=\"api\",span=\"hour\"} 2");
@@ -51,9 +50,8 @@ static void what_was_measured_is_as_written_here(void **unused)
 }
 
 /* Buckets hold what is up to their bound, that included; the sum is in seconds. */
-static void latencies_fall_into_the_buckets_of_their_algorithm(void **unused)
+TEST(latencies_fall_into_the_buckets_of_their_algorithm)
 {
-    (void)unused;
     struct sl_metrics metrics = fill();
     struct sl_latencies *latencies = &recorded.record.latencies[sl_algo_place("fixed_window")];
     *latencies = (struct sl_latencies){ .sum_ns = 1500000000 };
@@ -72,9 +70,8 @@ static void latencies_fall_into_the_buckets_of_their_algorithm(void **unused)
     empty(&metrics, page);
 }
 
-static void each_sample_counts_for_its_bucket(void **unused)
+TEST(each_sample_counts_for_its_bucket)
 {
-    (void)unused;
     struct sl_metrics metrics = fill();
     uint64_t sum = 0;
     for (size_t i = 0; i <= SL_LATENCY_BOUNDS; i++)
@@ -88,9 +85,8 @@ static void each_sample_counts_for_its_bucket(void **unused)
     empty(&metrics, print(&metrics));
 }
 
-static void what_nobody_watches_has_no_samples(void **unused)
+TEST(what_nobody_watches_has_no_samples)
 {
-    (void)unused;
     struct sl_metrics metrics = fill();
     metrics.is_watched = false;
     char *page = print(&metrics);
@@ -99,15 +95,4 @@ static void what_nobody_watches_has_no_samples(void **unused)
     assert_null(strstr(page, "sluice_burst"));
     assert_line(page, "sluice_audit_events_total{result=\"written\"} 5");
     empty(&metrics, page);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(what_was_measured_is_as_written_here),
-        CLAIM(latencies_fall_into_the_buckets_of_their_algorithm),
-        CLAIM(each_sample_counts_for_its_bucket),
-        CLAIM(what_nobody_watches_has_no_samples),
-    };
-    return RUN(tests);
 }

@@ -3,9 +3,8 @@
 
 static struct model model;
 
-static void what_a_rule_said_is_as_written_here(void **unused)
+TEST(what_a_rule_said_is_as_written_here)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     model_open(&model);
@@ -38,9 +37,8 @@ static void what_a_rule_said_is_as_written_here(void **unused)
     model_close(&model.store);
 }
 
-static void limits_that_requests_bring_are_told_by_their_kind(void **unused)
+TEST(limits_that_requests_bring_are_told_by_their_kind)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     model_open(&model);
@@ -80,9 +78,8 @@ static const char many_rules[] =
     "          refill_rate: 0.083, burst_allowance: 1.5, adaptive: true },\n"
     "        { name: third, per: team, algorithm: leaky_bucket, capacity: 1, window: 3s }]\n";
 
-static void what_a_rule_is_is_as_written_here(void **unused)
+TEST(what_a_rule_is_is_as_written_here)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(many_rules);
     struct sl_metrics metrics = metrics_of(rules);
     char *page = print(&metrics);
@@ -113,14 +110,4 @@ static void what_a_rule_is_is_as_written_here(void **unused)
     free(page);
     sl_metrics_release(&metrics);
     sl_ruleset_free(rules);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(what_a_rule_said_is_as_written_here),
-        CLAIM(limits_that_requests_bring_are_told_by_their_kind),
-        CLAIM(what_a_rule_is_is_as_written_here),
-    };
-    return RUN(tests);
 }

@@ -1,9 +1,8 @@
 /* What the page says of where counts live. */
 #include "unit/server/on_page.h"
 
-static void a_store_that_is_asked_over_connections_has_families_of_its_own(void **unused)
+TEST(a_store_that_is_asked_over_connections_has_families_of_its_own)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     char *page = print(&metrics);
@@ -46,9 +45,8 @@ static void a_store_that_is_asked_over_connections_has_families_of_its_own(void 
     sl_ruleset_free(rules);
 }
 
-static void a_table_has_families_of_its_own(void **unused)
+TEST(a_table_has_families_of_its_own)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     char *page = print(&metrics);
@@ -82,13 +80,4 @@ static void a_table_has_families_of_its_own(void **unused)
     free(page);
     sl_metrics_release(&metrics);
     sl_ruleset_free(rules);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_store_that_is_asked_over_connections_has_families_of_its_own),
-        CLAIM(a_table_has_families_of_its_own),
-    };
-    return RUN(tests);
 }

@@ -1,9 +1,8 @@
 /* What the page says of connections, bytes, answers and who was sent away. */
 #include "unit/server/on_page.h"
 
-static void its_families_are_as_written_here(void **unused)
+TEST(its_families_are_as_written_here)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     metrics.connections = 7;
@@ -122,9 +121,8 @@ static void its_families_are_as_written_here(void **unused)
     sl_ruleset_free(rules);
 }
 
-static void connections_are_told_by_worker_where_they_are_known(void **unused)
+TEST(connections_are_told_by_worker_where_they_are_known)
 {
-    (void)unused;
     struct sl_ruleset *rules = rules_of(two_rules);
     struct sl_metrics metrics = metrics_of(rules);
     char *page = print(&metrics);
@@ -140,13 +138,4 @@ static void connections_are_told_by_worker_where_they_are_known(void **unused)
     free(page);
     sl_metrics_release(&metrics);
     sl_ruleset_free(rules);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(its_families_are_as_written_here),
-        CLAIM(connections_are_told_by_worker_where_they_are_known),
-    };
-    return RUN(tests);
 }

@@ -12,7 +12,7 @@ static int release(void **unused)
     return blocks.free_count ? -1 : 0;
 }
 
-#define WITH_BLOCKS(name) cmocka_unit_test_setup_teardown(name, NULL, release)
+#define WITH_BLOCKS(name) TEST_WITH(name, NULL, release)
 
 static char *take(void)
 {
@@ -22,9 +22,8 @@ static char *take(void)
     return block;
 }
 
-static void a_block_that_was_given_is_the_next_to_be_taken(void **unused)
+WITH_BLOCKS(a_block_that_was_given_is_the_next_to_be_taken)
 {
-    (void)unused;
     char *first = take(), *second = take();
     assert_ptr_not_equal(first, second);
     sl_block_give(&blocks, first, SL_BLOCK_BYTES);
@@ -37,9 +36,8 @@ static void a_block_that_was_given_is_the_next_to_be_taken(void **unused)
     sl_block_give(&blocks, second, SL_BLOCK_BYTES);
 }
 
-static void no_more_than_the_most_are_kept(void **unused)
+WITH_BLOCKS(no_more_than_the_most_are_kept)
 {
-    (void)unused;
     static char *taken[SL_BLOCKS_KEPT + 3];
     for (size_t i = 0; i < COUNT(taken); i++)
         taken[i] = take();
@@ -57,9 +55,8 @@ static void no_more_than_the_most_are_kept(void **unused)
 }
 
 /* Whoever takes one relies on its length. */
-static void a_block_of_another_length_is_not_kept(void **unused)
+WITH_BLOCKS(a_block_of_another_length_is_not_kept)
 {
-    (void)unused;
     static const size_t lengths[] = { 1, SL_BLOCK_BYTES - 1, SL_BLOCK_BYTES + 1,
                                       4 * SL_BLOCK_BYTES };
     for (size_t i = 0; i < COUNT(lengths); i++) {
@@ -70,21 +67,9 @@ static void a_block_of_another_length_is_not_kept(void **unused)
     }
 }
 
-static void giving_nothing_changes_nothing(void **unused)
+WITH_BLOCKS(giving_nothing_changes_nothing)
 {
-    (void)unused;
     sl_block_give(&blocks, NULL, 0);
     sl_block_give(&blocks, NULL, SL_BLOCK_BYTES);
     assert_int_equal(blocks.free_count, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_BLOCKS(a_block_that_was_given_is_the_next_to_be_taken),
-        WITH_BLOCKS(no_more_than_the_most_are_kept),
-        WITH_BLOCKS(a_block_of_another_length_is_not_kept),
-        WITH_BLOCKS(giving_nothing_changes_nothing),
-    };
-    return RUN(tests);
 }

@@ -27,59 +27,6 @@ static void give(void *at)
     mem.free(at, mem.mem_user_data);
 }
 
-static void pieces_of_every_size_are_whole(void **unused)
-{
-    (void)unused;
-    static const size_t sizes[] = { 0, 1, 63, 64, 65, 1023, 1024, 1025, 100000 };
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        give(take(sizes[i]));
-        give(take(sizes[i]));
-    }
-    give(NULL);
-    assert_null(mem.malloc(SIZE_MAX, mem.mem_user_data));
-    assert_null(mem.calloc(SIZE_MAX / 2, 4, mem.mem_user_data));
-}
-
-static void what_is_asked_for_zeroed_is_so_again_and_again(void **unused)
-{
-    (void)unused;
-    for (int i = 0; i < 3; i++) {
-        unsigned char *at = mem.calloc(25, 4, mem.mem_user_data);
-        for (size_t n = 0; n < 100; n++)
-            SAME("byte", at[n], 0);
-        memset(at, 0xff, 100);
-        give(at);
-    }
-}
-
-static void a_longer_piece_has_what_the_shorter_had(void **unused)
-{
-    (void)unused;
-    char *at = mem.realloc(NULL, 10, mem.mem_user_data);
-    memcpy(at, "0123456789", 10);
-    static const size_t sizes[] = { 64, 65, 1024, 5000, 100000, 20 };
-    for (size_t i = 0; i < COUNT(sizes); i++) {
-        at = mem.realloc(at, sizes[i], mem.mem_user_data);
-        assert_memory_equal(at, "0123456789", 10);
-        memset(at + 10, 0xa5, sizes[i] - 10);
-    }
-    give(at);
-}
-
-static void no_more_are_kept_than_is_said(void **unused)
-{
-    (void)unused;
-    enum { PIECES = 3000 };
-    static void *pieces[PIECES];
-    for (size_t i = 0; i < PIECES; i++)
-        pieces[i] = take(100);
-    for (size_t i = 0; i < PIECES; i++)
-        give(pieces[i]);
-    assert_true(kept() <= 1024);
-    give(take(100000)); /* never */
-    assert_true(kept() <= 1024);
-}
-
 static int open_memory(void **unused)
 {
     (void)unused;
@@ -95,15 +42,51 @@ static int close_memory(void **unused)
     return 0;
 }
 
-int main(void)
+TEST_WITH(pieces_of_every_size_are_whole, open_memory, close_memory)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pieces_of_every_size_are_whole, open_memory, close_memory),
-        cmocka_unit_test_setup_teardown(what_is_asked_for_zeroed_is_so_again_and_again, open_memory,
-                                        close_memory),
-        cmocka_unit_test_setup_teardown(a_longer_piece_has_what_the_shorter_had, open_memory,
-                                        close_memory),
-        cmocka_unit_test_setup_teardown(no_more_are_kept_than_is_said, open_memory, close_memory),
-    };
-    return RUN(tests);
+    static const size_t sizes[] = { 0, 1, 63, 64, 65, 1023, 1024, 1025, 100000 };
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        give(take(sizes[i]));
+        give(take(sizes[i]));
+    }
+    give(NULL);
+    assert_null(mem.malloc(SIZE_MAX, mem.mem_user_data));
+    assert_null(mem.calloc(SIZE_MAX / 2, 4, mem.mem_user_data));
+}
+
+TEST_WITH(what_is_asked_for_zeroed_is_so_again_and_again, open_memory, close_memory)
+{
+    for (int i = 0; i < 3; i++) {
+        unsigned char *at = mem.calloc(25, 4, mem.mem_user_data);
+        for (size_t n = 0; n < 100; n++)
+            SAME("byte", at[n], 0);
+        memset(at, 0xff, 100);
+        give(at);
+    }
+}
+
+TEST_WITH(a_longer_piece_has_what_the_shorter_had, open_memory, close_memory)
+{
+    char *at = mem.realloc(NULL, 10, mem.mem_user_data);
+    memcpy(at, "0123456789", 10);
+    static const size_t sizes[] = { 64, 65, 1024, 5000, 100000, 20 };
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        at = mem.realloc(at, sizes[i], mem.mem_user_data);
+        assert_memory_equal(at, "0123456789", 10);
+        memset(at + 10, 0xa5, sizes[i] - 10);
+    }
+    give(at);
+}
+
+TEST_WITH(no_more_are_kept_than_is_said, open_memory, close_memory)
+{
+    enum { PIECES = 3000 };
+    static void *pieces[PIECES];
+    for (size_t i = 0; i < PIECES; i++)
+        pieces[i] = take(100);
+    for (size_t i = 0; i < PIECES; i++)
+        give(pieces[i]);
+    assert_true(kept() <= 1024);
+    give(take(100000)); /* never */
+    assert_true(kept() <= 1024);
 }

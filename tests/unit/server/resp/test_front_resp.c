@@ -6,9 +6,8 @@
 
 /* ---- in order ---- */
 
-static void a_pipeline_is_answered_in_order(void **unused)
+IN_RESP(a_pipeline_is_answered_in_order, RULES)
 {
-    (void)unused;
     assert_string_equal(said("PING\r\nCL.THROTTLE a 4 1 1\r\nECHO one\r\nCL.THROTTLE a 4 1 1\r\n"
                              "nonsense\r\nCL.THROTTLE a x 1 1\r\nPING two\r\n"),
                         "+PONG|*5|:0|:5|:4|:-1|:1|$3|one|*5|:0|:5|:3|:-1|:2|"
@@ -18,9 +17,8 @@ static void a_pipeline_is_answered_in_order(void **unused)
     assert_int_equal(model.largest_batch, 2);
 }
 
-static void every_answer_has_the_form_that_was_in_force(void **unused)
+IN_RESP(every_answer_has_the_form_that_was_in_force, RULES)
 {
-    (void)unused;
     const char *answer = said("SLUICE.PEEK user a\r\nHELLO 3\r\nSLUICE.PEEK user a\r\n"
                               "CLIENT GETNAME\r\nHELLO 2\r\nCLIENT GETNAME\r\n");
     assert_non_null(strstr(answer, "*22|$7|allowed|:1|"));
@@ -34,9 +32,8 @@ static void every_answer_has_the_form_that_was_in_force(void **unused)
 }
 
 /* More than fit a round, and more than are read at once. */
-static void long_pipelines_go_through_several_rounds(void **unused)
+IN_RESP(long_pipelines_go_through_several_rounds, RULES)
 {
-    (void)unused;
     enum { MANY = 3000 };
     struct sl_buffer bytes = sl_buffer(1 << 20);
     for (int i = 0; i < MANY; i++)
@@ -54,9 +51,8 @@ static void long_pipelines_go_through_several_rounds(void **unused)
     sl_buffer_release(&bytes);
 }
 
-static void whatever_the_pieces_the_answers_are_the_same(void **unused)
+IN_RESP(whatever_the_pieces_the_answers_are_the_same, RULES)
 {
-    (void)unused;
     static const char bytes[] =
         "*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$5\r\na\r\nb!\r\nECHO \"c\\x64\"\n\r\n*0\r\n"
         "*5\r\n$11\r\nCL.THROTTLE\r\n$1\r\nk\r\n$1\r\n4\r\n$1\r\n1\r\n$1\r\n1\r\n";
@@ -73,9 +69,8 @@ static void whatever_the_pieces_the_answers_are_the_same(void **unused)
 
 /* ---- long ones ---- */
 
-static void a_long_argument_has_room(void **unused)
+IN_RESP(a_long_argument_has_room, RULES)
 {
-    (void)unused;
     enum { LONG = (1 << 20) - 64 };
     struct sl_buffer bytes = sl_buffer(2 << 20);
     char head[64], *text = malloc(LONG);
@@ -94,9 +89,8 @@ static void a_long_argument_has_room(void **unused)
 }
 
 /* Also if there are others behind it, for which there is no room yet. */
-static void a_long_argument_may_be_the_first(void **unused)
+IN_RESP(a_long_argument_may_be_the_first, RULES)
 {
-    (void)unused;
     enum { LONG = 20000 };
     char *text = malloc(LONG + 200);
     size_t len = (size_t)sprintf(text, "PING\r\n*5\r\n$11\r\nCL.THROTTLE\r\n$%d\r\n", LONG);
@@ -115,9 +109,8 @@ static void a_long_argument_may_be_the_first(void **unused)
 }
 
 /* The round keeps no more than one of them, however many connections ask. */
-static void a_long_answer_does_not_wait_for_the_round(void **unused)
+IN_RESP(a_long_answer_does_not_wait_for_the_round, RULES)
 {
-    (void)unused;
     static const size_t lens[] = { SL_BLOCK_BYTES / 2, 2 * SL_BLOCK_BYTES };
     for (size_t i = 0; i < COUNT(lens); i++) {
         char head[64], *text = calloc(1, lens[i] + 1);
@@ -136,9 +129,8 @@ static void a_long_answer_does_not_wait_for_the_round(void **unused)
 }
 
 /* What few letters ask for does not pile up while nobody reads it. */
-static void answers_of_one_read_are_bounded(void **unused)
+IN_RESP(answers_of_one_read_are_bounded, RULES)
 {
-    (void)unused;
     enum { TIMES = 200 };
     static const char *const lines[] = { "COMMAND\r\n", "COMMAND DOCS\r\n", "CLIENT HELP\r\n" };
     for (size_t i = 0; i < COUNT(lines); i++) {
@@ -157,18 +149,16 @@ static void answers_of_one_read_are_bounded(void **unused)
 }
 
 /* Whoever announces a lot has no more room than what was sent. */
-static void room_is_given_as_bytes_come(void **unused)
+IN_RESP(room_is_given_as_bytes_come, RULES)
 {
-    (void)unused;
     assert_string_equal(said("*2\r\n$4\r\nECHO\r\n$1000000\r\nabc"), "");
     assert_int_equal(visitor.conn->in_room, SL_BLOCK_BYTES);
 }
 
 /* ---- what is no command ---- */
 
-static void what_is_no_command_ends_it_behind_the_answers_before(void **unused)
+IN_RESP(what_is_no_command_ends_it_behind_the_answers_before, RULES)
 {
-    (void)unused;
     assert_string_equal(said("PING\r\nCL.THROTTLE a 4 1 1\r\n*1\r\n:1\r\nPING\r\n"),
                         "+PONG|*5|:0|:5|:4|:-1|:1|-ERR Protocol error: expected '$', got ':'|");
     assert_true(visitor.conn->is_finished && visitor.conn->lingers);
@@ -177,9 +167,8 @@ static void what_is_no_command_ends_it_behind_the_answers_before(void **unused)
     assert_int_equal(sl_count_read(&stage.workers[0].traffic.commands), 2);
 }
 
-static void a_browser_hears_nothing(void **unused)
+IN_RESP(a_browser_hears_nothing, RULES)
 {
-    (void)unused;
     assert_string_equal(said("PING\r\nPOST /v1/check HTTP/1.1\r\nHost: a\r\n\r\nPING\r\n"),
                         "+PONG|");
     assert_true(visitor.conn->is_finished);
@@ -191,9 +180,8 @@ static void a_browser_hears_nothing(void **unused)
     assert_true(visitor.conn->is_finished);
 }
 
-static void errors_of_a_command_end_nothing(void **unused)
+IN_RESP(errors_of_a_command_end_nothing, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "get a", "-ERR unknown command 'get', with args beginning with: 'a' |" },
         { "GET a b", "-ERR unknown command 'GET', with args beginning with: 'a' 'b' |" },
@@ -210,9 +198,8 @@ static void errors_of_a_command_end_nothing(void **unused)
 }
 
 /* As much of the arguments as Redis shows: 128 bytes. */
-static void a_long_unknown_command_is_cut(void **unused)
+IN_RESP(a_long_unknown_command_is_cut, RULES)
 {
-    (void)unused;
     char line[512] = "", wanted[512];
     memset(line, 'n', 200);
     line[200] = ' ';
@@ -225,18 +212,16 @@ static void a_long_unknown_command_is_cut(void **unused)
     assert_string_equal(told(line), wanted);
 }
 
-static void quit_answers_and_ends(void **unused)
+IN_RESP(quit_answers_and_ends, RULES)
 {
-    (void)unused;
     assert_string_equal(said("PING\r\nQUIT\r\nPING\r\n"), "+PONG|+OK|");
     assert_true(visitor.conn->is_finished);
 }
 
 /* ---- time ---- */
 
-static void a_command_has_its_time_and_rest_has_no_end(void **unused)
+IN_RESP(a_command_has_its_time_and_rest_has_no_end, RULES)
 {
-    (void)unused;
     struct sl_conn *conn = visitor.conn;
     said("PING\r\n");
     assert_int_equal(conn->timer, SL_TIMER_REST);
@@ -250,9 +235,8 @@ static void a_command_has_its_time_and_rest_has_no_end(void **unused)
     assert_int_equal(conn->timer, SL_TIMER_HEAD);
 }
 
-static void who_is_late_or_too_many_is_told(void **unused)
+IN_RESP(who_is_late_or_too_many_is_told, RULES)
 {
-    (void)unused;
     sl_front_resp.late(visitor.conn);
     visitor_settle(&visitor);
     assert_string_equal(got(), "-ERR Protocol error: the command did not arrive in time|");
@@ -261,9 +245,8 @@ static void who_is_late_or_too_many_is_told(void **unused)
     assert_string_equal(got(), "-ERR max number of clients reached|");
 }
 
-static void a_server_that_ends_answers_once_more(void **unused)
+IN_RESP(a_server_that_ends_answers_once_more, RULES)
 {
-    (void)unused;
     said("PING\r\n");
     stage.workers[0].is_draining = true;
     sl_conn_set_timer(visitor.conn, visitor.conn->timer); /* as the worker does to all */
@@ -274,38 +257,12 @@ static void a_server_that_ends_answers_once_more(void **unused)
 
 /* ---- a store that fails ---- */
 
-static void a_failure_is_a_decision(void **unused)
+IN_RESP(a_failure_is_a_decision, RULES)
 {
-    (void)unused;
     model.status = SLUICE_STORE_DOWN;
     check_has("SLUICE.CHECK user a", "$7|allowed|:1|");
     stage_go_over(&stage, stage_edition("on_store_failure: deny\n" RULES, &model.store, 1));
     const char *answer = told("SLUICE.CHECK user a");
     assert_non_null(strstr(answer, "$7|allowed|:0|"));
     assert_non_null(strstr(answer, "$6|reason|$17|store_unavailable|"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_RESP(a_pipeline_is_answered_in_order, RULES),
-        IN_RESP(every_answer_has_the_form_that_was_in_force, RULES),
-        IN_RESP(long_pipelines_go_through_several_rounds, RULES),
-        IN_RESP(whatever_the_pieces_the_answers_are_the_same, RULES),
-        IN_RESP(a_long_argument_has_room, RULES),
-        IN_RESP(a_long_argument_may_be_the_first, RULES),
-        IN_RESP(a_long_answer_does_not_wait_for_the_round, RULES),
-        IN_RESP(answers_of_one_read_are_bounded, RULES),
-        IN_RESP(room_is_given_as_bytes_come, RULES),
-        IN_RESP(what_is_no_command_ends_it_behind_the_answers_before, RULES),
-        IN_RESP(a_browser_hears_nothing, RULES),
-        IN_RESP(errors_of_a_command_end_nothing, RULES),
-        IN_RESP(a_long_unknown_command_is_cut, RULES),
-        IN_RESP(quit_answers_and_ends, RULES),
-        IN_RESP(a_command_has_its_time_and_rest_has_no_end, RULES),
-        IN_RESP(who_is_late_or_too_many_is_told, RULES),
-        IN_RESP(a_server_that_ends_answers_once_more, RULES),
-        IN_RESP(a_failure_is_a_decision, RULES),
-    };
-    return RUN(tests);
 }

@@ -5,9 +5,8 @@
 
 #define RULES "rules: [{ name: all, per: user, limit: 100/h }]\n"
 
-static void info_tells_what_clients_look_for(void **unused)
+IN_RESP(info_tells_what_clients_look_for, RULES)
 {
-    (void)unused;
     told("SLUICE.CHECK user a");
     told("SLUICE.PEEK user a");
     const char *answer = told("INFO");
@@ -24,9 +23,8 @@ static void info_tells_what_clients_look_for(void **unused)
             fail_msg("no %s in %s", parts[i], answer);
 }
 
-static void info_tells_the_sections_that_are_asked_for(void **unused)
+IN_RESP(info_tells_the_sections_that_are_asked_for, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "INFO persistence", "$26|# Persistence|loading:0||" },
         { "info PERSISTENCE nonsense", "$26|# Persistence|loading:0||" },
@@ -39,17 +37,15 @@ static void info_tells_the_sections_that_are_asked_for(void **unused)
     assert_string_equal(told("INFO persistence"), "=30|txt:# Persistence|loading:0||");
 }
 
-static void time_is_two_numbers(void **unused)
+IN_RESP(time_is_two_numbers, RULES)
 {
-    (void)unused;
     long long seconds = 0, micros = -1;
     assert_int_equal(sscanf(told("TIME"), "*2|$10|%lld|$%*d|%lld|", &seconds, &micros), 2);
     assert_true(seconds > 1700000000 && micros >= 0 && micros < 1000000);
 }
 
-static void config_tells_what_benchmarks_ask(void **unused)
+IN_RESP(config_tells_what_benchmarks_ask, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "CONFIG GET save", "*2|$4|save|$0||" },
         { "CONFIG GET APPENDONLY", "*2|$10|appendonly|$2|no|" },
@@ -72,9 +68,8 @@ static size_t row_count(const struct sl_resp_row *rows)
     return count;
 }
 
-static void every_row_of_the_table_is_told(void **unused)
+IN_RESP(every_row_of_the_table_is_told, RULES)
 {
-    (void)unused;
     char start[32], count[32];
     size_t rows = row_count(sl_resp_rows);
     snprintf(count, sizeof count, ":%zu|", rows);
@@ -88,9 +83,8 @@ static void every_row_of_the_table_is_told(void **unused)
         assert_non_null(strstr(list, sl_resp_rows[i].name.at));
 }
 
-static void rows_are_complete(void **unused)
+TEST(rows_are_complete)
 {
-    (void)unused;
     for (const struct sl_resp_row *row = sl_resp_rows; row->name.at; row++) {
         assert_true(row->arity && row->summary && row->since && row->group);
         assert_true(row->run || row->below);
@@ -99,9 +93,8 @@ static void rows_are_complete(void **unused)
     }
 }
 
-static void entries_are_told_as_redis_does(void **unused)
+IN_RESP(entries_are_told_as_redis_does, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "COMMAND INFO echo nonsense", "*2|*10|$4|echo|:2|*1|+fast|:0|:0|:0|*0|*0|*0|*0|$-1|" },
         { "COMMAND INFO CL.THROTTLE",
@@ -124,9 +117,8 @@ static void entries_are_told_as_redis_does(void **unused)
 }
 
 /* As many as there are commands, also if it is the longest time and again. */
-static void names_that_are_asked_for_have_a_bound(void **unused)
+IN_RESP(names_that_are_asked_for_have_a_bound, RULES)
 {
-    (void)unused;
     char line[1024] = "COMMAND INFO", start[64], wanted[128];
     size_t rows = row_count(sl_resp_rows);
     for (size_t i = 0; i < rows; i++)
@@ -140,9 +132,8 @@ static void names_that_are_asked_for_have_a_bound(void **unused)
 }
 
 /* What an unknown subcommand is told to try. */
-static void help_tells_what_there_is(void **unused)
+IN_RESP(help_tells_what_there_is, RULES)
 {
-    (void)unused;
     assert_string_equal(told("CONFIG HELP"), "*5|+Subcommands of CONFIG|+GET|+    `save` and "
                                              "`appendonly`, for who asks|+HELP|+    This list|");
     for (const struct sl_resp_row *row = sl_resp_rows; row->name.at; row++) {
@@ -155,20 +146,4 @@ static void help_tells_what_there_is(void **unused)
     }
     assert_string_equal(told("CLIENT HELP me"),
                         "-ERR wrong number of arguments for 'client|help' command|");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_RESP(info_tells_what_clients_look_for, RULES),
-        IN_RESP(info_tells_the_sections_that_are_asked_for, RULES),
-        IN_RESP(time_is_two_numbers, RULES),
-        IN_RESP(config_tells_what_benchmarks_ask, RULES),
-        IN_RESP(every_row_of_the_table_is_told, RULES),
-        CLAIM(rows_are_complete),
-        IN_RESP(entries_are_told_as_redis_does, RULES),
-        IN_RESP(help_tells_what_there_is, RULES),
-        IN_RESP(names_that_are_asked_for_have_a_bound, RULES),
-    };
-    return RUN(tests);
 }

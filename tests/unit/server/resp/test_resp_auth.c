@@ -18,9 +18,13 @@ static const char *password_of(const char *claims)
 
 /* ---- believing ---- */
 
-static void keys_and_tokens_are_passwords(void **unused)
+static const char all[] = WITH_TOKENS IDENTITY(WITH_JWT(CLAIMS)) SOME_RULES;
+static const char required[] = IDENTITY("api_keys: required") SOME_RULES;
+static const char keys_and_token[] = WITH_TOKENS IDENTITY("api_keys: required") SOME_RULES;
+static const char token[] = IDENTITY(WITH_JWT(", required: true" CLAIMS)) SOME_RULES;
+
+RESP_WITH_TENANTS(keys_and_tokens_are_passwords, all)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "AUTH sk_acme", "+OK|" },
         { "AUTH default sk_bolt", "+OK|" },
@@ -40,9 +44,8 @@ static void keys_and_tokens_are_passwords(void **unused)
 }
 
 /* A password that is refused changes nothing. */
-static void who_was_believed_stays_so(void **unused)
+RESP_WITH_TENANTS(who_was_believed_stays_so, keys_and_token)
 {
-    (void)unused;
     assert_string_equal(told("AUTH sk_acme"), "+OK|");
     assert_string_equal(told("AUTH sk_unknown"), WRONG);
     assert_string_equal(told("PING"), "+PONG|");
@@ -52,9 +55,8 @@ static void who_was_believed_stays_so(void **unused)
 
 /* ---- strangers ---- */
 
-static void strangers_may_say_little(void **unused)
+RESP_WITH_TENANTS(strangers_may_say_little, required)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "PING", NOAUTH },
         { "CL.THROTTLE a 1 1 1", NOAUTH },
@@ -77,9 +79,8 @@ static void strangers_may_say_little(void **unused)
     assert_string_equal(said("QUIT\r\n"), "+OK|");
 }
 
-static void strangers_have_little_room(void **unused)
+RESP_WITH_TENANTS(strangers_have_little_room, keys_and_token)
 {
-    (void)unused;
     assert_string_equal(said("*11\r\n"), "-ERR Protocol error: unauthenticated multibulk length|");
     assert_true(visitor.conn->is_finished);
     speak_resp("192.0.2.1");
@@ -91,9 +92,8 @@ static void strangers_have_little_room(void **unused)
 }
 
 /* Where no admin's token is, this machine is believed, as over HTTP. */
-static void this_machine_is_no_stranger(void **unused)
+RESP_WITH_TENANTS(this_machine_is_no_stranger, required)
 {
-    (void)unused;
     assert_string_equal(told("PING"), NOAUTH);
     speak_resp("127.0.0.1");
     assert_string_equal(told("PING"), "+PONG|");
@@ -103,9 +103,8 @@ static void this_machine_is_no_stranger(void **unused)
     assert_string_equal(told("PING"), "+PONG|");
 }
 
-static void a_token_that_is_required_is_not_replaced_by_a_key(void **unused)
+RESP_WITH_TENANTS(a_token_that_is_required_is_not_replaced_by_a_key, token)
 {
-    (void)unused;
     assert_string_equal(told("AUTH sk_acme"), WRONG);
     assert_string_equal(told("PING"), NOAUTH);
     assert_string_equal(told(password_of("{\"sub\":\"u1\",\"exp\":9999999999}")), "+OK|");
@@ -114,11 +113,11 @@ static void a_token_that_is_required_is_not_replaced_by_a_key(void **unused)
 
 /* ---- credentials that go ---- */
 
-static void a_key_that_is_taken_back_is_refused_from_then_on(void **state)
+RESP_WITH_TENANTS(a_key_that_is_taken_back_is_refused_from_then_on, required)
 {
     assert_string_equal(told("AUTH sk_acme"), "+OK|");
     check_has("SLUICE.CHECK user a", "$7|allowed|:1|");
-    stage_go_over(&stage, stage_edition(*state, &model.store, 1));
+    stage_go_over(&stage, stage_edition(*fixture, &model.store, 1));
     assert_string_equal(told("SLUICE.CHECK user a"), STALE);
     assert_string_equal(told("CL.THROTTLE a 1 1 1"), STALE);
     assert_string_equal(told("RESET"), "+RESET|");
@@ -137,10 +136,10 @@ static void check_many_times(const char *line, const char *answer)
 }
 
 /* A pool that goes on with it bars nobody, neither over HTTP. */
-static void a_key_that_was_good_is_no_guess(void **state)
+RESP_WITH_TENANTS(a_key_that_was_good_is_no_guess, keys_and_token)
 {
     assert_string_equal(told("AUTH sk_acme"), "+OK|");
-    stage_go_over(&stage, stage_edition(*state, &model.store, 1));
+    stage_go_over(&stage, stage_edition(*fixture, &model.store, 1));
     check_many_times("SLUICE.CHECK user a", STALE);
     check_many_times("SLUICE.RESET user a", STALE);
     check_many_times("AUTH sk_acme", WRONG);
@@ -154,9 +153,8 @@ static void a_key_that_was_good_is_no_guess(void **state)
 
 #define REQUIRED_OF(more) IDENTITY(WITH_JWT(", required: true" CLAIMS more)) SOME_RULES
 
-static void a_token_that_was_good_is_no_guess(void **unused)
+RESP_WITH_TENANTS(a_token_that_was_good_is_no_guess, REQUIRED_OF(""))
 {
-    (void)unused;
     char line[2100];
     strcpy(line, password_of("{\"sub\":\"u1\",\"exp\":9999999999}"));
     assert_string_equal(told(line), "+OK|");
@@ -174,9 +172,8 @@ static void a_token_that_was_good_is_no_guess(void **unused)
 /* ---- the reader ---- */
 
 /* It is right, and good for nothing here. */
-static void the_token_that_may_only_look_is_no_guess(void **unused)
+RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess, WITH_TOKENS SOME_RULES)
 {
-    (void)unused;
     check_many_times("AUTH " READER_TOKEN, READER);
     assert_int_equal(counted(SL_ATTEMPT_KEYS) + counted(SL_ATTEMPT_CREDENTIALS), 0);
     assert_string_equal(told("AUTH " ADMIN_TOKEN), "+OK|");
@@ -185,9 +182,8 @@ static void the_token_that_may_only_look_is_no_guess(void **unused)
 }
 
 /* The others' attempts are no concern of who was believed. */
-static void who_was_believed_is_not_barred(void **unused)
+RESP_WITH_TENANTS(who_was_believed_is_not_barred, keys_and_token)
 {
-    (void)unused;
     assert_string_equal(told("AUTH " ADMIN_TOKEN), "+OK|");
     for (int i = 0; i < 10; i++)
         assert_string_equal(told("AUTH guess"), WRONG);
@@ -213,9 +209,8 @@ static void check_guesses(const char *wrong, size_t most)
     assert_string_equal(told(wrong), WRONG);
 }
 
-static void who_guesses_is_limited(void **unused)
+RESP_WITH_TENANTS(who_guesses_is_limited, SOME_RULES)
 {
-    (void)unused;
     check_guesses("AUTH sk_guess", 10);
 }
 
@@ -223,9 +218,8 @@ static void who_guesses_is_limited(void **unused)
     "-ERR Too many wrong tokens or keys came from this address; wait, then send the right one.|"
 
 /* Whatever is sent then; and the admin, over HTTP, is not affected. */
-static void wrong_keys_are_no_attempts_at_the_token_of_the_admin(void **unused)
+RESP_WITH_TENANTS(wrong_keys_are_no_attempts_at_the_token_of_the_admin, WITH_TOKENS SOME_RULES)
 {
-    (void)unused;
     for (int i = 0; i < 10; i++)
         assert_string_equal(told("AUTH sk_guess"), WRONG);
     static const struct talk rows[] = {
@@ -240,9 +234,8 @@ static void wrong_keys_are_no_attempts_at_the_token_of_the_admin(void **unused)
 }
 
 /* Where there are no keys it is the admin's token that is guessed, */
-static void wrong_tokens_are_attempts_at_the_token_of_the_admin(void **unused)
+RESP_WITH_TENANTS(wrong_tokens_are_attempts_at_the_token_of_the_admin, SOME_RULES)
 {
-    (void)unused;
     stage_go_over(&stage, stage_edition(in_this_folder(WITH_TOKENS SOME_RULES), &model.store, 1));
     check_guesses("AUTH guess", 10);
     assert_int_equal(counted(SL_ATTEMPT_CREDENTIALS), 11);
@@ -252,9 +245,8 @@ static void wrong_tokens_are_attempts_at_the_token_of_the_admin(void **unused)
 }
 
 /* and where the only keys are exempt, these. */
-static void keys_that_are_exempt_are_guessed_too(void **unused)
+RESP_WITH_TENANTS(keys_that_are_exempt_are_guessed_too, SOME_RULES)
 {
-    (void)unused;
     char yaml[512], hex[SL_DIGEST_HEX + 1];
     struct sl_digest digest = digest_of("sk_free");
     sl_digest_print(&digest, hex);
@@ -268,17 +260,15 @@ static void keys_that_are_exempt_are_guessed_too(void **unused)
     assert_string_equal(told("AUTH sk_free"), TOO_MANY);
 }
 
-static void who_guesses_tokens_is_limited(void **unused)
+RESP_WITH_TENANTS(who_guesses_tokens_is_limited, token)
 {
-    (void)unused;
     check_guesses("AUTH a.b.c", 30);
 }
 
 /* ---- where nobody is known ---- */
 
-static void a_password_that_nobody_asks_for_is_told_so(void **unused)
+IN_RESP(a_password_that_nobody_asks_for_is_told_so, SOME_RULES)
 {
-    (void)unused;
     check_has("AUTH sk_acme", "-ERR AUTH <password> called without any password configured");
     check_has("HELLO 3 AUTH a b", "-ERR AUTH <password> called without any password configured");
     check_has("AUTH Default b", "-ERR AUTH <password> called without any password configured");
@@ -286,9 +276,8 @@ static void a_password_that_nobody_asks_for_is_told_so(void **unused)
 }
 
 /* As Redis does: a client that was configured with one works. */
-static void the_default_user_needs_no_password(void **unused)
+IN_RESP(the_default_user_needs_no_password, SOME_RULES)
 {
-    (void)unused;
     assert_string_equal(told("AUTH default anything"), "+OK|");
     assert_string_equal(told("AUTH default ''"), "+OK|");
     check_has("HELLO 3 AUTH default anything", "%7|$6|server|");
@@ -296,45 +285,22 @@ static void the_default_user_needs_no_password(void **unused)
 }
 
 /* Where there are passwords it is a user like any other. */
-static void the_default_user_needs_the_password_there_is(void **state)
+RESP_WITH_TENANTS(the_default_user_needs_the_password_there_is, SOME_RULES)
 {
     assert_string_equal(told("AUTH default anything"), WRONG);
     assert_string_equal(told("AUTH default sk_acme"), "+OK|");
-    stage_go_over(&stage, stage_edition(*state, &model.store, 1)); /* no tenants: no passwords */
+    stage_go_over(&stage, stage_edition(*fixture, &model.store, 1)); /* no tenants: no passwords */
     check_has("AUTH sk_acme", "-ERR AUTH <password> called without any password configured");
     assert_string_equal(told("AUTH default anything"), "+OK|");
     check_has("SLUICE.CHECK user a tenant bolt", "$7|allowed|:1|");
 }
 
-int main(void)
+RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess_also_so, keys_and_token)
 {
-    static const char all[] = WITH_TOKENS IDENTITY(WITH_JWT(CLAIMS)) SOME_RULES;
-    static const char required[] = IDENTITY("api_keys: required") SOME_RULES;
-    static const char keys_and_token[] = WITH_TOKENS IDENTITY("api_keys: required") SOME_RULES;
-    static const char token[] = IDENTITY(WITH_JWT(", required: true" CLAIMS)) SOME_RULES;
-    static const struct CMUnitTest tests[] = {
-        RESP_WITH_TENANTS(keys_and_tokens_are_passwords, all),
-        RESP_WITH_TENANTS(who_was_believed_stays_so, keys_and_token),
-        RESP_WITH_TENANTS(strangers_may_say_little, required),
-        RESP_WITH_TENANTS(strangers_have_little_room, keys_and_token),
-        RESP_WITH_TENANTS(this_machine_is_no_stranger, required),
-        RESP_WITH_TENANTS(a_token_that_is_required_is_not_replaced_by_a_key, token),
-        RESP_WITH_TENANTS(a_key_that_is_taken_back_is_refused_from_then_on, required),
-        RESP_WITH_TENANTS(a_key_that_was_good_is_no_guess, keys_and_token),
-        RESP_WITH_TENANTS(a_token_that_was_good_is_no_guess, REQUIRED_OF("")),
-        RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess, WITH_TOKENS SOME_RULES),
-        RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess, keys_and_token),
-        RESP_WITH_TENANTS(who_was_believed_is_not_barred, keys_and_token),
-        RESP_WITH_TENANTS(who_guesses_is_limited, SOME_RULES),
-        RESP_WITH_TENANTS(who_guesses_is_limited, keys_and_token),
-        RESP_WITH_TENANTS(wrong_keys_are_no_attempts_at_the_token_of_the_admin,
-                          WITH_TOKENS SOME_RULES),
-        RESP_WITH_TENANTS(wrong_tokens_are_attempts_at_the_token_of_the_admin, SOME_RULES),
-        RESP_WITH_TENANTS(keys_that_are_exempt_are_guessed_too, SOME_RULES),
-        RESP_WITH_TENANTS(who_guesses_tokens_is_limited, token),
-        IN_RESP(a_password_that_nobody_asks_for_is_told_so, SOME_RULES),
-        IN_RESP(the_default_user_needs_no_password, SOME_RULES),
-        RESP_WITH_TENANTS(the_default_user_needs_the_password_there_is, SOME_RULES),
-    };
-    return RUN(tests);
+    the_token_that_may_only_look_is_no_guess(fixture);
+}
+
+RESP_WITH_TENANTS(who_guesses_is_limited_also_so, keys_and_token)
+{
+    who_guesses_is_limited(fixture);
 }

@@ -29,9 +29,8 @@ static void check_value(const char *line, const char *name, const char *wanted)
         fail_msg("%s: %s is %s, not %s", line, name, found, wanted);
 }
 
-static void a_check_takes_and_a_peek_does_not(void **unused)
+IN_RESP(a_check_takes_and_a_peek_does_not, RULES)
 {
-    (void)unused;
     check_value("SLUICE.CHECK user a", "remaining", ":2");
     check_value("SLUICE.PEEK user a", "remaining", ":2");
     check_value("SLUICE.CHECK user a peek 1", "remaining", ":2");
@@ -45,9 +44,8 @@ static void a_check_takes_and_a_peek_does_not(void **unused)
     check_value("SLUICE.CHECK user b peek 0", "remaining", ":1");
 }
 
-static void attributes_are_those_of_the_json(void **unused)
+IN_RESP(attributes_are_those_of_the_json, RULES)
 {
-    (void)unused;
     check_value("SLUICE.CHECK user a tier pro", "limit", ":30");
     check_value("SLUICE.CHECK ip 192.0.2.1", "reason", "no_rule");
     check_value("SLUICE.CHECK ip 192.0.2.1", "rule", "$-1");
@@ -55,9 +53,8 @@ static void attributes_are_those_of_the_json(void **unused)
     check_value("SLUICE.CHECK user ''", "reason", "no_rule");
 }
 
-static void words_that_are_no_request_are_refused(void **unused)
+IN_RESP(words_that_are_no_request_are_refused, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "SLUICE.CHECK", "-ERR wrong number of arguments for 'sluice.check' command|" },
         { "SLUICE.CHECK user", "-ERR wrong number of arguments for 'sluice.check' command|" },
@@ -73,9 +70,8 @@ static void words_that_are_no_request_are_refused(void **unused)
     assert_int_equal(model.decide_calls, 0);
 }
 
-static void many_attributes_have_room(void **unused)
+IN_RESP(many_attributes_have_room, RULES)
 {
-    (void)unused;
     char line[2048] = "SLUICE.CHECK user a";
     for (int i = 0; i < 64; i++)
         sprintf(line + strlen(line), " name%d value%d", i, i);
@@ -84,9 +80,8 @@ static void many_attributes_have_room(void **unused)
     check_has(line, "-ERR `more` is one attribute too many; at most 64");
 }
 
-static void an_explanation_lists_the_rules(void **unused)
+IN_RESP(an_explanation_lists_the_rules, RULES)
 {
-    (void)unused;
     check_has(
         "SLUICE.CHECK user a explain 1",
         "$5|rules|*1|*16|$4|rule|$3|api|$9|algorithm|$12|token_bucket|$6|shadow|:0|$7|allowed|"
@@ -97,9 +92,8 @@ static void an_explanation_lists_the_rules(void **unused)
 }
 
 /* What stands behind an answer that is held is not asked before it is given. */
-static void an_answer_may_be_held(void **unused)
+IN_RESP(an_answer_may_be_held, QUEUE)
 {
-    (void)unused;
     const char *answer =
         said("SLUICE.CHECK user a wait 1\r\nSLUICE.CHECK user a wait 1\r\nPING\r\n");
     assert_string_equal(value(answer, "delay_us"), ":0");
@@ -110,9 +104,8 @@ static void an_answer_may_be_held(void **unused)
     assert_non_null(strstr(answer, "+PONG|"));
 }
 
-static void who_is_asking_goes_into_the_request(void **unused)
+RESP_WITH_TENANTS(who_is_asking_goes_into_the_request, WITH_TOKENS SOME_RULES)
 {
-    (void)unused;
     struct sl_round *round = the_round();
     static const struct {
         const char *auth, *line, *asked;
@@ -139,18 +132,4 @@ static void who_is_asking_goes_into_the_request(void **unused)
     check_has("SLUICE.CHECK user u tenant bolt",
               "-NOPERM The request contradicts who you are: a token's claims");
     check_has("SLUICE.CHECK user u trust_score 1", "-NOPERM ");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_RESP(a_check_takes_and_a_peek_does_not, RULES),
-        IN_RESP(attributes_are_those_of_the_json, RULES),
-        IN_RESP(words_that_are_no_request_are_refused, RULES),
-        IN_RESP(many_attributes_have_room, RULES),
-        IN_RESP(an_explanation_lists_the_rules, RULES),
-        IN_RESP(an_answer_may_be_held, QUEUE),
-        RESP_WITH_TENANTS(who_is_asking_goes_into_the_request, WITH_TOKENS SOME_RULES),
-    };
-    return RUN(tests);
 }

@@ -5,9 +5,8 @@
     "rules: [{ name: api, per: user, algorithm: token_bucket, capacity: 1, refill_rate: 1 },\n"    \
     "        { name: all, resource: /x, per: user, limit: 5/h }]\n"
 
-static void counts_are_forgotten(void **unused)
+RESP_AT_CONTROL(counts_are_forgotten, TWO)
 {
-    (void)unused;
     check_has("SLUICE.CHECK user a resource /x", "$7|allowed|:1|");
     check_has("SLUICE.CHECK user a resource /x", "$7|allowed|:0|");
     assert_string_equal(told("SLUICE.RESET user a resource /x"), "*2|$3|api|$3|all|");
@@ -17,9 +16,8 @@ static void counts_are_forgotten(void **unused)
     assert_string_equal(told("SLUICE.RESET ip 192.0.2.1"), "*0|");
 }
 
-static void what_cannot_be_is_an_error(void **unused)
+RESP_AT_CONTROL(what_cannot_be_is_an_error, TWO)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "SLUICE.RESET user", "-ERR wrong number of arguments for 'sluice.reset' command|" },
         { "SLUICE.RESET", "-ERR wrong number of arguments for 'sluice.reset' command|" },
@@ -33,9 +31,8 @@ static void what_cannot_be_is_an_error(void **unused)
     check_talk(rows, COUNT(rows));
 }
 
-static void the_connection_waits_for_its_answer(void **unused)
+RESP_AT_CONTROL(the_connection_waits_for_its_answer, TWO)
 {
-    (void)unused;
     desk.is_away = true;
     assert_string_equal(said("SLUICE.RESET user a\r\nPING\r\n"), "");
     assert_non_null(visitor.conn->job);
@@ -45,9 +42,8 @@ static void the_connection_waits_for_its_answer(void **unused)
 }
 
 /* The main thread may be done before this one's round is. */
-static void what_was_asked_before_is_forgotten_too(void **unused)
+RESP_AT_CONTROL(what_was_asked_before_is_forgotten_too, TWO)
 {
-    (void)unused;
     char said[1024];
     size_t len = array_text("SLUICE.CHECK user a", said, sizeof said);
     len += array_text("SLUICE.RESET user a", said + len, sizeof said - len);
@@ -61,9 +57,8 @@ static void what_was_asked_before_is_forgotten_too(void **unused)
     check_has("SLUICE.PEEK user a", "$9|remaining|:1|");
 }
 
-static void the_form_is_that_of_the_question(void **unused)
+RESP_AT_CONTROL(the_form_is_that_of_the_question, TWO)
 {
-    (void)unused;
     told("HELLO 3");
     assert_string_equal(told("SLUICE.RESET user a"), "*1|$3|api|");
     assert_string_equal(told("SLUICE.RESET rule none user a"), "-ERR There is no rule `none`.|");
@@ -71,9 +66,8 @@ static void the_form_is_that_of_the_question(void **unused)
 
 /* ---- by whom ---- */
 
-static void without_a_token_only_this_machine_may(void **unused)
+RESP_AT_CONTROL(without_a_token_only_this_machine_may, TWO)
 {
-    (void)unused;
     speak_resp("192.0.2.1");
     check_has("SLUICE.RESET user a",
               "-NOPERM Without an admin token only this machine is answered");
@@ -82,16 +76,14 @@ static void without_a_token_only_this_machine_may(void **unused)
 }
 
 /* A page of a browser on this machine chooses a method and a path, no more. */
-static void a_page_may_not(void **unused)
+RESP_AT_CONTROL(a_page_may_not, TWO)
 {
-    (void)unused;
     assert_string_equal(said("SLUICE.RESET /x HTTP/1.1\r\nHost: evil.example\r\n\r\n"), "");
     assert_true(visitor.conn->is_finished && !visitor.conn->job);
 }
 
-static void with_a_token_the_admin_and_tenants_may(void **unused)
+RESP_WITH_TENANTS(with_a_token_the_admin_and_tenants_may, WITH_TOKENS SOME_RULES)
 {
-    (void)unused;
     desk.is_away = false;
     speak_resp("127.0.0.1");
     assert_string_equal(told("SLUICE.RESET user a"), "-NOAUTH Authentication required.|");
@@ -102,19 +94,4 @@ static void with_a_token_the_admin_and_tenants_may(void **unused)
     assert_string_equal(told("SLUICE.RESET user a tenant bolt"),
                         "-NOPERM This key is another tenant's.|");
     assert_string_equal(told("PING"), "+PONG|");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        RESP_AT_CONTROL(counts_are_forgotten, TWO),
-        RESP_AT_CONTROL(what_cannot_be_is_an_error, TWO),
-        RESP_AT_CONTROL(the_connection_waits_for_its_answer, TWO),
-        RESP_AT_CONTROL(what_was_asked_before_is_forgotten_too, TWO),
-        RESP_AT_CONTROL(the_form_is_that_of_the_question, TWO),
-        RESP_AT_CONTROL(without_a_token_only_this_machine_may, TWO),
-        RESP_AT_CONTROL(a_page_may_not, TWO),
-        RESP_WITH_TENANTS(with_a_token_the_admin_and_tenants_may, WITH_TOKENS SOME_RULES),
-    };
-    return RUN(tests);
 }

@@ -9,9 +9,8 @@
     "%7|$6|server|$5|redis|$7|version|$6|7.0.15|$5|proto|:3|$2|id|:1|$4|mode|$10|standalone|$4|"   \
     "role|$6|master|$7|modules|*0|"
 
-static void hello_chooses_the_form(void **unused)
+IN_RESP(hello_chooses_the_form, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "HELLO", HELLO2 },
         { "HELLO 3", HELLO3 },
@@ -33,9 +32,8 @@ static void hello_chooses_the_form(void **unused)
     check_talk(rows, COUNT(rows));
 }
 
-static void small_commands_are_answered(void **unused)
+IN_RESP(small_commands_are_answered, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "PING", "+PONG|" },
         { "ping 'a b'", "$3|a b|" },
@@ -53,9 +51,8 @@ static void small_commands_are_answered(void **unused)
     check_talk(rows, COUNT(rows));
 }
 
-static void a_client_may_be_named(void **unused)
+IN_RESP(a_client_may_be_named, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "CLIENT ID", ":1|" },
         { "CLIENT ID", ":1|" },
@@ -95,29 +92,17 @@ static void a_client_may_be_named(void **unused)
     check_talk(rows, COUNT(rows));
 }
 
-static void everybody_has_a_number(void **unused)
+IN_RESP(everybody_has_a_number, RULES)
 {
-    (void)unused;
     assert_string_equal(told("CLIENT ID"), ":1|");
     speak_resp("192.0.2.1");
     assert_string_equal(told("CLIENT ID"), ":2|");
 }
 
-static void a_reset_makes_it_as_new(void **unused)
+IN_RESP(a_reset_makes_it_as_new, RULES)
 {
-    (void)unused;
     told("HELLO 3 SETNAME me");
     assert_string_equal(told("RESET"), "+RESET|");
     assert_string_equal(told("CLIENT GETNAME"), "$-1|");
     assert_string_equal(told("CLIENT ID"), ":1|");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_RESP(hello_chooses_the_form, RULES),  IN_RESP(small_commands_are_answered, RULES),
-        IN_RESP(a_client_may_be_named, RULES),   IN_RESP(everybody_has_a_number, RULES),
-        IN_RESP(a_reset_makes_it_as_new, RULES),
-    };
-    return RUN(tests);
 }

@@ -20,9 +20,8 @@ static const struct step {
     { 9500, "2", "*5|:0|:5|:2|:-1|:3|" }, { 9500, "5", "*5|:1|:5|:2|:3|:3|" },
 };
 
-static void the_steps_of_redis_cell_are_answered_as_there(void **unused)
+IN_RESP(the_steps_of_redis_cell_are_answered_as_there, RULES)
 {
-    (void)unused;
     int64_t start_us = model.now_us;
     for (size_t i = 0; i < COUNT(steps); i++) {
         char line[64];
@@ -34,9 +33,8 @@ static void the_steps_of_redis_cell_are_answered_as_there(void **unused)
     }
 }
 
-static void a_rest_below_a_millisecond_is_dropped(void **unused)
+IN_RESP(a_rest_below_a_millisecond_is_dropped, RULES)
 {
-    (void)unused;
     int64_t start_us = model.now_us;
     static const struct {
         int64_t at_us;
@@ -56,9 +54,8 @@ static void a_rest_below_a_millisecond_is_dropped(void **unused)
 
 /* ---- numbers ---- */
 
-static void a_token_has_whole_nanoseconds(void **unused)
+IN_RESP(a_token_has_whole_nanoseconds, RULES)
 {
-    (void)unused;
     int64_t start_us = model.now_us;
     /* 3 a second: 333333333 ns each, so three of them are a nanosecond less than a second */
     assert_string_equal(told("CL.THROTTLE k 2 3 1 3"), "*5|:0|:3|:0|:-1|:1|");
@@ -68,9 +65,8 @@ static void a_token_has_whole_nanoseconds(void **unused)
     assert_string_equal(told("CL.THROTTLE k 2 3 1"), "*5|:0|:3|:0|:-1|:1|");
 }
 
-static void numbers_are_read_as_there(void **unused)
+IN_RESP(numbers_are_read_as_there, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "CL.THROTTLE a +4 +1 +1 +0", "*5|:0|:5|:5|:-1|:0|" },
         { "CL.THROTTLE a 04 01 01 00", "*5|:0|:5|:5|:-1|:0|" },
@@ -93,9 +89,8 @@ static void numbers_are_read_as_there(void **unused)
 #define USAGE                                                                                      \
     "-Cell error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]|"
 
-static void what_is_no_bucket_is_refused(void **unused)
+IN_RESP(what_is_no_bucket_is_refused, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "CL.THROTTLE", USAGE },
         { "CL.THROTTLE a 1 1", USAGE },
@@ -134,9 +129,8 @@ static void what_is_no_bucket_is_refused(void **unused)
 
 /* ---- whose bucket ---- */
 
-static void keys_are_apart_and_other_limits_share_theirs(void **unused)
+IN_RESP(keys_are_apart_and_other_limits_share_theirs, RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "CL.THROTTLE a 0 1 60", "*5|:0|:1|:0|:-1|:60|" },
         { "CL.THROTTLE a 0 1 60", "*5|:1|:1|:0|:60|:60|" },
@@ -147,9 +141,8 @@ static void keys_are_apart_and_other_limits_share_theirs(void **unused)
     check_has("SLUICE.CHECK user a key a", "$4|rule|$3|all|"); /* which counts by itself */
 }
 
-static void a_tenant_has_keys_of_its_own(void **unused)
+RESP_WITH_TENANTS(a_tenant_has_keys_of_its_own, WITH_TOKENS SOME_RULES)
 {
-    (void)unused;
     static const struct talk rows[] = {
         { "CL.THROTTLE a 0 1 60", "*5|:0|:1|:0|:-1|:60|" },
         { "AUTH sk_acme", "+OK|" },
@@ -167,28 +160,12 @@ static void a_tenant_has_keys_of_its_own(void **unused)
 
 /* ---- a store that fails ---- */
 
-static void a_store_that_fails_lets_pass_or_is_an_error_never_a_limit(void **unused)
+IN_RESP(a_store_that_fails_lets_pass_or_is_an_error_never_a_limit, RULES)
 {
-    (void)unused;
     model.status = SLUICE_STORE_DOWN;
     assert_string_equal(told("CL.THROTTLE a 4 1 1"), "*5|:0|:5|:-1|:-1|:0|");
     stage_go_over(&stage, stage_edition("on_store_failure: deny\n" RULES, &model.store, 1));
     assert_string_equal(told("CL.THROTTLE a 4 1 1"),
                         "-Cell error: the store of the counts does not answer, and the rules deny "
                         "then|");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_RESP(the_steps_of_redis_cell_are_answered_as_there, RULES),
-        IN_RESP(a_rest_below_a_millisecond_is_dropped, RULES),
-        IN_RESP(a_token_has_whole_nanoseconds, RULES),
-        IN_RESP(numbers_are_read_as_there, RULES),
-        IN_RESP(what_is_no_bucket_is_refused, RULES),
-        IN_RESP(keys_are_apart_and_other_limits_share_theirs, RULES),
-        RESP_WITH_TENANTS(a_tenant_has_keys_of_its_own, WITH_TOKENS SOME_RULES),
-        IN_RESP(a_store_that_fails_lets_pass_or_is_an_error_never_a_limit, RULES),
-    };
-    return RUN(tests);
 }

@@ -8,6 +8,8 @@
 #include "unit/base/unit.h"
 #include "unit/store/hand_clock.h"
 
+TESTS_ALONE;
+
 #define S     INT64_C(1000000)
 #define AHEAD INT64_C(1700000000000000) /* the store's clock, of ours */
 
@@ -29,7 +31,7 @@ static int close_near(void **unused)
     return 0;
 }
 
-#define WITH_NEAR(name) cmocka_unit_test_setup_teardown(name, open_near, close_near)
+#define WITH_NEAR(name) TEST_WITH(name, open_near, close_near)
 
 /* ---- the store ---- */
 
@@ -141,9 +143,8 @@ static bool is_known(struct sl_claim *claim, uint32_t cost)
 
 /* ---- one by one ---- */
 
-static void a_denial_is_known_until_its_wait_is_over(void **unused)
+WITH_NEAR(a_denial_is_known_until_its_wait_is_over)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct kept kept = { 0 };
         struct sl_claim claim = claim_on(sl_algos[i], &kept, 10);
@@ -161,9 +162,8 @@ static void a_denial_is_known_until_its_wait_is_over(void **unused)
     }
 }
 
-static void what_only_the_store_can_say_is_asked(void **unused)
+WITH_NEAR(what_only_the_store_can_say_is_asked)
 {
-    (void)unused;
     struct kept kept = { 0 };
     struct sl_claim claim = claim_on(&sl_fixed_window, &kept, 10);
     ask_one(&sl_fixed_window, &kept, 10);
@@ -183,9 +183,8 @@ static void what_only_the_store_can_say_is_asked(void **unused)
     assert_false(sl_answer_cache_answer(NULL, &asks[5]));
 }
 
-static void a_replay_or_a_long_queue_teaches_nothing(void **unused)
+WITH_NEAR(a_replay_or_a_long_queue_teaches_nothing)
 {
-    (void)unused;
     struct kept kept = { 0 };
     struct sl_claim claim = claim_on(&sl_leaky_bucket, &kept, 10);
     struct sl_bundle replay = bundle_of(&claim, 1, 11);
@@ -199,9 +198,8 @@ static void a_replay_or_a_long_queue_teaches_nothing(void **unused)
     assert_false(is_known(&claim, 1));
 }
 
-static void never_is_told_for_costs_above_the_limit(void **unused)
+WITH_NEAR(never_is_told_for_costs_above_the_limit)
 {
-    (void)unused;
     struct kept kept = { 0 };
     struct sl_claim claim = claim_on(&sl_token_bucket, &kept, 10);
     assert_false(ask_one(&sl_token_bucket, &kept, 11));
@@ -212,9 +210,8 @@ static void never_is_told_for_costs_above_the_limit(void **unused)
     assert_false(is_known(&claim, 12));
 }
 
-static void all_is_forgotten_at_once_also_what_is_on_its_way(void **unused)
+WITH_NEAR(all_is_forgotten_at_once_also_what_is_on_its_way)
 {
-    (void)unused;
     struct kept kept = { 0 };
     struct sl_claim claim = claim_on(&sl_fixed_window, &kept, 10);
     ask_one(&sl_fixed_window, &kept, 10);
@@ -231,9 +228,8 @@ static void all_is_forgotten_at_once_also_what_is_on_its_way(void **unused)
     assert_false(is_known(&claim, 1));
 }
 
-static void a_block_denies_every_cost(void **unused)
+WITH_NEAR(a_block_denies_every_cost)
 {
-    (void)unused;
     struct kept kept = { .blocked_until_us = store_now_us() + S / 2 };
     struct sl_claim claim = claim_on(&sl_token_bucket, &kept, 10);
     struct sl_guard guard = { .window_us = S, .penalty_us = S, .threshold = 1 };
@@ -252,9 +248,8 @@ static void a_block_denies_every_cost(void **unused)
 
 /* ---- several rules ---- */
 
-static void one_denial_is_enough_and_nothing_is_said_of_the_others(void **unused)
+WITH_NEAR(one_denial_is_enough_and_nothing_is_said_of_the_others)
 {
-    (void)unused;
     struct kept full = { 0 }, free = { 0 };
     struct sl_claim claims[] = { claim_on(&sl_fixed_window, &free, 10),
                                  claim_on(&sl_fixed_window, &full, 10) };
@@ -272,9 +267,8 @@ static void one_denial_is_enough_and_nothing_is_said_of_the_others(void **unused
     assert_false(claims[0].is_unseen || claims[1].is_unseen);
 }
 
-static void a_shadow_that_is_known_denies_nobody(void **unused)
+WITH_NEAR(a_shadow_that_is_known_denies_nobody)
 {
-    (void)unused;
     struct kept full = { 0 }, free = { 0 };
     struct sl_claim claims[] = { claim_on(&sl_fixed_window, &full, 10),
                                  claim_on(&sl_fixed_window, &free, 10) };
@@ -288,9 +282,8 @@ static void a_shadow_that_is_known_denies_nobody(void **unused)
     assert_false(sl_answer_cache_answer(answers, &bundle)); /* the other may deny */
 }
 
-static void guards_of_all_rules_count_what_is_denied(void **unused)
+WITH_NEAR(guards_of_all_rules_count_what_is_denied)
 {
-    (void)unused;
     static const struct sl_guard guard = { .window_us = 10 * S, .penalty_us = S, .threshold = 9 };
     struct sl_claim_name names[] = { { .guard = { "g0", 2 } }, { .guard = { "g1", 2 } } };
     struct kept full = { 0 }, free = { 0 };
@@ -383,28 +376,10 @@ static void play(const struct sl_algo *algo, uint64_t *seed, bool is_alone)
     assert_true(known > 50);
 }
 
-static void nobody_is_denied_whom_the_store_would_let_pass(void **unused)
+WITH_NEAR(nobody_is_denied_whom_the_store_would_let_pass)
 {
-    (void)unused;
     uint64_t seed = 9;
     for (size_t i = 0; sl_algos[i]; i++)
         for (size_t k = 0; k < 200; k++)
             play(sl_algos[i], &seed, k % 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_NEAR(a_denial_is_known_until_its_wait_is_over),
-        WITH_NEAR(what_only_the_store_can_say_is_asked),
-        WITH_NEAR(a_replay_or_a_long_queue_teaches_nothing),
-        WITH_NEAR(never_is_told_for_costs_above_the_limit),
-        WITH_NEAR(all_is_forgotten_at_once_also_what_is_on_its_way),
-        WITH_NEAR(a_block_denies_every_cost),
-        WITH_NEAR(one_denial_is_enough_and_nothing_is_said_of_the_others),
-        WITH_NEAR(a_shadow_that_is_known_denies_nobody),
-        WITH_NEAR(guards_of_all_rules_count_what_is_denied),
-        WITH_NEAR(nobody_is_denied_whom_the_store_would_let_pass),
-    };
-    return RUN(tests);
 }

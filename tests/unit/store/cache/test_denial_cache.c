@@ -23,7 +23,7 @@ static int close_denied(void **unused)
     return 0;
 }
 
-#define WITH_DENIED(name) cmocka_unit_test_setup_teardown(name, open_denied, close_denied)
+#define WITH_DENIED(name) TEST_WITH(name, open_denied, close_denied)
 
 static struct sl_claim claim_of(uint64_t number)
 {
@@ -55,9 +55,8 @@ static bool is_there(struct sl_claim claim, uint32_t cost, int64_t now_us)
     return sl_denial_cache_find(denied, &claim, (struct sl_ask){ now_us, cost }, &denial);
 }
 
-static void what_was_put_is_found_until_it_is_over(void **unused)
+WITH_DENIED(what_was_put_is_found_until_it_is_over)
 {
-    (void)unused;
     struct sl_claim claim = claim_of(1);
     struct sl_denial wanted = denial_of(3, 9 * S), got;
     assert_false(is_there(claim, 3, 0));
@@ -70,18 +69,16 @@ static void what_was_put_is_found_until_it_is_over(void **unused)
     assert_int_equal(sl_denial_cache_count(denied, 9 * S), 0);
 }
 
-static void a_denial_is_one_for_every_larger_cost(void **unused)
+WITH_DENIED(a_denial_is_one_for_every_larger_cost)
 {
-    (void)unused;
     put(claim_of(1), 3, 9 * S);
     assert_false(is_there(claim_of(1), 2, S));
     assert_true(is_there(claim_of(1), 4, S));
     assert_true(is_there(claim_of(1), UINT32_MAX, S));
 }
 
-static void one_is_dropped_and_no_other(void **unused)
+WITH_DENIED(one_is_dropped_and_no_other)
 {
-    (void)unused;
     struct sl_claim claim = claim_of(1);
     put(claim, 1, 9 * S);
     put(claim_of(2), 1, 9 * S);
@@ -93,9 +90,8 @@ static void one_is_dropped_and_no_other(void **unused)
     assert_true(is_there(claim, 1, S));
 }
 
-static void another_limit_is_another_claim(void **unused)
+WITH_DENIED(another_limit_is_another_claim)
 {
-    (void)unused;
     struct sl_claim others[] = { claim_of(1), claim_of(1), claim_of(1), claim_of(1), claim_of(2) };
     others[0].limit.capacity++;
     others[1].limit.window_us++;
@@ -115,9 +111,8 @@ static void another_limit_is_another_claim(void **unused)
     assert_false(is_there(faster, 1, S));
 }
 
-static void what_is_forgotten_is_gone_also_if_it_was_on_its_way(void **unused)
+WITH_DENIED(what_is_forgotten_is_gone_also_if_it_was_on_its_way)
 {
-    (void)unused;
     struct sl_claim claim = claim_of(2);
     struct sl_denial late = denial_of(1, 9 * S);
     put(claim_of(1), 1, 9 * S);
@@ -129,9 +124,8 @@ static void what_is_forgotten_is_gone_also_if_it_was_on_its_way(void **unused)
     assert_true(is_there(claim_of(1), 1, S));
 }
 
-static void a_lower_cost_is_not_written_over_while_it_holds(void **unused)
+WITH_DENIED(a_lower_cost_is_not_written_over_while_it_holds)
 {
-    (void)unused;
     put(claim_of(1), 1, 9 * S);
     put(claim_of(1), 5, 9 * S + 1);
     assert_true(is_there(claim_of(1), 1, S));
@@ -141,9 +135,8 @@ static void a_lower_cost_is_not_written_over_while_it_holds(void **unused)
 }
 
 /* Four times as many as it holds: it stays as large as it is, and what is over latest stays. */
-static void it_is_bounded_and_what_is_over_soonest_gives_way(void **unused)
+WITH_DENIED(it_is_bounded_and_what_is_over_soonest_gives_way)
 {
-    (void)unused;
     size_t held = 0;
     for (uint64_t i = 0; i < 4 * SL_DENIAL_CACHE_MAX; i++)
         put(claim_of(i), 1, 9 * S + (int64_t)i);
@@ -189,9 +182,8 @@ static void *write_and_read(void *about)
     return NULL;
 }
 
-static void threads_find_whole_denials_or_none(void **unused)
+WITH_DENIED(threads_find_whole_denials_or_none)
 {
-    (void)unused;
     pthread_t threads[THREADS];
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, write_and_read, (void *)(i + 1)), 0);
@@ -200,19 +192,4 @@ static void threads_find_whole_denials_or_none(void **unused)
         pthread_join(threads[i], &bad);
         assert_null(bad);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_DENIED(what_was_put_is_found_until_it_is_over),
-        WITH_DENIED(a_denial_is_one_for_every_larger_cost),
-        WITH_DENIED(one_is_dropped_and_no_other),
-        WITH_DENIED(another_limit_is_another_claim),
-        WITH_DENIED(what_is_forgotten_is_gone_also_if_it_was_on_its_way),
-        WITH_DENIED(a_lower_cost_is_not_written_over_while_it_holds),
-        WITH_DENIED(it_is_bounded_and_what_is_over_soonest_gives_way),
-        WITH_DENIED(threads_find_whole_denials_or_none),
-    };
-    return RUN(tests);
 }

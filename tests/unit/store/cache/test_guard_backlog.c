@@ -31,7 +31,7 @@ static int close_uncounted(void **unused)
     return 0;
 }
 
-#define WITH_UNCOUNTED(test) cmocka_unit_test_setup_teardown(test, open_uncounted, close_uncounted)
+#define WITH_UNCOUNTED(test) TEST_WITH(test, open_uncounted, close_uncounted)
 
 static struct sl_claim claim_of(uint64_t number)
 {
@@ -60,9 +60,8 @@ static size_t take_all(struct sl_guard_backlog_sum *last)
     return count;
 }
 
-static void requests_of_a_window_are_summed_and_taken_once(void **unused)
+WITH_UNCOUNTED(requests_of_a_window_are_summed_and_taken_once)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum;
     for (int i = 0; i < 7; i++)
         assert_true(count_one(claim_of(1), 1700 * S + i));
@@ -75,9 +74,8 @@ static void requests_of_a_window_are_summed_and_taken_once(void **unused)
     assert_int_equal(take_all(&sum), 0);
 }
 
-static void what_a_window_left_does_not_count_in_the_next(void **unused)
+WITH_UNCOUNTED(what_a_window_left_does_not_count_in_the_next)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1709 * S);
     count_one(claim_of(1), 1710 * S);
@@ -87,9 +85,8 @@ static void what_a_window_left_does_not_count_in_the_next(void **unused)
     assert_int_equal(sum.start_us, 1710 * S);
 }
 
-static void guards_with_other_numbers_have_accounts_of_their_own(void **unused)
+WITH_UNCOUNTED(guards_with_other_numbers_have_accounts_of_their_own)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum;
     struct sl_claim claim = claim_of(1);
     claim.guard = &other;
@@ -101,9 +98,8 @@ static void guards_with_other_numbers_have_accounts_of_their_own(void **unused)
 }
 
 /* Short windows, and names that do not fit. */
-static void some_guards_must_see_every_request(void **unused)
+WITH_UNCOUNTED(some_guards_must_see_every_request)
 {
-    (void)unused;
     static char text[SL_GUARD_BACKLOG_NAME_MAX + 1];
     struct sl_claim_name longer = { .guard = { text, sizeof text } };
     struct sl_claim claims[] = { claim_of(1), claim_of(1), claim_of(1) };
@@ -116,9 +112,8 @@ static void some_guards_must_see_every_request(void **unused)
     assert_true(count_one(claims[1], 1700 * S));
 }
 
-static void a_guard_that_wakes_sees_the_next_request_itself(void **unused)
+WITH_UNCOUNTED(a_guard_that_wakes_sees_the_next_request_itself)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1700 * S);
     assert_int_equal(take_all(&sum), 1);
@@ -127,9 +122,8 @@ static void a_guard_that_wakes_sees_the_next_request_itself(void **unused)
     assert_true(count_one(claim_of(1), 1700 * S));
 }
 
-static void an_account_that_nobody_uses_is_closed(void **unused)
+WITH_UNCOUNTED(an_account_that_nobody_uses_is_closed)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum, late;
     count_one(claim_of(1), 1700 * S);
     assert_int_equal(take_all(&sum), 1);
@@ -141,9 +135,8 @@ static void an_account_that_nobody_uses_is_closed(void **unused)
     assert_true(count_one(claim_of(1), 1700 * S));
 }
 
-static void it_is_bounded(void **unused)
+WITH_UNCOUNTED(it_is_bounded)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum;
     size_t counted = 0, refused = 0;
     for (uint64_t i = 0; i < 4 * SL_GUARD_BACKLOG_MAX; i++) {
@@ -156,9 +149,8 @@ static void it_is_bounded(void **unused)
     assert_int_equal(take_all(&sum), counted);
 }
 
-static void it_is_due_ten_times_a_second_and_for_one(void **unused)
+WITH_UNCOUNTED(it_is_due_ten_times_a_second_and_for_one)
 {
-    (void)unused;
     boot_us += S;
     assert_false(sl_guard_backlog_is_due(backlog, boot_us)); /* there is nothing */
     count_one(claim_of(1), 1700 * S);
@@ -170,9 +162,8 @@ static void it_is_due_ten_times_a_second_and_for_one(void **unused)
 }
 
 /* What its parent has counted the parent reports. */
-static void the_child_of_a_fork_reports_nothing_of_its_parents(void **unused)
+WITH_UNCOUNTED(the_child_of_a_fork_reports_nothing_of_its_parents)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1700 * S);
     pid_t child = fork();
@@ -205,9 +196,8 @@ static void *add_many(void *about)
 
 /* Here accounts are closed after some microseconds, not two seconds: who has found one open a
  * moment ago may find it gone, and what he adds is lost. Nothing is counted twice. */
-static void sums_of_many_threads_come_to_what_was_added(void **unused)
+WITH_UNCOUNTED(sums_of_many_threads_come_to_what_was_added)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum;
     pthread_t threads[THREADS];
     uint64_t taken = 0;
@@ -229,21 +219,4 @@ static void sums_of_many_threads_come_to_what_was_added(void **unused)
     while (sl_guard_backlog_take(backlog, &sum))
         taken += sum.count;
     assert_true(taken <= atomic_load(&added) && taken + 50 > atomic_load(&added));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_UNCOUNTED(requests_of_a_window_are_summed_and_taken_once),
-        WITH_UNCOUNTED(what_a_window_left_does_not_count_in_the_next),
-        WITH_UNCOUNTED(guards_with_other_numbers_have_accounts_of_their_own),
-        WITH_UNCOUNTED(some_guards_must_see_every_request),
-        WITH_UNCOUNTED(a_guard_that_wakes_sees_the_next_request_itself),
-        WITH_UNCOUNTED(an_account_that_nobody_uses_is_closed),
-        WITH_UNCOUNTED(it_is_bounded),
-        WITH_UNCOUNTED(it_is_due_ten_times_a_second_and_for_one),
-        WITH_UNCOUNTED(the_child_of_a_fork_reports_nothing_of_its_parents),
-        WITH_UNCOUNTED(sums_of_many_threads_come_to_what_was_added),
-    };
-    return RUN(tests);
 }

@@ -3,9 +3,10 @@
 
 #include <pthread.h>
 
-static void what_was_lent_is_spent_and_no_more(void **unused)
+#define WITH_SETUP(name) TEST_WITH(name, open_leases, close_leases)
+
+WITH_SETUP(what_was_lent_is_spent_and_no_more)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000);
     assert_false(takes(&claim, 10 * S, 1));
     lend(&claim, 10 * S, 20);
@@ -17,9 +18,8 @@ static void what_was_lent_is_spent_and_no_more(void **unused)
     assert_false(takes(&claim, 10 * S, 1));
 }
 
-static void who_is_let_through_is_told_what_is_left_here_and_there(void **unused)
+WITH_SETUP(who_is_let_through_is_told_what_is_left_here_and_there)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000);
     lend(&claim, 10 * S, 20);
     assert_true(takes(&claim, 10 * S, 1));
@@ -31,9 +31,8 @@ static void who_is_let_through_is_told_what_is_left_here_and_there(void **unused
 }
 
 /* L4 */
-static void nothing_is_spent_after_the_end_as_counted_from_before_the_call(void **unused)
+WITH_SETUP(nothing_is_spent_after_the_end_as_counted_from_before_the_call)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000);
     int64_t asked_us = 10 * S + 250 * MS;
     lend(&claim, asked_us, 20); /* of a term that ends at 12 s: 1.75 s to go */
@@ -44,9 +43,8 @@ static void nothing_is_spent_after_the_end_as_counted_from_before_the_call(void 
 }
 
 /* L1 */
-static void another_limit_on_the_same_key_has_no_part_in_it(void **unused)
+WITH_SETUP(another_limit_on_the_same_key_has_no_part_in_it)
 {
-    (void)unused;
     struct sl_claim claim = bucket_claim(1, 1000), other = bucket_claim(1, 1001),
                     slower = bucket_claim(1, 1000);
     slower.limit.token_ns++;
@@ -57,9 +55,8 @@ static void another_limit_on_the_same_key_has_no_part_in_it(void **unused)
 }
 
 /* L10 */
-static void what_is_put_back_is_there_again_unless_a_call_has_told_of_it(void **unused)
+WITH_SETUP(what_is_put_back_is_there_again_unless_a_call_has_told_of_it)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000), late = claim;
     struct sl_lease *lease = lend(&claim, 10 * S, 20);
     assert_true(takes(&claim, 10 * S, 5) && takes(&late, 10 * S, 10));
@@ -75,9 +72,8 @@ static void what_is_put_back_is_there_again_unless_a_call_has_told_of_it(void **
     sl_lease_keep(due, 10 * S);
 }
 
-static void it_is_called_for_once_when_a_quarter_is_left(void **unused)
+WITH_SETUP(it_is_called_for_once_when_a_quarter_is_left)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000);
     lend(&claim, 10 * S, 20);
     assert_true(takes(&claim, 10 * S, 14));
@@ -90,9 +86,8 @@ static void it_is_called_for_once_when_a_quarter_is_left(void **unused)
     assert_null(sl_leases_due(leases));
 }
 
-static void what_is_held_is_counted_by_rule(void **unused)
+WITH_SETUP(what_is_held_is_counted_by_rule)
 {
-    (void)unused;
     static struct sl_lease_held held[SL_LEASE_RULES];
     struct sl_claim claim = fixed_claim(1, 1000), other = fixed_claim(2, 1000);
     other.rule = 9;
@@ -109,9 +104,8 @@ static void what_is_held_is_counted_by_rule(void **unused)
     assert_false(sl_leases_any(leases, 13 * S));
 }
 
-static void a_number_that_another_rule_is_given_counts_from_nothing(void **unused)
+WITH_SETUP(a_number_that_another_rule_is_given_counts_from_nothing)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000);
     const struct sl_lease_counts *counts = sl_leases_counts(leases, claim.rule);
     sl_leases_name(leases, claim.rule, SL_TEXT("world"));
@@ -176,9 +170,8 @@ static void *spend(void *about)
 
 /* What was put back after a call had told of it counts as spent, so the ledger may say more than
  * the threads, never less. */
-static void threads_spend_what_was_lent_once(void **unused)
+WITH_SETUP(threads_spend_what_was_lent_once)
 {
-    (void)unused;
     pthread_t threads[THREADS];
     granted = spent = told = back = 0;
     for (size_t i = 0; i < THREADS; i++)
@@ -196,22 +189,4 @@ static void threads_spend_what_was_lent_once(void **unused)
     assert_true(granted > 0 && spent > 0);
     assert_int_equal(granted, told + back + rest + left);
     assert_true(spent <= told + rest);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_leases, close_leases)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_was_lent_is_spent_and_no_more),
-        TEST(who_is_let_through_is_told_what_is_left_here_and_there),
-        TEST(nothing_is_spent_after_the_end_as_counted_from_before_the_call),
-        TEST(another_limit_on_the_same_key_has_no_part_in_it),
-        TEST(what_is_put_back_is_there_again_unless_a_call_has_told_of_it),
-        TEST(it_is_called_for_once_when_a_quarter_is_left),
-        TEST(what_is_held_is_counted_by_rule),
-        TEST(a_number_that_another_rule_is_given_counts_from_nothing),
-        TEST(threads_spend_what_was_lent_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,9 +23,10 @@ static bool denies(struct sl_claim *claim, int64_t now_us, uint32_t cost)
     return sl_leases_deny(leases, claim, (struct sl_ask){ now_us, cost }, &ahead_us);
 }
 
-static void who_was_given_little_denies_for_a_while_and_asks_again(void **unused)
+#define WITH_SETUP(name) TEST_WITH(name, open_leases, close_leases)
+
+WITH_SETUP(who_was_given_little_denies_for_a_while_and_asks_again)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000);
     lend_of(&claim, 10 * S, 3, 24);
     int64_t now_us = 10 * S + 40 * MS;
@@ -44,9 +45,8 @@ static void who_was_given_little_denies_for_a_while_and_asks_again(void **unused
     sl_lease_keep(lease, now_us);
 }
 
-static void a_pause_is_no_longer_than_it_is_worth(void **unused)
+WITH_SETUP(a_pause_is_no_longer_than_it_is_worth)
 {
-    (void)unused;
     enum { STARTS = 10 }; /* s */
     const struct {
         const char *name;
@@ -82,9 +82,8 @@ static void a_pause_is_no_longer_than_it_is_worth(void **unused)
     }
 }
 
-static void the_wait_is_until_one_would_pass_by_what_the_store_said(void **unused)
+WITH_SETUP(the_wait_is_until_one_would_pass_by_what_the_store_said)
 {
-    (void)unused;
     struct sl_claim window = window_of(1, 1000, 60 * S), bucket = bucket_of(2, 1000, 3 * S * 1000),
                     some = window_of(3, 1000, 60 * S);
     lend_of(&window, 10 * S, 3, 3); /* as if it were spent there is nothing until 70 s */
@@ -163,9 +162,8 @@ static void step(struct sl_claim *claim, int64_t now_us, uint64_t *seed)
         end_call(lease, now_us, seed);
 }
 
-static void what_is_granted_is_spent_returned_dropped_or_held(void **unused)
+WITH_SETUP(what_is_granted_is_spent_returned_dropped_or_held)
 {
-    (void)unused;
     static const struct sl_algo *const algos[] = { &sl_fixed_window, &sl_sliding_window_counter,
                                                    &sl_token_bucket };
     uint64_t seed = 1;
@@ -183,17 +181,4 @@ static void what_is_granted_is_spent_returned_dropped_or_held(void **unused)
     }
     assert_true(sl_leases_counts(leases, 7)->units[SL_LEASE_RETURNED] > 0);
     assert_true(sl_leases_counts(leases, 7)->units[SL_LEASE_DROPPED] > 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_leases, close_leases)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(who_was_given_little_denies_for_a_while_and_asks_again),
-        TEST(a_pause_is_no_longer_than_it_is_worth),
-        TEST(the_wait_is_until_one_would_pass_by_what_the_store_said),
-        TEST(what_is_granted_is_spent_returned_dropped_or_held),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

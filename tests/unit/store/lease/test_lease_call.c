@@ -10,9 +10,10 @@ static struct sl_lease *ask_for_a_second(struct sl_claim *claim, int64_t from_us
     return lease;
 }
 
-static void fewer_than_eight_in_a_second_lease_nothing(void **unused)
+#define WITH_SETUP(name) TEST_WITH(name, open_leases, close_leases)
+
+WITH_SETUP(fewer_than_eight_in_a_second_lease_nothing)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000000);
     for (int64_t second = 10; second < 20; second++)
         assert_null(ask_for_a_second(&claim, second * S, 6));
@@ -39,9 +40,8 @@ static uint32_t wanted_of(uint64_t key, int64_t mode, uint32_t demand, int64_t c
     return want;
 }
 
-static void how_much_is_wanted_follows_the_demand(void **unused)
+WITH_SETUP(how_much_is_wanted_follows_the_demand)
 {
-    (void)unused;
     static const struct {
         int64_t mode;
         uint32_t demand;
@@ -64,9 +64,8 @@ static void how_much_is_wanted_follows_the_demand(void **unused)
 }
 
 /* L5 */
-static void a_call_tells_what_was_spent_and_keeps_the_rest_which_is_spent_on(void **unused)
+WITH_SETUP(a_call_tells_what_was_spent_and_keeps_the_rest_which_is_spent_on)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000);
     struct sl_lease *lease = lend(&claim, 10 * S, 20);
     int64_t term_us = lease->term_us;
@@ -89,9 +88,8 @@ static void a_call_tells_what_was_spent_and_keeps_the_rest_which_is_spent_on(voi
     sl_lease_keep(lease, 10 * S);
 }
 
-static void what_goes_back_is_no_demand(void **unused)
+WITH_SETUP(what_goes_back_is_no_demand)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000000);
     struct sl_lease *lease = lend(&claim, 10 * S, 40);
     claim.lease = 8;
@@ -105,9 +103,8 @@ static void what_goes_back_is_no_demand(void **unused)
 }
 
 /* L6 */
-static void of_a_lease_that_is_not_known_only_what_is_new_is_there(void **unused)
+WITH_SETUP(of_a_lease_that_is_not_known_only_what_is_new_is_there)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000);
     struct sl_lease *lease = lend(&claim, 10 * S, 20);
     assert_true(takes(&claim, 10 * S, 15));
@@ -124,9 +121,8 @@ static void of_a_lease_that_is_not_known_only_what_is_new_is_there(void **unused
 }
 
 /* L7 */
-static void a_call_without_an_answer_loses_all(void **unused)
+WITH_SETUP(a_call_without_an_answer_loses_all)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000);
     struct sl_lease *lease = lend(&claim, 10 * S, 20);
     assert_true(takes(&claim, 10 * S, 15));
@@ -141,9 +137,8 @@ static void a_call_without_an_answer_loses_all(void **unused)
     sl_lease_keep(lease, 11 * S);
 }
 
-static void a_call_that_was_never_sent_leaves_all_as_it_was(void **unused)
+WITH_SETUP(a_call_that_was_never_sent_leaves_all_as_it_was)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000);
     struct sl_lease *lease = lend(&claim, 10 * S, 20);
     assert_true(takes(&claim, 10 * S, 15));
@@ -159,9 +154,8 @@ static void a_call_that_was_never_sent_leaves_all_as_it_was(void **unused)
     assert_int_equal(sl_leases_left(leases, &claim, 10 * S), 5);
 }
 
-static void a_call_that_a_request_needs_decides_it(void **unused)
+WITH_SETUP(a_call_that_a_request_needs_decides_it)
 {
-    (void)unused;
     for (int passes = 0; passes < 2; passes++) {
         struct sl_claim claim = fixed_claim(1 + (uint64_t)passes, 100000);
         struct sl_lease *lease = lend(&claim, 10 * S, 20);
@@ -178,9 +172,8 @@ static void a_call_that_a_request_needs_decides_it(void **unused)
     assert_int_equal(sl_leases_counts(leases, 7)->short_of, 1);
 }
 
-static void a_lease_is_renewed_if_it_was_used_and_given_back_if_not(void **unused)
+WITH_SETUP(a_lease_is_renewed_if_it_was_used_and_given_back_if_not)
 {
-    (void)unused;
     for (uint64_t key = 1; key < 50; key++) {
         struct sl_claim claim = fixed_claim(key, 100000);
         struct sl_lease *lease = lend(&claim, 10 * S, 100); /* until 12 s, less 4 ms */
@@ -213,9 +206,8 @@ static struct sl_lease *lend_to_the_end(struct sl_claim *claim, int64_t *end_us)
     return lease;
 }
 
-static void nothing_is_told_of_a_fixed_window_that_is_over(void **unused)
+WITH_SETUP(nothing_is_told_of_a_fixed_window_that_is_over)
 {
-    (void)unused;
     const struct sl_lease_counts *counts = sl_leases_counts(leases, 7);
     for (uint64_t key = 1; key <= 2; key++) {
         struct sl_claim claim = fixed_claim(key, 100000);
@@ -235,9 +227,8 @@ static void nothing_is_told_of_a_fixed_window_that_is_over(void **unused)
     }
 }
 
-static void what_a_counter_s_window_has_left_is_given_back_after_its_end(void **unused)
+WITH_SETUP(what_a_counter_s_window_has_left_is_given_back_after_its_end)
 {
-    (void)unused;
     const struct sl_lease_counts *counts = sl_leases_counts(leases, 7);
     struct sl_claim claim = fixed_claim(1, 100000);
     claim.algo = &sl_sliding_window_counter;
@@ -270,9 +261,8 @@ static void what_a_counter_s_window_has_left_is_given_back_after_its_end(void **
 }
 
 /* Unless it was given back the old limit would be renewed. */
-static void what_could_not_be_given_back_for_other_rules_is_tried_again(void **unused)
+WITH_SETUP(what_could_not_be_given_back_for_other_rules_is_tried_again)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000);
     struct sl_lease *lease = lend(&claim, 10 * S, 100);
     atomic_store(&lease->owner, 3);
@@ -289,9 +279,8 @@ static void what_could_not_be_given_back_for_other_rules_is_tried_again(void **u
     assert_int_equal(sl_lease_look(leases, lease, 3, 10 * S + 400 * MS), SL_LEASE_OVER);
 }
 
-static void other_rules_have_it_given_back_at_once(void **unused)
+WITH_SETUP(other_rules_have_it_given_back_at_once)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000);
     struct sl_lease *lease = lend(&claim, 10 * S, 100);
     atomic_store(&lease->owner, 3);
@@ -306,9 +295,8 @@ static void other_rules_have_it_given_back_at_once(void **unused)
 }
 
 /* A3 */
-static void a_store_whose_clock_has_leapt_ends_all_leases(void **unused)
+WITH_SETUP(a_store_whose_clock_has_leapt_ends_all_leases)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000), other = fixed_claim(2, 100000);
     struct sl_lease *lease = lend(&claim, 10 * S, 100);
     lend(&other, 10 * S, 50);
@@ -321,9 +309,8 @@ static void a_store_whose_clock_has_leapt_ends_all_leases(void **unused)
 }
 
 /* L10 */
-static void what_was_put_back_is_no_demand(void **unused)
+WITH_SETUP(what_was_put_back_is_no_demand)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 100000);
     lend(&claim, 10 * S, 20);
     assert_true(takes(&claim, 10 * S, 4));
@@ -334,9 +321,8 @@ static void what_was_put_back_is_no_demand(void **unused)
 }
 
 /* D3 */
-static void who_is_pardoned_is_not_denied_by_what_was_asked_before(void **unused)
+WITH_SETUP(who_is_pardoned_is_not_denied_by_what_was_asked_before)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 1000);
     struct sl_ask ask = { 10 * S + MS, 1 };
     int64_t ahead_us;
@@ -357,9 +343,8 @@ static void who_is_pardoned_is_not_denied_by_what_was_asked_before(void **unused
 }
 
 /* Its term may come again, if the store's clock steps back: others' units are in it then. */
-static void nothing_is_told_of_a_bucket_s_lease_that_has_ended(void **unused)
+WITH_SETUP(nothing_is_told_of_a_bucket_s_lease_that_has_ended)
 {
-    (void)unused;
     struct sl_claim claim = bucket_claim(1, 100000);
     struct sl_lease *lease = lend(&claim, 10 * S, 100);
     assert_true(takes(&claim, 10 * S, 30));
@@ -374,9 +359,8 @@ static void nothing_is_told_of_a_bucket_s_lease_that_has_ended(void **unused)
     assert_int_equal(counts->units[SL_LEASE_DROPPED], 70);
 }
 
-static void a_place_that_nobody_uses_gives_way_and_others_do_not(void **unused)
+WITH_SETUP(a_place_that_nobody_uses_gives_way_and_others_do_not)
 {
-    (void)unused;
     enum { SETS = SL_LEASES_MAX / SL_LEASE_WAYS };
     struct sl_claim held[SL_LEASE_WAYS];
     for (uint64_t i = 0; i < SL_LEASE_WAYS; i++) {
@@ -392,9 +376,8 @@ static void a_place_that_nobody_uses_gives_way_and_others_do_not(void **unused)
     assert_int_equal(sl_leases_left(leases, &more, 40 * S), 50);
 }
 
-static void a_cost_that_is_too_large_for_a_lease_has_it_given_back(void **unused)
+WITH_SETUP(a_cost_that_is_too_large_for_a_lease_has_it_given_back)
 {
-    (void)unused;
     struct sl_claim claim = fixed_claim(1, 800);
     struct sl_ask ask = { 10 * S, 101 };
     assert_null(sl_leases_want(leases, &claim, ask, 101));
@@ -403,32 +386,4 @@ static void a_cost_that_is_too_large_for_a_lease_has_it_given_back(void **unused
     assert_int_equal(lease->ask.need, 0);
     assert_int_equal(lease->ask.back, 50);
     sl_lease_lose(leases, lease, 10 * S);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_leases, close_leases)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(fewer_than_eight_in_a_second_lease_nothing),
-        TEST(how_much_is_wanted_follows_the_demand),
-        TEST(a_call_tells_what_was_spent_and_keeps_the_rest_which_is_spent_on),
-        TEST(what_goes_back_is_no_demand),
-        TEST(of_a_lease_that_is_not_known_only_what_is_new_is_there),
-        TEST(a_call_without_an_answer_loses_all),
-        TEST(a_call_that_was_never_sent_leaves_all_as_it_was),
-        TEST(a_call_that_a_request_needs_decides_it),
-        TEST(a_lease_is_renewed_if_it_was_used_and_given_back_if_not),
-        TEST(nothing_is_told_of_a_fixed_window_that_is_over),
-        TEST(what_a_counter_s_window_has_left_is_given_back_after_its_end),
-        TEST(what_could_not_be_given_back_for_other_rules_is_tried_again),
-        TEST(other_rules_have_it_given_back_at_once),
-        TEST(a_store_whose_clock_has_leapt_ends_all_leases),
-        TEST(what_was_put_back_is_no_demand),
-        TEST(who_is_pardoned_is_not_denied_by_what_was_asked_before),
-        TEST(nothing_is_told_of_a_bucket_s_lease_that_has_ended),
-        TEST(a_place_that_nobody_uses_gives_way_and_others_do_not),
-        TEST(a_cost_that_is_too_large_for_a_lease_has_it_given_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

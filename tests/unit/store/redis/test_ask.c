@@ -116,9 +116,10 @@ static const char *asked(const struct sl_bundle *bundle, const struct sl_holding
     return spoken();
 }
 
-static void a_claim_says_its_algorithm_and_numbers(void **unused)
+#define WITH_A_BUFFER(name) TEST_WITH(name, set_up, tear_down)
+
+WITH_A_BUFFER(a_claim_says_its_algorithm_and_numbers)
 {
-    (void)unused;
     static const struct {
         const struct sl_algo *algo;
         const char *words;
@@ -143,9 +144,8 @@ static void a_claim_says_its_algorithm_and_numbers(void **unused)
     }
 }
 
-static void a_first_request_window_is_another_state(void **unused)
+WITH_A_BUFFER(a_first_request_window_is_another_state)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_fixed_window, 0);
     struct sl_bundle bundle = bundle_of(&claim, 1);
     claim.limit.first_request = true;
@@ -156,9 +156,8 @@ static void a_first_request_window_is_another_state(void **unused)
                                               "first_request 5 10000000 sf");
 }
 
-static void a_guard_adds_its_key_and_its_numbers(void **unused)
+WITH_A_BUFFER(a_guard_adds_its_key_and_its_numbers)
 {
-    (void)unused;
     struct sl_claim claims[] = { claim_on(&sl_token_bucket, 0), claim_on(&sl_leaky_bucket, 1) };
     struct sl_bundle bundle = bundle_of(claims, 2);
     claims[0].guard = &guard;
@@ -169,9 +168,8 @@ static void a_guard_adds_its_key_and_its_numbers(void **unused)
                         "leaky_bucket 5 100000000 s leaky_bucket ''");
 }
 
-static void what_the_request_wants_is_said_once(void **unused)
+WITH_A_BUFFER(what_the_request_wants_is_said_once)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_token_bucket, 0);
     struct sl_bundle bundle = bundle_of(&claim, 1);
     bundle.cost = UINT32_MAX;
@@ -181,9 +179,8 @@ static void what_the_request_wants_is_said_once(void **unused)
                                               "token_bucket 5 100000000 ''");
 }
 
-static void a_claim_without_a_key_is_left_out_and_denies_unless_it_is_a_shadow(void **unused)
+WITH_A_BUFFER(a_claim_without_a_key_is_left_out_and_denies_unless_it_is_a_shadow)
 {
-    (void)unused;
     struct sl_claim claims[] = { { .no_key = true }, claim_on(&sl_token_bucket, 0) };
     struct sl_bundle bundle = bundle_of(claims, 2);
     assert_string_equal(asked(&bundle, NULL),
@@ -196,9 +193,8 @@ static void a_claim_without_a_key_is_left_out_and_denies_unless_it_is_a_shadow(v
                         "1 k1" FRAME " 1 p '' '' token_bucket 5 100000000 ''");
 }
 
-static void a_replay_brings_its_time_and_has_no_deadline(void **unused)
+WITH_A_BUFFER(a_replay_brings_its_time_and_has_no_deadline)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_token_bucket, 0);
     struct sl_bundle bundle = bundle_of(&claim, 1);
     bundle.now_us = 1700000000 * S;
@@ -207,9 +203,8 @@ static void a_replay_brings_its_time_and_has_no_deadline(void **unused)
     assert_int_equal(query.deadline_at, 0);
 }
 
-static void a_reservation_names_its_keys_and_describes_every_claim(void **unused)
+WITH_A_BUFFER(a_reservation_names_its_keys_and_describes_every_claim)
 {
-    (void)unused;
     struct sl_claim claims[] = { claim_on(&sl_token_bucket, 0),
                                  { .no_key = true, .shadow = true },
                                  claim_on(&sl_sliding_window_log, 2) };
@@ -223,9 +218,8 @@ static void a_reservation_names_its_keys_and_describes_every_claim(void **unused
                         "'token_bucket 5 100000000 0 k1' 'sliding_window_log 5 10000000 8 k3'");
 }
 
-static void decisions_and_reservations_on_other_algorithms_are_other_scripts(void **unused)
+WITH_A_BUFFER(decisions_and_reservations_on_other_algorithms_are_other_scripts)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_token_bucket, 0);
     struct sl_bundle bundle = bundle_of(&claim, 1);
     struct sl_holding holding = { .id = 1, .expiry_us = S };
@@ -244,9 +238,8 @@ static void decisions_and_reservations_on_other_algorithms_are_other_scripts(voi
     assert_ptr_equal(query.script, first);
 }
 
-static void only_who_keeps_a_log_says_the_nonce(void **unused)
+WITH_A_BUFFER(only_who_keeps_a_log_says_the_nonce)
 {
-    (void)unused;
     for (size_t a = 0; sl_algos[a]; a++) {
         struct sl_claim claims[] = { claim_on(sl_algos[a], 0), claim_on(sl_algos[a], 1) };
         struct sl_changing change = { .claim = claims };
@@ -264,9 +257,8 @@ static void only_who_keeps_a_log_says_the_nonce(void **unused)
     }
 }
 
-static void a_change_says_what_is_given_back_or_taken(void **unused)
+WITH_A_BUFFER(a_change_says_what_is_given_back_or_taken)
 {
-    (void)unused;
     struct sl_claim claims[] = { claim_on(&sl_fixed_window, 0), claim_on(&sl_token_bucket, 1),
                                  claim_on(&sl_sliding_window_log, 2) };
     struct sl_changing changes[] = {
@@ -290,9 +282,8 @@ static void a_change_says_what_is_given_back_or_taken(void **unused)
                                   "overcharge 7 5");
 }
 
-static void the_other_calls_say_little(void **unused)
+WITH_A_BUFFER(the_other_calls_say_little)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_fixed_window, 0);
     nonce_at = 0;
     assert_true(sl_ask_take(&scripts, UINT64_MAX, false, &bytes, &query));
@@ -310,9 +301,8 @@ static void the_other_calls_say_little(void **unused)
     assert_string_equal(spoken(), "2 k1 g1" FRAME " 5");
 }
 
-static void a_call_for_a_lease_tells_of_the_last_one_and_asks_for_the_next(void **unused)
+WITH_A_BUFFER(a_call_for_a_lease_tells_of_the_last_one_and_asks_for_the_next)
 {
-    (void)unused;
     char name[] = "k1";
     struct sl_lease lease = { .algo = &sl_fixed_window,
                               .limit = { .capacity = 500, .window_us = 10000000 },
@@ -331,9 +321,8 @@ static void a_call_for_a_lease_tells_of_the_last_one_and_asks_for_the_next(void 
                                   "f 0 0 0 0 0 8 0");
 }
 
-static void an_answer_about_a_lease_is_nine_numbers_that_can_be(void **unused)
+WITH_A_BUFFER(an_answer_about_a_lease_is_nine_numbers_that_can_be)
 {
-    (void)unused;
     int64_t values[] = { 11500000, 1, 40, 13000000, 12900000, 70, 1, 2, 3 };
     struct sl_redis_reply reply = { .values = values, .value_count = COUNT(values) };
     struct sl_lease_reply heard;
@@ -356,9 +345,8 @@ static void an_answer_about_a_lease_is_nine_numbers_that_can_be(void **unused)
     assert_false(sl_answer_lease(&reply, &heard));
 }
 
-static void a_sum_for_a_guard_says_its_window_and_how_many(void **unused)
+WITH_A_BUFFER(a_sum_for_a_guard_says_its_window_and_how_many)
 {
-    (void)unused;
     struct sl_guard_backlog_sum sum = {
         .guard = guard, .name = "g1", .name_len = 2, .start_us = 1700 * S, .count = 99
     };
@@ -368,9 +356,8 @@ static void a_sum_for_a_guard_says_its_window_and_how_many(void **unused)
                         "1 g1" FRAME " 10000000/60000000/3 10000000 60000000 3 1700000000 99");
 }
 
-static void any_bytes_may_be_a_key(void **unused)
+WITH_A_BUFFER(any_bytes_may_be_a_key)
 {
-    (void)unused;
     static const char odd[] = "a\r\n$3\r\n\0\xff*";
     struct sl_claim_name name = { .key = { odd, sizeof odd } };
     struct sl_claim claim = claim_on(&sl_token_bucket, 0);
@@ -384,9 +371,8 @@ static void any_bytes_may_be_a_key(void **unused)
     assert_memory_equal(word.at, odd, sizeof odd);
 }
 
-static void what_does_not_fit_is_not_asked(void **unused)
+WITH_A_BUFFER(what_does_not_fit_is_not_asked)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_token_bucket, 0);
     struct sl_bundle bundle = bundle_of(&claim, 1);
     struct sl_changing change = { .claim = &claim };
@@ -397,29 +383,4 @@ static void what_does_not_fit_is_not_asked(void **unused)
     sl_buffer_clear(&small);
     assert_false(sl_ask_take(&scripts, 1, false, &small, &query));
     sl_buffer_release(&small);
-}
-
-#define WITH_A_BUFFER(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_A_BUFFER(a_claim_says_its_algorithm_and_numbers),
-        WITH_A_BUFFER(a_first_request_window_is_another_state),
-        WITH_A_BUFFER(a_guard_adds_its_key_and_its_numbers),
-        WITH_A_BUFFER(what_the_request_wants_is_said_once),
-        WITH_A_BUFFER(a_claim_without_a_key_is_left_out_and_denies_unless_it_is_a_shadow),
-        WITH_A_BUFFER(a_replay_brings_its_time_and_has_no_deadline),
-        WITH_A_BUFFER(a_reservation_names_its_keys_and_describes_every_claim),
-        WITH_A_BUFFER(decisions_and_reservations_on_other_algorithms_are_other_scripts),
-        WITH_A_BUFFER(only_who_keeps_a_log_says_the_nonce),
-        WITH_A_BUFFER(a_change_says_what_is_given_back_or_taken),
-        WITH_A_BUFFER(the_other_calls_say_little),
-        WITH_A_BUFFER(a_call_for_a_lease_tells_of_the_last_one_and_asks_for_the_next),
-        WITH_A_BUFFER(an_answer_about_a_lease_is_nine_numbers_that_can_be),
-        WITH_A_BUFFER(any_bytes_may_be_a_key),
-        WITH_A_BUFFER(what_does_not_fit_is_not_asked),
-        WITH_A_BUFFER(a_sum_for_a_guard_says_its_window_and_how_many),
-    };
-    return RUN(tests);
 }

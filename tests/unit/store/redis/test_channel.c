@@ -4,6 +4,8 @@
 #include "store/redis/redis.h"
 #include "unit/store/fake_redis.h"
 
+TESTS_ALONE;
+
 static struct sl_channel *channel;
 
 static void channel_is_ready(void)
@@ -95,9 +97,10 @@ static void send_parcel(struct sl_parcel *parcel)
     sl_channel_flush(channel);
 }
 
-static void a_parcel_is_done_when_its_last_bundle_is(void **unused)
+#define ON_A_CHANNEL(test) TEST_WITH(test, open_channel, close_channel)
+
+ON_A_CHANNEL(a_parcel_is_done_when_its_last_bundle_is)
 {
-    (void)unused;
     struct sl_claim claims[] = { claim_on(&sl_fixed_window),
                                  { .no_key = true },
                                  claim_on(&sl_fixed_window) };
@@ -117,18 +120,16 @@ static void a_parcel_is_done_when_its_last_bundle_is(void **unused)
     assert_int_equal(bundles[2].status, SLUICE_STORE_FULL);
 }
 
-static void a_parcel_of_nothing_is_done_at_once(void **unused)
+ON_A_CHANNEL(a_parcel_of_nothing_is_done_at_once)
 {
-    (void)unused;
     struct sl_parcel parcel = { .count = 0 };
     send_parcel(&parcel);
     assert_int_equal(parcels_done, 1);
 }
 
 /* For want of memory, when they were made. */
-static void a_claim_that_should_have_a_name_and_has_none_is_not_asked(void **unused)
+ON_A_CHANNEL(a_claim_that_should_have_a_name_and_has_none_is_not_asked)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_fixed_window);
     struct sl_bundle bundle = bundle_of(&claim);
     struct sl_parcel parcel = { .bundles = &bundle, .count = 1 };
@@ -155,9 +156,8 @@ static void take_nonce(char out[17])
     assert_int_equal(bundle.status, SLUICE_OK);
 }
 
-static void no_two_calls_of_any_channels_have_the_same_nonce(void **unused)
+ON_A_CHANNEL(no_two_calls_of_any_channels_have_the_same_nonce)
 {
-    (void)unused;
     enum { CALLS = 100 };
     char nonces[CALLS][17];
     for (int i = 0; i < CALLS; i++) {
@@ -212,9 +212,8 @@ static void say_fields(const char *const *fields, size_t count)
         "charged1", "1690000000000000", "claim2", "fixed_window 5 60000000 0 k2", "charged2",      \
         "1690000000000001"
 
-static void a_reservation_is_taken_and_then_its_charges_are_changed(void **unused)
+ON_A_CHANNEL(a_reservation_is_taken_and_then_its_charges_are_changed)
 {
-    (void)unused;
     static const char *const fields[] = { HELD };
     static const struct {
         uint32_t cost;
@@ -239,9 +238,8 @@ static void a_reservation_is_taken_and_then_its_charges_are_changed(void **unuse
     }
 }
 
-static void what_needs_no_change_is_settled_at_once(void **unused)
+ON_A_CHANNEL(what_needs_no_change_is_settled_at_once)
 {
-    (void)unused;
     static const char *const as_held[] = { HELD };
     static const char *const odd[] = { "cost", "x", "claim1", "token_bucket 5 0 0 k1", "claim2" };
     static const char *const nobodys[] = {
@@ -268,9 +266,8 @@ static void what_needs_no_change_is_settled_at_once(void **unused)
     }
 }
 
-static void a_settlement_fails_with_either_of_its_calls(void **unused)
+ON_A_CHANNEL(a_settlement_fails_with_either_of_its_calls)
 {
-    (void)unused;
     static const char *const fields[] = { HELD };
     struct sl_settlement settlement;
     begin_settling(&settlement, 1);
@@ -291,9 +288,8 @@ static void a_settlement_fails_with_either_of_its_calls(void **unused)
 
 /* ---- sweeps ---- */
 
-static void what_is_due_is_given_back_about_once_a_second(void **unused)
+ON_A_CHANNEL(what_is_due_is_given_back_about_once_a_second)
 {
-    (void)unused;
     sl_channel_tend(channel);
     sl_channel_tend(channel);
     sl_channel_flush(channel);
@@ -319,31 +315,12 @@ static void what_is_due_is_given_back_about_once_a_second(void **unused)
     heard(); /* whatever they are: freeing the channel ends all */
 }
 
-static void nothing_is_swept_while_redis_is_away(void **unused)
+ON_A_CHANNEL(nothing_is_swept_while_redis_is_away)
 {
-    (void)unused;
     hang_up();
     turn();
     sl_channel_tend(channel);
     sl_channel_flush(channel);
     pass_us(20 * MS);
     assert_string_equal(heard(), "PROBE");
-}
-
-#define ON_A_CHANNEL(test) cmocka_unit_test_setup_teardown(test, open_channel, close_channel)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_CHANNEL(a_parcel_is_done_when_its_last_bundle_is),
-        ON_A_CHANNEL(a_parcel_of_nothing_is_done_at_once),
-        ON_A_CHANNEL(a_claim_that_should_have_a_name_and_has_none_is_not_asked),
-        ON_A_CHANNEL(no_two_calls_of_any_channels_have_the_same_nonce),
-        ON_A_CHANNEL(a_reservation_is_taken_and_then_its_charges_are_changed),
-        ON_A_CHANNEL(what_needs_no_change_is_settled_at_once),
-        ON_A_CHANNEL(a_settlement_fails_with_either_of_its_calls),
-        ON_A_CHANNEL(what_is_due_is_given_back_about_once_a_second),
-        ON_A_CHANNEL(nothing_is_swept_while_redis_is_away),
-    };
-    return RUN(tests);
 }

@@ -22,9 +22,8 @@ static bool parses(const char *at, size_t len)
     return good;
 }
 
-static void what_was_printed_is_parsed(void **unused)
+TEST(what_was_printed_is_parsed)
 {
-    (void)unused;
     static const char *const keys[] = {
         "rl:{acme}:api:u1", "k", "", "with a blank", " ", "%20:{}"
     };
@@ -59,9 +58,8 @@ static void what_was_printed_is_parsed(void **unused)
         }
 }
 
-static void the_text_is_one_that_people_understand(void **unused)
+TEST(the_text_is_one_that_people_understand)
 {
-    (void)unused;
     struct sl_claim_name name = { .key = SL_TEXT("rl:{acme}:api:u1") };
     struct sl_claim claim = { .algo = &sl_token_bucket, .name = &name };
     struct sl_buffer text = sl_buffer(256);
@@ -72,9 +70,8 @@ static void the_text_is_one_that_people_understand(void **unused)
     sl_buffer_release(&text);
 }
 
-static void what_nobody_wrote_is_refused(void **unused)
+TEST(what_nobody_wrote_is_refused)
 {
-    (void)unused;
     static const char *const texts[] = {
         "",
         " ",
@@ -115,18 +112,16 @@ static void what_nobody_wrote_is_refused(void **unused)
         SAME(texts[i], parses(texts[i], strlen(texts[i])), false);
 }
 
-static void a_text_cut_before_its_key_is_refused(void **unused)
+TEST(a_text_cut_before_its_key_is_refused)
 {
-    (void)unused;
     static const char text[] = "sliding_window_log 5 10000000 8 rl:{acme}:api:u1";
     size_t key_at = (size_t)(strstr(text, "rl:") - text);
     for (size_t len = 0; len < sizeof text; len++)
         SAME(text, parses(text, len), len >= key_at);
 }
 
-static void any_change_of_a_text_is_refused_or_safe(void **unused)
+TEST(any_change_of_a_text_is_refused_or_safe)
 {
-    (void)unused;
     static const char *const texts[] = {
         "token_bucket 150 100000000 0 rl:{acme}:api:u1",
         "fixed_window 5 10000000 1 k",
@@ -143,16 +138,4 @@ static void any_change_of_a_text_is_refused_or_safe(void **unused)
                 i % 2 ? (char)unit_random(&seed) : "0123456789 -"[unit_random(&seed) % 12];
         parses(text, len);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(what_was_printed_is_parsed),
-        CLAIM(the_text_is_one_that_people_understand),
-        CLAIM(what_nobody_wrote_is_refused),
-        CLAIM(a_text_cut_before_its_key_is_refused),
-        CLAIM(any_change_of_a_text_is_refused_or_safe),
-    };
-    return RUN(tests);
 }

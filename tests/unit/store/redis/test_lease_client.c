@@ -6,6 +6,8 @@
 #include "store/redis/redis.h"
 #include "unit/store/fake_redis.h"
 
+TESTS_ALONE;
+
 enum { MOST = 64, CAPACITY = 100000 };
 
 static struct sl_channel *channel;
@@ -140,9 +142,10 @@ static void make_busy(size_t count)
         say_decided(true, i);
 }
 
-static void a_burst_on_a_busy_claim_waits_for_one_call(void **unused)
+#define WITH_SETUP(test) TEST_WITH(test, open_channel, close_channel)
+
+WITH_SETUP(a_burst_on_a_busy_claim_waits_for_one_call)
 {
-    (void)unused;
     make_busy(20);
     assert_int_equal(parcels_done, 0);
     say_lent(8, 7); /* for itself and seven of twelve */
@@ -155,9 +158,8 @@ static void a_burst_on_a_busy_claim_waits_for_one_call(void **unused)
     assert_int_equal(claims[2 * 19].figures.remaining, CAPACITY - 20);
 }
 
-static void a_call_that_is_denied_denies_those_who_wait(void **unused)
+WITH_SETUP(a_call_that_is_denied_denies_those_who_wait)
 {
-    (void)unused;
     make_busy(20);
     say_lent(0, CAPACITY);
     assert_int_equal(parcels_done, 1);
@@ -169,9 +171,8 @@ static void a_call_that_is_denied_denies_those_who_wait(void **unused)
     assert_int_equal(claims[2 * 7].figures.remaining, 0);
 }
 
-static void who_waits_for_a_call_that_fails_fails_with_it(void **unused)
+WITH_SETUP(who_waits_for_a_call_that_fails_fails_with_it)
 {
-    (void)unused;
     make_busy(20);
     hang_up();
     turn();
@@ -182,9 +183,8 @@ static void who_waits_for_a_call_that_fails_fails_with_it(void **unused)
 }
 
 /* L10 */
-static void what_was_taken_goes_back_unless_the_store_allows_the_rest(void **unused)
+WITH_SETUP(what_was_taken_goes_back_unless_the_store_allows_the_rest)
 {
-    (void)unused;
     make_busy(8);
     say_lent(96, 7);
     assert_int_equal(left(), 95);
@@ -204,9 +204,8 @@ static void what_was_taken_goes_back_unless_the_store_allows_the_rest(void **unu
     }
 }
 
-static void what_is_never_leased_is_asked(void **unused)
+WITH_SETUP(what_is_never_leased_is_asked)
 {
-    (void)unused;
     make_busy(8);
     say_lent(96, 7);
     for (int i = 0; i < 4; i++) {
@@ -231,9 +230,8 @@ static void what_is_never_leased_is_asked(void **unused)
     }
 }
 
-static void leases_are_given_back_in_one_pipeline(void **unused)
+WITH_SETUP(leases_are_given_back_in_one_pipeline)
 {
-    (void)unused;
     size_t next = 0;
     make_busy(10);
     say_lent(96, 7);
@@ -248,9 +246,8 @@ static void leases_are_given_back_in_one_pipeline(void **unused)
 }
 
 /* Another thread calls, and does not come to hear its answer. */
-static void who_waits_for_another_thread_s_call_has_time_left_to_ask(void **unused)
+WITH_SETUP(who_waits_for_another_thread_s_call_has_time_left_to_ask)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&name, SL_LEASE_BY_DEMAND);
     struct sl_leases *leases = sl_answer_cache_leases(shared.answers);
     struct sl_lease *lease =
@@ -269,9 +266,8 @@ static void who_waits_for_another_thread_s_call_has_time_left_to_ask(void **unus
 }
 
 /* It calls for nothing any more: there is nobody to ask. */
-static void a_channel_that_ends_fails_who_waits_for_another_thread_s_call(void **unused)
+WITH_SETUP(a_channel_that_ends_fails_who_waits_for_another_thread_s_call)
 {
-    (void)unused;
     struct sl_leases *leases = sl_answer_cache_leases(shared.answers);
     struct sl_claim called = claim_on(&name, SL_LEASE_BY_DEMAND);
     struct sl_claim low = claim_on(&other_name, SL_LEASE_BY_DEMAND);
@@ -296,21 +292,4 @@ static void a_channel_that_ends_fails_who_waits_for_another_thread_s_call(void *
     assert_int_equal(parcels_done, 1);
     assert_int_equal(count_with(SLUICE_STORE_DOWN, false), 1);
     sl_lease_keep(lease, sl_boottime_us());
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, open_channel, close_channel)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_burst_on_a_busy_claim_waits_for_one_call),
-        TEST(a_call_that_is_denied_denies_those_who_wait),
-        TEST(who_waits_for_a_call_that_fails_fails_with_it),
-        TEST(what_was_taken_goes_back_unless_the_store_allows_the_rest),
-        TEST(what_is_never_leased_is_asked),
-        TEST(leases_are_given_back_in_one_pipeline),
-        TEST(who_waits_for_another_thread_s_call_has_time_left_to_ask),
-        TEST(a_channel_that_ends_fails_who_waits_for_another_thread_s_call),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "unit/store/scattered.h"
 
+TESTS_ALONE;
+
 /* One claim on each node, of which these may be left out. */
 static void ask_with(bool first, bool second, bool third)
 {
@@ -26,9 +28,8 @@ static void pass_at(size_t node)
     answer(node, 0);
 }
 
-static void a_part_that_fails_is_left_out_where_it_may_be(void **unused)
+ON_A_CHANNEL(a_part_that_fails_is_left_out_where_it_may_be)
 {
-    (void)unused;
     for (size_t lost = 0; lost < NODES; lost++) {
         close_channel(NULL);
         open_channel(NULL);
@@ -49,9 +50,8 @@ static void a_part_that_fails_is_left_out_where_it_may_be(void **unused)
     }
 }
 
-static void a_denial_of_those_that_live_stands(void **unused)
+ON_A_CHANNEL(a_denial_of_those_that_live_stands)
 {
-    (void)unused;
     ask_with(true, true, true);
     refuse(0);
     pass_at(1);
@@ -65,9 +65,8 @@ static void a_denial_of_those_that_live_stands(void **unused)
     assert_false(claims[2].allowed);
 }
 
-static void one_that_may_not_be_left_out_fails_them_all(void **unused)
+ON_A_CHANNEL(one_that_may_not_be_left_out_fails_them_all)
 {
-    (void)unused;
     ask_with(true, false, true);
     pass_at(0);
     refuse(1);
@@ -77,9 +76,8 @@ static void one_that_may_not_be_left_out_fails_them_all(void **unused)
     expect_done(SLUICE_STORE_DOWN, false);
 }
 
-static void where_nobody_answers_the_store_has_failed(void **unused)
+ON_A_CHANNEL(where_nobody_answers_the_store_has_failed)
 {
-    (void)unused;
     ask_with(true, true, true);
     for (size_t n = 0; n < NODES; n++)
         refuse(n);
@@ -94,9 +92,8 @@ static void where_nobody_answers_the_store_has_failed(void **unused)
 }
 
 /* Who was silent has used up the others' time: they are not asked, for they could only be late. */
-static void what_has_no_time_left_is_not_asked(void **unused)
+ON_A_CHANNEL(what_has_no_time_left_is_not_asked)
 {
-    (void)unused;
     ask_with(true, true, true);
     expect_call(0, keys[0]);
     pass_all_us(DEADLINE_US);
@@ -106,9 +103,8 @@ static void what_has_no_time_left_is_not_asked(void **unused)
     assert_int_equal(shared.ends[SL_CALL_LATE], 1);
 }
 
-static void who_only_looks_is_told_by_those_that_live(void **unused)
+ON_A_CHANNEL(who_only_looks_is_told_by_those_that_live)
 {
-    (void)unused;
     for (int is_optional = 0; is_optional < 2; is_optional++) {
         close_channel(NULL);
         open_channel(NULL);
@@ -151,9 +147,8 @@ static struct sl_bundle *bundle_with_a_lease(struct sl_claim of[2])
     return &one;
 }
 
-static void what_was_taken_from_a_lease_decides_without_the_rest(void **unused)
+ON_A_CHANNEL(what_was_taken_from_a_lease_decides_without_the_rest)
 {
-    (void)unused;
     static const struct {
         const char *name;
         bool shadow, optional, lease_is_shadows, stands;
@@ -180,9 +175,8 @@ static void what_was_taken_from_a_lease_decides_without_the_rest(void **unused)
 }
 
 /* The lease is of another time than 1970, and so is a wall clock. */
-static void without_any_answer_it_is_the_time_of_what_is_here(void **unused)
+ON_A_CHANNEL(without_any_answer_it_is_the_time_of_what_is_here)
 {
-    (void)unused;
     struct sl_claim two[2];
     struct sl_bundle *one = bundle_with_a_lease(two);
     assert_int_equal(sl_bundle_time_here_us(one), here_us);
@@ -198,19 +192,4 @@ static void without_any_answer_it_is_the_time_of_what_is_here(void **unused)
     expect_done(SLUICE_OK, true);
     assert_int_equal(bundle.now_us, here_us);
     assert_true(claims[1].figures.reset_at_us >= here_us);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_CHANNEL(a_part_that_fails_is_left_out_where_it_may_be),
-        ON_A_CHANNEL(a_denial_of_those_that_live_stands),
-        ON_A_CHANNEL(one_that_may_not_be_left_out_fails_them_all),
-        ON_A_CHANNEL(where_nobody_answers_the_store_has_failed),
-        ON_A_CHANNEL(what_has_no_time_left_is_not_asked),
-        ON_A_CHANNEL(who_only_looks_is_told_by_those_that_live),
-        ON_A_CHANNEL(what_was_taken_from_a_lease_decides_without_the_rest),
-        ON_A_CHANNEL(without_any_answer_it_is_the_time_of_what_is_here),
-    };
-    return RUN(tests);
 }

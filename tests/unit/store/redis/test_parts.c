@@ -3,11 +3,12 @@
 
 #include "unit/store/scattered.h"
 
+TESTS_ALONE;
+
 /* ---- taking and giving back ---- */
 
-static void parts_are_taken_one_after_another_in_the_order_of_slots(void **unused)
+ON_A_CHANNEL(parts_are_taken_one_after_another_in_the_order_of_slots)
 {
-    (void)unused;
     static const size_t mixed[] = { 2, 0, 1 };
     make_claims(mixed, 3);
     ask();
@@ -28,9 +29,8 @@ static void parts_are_taken_one_after_another_in_the_order_of_slots(void **unuse
 }
 
 /* What a node said of a log is kept until all have answered, itself once more included. */
-static void figures_are_those_of_each_ones_own_answer(void **unused)
+ON_A_CHANNEL(figures_are_those_of_each_ones_own_answer)
 {
-    (void)unused;
     static const size_t nodes[] = { 0, 0, 2 };
     char second[32];
     make_claims(nodes, 3);
@@ -56,9 +56,8 @@ static void figures_are_those_of_each_ones_own_answer(void **unused)
     assert_int_equal(claims[2].figures.remaining, LIMIT - 5);
 }
 
-static void claims_of_one_slot_are_one_call(void **unused)
+ON_A_CHANNEL(claims_of_one_slot_are_one_call)
 {
-    (void)unused;
     static const size_t same[] = { 1, 1 };
     make_claims(same, 2);
     ask();
@@ -68,9 +67,8 @@ static void claims_of_one_slot_are_one_call(void **unused)
 }
 
 /* Some of its keys are here and some there: each is asked for alone. */
-static void in_a_slot_that_moves_each_claim_is_a_part(void **unused)
+ON_A_CHANNEL(in_a_slot_that_moves_each_claim_is_a_part)
 {
-    (void)unused;
     static const size_t same[] = { 1, 1 };
     make_claims(same, 2);
     uint32_t slot = sl_slot_of(names[1].key);
@@ -95,9 +93,8 @@ static void in_a_slot_that_moves_each_claim_is_a_part(void **unused)
     assert_true(has(heard_at(1), "CALL 2 "));
 }
 
-static void a_denial_gives_back_what_was_taken_and_looks_at_the_rest(void **unused)
+ON_A_CHANNEL(a_denial_gives_back_what_was_taken_and_looks_at_the_rest)
 {
-    (void)unused;
     ask_all_three();
     heard_at(0);
     answer(0, 2);
@@ -119,9 +116,8 @@ static void a_denial_gives_back_what_was_taken_and_looks_at_the_rest(void **unus
 }
 
 /* What the others say is for figures: without it the denial stands. */
-static void a_denial_stands_whatever_becomes_of_the_rest(void **unused)
+ON_A_CHANNEL(a_denial_stands_whatever_becomes_of_the_rest)
 {
-    (void)unused;
     ask_all_three();
     heard_at(0);
     answer(0, LIMIT);
@@ -136,9 +132,8 @@ static void a_denial_stands_whatever_becomes_of_the_rest(void **unused)
     assert_int_equal(shared.undos[SL_UNDO_DONE], 0); /* nothing was taken */
 }
 
-static void a_failure_gives_back_what_was_taken(void **unused)
+ON_A_CHANNEL(a_failure_gives_back_what_was_taken)
 {
-    (void)unused;
     ask_all_three();
     heard_at(0);
     answer(0, 0);
@@ -151,9 +146,8 @@ static void a_failure_gives_back_what_was_taken(void **unused)
     assert_int_equal(shared.undos[SL_UNDO_DONE], 1);
 }
 
-static void all_parts_share_one_deadline(void **unused)
+ON_A_CHANNEL(all_parts_share_one_deadline)
 {
-    (void)unused;
     ask_all_three();
     heard_at(0);
     pass_all_us(DEADLINE_US - MS);
@@ -164,9 +158,8 @@ static void all_parts_share_one_deadline(void **unused)
 }
 
 /* Whatever it waits for: everybody is told, once, and nothing is left behind. */
-static void a_request_ends_with_its_channel_at_any_stage(void **unused)
+ON_A_CHANNEL(a_request_ends_with_its_channel_at_any_stage)
 {
-    (void)unused;
     for (int stage = 0; stage < 5; stage++) {
         if (stage > 0) {
             close_channel(NULL);
@@ -188,9 +181,8 @@ static void a_request_ends_with_its_channel_at_any_stage(void **unused)
 
 /* ---- what takes nothing ---- */
 
-static void who_only_looks_asks_all_at_once(void **unused)
+ON_A_CHANNEL(who_only_looks_asks_all_at_once)
 {
-    (void)unused;
     make_claims(all, 3);
     bundle.peek = true;
     ask();
@@ -214,9 +206,8 @@ static void who_only_looks_asks_all_at_once(void **unused)
     expect_done(SLUICE_STORE_DOWN, false);
 }
 
-static void who_lacks_an_identity_is_denied_and_nothing_is_taken(void **unused)
+ON_A_CHANNEL(who_lacks_an_identity_is_denied_and_nothing_is_taken)
 {
-    (void)unused;
     make_claims(all, 3);
     claims[1] = (struct sl_claim){ .algo = &sl_fixed_window, .no_key = true };
     ask();
@@ -231,9 +222,8 @@ static void who_lacks_an_identity_is_denied_and_nothing_is_taken(void **unused)
 
 /* ---- shadow rules ---- */
 
-static void parts_of_shadow_rules_alone_come_last_and_together(void **unused)
+ON_A_CHANNEL(parts_of_shadow_rules_alone_come_last_and_together)
 {
-    (void)unused;
     make_claims(all, 3);
     claims[0].shadow = claims[1].shadow = true;
     ask();
@@ -251,9 +241,8 @@ static void parts_of_shadow_rules_alone_come_last_and_together(void **unused)
     assert_true(!claims[0].allowed && claims[1].allowed);
 }
 
-static void a_shadow_rule_is_not_charged_where_another_denies(void **unused)
+ON_A_CHANNEL(a_shadow_rule_is_not_charged_where_another_denies)
 {
-    (void)unused;
     make_claims(all, 3);
     claims[0].shadow = true;
     ask();
@@ -300,9 +289,8 @@ static void begin_holding(void)
     assert_int_equal(parcels_done, 0);
 }
 
-static void what_was_charged_is_held_afterwards(void **unused)
+ON_A_CHANNEL(what_was_charged_is_held_afterwards)
 {
-    (void)unused;
     begin_holding();
     size_t keeper = find_keeper();
     say_at(keeper, CLOCK_FMT, redis_us());
@@ -311,9 +299,8 @@ static void what_was_charged_is_held_afterwards(void **unused)
     assert_int_equal(keeper_of(bundle.held), keeper);
 }
 
-static void what_cannot_be_held_is_given_back(void **unused)
+ON_A_CHANNEL(what_cannot_be_held_is_given_back)
 {
-    (void)unused;
     begin_holding();
     size_t keeper = find_keeper();
     say_at(keeper, "*2\r\n:%" PRId64 "\r\n:-2\r\n", redis_us());
@@ -326,36 +313,12 @@ static void what_cannot_be_held_is_given_back(void **unused)
 }
 
 /* If it is, its end gives it back: who gave it back now would do so twice. */
-static void what_may_be_held_is_not_given_back(void **unused)
+ON_A_CHANNEL(what_may_be_held_is_not_given_back)
 {
-    (void)unused;
     begin_holding();
     find_keeper();
     pass_all_us(DEADLINE_US);
     expect_done(SLUICE_STORE_DOWN, false);
     for (size_t n = 0; n < NODES; n++)
         assert_false(has(heard_at(n), "refund"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_CHANNEL(parts_are_taken_one_after_another_in_the_order_of_slots),
-        ON_A_CHANNEL(figures_are_those_of_each_ones_own_answer),
-        ON_A_CHANNEL(claims_of_one_slot_are_one_call),
-        ON_A_CHANNEL(in_a_slot_that_moves_each_claim_is_a_part),
-        ON_A_CHANNEL(a_denial_gives_back_what_was_taken_and_looks_at_the_rest),
-        ON_A_CHANNEL(a_denial_stands_whatever_becomes_of_the_rest),
-        ON_A_CHANNEL(a_failure_gives_back_what_was_taken),
-        ON_A_CHANNEL(all_parts_share_one_deadline),
-        ON_A_CHANNEL(a_request_ends_with_its_channel_at_any_stage),
-        ON_A_CHANNEL(who_only_looks_asks_all_at_once),
-        ON_A_CHANNEL(who_lacks_an_identity_is_denied_and_nothing_is_taken),
-        ON_A_CHANNEL(parts_of_shadow_rules_alone_come_last_and_together),
-        ON_A_CHANNEL(a_shadow_rule_is_not_charged_where_another_denies),
-        ON_A_CHANNEL(what_was_charged_is_held_afterwards),
-        ON_A_CHANNEL(what_cannot_be_held_is_given_back),
-        ON_A_CHANNEL(what_may_be_held_is_not_given_back),
-    };
-    return RUN(tests);
 }

@@ -2,6 +2,8 @@
  * those whose time has come. */
 #include "unit/store/scattered.h"
 
+TESTS_ALONE;
+
 static size_t count_of(const char *text, const char *part)
 {
     size_t count = 0;
@@ -64,9 +66,8 @@ static void expect_settled(int status)
     assert_int_equal(settlement.status, status);
 }
 
-static void a_reservation_is_settled_slot_by_slot(void **unused)
+ON_A_CHANNEL(a_reservation_is_settled_slot_by_slot)
 {
-    (void)unused;
     take(1, 0, 2);
     const char *text = heard_at(0);
     assert_true(has(text, keys[0]) && has(text, "refund 2 1690000000000000"));
@@ -80,9 +81,8 @@ static void a_reservation_is_settled_slot_by_slot(void **unused)
 }
 
 /* While a slot moves, a script with two keys of it is refused and one with one key is not. */
-static void claims_of_one_slot_are_changed_one_by_one(void **unused)
+ON_A_CHANNEL(claims_of_one_slot_are_changed_one_by_one)
 {
-    (void)unused;
     take(0, 1, 1);
     const char *text = heard_at(1);
     assert_int_equal(count_of(text, "CALL 1 "), 2);
@@ -95,9 +95,8 @@ static void claims_of_one_slot_are_changed_one_by_one(void **unused)
 }
 
 /* The node says no, and it has certainly not run: who asked is told, and it is done later. */
-static void what_cannot_be_changed_now_is_changed_later(void **unused)
+ON_A_CHANNEL(what_cannot_be_changed_now_is_changed_later)
 {
-    (void)unused;
     static const uint32_t costs[] = { 0, 10 };
     static const char *const changes[] = { "refund 3 ", "overcharge 7 " };
     for (size_t i = 0; i < COUNT(costs); i++) {
@@ -127,9 +126,8 @@ static void what_cannot_be_changed_now_is_changed_later(void **unused)
     assert_int_equal(shared.undos[SL_UNDO_DONE], 4);
 }
 
-static void what_may_have_been_changed_is_not_changed_again(void **unused)
+ON_A_CHANNEL(what_may_have_been_changed_is_not_changed_again)
 {
-    (void)unused;
     take(0, 0, 2);
     heard_at(0);
     heard_at(2);
@@ -141,9 +139,8 @@ static void what_may_have_been_changed_is_not_changed_again(void **unused)
     assert_int_equal(shared.undos[SL_UNDO_UNSURE], 1);
 }
 
-static void what_is_to_be_changed_ends_with_the_channel(void **unused)
+ON_A_CHANNEL(what_is_to_be_changed_ends_with_the_channel)
 {
-    (void)unused;
     take(0, 0, 2);
     say_at(0, "-LOADING Redis is loading the dataset in memory\r\n");
     assert_int_equal(settlements_done, 0);
@@ -155,9 +152,8 @@ static void what_is_to_be_changed_ends_with_the_channel(void **unused)
 
 /* ---- sweeps ---- */
 
-static void every_shard_is_swept(void **unused)
+ON_A_CHANNEL(every_shard_is_swept)
 {
-    (void)unused;
     size_t found = 0;
     sl_channel_tend(channel);
     sl_channel_flush(channel);
@@ -165,17 +161,4 @@ static void every_shard_is_swept(void **unused)
         for (const char *at = heard_at(n); (at = strstr(at, "CALL 1 rl:~reservations:{")); at++)
             found++;
     assert_int_equal(found, SL_HELD_SHARDS);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_CHANNEL(a_reservation_is_settled_slot_by_slot),
-        ON_A_CHANNEL(claims_of_one_slot_are_changed_one_by_one),
-        ON_A_CHANNEL(what_cannot_be_changed_now_is_changed_later),
-        ON_A_CHANNEL(what_may_have_been_changed_is_not_changed_again),
-        ON_A_CHANNEL(what_is_to_be_changed_ends_with_the_channel),
-        ON_A_CHANNEL(every_shard_is_swept),
-    };
-    return RUN(tests);
 }

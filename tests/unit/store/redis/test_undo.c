@@ -3,6 +3,8 @@
 
 #include "unit/store/scattered.h"
 
+TESTS_ALONE;
+
 /* Node 0 was taken, node 1 denies: node 0 is asked to give it back. */
 static void begin_giving_back(void)
 {
@@ -16,9 +18,8 @@ static void begin_giving_back(void)
     assert_true(has(heard_at(0), "refund 1 "));
 }
 
-static void what_has_not_run_is_asked_again_for_a_while(void **unused)
+ON_A_CHANNEL(what_has_not_run_is_asked_again_for_a_while)
 {
-    (void)unused;
     begin_giving_back();
     say_at(0, "-ERR This is no error that says it did not run\r\n");
     expect_done(SLUICE_OK, false);
@@ -37,9 +38,8 @@ static void what_has_not_run_is_asked_again_for_a_while(void **unused)
     assert_int_equal(shared.undos[SL_UNDO_DONE], 1);
 }
 
-static void what_was_sent_and_not_answered_is_not_asked_again(void **unused)
+ON_A_CHANNEL(what_was_sent_and_not_answered_is_not_asked_again)
 {
-    (void)unused;
     begin_giving_back();
     hang_up_at(0);
     turn_all();
@@ -54,9 +54,8 @@ static void what_was_sent_and_not_answered_is_not_asked_again(void **unused)
     }
 }
 
-static void a_late_answer_is_none(void **unused)
+ON_A_CHANNEL(a_late_answer_is_none)
 {
-    (void)unused;
     begin_giving_back();
     pass_all_us(DEADLINE_US);
     expect_done(SLUICE_OK, false);
@@ -64,9 +63,8 @@ static void a_late_answer_is_none(void **unused)
 }
 
 /* Its user may not use a command, behind others that he may: some of it may be given back. */
-static void what_may_have_stopped_midway_is_not_asked_again(void **unused)
+ON_A_CHANNEL(what_may_have_stopped_midway_is_not_asked_again)
 {
-    (void)unused;
     begin_giving_back();
     say_at(0, "-ERR The user executing the script can't run this command or subcommand\r\n");
     expect_done(SLUICE_OK, false);
@@ -74,9 +72,8 @@ static void what_may_have_stopped_midway_is_not_asked_again(void **unused)
 }
 
 /* Node 1 does not answer in time: what node 0 has charged is given back with time of its own. */
-static void what_is_given_back_because_of_a_late_one_has_time(void **unused)
+ON_A_CHANNEL(what_is_given_back_because_of_a_late_one_has_time)
 {
-    (void)unused;
     static const size_t two[] = { 0, 1 };
     make_claims(two, 2);
     ask();
@@ -119,9 +116,8 @@ static void wake_nobody(void *about, int64_t at_us)
 
 /* So much waits that no more can. One that would have to wait, too, is given up, and not asked
  * again at once, which fails again at once. */
-static void where_too_much_is_put_off_it_is_given_up(void **unused)
+ON_A_CHANNEL(where_too_much_is_put_off_it_is_given_up)
 {
-    (void)unused;
     static struct sl_redis_query waiting[8192];
     struct sl_link_host host = { NULL, watch_nothing, wake_nobody, false, NULL, NULL };
     struct sl_undos undos = { .shared = &shared, .route = sl_route_new(&shared, &host) };
@@ -143,9 +139,8 @@ static void where_too_much_is_put_off_it_is_given_up(void **unused)
     assert_int_equal(given_up, COUNT(waiting));
 }
 
-static void after_a_while_it_is_given_up(void **unused)
+ON_A_CHANNEL(after_a_while_it_is_given_up)
 {
-    (void)unused;
     begin_giving_back();
     say_at(0, "-LOADING Redis is loading the dataset in memory\r\n");
     expect_done(SLUICE_OK, false);
@@ -163,27 +158,11 @@ static void after_a_while_it_is_given_up(void **unused)
     assert_int_equal(shared.undos[SL_UNDO_DONE] + shared.undos[SL_UNDO_UNSURE], 0);
 }
 
-static void what_is_left_to_give_back_is_given_up_with_the_channel(void **unused)
+ON_A_CHANNEL(what_is_left_to_give_back_is_given_up_with_the_channel)
 {
-    (void)unused;
     begin_giving_back();
     say_at(0, "-LOADING Redis is loading the dataset in memory\r\n");
     sl_channel_free(channel);
     assert_int_equal(shared.undos[SL_UNDO_GIVEN_UP], 1);
     channel = NULL;
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_CHANNEL(what_has_not_run_is_asked_again_for_a_while),
-        ON_A_CHANNEL(what_was_sent_and_not_answered_is_not_asked_again),
-        ON_A_CHANNEL(a_late_answer_is_none),
-        ON_A_CHANNEL(what_may_have_stopped_midway_is_not_asked_again),
-        ON_A_CHANNEL(what_is_given_back_because_of_a_late_one_has_time),
-        ON_A_CHANNEL(where_too_much_is_put_off_it_is_given_up),
-        ON_A_CHANNEL(after_a_while_it_is_given_up),
-        ON_A_CHANNEL(what_is_left_to_give_back_is_given_up_with_the_channel),
-    };
-    return RUN(tests);
 }

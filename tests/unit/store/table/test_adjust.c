@@ -7,9 +7,8 @@ static int refund(const struct sl_claim *claim, uint32_t cost, int64_t now_us)
     return sl_adjust_refund(&table, claim, (struct sl_charge){ cost, NOW_US }, now_us);
 }
 
-static void a_claim_is_looked_for_where_its_algorithm_and_window_say(void **unused)
+WITH_LOGS(a_claim_is_looked_for_where_its_algorithm_and_window_say)
 {
-    (void)unused;
     static const struct {
         const struct sl_algo *algo;
         int64_t window_us;
@@ -46,9 +45,8 @@ static void a_claim_is_looked_for_where_its_algorithm_and_window_say(void **unus
     }
 }
 
-static void a_refund_comes_back_as_far_as_it_counts(void **unused)
+WITH_LOGS(a_refund_comes_back_as_far_as_it_counts)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         assert_true(decide(&claim, 1, NOW_US, 6));
@@ -69,9 +67,8 @@ static void a_refund_comes_back_as_far_as_it_counts(void **unused)
     }
 }
 
-static void an_overcharge_counts_past_the_limit_for_one_more_span_at_the_most(void **unused)
+WITH_LOGS(an_overcharge_counts_past_the_limit_for_one_more_span_at_the_most)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         const struct sl_algo *algo = sl_algos[i];
         struct sl_claim claim = claim_at(algo, 3, i, 10);
@@ -86,9 +83,8 @@ static void an_overcharge_counts_past_the_limit_for_one_more_span_at_the_most(vo
     }
 }
 
-static void what_was_used_is_charged_also_where_nothing_is_counted_any_more(void **unused)
+WITH_LOGS(what_was_used_is_charged_also_where_nothing_is_counted_any_more)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         assert_int_equal(sl_adjust_overcharge(&table, &claim, 2, NOW_US), SLUICE_OK);
@@ -96,9 +92,8 @@ static void what_was_used_is_charged_also_where_nothing_is_counted_any_more(void
     }
 }
 
-static void where_nothing_is_counted_nothing_changes(void **unused)
+WITH_LOGS(where_nothing_is_counted_nothing_changes)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         assert_int_equal(refund(&claim, 2, NOW_US), SLUICE_OK);
@@ -108,9 +103,8 @@ static void where_nothing_is_counted_nothing_changes(void **unused)
     assert_int_equal(measured(NOW_US).insertions, 0);
 }
 
-static void a_shorter_log_is_refunded_where_its_limit_has_grown(void **unused)
+WITH_LOGS(a_shorter_log_is_refunded_where_its_limit_has_grown)
 {
-    (void)unused;
     struct sl_claim claim = claim_at(slog, 3, 1, 6), larger = claim_at(slog, 3, 1, 30);
     assert_true(decide(&claim, 1, NOW_US, 5));
     assert_int_equal(refund(&larger, 2, NOW_US), SLUICE_OK);
@@ -121,9 +115,8 @@ static void a_shorter_log_is_refunded_where_its_limit_has_grown(void **unused)
     assert_int_equal(left(larger, NOW_US), 28);
 }
 
-static void a_frozen_log_is_changed_on_its_way(void **unused)
+WITH_LOGS(a_frozen_log_is_changed_on_its_way)
 {
-    (void)unused;
     struct sl_claim claim = claim_at(slog, 3, 1, 10);
     assert_true(decide(&claim, 1, NOW_US, 5));
     freeze(&claim);
@@ -136,9 +129,8 @@ static void a_frozen_log_is_changed_on_its_way(void **unused)
     assert_int_equal(measured(NOW_US).log_live, 1);
 }
 
-static void a_log_that_cannot_be_moved_is_full_and_stays(void **unused)
+WITH_LOGS(a_log_that_cannot_be_moved_is_full_and_stays)
 {
-    (void)unused;
     table.log_bytes = group_bytes(16); /* four slots */
     struct sl_claim claims[4];
     for (uint64_t i = 0; i < 4; i++) {
@@ -155,9 +147,8 @@ static void a_log_that_cannot_be_moved_is_full_and_stays(void **unused)
     assert_int_equal(left(claims[2], NOW_US), 2);
 }
 
-static void forgetting_takes_the_guard_along_and_nobody_else(void **unused)
+WITH_LOGS(forgetting_takes_the_guard_along_and_nobody_else)
 {
-    (void)unused;
     static const struct sl_guard guard = { .window_us = S, .penalty_us = 60 * S, .threshold = 1 };
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10), other = claim;
@@ -175,20 +166,4 @@ static void forgetting_takes_the_guard_along_and_nobody_else(void **unused)
         SAME(sl_algos[i]->name, left(claim, NOW_US), 10);
         SAME(sl_algos[i]->name, left(other, NOW_US), 8);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_LOGS(a_claim_is_looked_for_where_its_algorithm_and_window_say),
-        WITH_LOGS(a_refund_comes_back_as_far_as_it_counts),
-        WITH_LOGS(an_overcharge_counts_past_the_limit_for_one_more_span_at_the_most),
-        WITH_LOGS(where_nothing_is_counted_nothing_changes),
-        WITH_LOGS(what_was_used_is_charged_also_where_nothing_is_counted_any_more),
-        WITH_LOGS(a_shorter_log_is_refunded_where_its_limit_has_grown),
-        WITH_LOGS(a_frozen_log_is_changed_on_its_way),
-        WITH_LOGS(a_log_that_cannot_be_moved_is_full_and_stays),
-        WITH_LOGS(forgetting_takes_the_guard_along_and_nobody_else),
-    };
-    return RUN(tests);
 }

@@ -3,6 +3,8 @@
 #include "unit/store/claims.h"
 #include "unit/store/hand_clock.h"
 
+TESTS_ALONE;
+
 static void fill_with_limiting(uint64_t line)
 {
     for (uint32_t n = 0; n < WINDOW_SLOTS; n++) {
@@ -14,9 +16,8 @@ static void fill_with_limiting(uint64_t line)
 
 /* ---- several claims --------------------------------------------------------------- */
 
-static void all_claims_are_charged_or_none(void **unused)
+WITH_LOGS(all_claims_are_charged_or_none)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claims[] = { claim_at(sl_algos[i], 3, i, 10),
                                      claim_at(&sl_token_bucket, 4, i, 10),
@@ -33,9 +34,8 @@ static void all_claims_are_charged_or_none(void **unused)
     }
 }
 
-static void a_denial_leaves_no_trace_of_keys_that_were_not_there(void **unused)
+WITH_LOGS(a_denial_leaves_no_trace_of_keys_that_were_not_there)
 {
-    (void)unused;
     struct sl_claim claims[] = { fixed_at(3, 1, 10), claim_at(slog, 3, 1, 10), fixed_at(4, 1, 0) };
     assert_false(decide(claims, 3, NOW_US, 1));
     assert_int_equal(measured(NOW_US).insertions, 0);
@@ -43,9 +43,8 @@ static void a_denial_leaves_no_trace_of_keys_that_were_not_there(void **unused)
 }
 
 /* Two claims on one key: the second finds it changed, as one who lost a race does. */
-static void what_was_charged_before_a_late_denial_is_given_back(void **unused)
+WITH_LOGS(what_was_charged_before_a_late_denial_is_given_back)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         const struct sl_algo *algo = sl_algos[i];
         struct sl_claim first = claim_at(algo, 3, i, 10), twice = claim_at(algo, 4, i, 5);
@@ -85,9 +84,8 @@ static struct sl_bundle decide_by_its_own_clock(struct sl_claim *claims, size_t 
     return bundle;
 }
 
-static void one_who_is_overtaken_while_inserting_decides_again(void **unused)
+WITH_LOGS(one_who_is_overtaken_while_inserting_decides_again)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claims[] = { claim_at(sl_algos[i], 3, i, 10),
                                      claim_at(sl_algos[i], 4, i, 10) };
@@ -113,9 +111,8 @@ static void tick(void)
     boot_us += 1000;
 }
 
-static void a_key_that_is_not_there_is_decided_at_a_later_reading_of_the_clock(void **unused)
+WITH_LOGS(a_key_that_is_not_there_is_decided_at_a_later_reading_of_the_clock)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) { /* T8 */
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         int64_t now_us = sl_table_now_us(&table);
@@ -138,9 +135,8 @@ static void sleep_for_five_spans(void)
     before_reading = NULL;
 }
 
-static void to_one_who_was_stopped_states_are_not_too_far_ahead(void **unused)
+WITH_LOGS(to_one_who_was_stopped_states_are_not_too_far_ahead)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) { /* T8 */
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         int64_t now_us = sl_table_now_us(&table);
@@ -155,9 +151,8 @@ static void to_one_who_was_stopped_states_are_not_too_far_ahead(void **unused)
     }
 }
 
-static void a_state_that_is_too_far_ahead_is_repaired_and_saved(void **unused)
+WITH_LOGS(a_state_that_is_too_far_ahead_is_repaired_and_saved)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         assert_true(decide(&claim, 1, NOW_US + 50 * SPAN_US, 1));
@@ -169,9 +164,8 @@ static void a_state_that_is_too_far_ahead_is_repaired_and_saved(void **unused)
 
 /* ---- what the killed leave ------------------------------------------------------------- */
 
-static void the_next_one_finishes_what_a_killed_inserter_began(void **unused)
+WITH_LOGS(the_next_one_finishes_what_a_killed_inserter_began)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         struct sl_place left_there = leave_tentative(&claim, NOW_US);
@@ -181,9 +175,8 @@ static void the_next_one_finishes_what_a_killed_inserter_began(void **unused)
     }
 }
 
-static void a_killed_inserters_ring_may_be_too_short_by_now(void **unused)
+WITH_LOGS(a_killed_inserters_ring_may_be_too_short_by_now)
 {
-    (void)unused;
     struct sl_claim smaller = claim_at(slog, 3, 1, 5), claim = claim_at(slog, 3, 1, 100);
     leave_tentative(&smaller, NOW_US);
     assert_true(decide(&claim, 1, NOW_US, 60));
@@ -191,9 +184,8 @@ static void a_killed_inserters_ring_may_be_too_short_by_now(void **unused)
     assert_int_equal(place_of(&claim).ring_len, 100);
 }
 
-static void the_next_one_who_charges_moves_a_frozen_log(void **unused)
+WITH_LOGS(the_next_one_who_charges_moves_a_frozen_log)
 {
-    (void)unused;
     struct sl_claim claim = claim_at(slog, 3, 1, 10);
     assert_true(decide(&claim, 1, NOW_US, 4));
     freeze(&claim);
@@ -210,9 +202,8 @@ static void the_next_one_who_charges_moves_a_frozen_log(void **unused)
 
 /* ---- logs ------------------------------------------------------------------------------ */
 
-static void a_log_follows_its_limit_up_and_down(void **unused)
+WITH_LOGS(a_log_follows_its_limit_up_and_down)
 {
-    (void)unused;
     struct sl_claim claim = claim_at(slog, 3, 1, 3);
     assert_true(decide(&claim, 1, NOW_US, 3));
     struct sl_claim larger = claim_at(slog, 3, 1, 40);
@@ -225,9 +216,8 @@ static void a_log_follows_its_limit_up_and_down(void **unused)
     assert_int_equal(measured(NOW_US).log_live, 1);
 }
 
-static void a_new_log_counts_nothing_of_what_its_ring_held(void **unused)
+WITH_LOGS(a_new_log_counts_nothing_of_what_its_ring_held)
 {
-    (void)unused;
     struct sl_claim other = claim_at(slog, 3, 1, 2), claim = claim_at(slog, 3, 2, 2);
     for (int i = 0; i < 9; i++) /* by a caller's clock that is far ahead */
         decide(&other, 1, NOW_US + (100 + i) * SPAN_US, 1);
@@ -240,11 +230,10 @@ static void a_new_log_counts_nothing_of_what_its_ring_held(void **unused)
     assert_int_equal(claim.answer.retry_after_us, SPAN_US - 2 * S);
 }
 
-static void a_charge_too_large_to_be_pending_is_written_into_a_ring_of_its_own(void **unused)
+WITH_LOGS(a_charge_too_large_to_be_pending_is_written_into_a_ring_of_its_own)
 {
-    (void)unused;
     enum { LARGE = 1 << 16 };
-    close_table(unused);
+    close_table(fixture);
     open_table_of(64 << 20, 48 << 20);
     assert_true(LARGE > slog->charge_most(LARGE));
     struct sl_claim claim = claim_at(slog, 3, 1, LARGE);
@@ -259,9 +248,8 @@ static void a_charge_too_large_to_be_pending_is_written_into_a_ring_of_its_own(v
 
 /* ---- full ------------------------------------------------------------------------------ */
 
-static void a_bundle_that_finds_no_room_has_charged_nothing(void **unused)
+WITH_LOGS(a_bundle_that_finds_no_room_has_charged_nothing)
 {
-    (void)unused;
     fill_with_limiting(10);
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim known = claim_at(sl_algos[i], 3, i, 10);
@@ -275,9 +263,8 @@ static void a_bundle_that_finds_no_room_has_charged_nothing(void **unused)
     assert_int_equal(measured(NOW_US).evictions, 0);
 }
 
-static void a_log_that_has_no_room_to_grow_gives_back_what_came_before_it(void **unused)
+WITH_LOGS(a_log_that_has_no_room_to_grow_gives_back_what_came_before_it)
 {
-    (void)unused;
     struct sl_claim claims[] = { fixed_at(3, 1, 10), claim_at(slog, 3, 1, 8) };
     assert_true(decide(claims, 2, NOW_US, 2));
     claims[1] = claim_at(slog, 3, 1, LOG_BYTES / 32);
@@ -287,9 +274,8 @@ static void a_log_that_has_no_room_to_grow_gives_back_what_came_before_it(void *
     assert_false(claims[0].charged);
 }
 
-static void a_guard_that_warned_or_blocked_is_limiting(void **unused)
+WITH_LOGS(a_guard_that_warned_or_blocked_is_limiting)
 {
-    (void)unused;
     static const struct sl_guard guard = { .window_us = S, .penalty_us = 60 * S, .threshold = 2 };
     struct sl_claim claim = fixed_at(3, 1, 1000), counted = claim;
     claim.guard = &guard;
@@ -308,9 +294,8 @@ static void a_guard_that_warned_or_blocked_is_limiting(void **unused)
     assert_false(is_limiting(&counted));
 }
 
-static void a_guard_without_room_fails_the_bundle(void **unused)
+WITH_LOGS(a_guard_without_room_fails_the_bundle)
 {
-    (void)unused;
     static const struct sl_guard guard = { .window_us = S, .penalty_us = S, .threshold = 5 };
     fill_with_limiting(10);
     struct sl_claim claim = fixed_at(3, 1, 10);
@@ -319,28 +304,4 @@ static void a_guard_without_room_fails_the_bundle(void **unused)
     assert_int_equal(status_of(&claim, 1, NOW_US, 1), SLUICE_STORE_FULL);
     assert_null(place_of(&claim).slot);
     assert_int_equal(status_of(&claim, 1, NOW_US, 0), SLUICE_OK); /* which counts nothing */
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_LOGS(all_claims_are_charged_or_none),
-        WITH_LOGS(a_denial_leaves_no_trace_of_keys_that_were_not_there),
-        WITH_LOGS(what_was_charged_before_a_late_denial_is_given_back),
-        WITH_LOGS(one_who_is_overtaken_while_inserting_decides_again),
-        WITH_LOGS(a_key_that_is_not_there_is_decided_at_a_later_reading_of_the_clock),
-        WITH_LOGS(to_one_who_was_stopped_states_are_not_too_far_ahead),
-        WITH_LOGS(a_state_that_is_too_far_ahead_is_repaired_and_saved),
-        WITH_LOGS(the_next_one_finishes_what_a_killed_inserter_began),
-        WITH_LOGS(a_killed_inserters_ring_may_be_too_short_by_now),
-        WITH_LOGS(the_next_one_who_charges_moves_a_frozen_log),
-        WITH_LOGS(a_log_follows_its_limit_up_and_down),
-        WITH_LOGS(a_new_log_counts_nothing_of_what_its_ring_held),
-        WITH_LOGS(a_charge_too_large_to_be_pending_is_written_into_a_ring_of_its_own),
-        WITH_LOGS(a_bundle_that_finds_no_room_has_charged_nothing),
-        WITH_LOGS(a_log_that_has_no_room_to_grow_gives_back_what_came_before_it),
-        WITH_LOGS(a_guard_that_warned_or_blocked_is_limiting),
-        WITH_LOGS(a_guard_without_room_fails_the_bundle),
-    };
-    return RUN(tests);
 }

@@ -11,9 +11,8 @@ static struct sl_fast_path once_of(const struct sl_claim *claim, int64_t now_us,
                                   .now_us = now_us };
 }
 
-static void what_is_out_of_the_ordinary_is_not_done_and_nothing_written(void **unused)
+WITH_LOGS(what_is_out_of_the_ordinary_is_not_done_and_nothing_written)
 {
-    (void)unused;
     struct sl_claim known = fixed_at(3, 1, 10), log = claim_at(slog, 3, 1, 10);
     struct sl_claim ahead = fixed_at(4, 1, 10), unknown = fixed_at(3, 2, 10);
     decide(&known, 1, NOW_US, 1);
@@ -48,9 +47,8 @@ static void what_is_out_of_the_ordinary_is_not_done_and_nothing_written(void **u
     assert_null(place_of(&unknown).slot);
 }
 
-static void a_state_that_denied_is_limiting_until_it_starts_afresh(void **unused)
+WITH_LOGS(a_state_that_denied_is_limiting_until_it_starts_afresh)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         for (int way = 0; way < 2; way++) {
             struct sl_claim claim = claim_at(sl_algos[i], 3, 2 * i + (uint64_t)way, 10);
@@ -118,9 +116,8 @@ static void decide_both_ways(struct sl_claim claim, int64_t now_us, uint32_t cos
     SAME(claim.algo->name, sl_word_equal(place_of(&claim).word, after.word), true);
 }
 
-static void the_short_way_and_the_long_one_agree(void **unused)
+WITH_LOGS(the_short_way_and_the_long_one_agree)
 {
-    (void)unused;
     uint64_t seed = 7;
     for (size_t i = 0; sl_algos[i]; i++) {
         int64_t now_us = NOW_US;
@@ -136,14 +133,4 @@ static void the_short_way_and_the_long_one_agree(void **unused)
         }
     }
     assert_int_equal(measured(NOW_US).evictions, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_LOGS(what_is_out_of_the_ordinary_is_not_done_and_nothing_written),
-        WITH_LOGS(a_state_that_denied_is_limiting_until_it_starts_afresh),
-        WITH_LOGS(the_short_way_and_the_long_one_agree),
-    };
-    return RUN(tests);
 }

@@ -8,6 +8,8 @@
 #include "unit/store/folder.h"
 #include "unit/store/hand_clock.h"
 
+TESTS_ALONE;
+
 #define S INT64_C(1000000)
 
 static struct sl_store *store;
@@ -45,7 +47,7 @@ static int close_store(void **unused)
     return close_folder(unused);
 }
 
-#define ON_A_STORE(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
+#define ON_A_STORE(name) TEST_WITH(name, open_store, close_store)
 
 static struct sl_claim claim_on(const struct sl_algo *algo, uint64_t key, int64_t capacity)
 {
@@ -87,9 +89,8 @@ static int64_t left(struct sl_claim claim)
 
 /* ---- times -------------------------------------------------------------------------- */
 
-static void times_are_the_tables_and_the_shift_makes_them_wall_time(void **unused)
+ON_A_STORE(times_are_the_tables_and_the_shift_makes_them_wall_time)
 {
-    (void)unused;
     int64_t start_us = wall_us - wall_us % (10 * S); /* the table's clock is at wall_us too */
     struct sl_claim claim = claim_on(&sl_fixed_window, 1, 10);
     struct sl_bundle bundle = decide(&claim, 1, 1);
@@ -110,9 +111,8 @@ static void times_are_the_tables_and_the_shift_makes_them_wall_time(void **unuse
     pass_us(60 * S);
 }
 
-static void once_a_second_the_clock_is_remembered(void **unused)
+ON_A_STORE(once_a_second_the_clock_is_remembered)
 {
-    (void)unused;
     struct sl_claim claim = claim_on(&sl_fixed_window, 1, 10);
     int64_t first_us = decide(&claim, 1, 1).now_us;
     assert_int_equal(table.header->latest_us, first_us);
@@ -135,9 +135,8 @@ static void once_a_second_the_clock_is_remembered(void **unused)
 
 /* ---- refunds, resets, reservations ------------------------------------------------------ */
 
-static void a_refund_and_a_reset_reach_the_table(void **unused)
+ON_A_STORE(a_refund_and_a_reset_reach_the_table)
 {
-    (void)unused;
     for (uint64_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_on(sl_algos[i], i, 10);
         struct sl_charge charge = { 3, decide(&claim, 1, 5).now_us };
@@ -157,9 +156,8 @@ static uint64_t reserve(struct sl_claim *claims, size_t count, uint32_t cost)
     return id;
 }
 
-static void a_reservation_is_settled_at_its_real_cost(void **unused)
+ON_A_STORE(a_reservation_is_settled_at_its_real_cost)
 {
-    (void)unused;
     static const struct {
         uint32_t cost;
         int64_t left;
@@ -177,9 +175,8 @@ static void a_reservation_is_settled_at_its_real_cost(void **unused)
     }
 }
 
-static void one_that_expires_is_given_back_by_the_next_who_comes(void **unused)
+ON_A_STORE(one_that_expires_is_given_back_by_the_next_who_comes)
 {
-    (void)unused;
     for (uint64_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_on(sl_algos[i], i, 10), other = claim_on(sl_algos[i], 99, 10);
         pass_us(10 * S - wall_us % (10 * S)); /* not over a window's end */
@@ -201,9 +198,8 @@ static void one_that_expires_is_given_back_by_the_next_who_comes(void **unused)
     }
 }
 
-static void what_cannot_be_held_is_given_back_at_once(void **unused)
+ON_A_STORE(what_cannot_be_held_is_given_back_at_once)
 {
-    (void)unused;
     struct sl_claim claims[5];
     for (uint64_t i = 0; i < COUNT(claims); i++)
         claims[i] = claim_on(&sl_fixed_window, i, 10); /* five, and there are four records */
@@ -216,9 +212,8 @@ static void what_cannot_be_held_is_given_back_at_once(void **unused)
 
 /* ---- opening, closing, counting ------------------------------------------------------- */
 
-static void it_is_written_back_when_that_was_asked_for(void **unused)
+ON_A_STORE(it_is_written_back_when_that_was_asked_for)
 {
-    (void)unused;
     struct sluice_error error;
     static const struct {
         int64_t sync_us;
@@ -240,9 +235,8 @@ static void it_is_written_back_when_that_was_asked_for(void **unused)
     assert_non_null(strstr(error.text, "/nowhere/at/all"));
 }
 
-static void two_who_open_it_count_together(void **unused)
+ON_A_STORE(two_who_open_it_count_together)
 {
-    (void)unused;
     struct sluice_error error;
     struct sl_memory_config config = config_of(0);
     struct sl_store *first = store;
@@ -259,9 +253,8 @@ static void two_who_open_it_count_together(void **unused)
     sl_store_close(other);
 }
 
-static void the_figures_of_the_store_are_the_tables(void **unused)
+ON_A_STORE(the_figures_of_the_store_are_the_tables)
 {
-    (void)unused;
     struct sl_claim claims[] = { claim_on(&sl_fixed_window, 1, 3),
                                  claim_on(&sl_sliding_window_log, 2, 3) };
     decide(claims, 2, 3);
@@ -276,9 +269,8 @@ static void the_figures_of_the_store_are_the_tables(void **unused)
     assert_int_equal(stats.log_bytes, 16 << 10);
 }
 
-static void a_batch_is_each_of_its_bundles_alone_at_one_time(void **unused)
+ON_A_STORE(a_batch_is_each_of_its_bundles_alone_at_one_time)
 {
-    (void)unused;
     enum { BUNDLES = 40 };
     static struct sl_claim claims[BUNDLES];
     static struct sl_bundle bundles[BUNDLES];
@@ -302,21 +294,4 @@ static void a_batch_is_each_of_its_bundles_alone_at_one_time(void **unused)
     }
     assert_int_equal(bundles[7].now_us, 5 * S);
     store->ops->decide(store, NULL, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_STORE(times_are_the_tables_and_the_shift_makes_them_wall_time),
-        ON_A_STORE(once_a_second_the_clock_is_remembered),
-        ON_A_STORE(a_refund_and_a_reset_reach_the_table),
-        ON_A_STORE(a_reservation_is_settled_at_its_real_cost),
-        ON_A_STORE(one_that_expires_is_given_back_by_the_next_who_comes),
-        ON_A_STORE(what_cannot_be_held_is_given_back_at_once),
-        ON_A_STORE(it_is_written_back_when_that_was_asked_for),
-        ON_A_STORE(two_who_open_it_count_together),
-        ON_A_STORE(the_figures_of_the_store_are_the_tables),
-        ON_A_STORE(a_batch_is_each_of_its_bundles_alone_at_one_time),
-    };
-    return RUN(tests);
 }

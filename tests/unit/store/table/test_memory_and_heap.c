@@ -169,23 +169,12 @@ static void both_stores_give_the_same_answers(uint32_t batch)
     sl_store_close(plain);
 }
 
-static void one_by_one_the_stores_give_the_same_answers(void **unused)
+TEST(one_by_one_the_stores_give_the_same_answers)
 {
-    (void)unused;
     both_stores_give_the_same_answers(1);
 }
 
-static void a_batch_is_answered_as_one_by_one(void **unused)
+TEST(a_batch_is_answered_as_one_by_one)
 {
-    (void)unused;
     both_stores_give_the_same_answers(BATCH);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(one_by_one_the_stores_give_the_same_answers),
-        CLAIM(a_batch_is_answered_as_one_by_one),
-    };
-    return RUN(tests);
 }

@@ -69,9 +69,8 @@ static void is_full(size_t count)
 
 /* ---- holding and taking ------------------------------------------------------------ */
 
-static void what_was_charged_is_handed_out_as_it_was(void **unused)
+ON_A_TABLE(what_was_charged_is_handed_out_as_it_was)
 {
-    (void)unused;
     for (size_t i = 0; sl_algos[i]; i++) {
         const struct sl_algo *algo = sl_algos[i];
         struct sl_claim claim = charged_claim(i);
@@ -102,9 +101,8 @@ static void what_was_charged_is_handed_out_as_it_was(void **unused)
     }
 }
 
-static void a_reservation_is_settled_once(void **unused)
+ON_A_TABLE(a_reservation_is_settled_once)
 {
-    (void)unused;
     uint64_t id = held(1, 1, NOW_US + S);
     assert_int_equal(sl_reservation_count(&table), 1);
     assert_int_equal(take(id), SLUICE_OK);
@@ -120,9 +118,8 @@ static void a_reservation_is_settled_once(void **unused)
     }
 }
 
-static void an_id_with_any_bit_wrong_is_nobodys(void **unused)
+ON_A_TABLE(an_id_with_any_bit_wrong_is_nobodys)
 {
-    (void)unused;
     uint64_t id = held(1, 1, NOW_US + S);
     for (int bit = 0; bit < 64; bit++)
         assert_int_equal(take(id ^ UINT64_C(1) << bit), SLUICE_NO_RESERVATION);
@@ -131,9 +128,8 @@ static void an_id_with_any_bit_wrong_is_nobodys(void **unused)
     assert_int_equal(take(id), SLUICE_OK);
 }
 
-static void several_claims_are_one_reservation(void **unused)
+ON_A_TABLE(several_claims_are_one_reservation)
 {
-    (void)unused;
     struct sl_claim claims[5];
     for (uint64_t i = 0; i < COUNT(claims); i++) {
         claims[i] = charged_claim(i);
@@ -151,9 +147,8 @@ static void several_claims_are_one_reservation(void **unused)
     held(1, RECORDS, NOW_US + S); /* all records are free again */
 }
 
-static void what_charged_nothing_holds_nothing(void **unused)
+ON_A_TABLE(what_charged_nothing_holds_nothing)
 {
-    (void)unused;
     struct sl_claim claim = charged_claim(1);
     claim.charged = false;
     uint64_t id = 77;
@@ -163,9 +158,8 @@ static void what_charged_nothing_holds_nothing(void **unused)
     assert_int_equal(sl_reservation_count(&table), 0);
 }
 
-static void where_there_is_no_room_nothing_is_held(void **unused)
+ON_A_TABLE(where_there_is_no_room_nothing_is_held)
 {
-    (void)unused;
     is_full(RECORDS + 1);
     uint64_t first = held(1, RECORDS - 2, NOW_US + S);
     is_full(3); /* takes two, and lets them go */
@@ -180,9 +174,8 @@ static void where_there_is_no_room_nothing_is_held(void **unused)
     assert_int_equal(given_count, RECORDS - 2);
 }
 
-static void a_table_without_records_is_always_full(void **unused)
+ON_A_TABLE(a_table_without_records_is_always_full)
 {
-    (void)unused;
     table.reservation_count = 0;
     is_full(1);
     assert_int_equal(take(1), SLUICE_NO_RESERVATION);
@@ -191,9 +184,8 @@ static void a_table_without_records_is_always_full(void **unused)
 
 /* ---- expiring ----------------------------------------------------------------------- */
 
-static void what_has_expired_is_handed_out_and_the_next_one_named(void **unused)
+ON_A_TABLE(what_has_expired_is_handed_out_and_the_next_one_named)
 {
-    (void)unused;
     table.header->attention_us = INT64_MAX;
     uint64_t later = held(1, 1, NOW_US + 9 * S), sooner = held(2, 2, NOW_US + 5 * S);
     assert_int_equal(table.header->attention_us, NOW_US + 5 * S);
@@ -208,9 +200,8 @@ static void what_has_expired_is_handed_out_and_the_next_one_named(void **unused)
     assert_int_equal(table.header->held, 0);
 }
 
-static void one_that_would_expire_unbelievably_late_has_expired(void **unused)
+ON_A_TABLE(one_that_would_expire_unbelievably_late_has_expired)
 {
-    (void)unused;
     held(1, 1, NOW_US + SL_LIFE_MAX_US);
     held(2, 1, NOW_US + SL_LIFE_MAX_US + 1);
     assert_int_equal(expire(NOW_US), NOW_US + SL_LIFE_MAX_US);
@@ -225,9 +216,8 @@ static struct sl_reservation *record_of(uint64_t id)
     return &table.reservations[(id & 0x1ffff) - 1];
 }
 
-static void a_record_that_does_not_add_up_gives_nothing_back(void **unused)
+ON_A_TABLE(a_record_that_does_not_add_up_gives_nothing_back)
 {
-    (void)unused;
     for (size_t byte = 8; byte < sizeof(struct sl_reservation); byte++) {
         uint64_t id = held(1, 1, NOW_US + S);
         ((uint8_t *)record_of(id))[byte] ^= 4;
@@ -238,9 +228,8 @@ static void a_record_that_does_not_add_up_gives_nothing_back(void **unused)
     }
 }
 
-static void a_chain_is_followed_as_far_as_it_adds_up(void **unused)
+ON_A_TABLE(a_chain_is_followed_as_far_as_it_adds_up)
 {
-    (void)unused;
     static const uint32_t nexts[] = { 0, 1, RECORDS + 1, 0xfffff };
     for (size_t i = 0; i < COUNT(nexts); i++) {
         uint64_t id = held(1, 3, NOW_US + S);
@@ -258,9 +247,8 @@ static void a_chain_is_followed_as_far_as_it_adds_up(void **unused)
     assert_int_equal(given_count, 1);
 }
 
-static void what_a_killed_settler_left_is_free_a_minute_after_it_would_have_expired(void **unused)
+ON_A_TABLE(what_a_killed_settler_left_is_free_a_minute_after_it_would_have_expired)
 {
-    (void)unused;
     uint64_t id = held(1, RECORDS, NOW_US + S);
     record_of(id)->owner += SETTLING_BY;
     assert_int_equal(take(id), SLUICE_NO_RESERVATION);
@@ -274,9 +262,8 @@ static void what_a_killed_settler_left_is_free_a_minute_after_it_would_have_expi
     assert_int_equal(sl_reservation_hold(&table, &bundle, NOW_US, &id), SLUICE_OK);
 }
 
-static void what_was_being_filled_is_free_after_about_a_minute(void **unused)
+ON_A_TABLE(what_was_being_filled_is_free_after_about_a_minute)
 {
-    (void)unused;
     enum { FILLING = 1 };
     int64_t unit_us = INT64_C(1) << 20, made_us = 65530 * unit_us; /* 16 bits wrap meanwhile */
     for (size_t i = 0; i < RECORDS; i++)
@@ -292,9 +279,8 @@ static void what_was_being_filled_is_free_after_about_a_minute(void **unused)
 }
 
 /* Nothing that stands in the records leads astray. */
-static void any_records_can_be_read(void **unused)
+ON_A_TABLE(any_records_can_be_read)
 {
-    (void)unused;
     uint64_t seed = 6;
     for (int round = 0; round < 3000; round++) {
         uint64_t *words = (uint64_t *)(void *)table.reservations;
@@ -307,25 +293,4 @@ static void any_records_can_be_read(void **unused)
         if (hold(&claim, 1, NOW_US + S, &id) == SLUICE_OK)
             assert_int_equal(take(id), SLUICE_OK);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_TABLE(what_was_charged_is_handed_out_as_it_was),
-        ON_A_TABLE(a_reservation_is_settled_once),
-        ON_A_TABLE(an_id_with_any_bit_wrong_is_nobodys),
-        ON_A_TABLE(several_claims_are_one_reservation),
-        ON_A_TABLE(what_charged_nothing_holds_nothing),
-        ON_A_TABLE(where_there_is_no_room_nothing_is_held),
-        ON_A_TABLE(a_table_without_records_is_always_full),
-        ON_A_TABLE(what_has_expired_is_handed_out_and_the_next_one_named),
-        ON_A_TABLE(one_that_would_expire_unbelievably_late_has_expired),
-        ON_A_TABLE(a_record_that_does_not_add_up_gives_nothing_back),
-        ON_A_TABLE(a_chain_is_followed_as_far_as_it_adds_up),
-        ON_A_TABLE(what_a_killed_settler_left_is_free_a_minute_after_it_would_have_expired),
-        ON_A_TABLE(what_was_being_filled_is_free_after_about_a_minute),
-        ON_A_TABLE(any_records_can_be_read),
-    };
-    return RUN(tests);
 }

@@ -11,9 +11,8 @@ static struct sl_word random_word(uint64_t *seed)
     return (struct sl_word){ unit_random(seed), unit_random(seed) };
 }
 
-static void a_slot_keeps_84_bits_beside_its_key_kind_and_flag(void **unused)
+TEST(a_slot_keeps_84_bits_beside_its_key_kind_and_flag)
 {
-    (void)unused;
     uint64_t seed = 1;
     for (int i = 0; i < 10000; i++) {
         struct sl_word word = random_word(&seed);
@@ -26,9 +25,8 @@ static void a_slot_keeps_84_bits_beside_its_key_kind_and_flag(void **unused)
     }
 }
 
-static void the_words_are_cut_as_the_document_says(void **unused)
+TEST(the_words_are_cut_as_the_document_says)
 {
-    (void)unused;
     static const struct {
         uint64_t lo, hi;
         enum sl_dating kind;
@@ -55,9 +53,8 @@ static void the_words_are_cut_as_the_document_says(void **unused)
     SAME("a line", sizeof(struct sl_slot_line), 64);
 }
 
-static void each_kind_is_dated_by_its_own_top_bits(void **unused)
+TEST(each_kind_is_dated_by_its_own_top_bits)
 {
-    (void)unused;
     static const struct {
         enum sl_dating kind;
         uint32_t shift, unit_bits;
@@ -88,9 +85,8 @@ static struct sl_word dated(enum sl_dating kind, int64_t until_us)
     return sl_slot_with(word, &state);
 }
 
-static void a_slot_is_live_until_it_is_fresh_and_not_unbelievably_long(void **unused)
+TEST(a_slot_is_live_until_it_is_fresh_and_not_unbelievably_long)
 {
-    (void)unused;
     static const struct {
         int64_t until_us, now_us;
         bool live;
@@ -200,9 +196,8 @@ static void walk(const struct sl_algo *algo, uint64_t *seed)
     }
 }
 
-static void no_state_is_fresh_before_its_algorithm_says_so(void **unused)
+TEST(no_state_is_fresh_before_its_algorithm_says_so)
 {
-    (void)unused;
     uint64_t seed = 2;
     for (size_t i = 0; sl_algos[i]; i++)
         for (int round = 0; round < 1000; round++)
@@ -231,9 +226,8 @@ static bool ends_within_a_window(const struct sl_guard *guard, const struct sl_s
     return (state->lo & 3) == 1 && sl_state_until_us(state) % guard->window_us != 0;
 }
 
-static void no_guard_is_fresh_while_it_counts_warns_or_blocks(void **unused)
+TEST(no_guard_is_fresh_while_it_counts_warns_or_blocks)
 {
-    (void)unused;
     uint64_t seed = 3;
     for (int round = 0; round < 1000; round++) {
         struct sl_guard guard = { .window_us = random_of(&seed, 1000, 20 * S),
@@ -250,17 +244,4 @@ static void no_guard_is_fresh_while_it_counts_warns_or_blocks(void **unused)
             now_us += unit_up_to(&seed, guard.window_us) >> unit_up_to(&seed, 4);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_slot_keeps_84_bits_beside_its_key_kind_and_flag),
-        CLAIM(the_words_are_cut_as_the_document_says),
-        CLAIM(each_kind_is_dated_by_its_own_top_bits),
-        CLAIM(a_slot_is_live_until_it_is_fresh_and_not_unbelievably_long),
-        CLAIM(no_state_is_fresh_before_its_algorithm_says_so),
-        CLAIM(no_guard_is_fresh_while_it_counts_warns_or_blocks),
-    };
-    return RUN(tests);
 }

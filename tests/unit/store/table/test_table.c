@@ -46,9 +46,8 @@ static struct sl_place leave_tentative(struct sl_hash128 key, int64_t now_us)
 
 /* ---- finding ------------------------------------------------------------------- */
 
-static void what_was_inserted_is_found_with_its_state(void **unused)
+ON_A_TABLE(what_was_inserted_is_found_with_its_state)
 {
-    (void)unused;
     struct sl_place put_at = put(key_at(3, 1), NOW_US + 9 * S), found;
     struct sl_probe probe = fixed_probe(key_at(3, 1));
     assert_true(sl_table_find(&probe, &found));
@@ -58,9 +57,8 @@ static void what_was_inserted_is_found_with_its_state(void **unused)
     assert_int_equal(measured(NOW_US).insertions, 1);
 }
 
-static void keys_differ_by_fingerprint_home_and_kind(void **unused)
+ON_A_TABLE(keys_differ_by_fingerprint_home_and_kind)
 {
-    (void)unused;
     put(key_at(3, 1), NOW_US + 9 * S);
     assert_false(is_found(key_at(3, 2)));
     assert_false(is_found(key_at(4, 1))); /* the same fingerprint, another home */
@@ -78,9 +76,8 @@ static void keys_differ_by_fingerprint_home_and_kind(void **unused)
     }
 }
 
-static void neighbours_with_one_fingerprint_stay_apart_when_one_is_displaced(void **unused)
+ON_A_TABLE(neighbours_with_one_fingerprint_stay_apart_when_one_is_displaced)
 {
-    (void)unused;
     for (uint32_t n = 0; n < SL_LINE_SLOTS; n++)
         put(key_at(3, 100 + n), NOW_US + 9 * S);
     struct sl_place displaced = put(key_at(3, 1), NOW_US + 5 * S);
@@ -92,9 +89,8 @@ static void neighbours_with_one_fingerprint_stay_apart_when_one_is_displaced(voi
     assert_true(is_found(key_at(3, 1)) && is_found(key_at(4, 1)));
 }
 
-static void an_empty_slot_ends_a_scan(void **unused)
+ON_A_TABLE(an_empty_slot_ends_a_scan)
 {
-    (void)unused;
     struct sl_place place = put(key_at(3, 1), NOW_US + 9 * S);
     *slot_at(3, 2) = place.word; /* behind an empty one */
     *slot_at(3, 0) = (struct sl_word){ 0, 0 };
@@ -107,9 +103,8 @@ static void an_empty_slot_ends_a_scan(void **unused)
     assert_true(is_found(key_at(3, 1)));
 }
 
-static void a_window_ends_after_its_last_line_in_a_ring_of_lines(void **unused)
+ON_A_TABLE(a_window_ends_after_its_last_line_in_a_ring_of_lines)
 {
-    (void)unused;
     uint64_t homes[] = { 5, table.slots.line_count - 1, table.slots.line_count - 7 };
     for (size_t i = 0; i < COUNT(homes); i++) {
         fill_window(homes[i]);
@@ -124,9 +119,8 @@ static void a_window_ends_after_its_last_line_in_a_ring_of_lines(void **unused)
 
 /* ---- room ----------------------------------------------------------------------- */
 
-static void the_first_free_slot_is_taken_whether_fresh_dead_or_empty(void **unused)
+ON_A_TABLE(the_first_free_slot_is_taken_whether_fresh_dead_or_empty)
 {
-    (void)unused;
     fill_window(5);
     *nth_slot(5, 20) = sl_slot_dead();
     assert_ptr_equal(put(key_at(5, 1), NOW_US + 99 * S).slot, nth_slot(5, 20));
@@ -141,9 +135,8 @@ static void the_first_free_slot_is_taken_whether_fresh_dead_or_empty(void **unus
     assert_ptr_equal(put(key_at(50, 2), NOW_US + S).slot, slot_at(50, 1)); /* not beyond: T3 */
 }
 
-static void a_state_unbelievably_far_ahead_is_free(void **unused)
+ON_A_TABLE(a_state_unbelievably_far_ahead_is_free)
 {
-    (void)unused;
     fill_window(5);
     struct sl_state far = state_until(NOW_US + SL_LIFE_MAX_US + 1, 1);
     *nth_slot(5, 9) = sl_slot_with(*nth_slot(5, 9), &far);
@@ -151,9 +144,8 @@ static void a_state_unbelievably_far_ahead_is_free(void **unused)
     assert_int_equal(measured(NOW_US).evictions, 0);
 }
 
-static void the_state_nearest_to_fresh_is_evicted_whatever_its_kind(void **unused)
+ON_A_TABLE(the_state_nearest_to_fresh_is_evicted_whatever_its_kind)
 {
-    (void)unused;
     fill_window(5);
     for (uint32_t n = 0; n < 6; n++)
         nth_slot(5, n)->hi |= SL_SLOT_FLAG; /* limiting: T9 */
@@ -170,9 +162,8 @@ static void the_state_nearest_to_fresh_is_evicted_whatever_its_kind(void **unuse
     assert_false(is_found(key_at(5, 106)));
 }
 
-static void where_all_are_limiting_the_answer_is_full_and_nothing_changes(void **unused)
+ON_A_TABLE(where_all_are_limiting_the_answer_is_full_and_nothing_changes)
 {
-    (void)unused;
     fill_with_limiting(5, 0);
     static struct sl_slot_line before[SL_WINDOW_LINES + 1];
     memcpy(before, slot_at(5, 0), sizeof before);
@@ -191,9 +182,8 @@ static void where_all_are_limiting_the_answer_is_full_and_nothing_changes(void *
 
 /* ---- tentative slots --------------------------------------------------------------- */
 
-static void a_dead_inserters_slot_is_finished_by_the_next_one(void **unused)
+ON_A_TABLE(a_dead_inserters_slot_is_finished_by_the_next_one)
 {
-    (void)unused;
     struct sl_hash128 key = key_at(5, 1);
     struct sl_place left = leave_tentative(key, NOW_US), place;
     assert_false(is_found(key));
@@ -209,18 +199,16 @@ static void a_dead_inserters_slot_is_finished_by_the_next_one(void **unused)
     assert_int_equal(measured(NOW_US).insertions, 1);
 }
 
-static void a_tentative_slot_of_another_kind_is_not_ones_own(void **unused)
+ON_A_TABLE(a_tentative_slot_of_another_kind_is_not_ones_own)
 {
-    (void)unused;
     struct sl_place left = leave_tentative(key_at(5, 1), NOW_US);
     struct sl_probe other = sl_probe(&table, key_at(5, 1), SL_DATED_NS);
     assert_ptr_not_equal(insert(&other, NOW_US, state_until(NOW_US + S, 1)).slot, left.slot);
     assert_true(sl_word_equal(*left.slot, left.word));
 }
 
-static void of_several_tentative_slots_the_first_stays(void **unused)
+ON_A_TABLE(of_several_tentative_slots_the_first_stays)
 {
-    (void)unused;
     struct sl_hash128 key = key_at(5, 1);
     struct sl_probe probe = fixed_probe(key);
     enum { SLOTS = 3 * SL_TENTATIVES_SEEN }; /* more than a survey keeps, more than once */
@@ -235,9 +223,8 @@ static void of_several_tentative_slots_the_first_stays(void **unused)
         assert_true(sl_word_equal(*left[i].slot, sl_slot_dead()));
 }
 
-static void a_key_that_turns_out_to_be_there_is_not_inserted_again(void **unused)
+ON_A_TABLE(a_key_that_turns_out_to_be_there_is_not_inserted_again)
 {
-    (void)unused;
     struct sl_hash128 key = key_at(5, 1);
     struct sl_place left = leave_tentative(key, NOW_US), place;
     *nth_slot(5, 1) = put(key_at(6, 1), NOW_US + S).word; /* live, one slot on */
@@ -247,9 +234,8 @@ static void a_key_that_turns_out_to_be_there_is_not_inserted_again(void **unused
     assert_true(sl_word_equal(*left.slot, left.word));
 }
 
-static void strangers_take_a_tentative_slot_after_two_units_and_no_earlier(void **unused)
+ON_A_TABLE(strangers_take_a_tentative_slot_after_two_units_and_no_earlier)
 {
-    (void)unused;
     int64_t unit_us = INT64_C(1) << SL_TENTATIVE_UNIT;
     int64_t made_us = 65535 * unit_us + unit_us / 2; /* where 16 bits wrap */
     fill_with_limiting(5, 100000 * S);
@@ -265,9 +251,8 @@ static void strangers_take_a_tentative_slot_after_two_units_and_no_earlier(void 
     assert_int_equal(measured(NOW_US).evictions, 0);
 }
 
-static void strangers_take_a_tentative_slot_however_long_it_was_left(void **unused)
+ON_A_TABLE(strangers_take_a_tentative_slot_however_long_it_was_left)
 {
-    (void)unused;
     int64_t unit_us = INT64_C(1) << SL_TENTATIVE_UNIT;
     for (int64_t units = SL_TENTATIVE_STALE; units < 65500; units += 997) {
         struct sl_place left = leave_tentative(key_at(5, 1), 0), place;
@@ -278,9 +263,8 @@ static void strangers_take_a_tentative_slot_however_long_it_was_left(void **unus
     }
 }
 
-static void a_clock_read_a_moment_before_it_was_made_does_not_age_it(void **unused)
+ON_A_TABLE(a_clock_read_a_moment_before_it_was_made_does_not_age_it)
 {
-    (void)unused;
     int64_t made_us = 50 * (INT64_C(1) << SL_TENTATIVE_UNIT);
     struct sl_place left = leave_tentative(key_at(5, 1), made_us), place;
     struct sl_probe stranger = fixed_probe(key_at(5, 2));
@@ -288,9 +272,8 @@ static void a_clock_read_a_moment_before_it_was_made_does_not_age_it(void **unus
     assert_ptr_not_equal(place.slot, left.slot);
 }
 
-static void nonces_do_not_repeat(void **unused)
+ON_A_TABLE(nonces_do_not_repeat)
 {
-    (void)unused;
     enum { TIMES = 500 };
     uint64_t seen[TIMES];
     for (uint32_t i = 0; i < TIMES; i++) {
@@ -306,9 +289,8 @@ static void nonces_do_not_repeat(void **unused)
 
 /* ---- forgetting --------------------------------------------------------------------- */
 
-static void forgetting_leaves_nothing_of_the_key_and_all_of_the_others(void **unused)
+ON_A_TABLE(forgetting_leaves_nothing_of_the_key_and_all_of_the_others)
 {
-    (void)unused;
     for (uint64_t number = 1; number <= 2; number++)
         put(key_at(5, number), NOW_US + S);
     struct sl_place left = leave_tentative(key_at(5, 3), NOW_US);
@@ -345,9 +327,8 @@ static void check_reach(uint64_t home, uint64_t number)
     assert_int_equal(is_found(key_at(home, number)), live);
 }
 
-static void after_anything_each_key_is_there_once_and_within_reach(void **unused)
+ON_A_TABLE(after_anything_each_key_is_there_once_and_within_reach)
 {
-    (void)unused;
     uint64_t seed = 4, used = 0;
     int64_t now_us = NOW_US;
     for (int i = 0; i < 5000; i++) {
@@ -371,30 +352,4 @@ static void after_anything_each_key_is_there_once_and_within_reach(void **unused
         assert_true(now_used >= used);
         used = now_used;
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_TABLE(what_was_inserted_is_found_with_its_state),
-        ON_A_TABLE(keys_differ_by_fingerprint_home_and_kind),
-        ON_A_TABLE(neighbours_with_one_fingerprint_stay_apart_when_one_is_displaced),
-        ON_A_TABLE(an_empty_slot_ends_a_scan),
-        ON_A_TABLE(a_window_ends_after_its_last_line_in_a_ring_of_lines),
-        ON_A_TABLE(the_first_free_slot_is_taken_whether_fresh_dead_or_empty),
-        ON_A_TABLE(a_state_unbelievably_far_ahead_is_free),
-        ON_A_TABLE(the_state_nearest_to_fresh_is_evicted_whatever_its_kind),
-        ON_A_TABLE(where_all_are_limiting_the_answer_is_full_and_nothing_changes),
-        ON_A_TABLE(a_dead_inserters_slot_is_finished_by_the_next_one),
-        ON_A_TABLE(a_tentative_slot_of_another_kind_is_not_ones_own),
-        ON_A_TABLE(of_several_tentative_slots_the_first_stays),
-        ON_A_TABLE(a_key_that_turns_out_to_be_there_is_not_inserted_again),
-        ON_A_TABLE(strangers_take_a_tentative_slot_after_two_units_and_no_earlier),
-        ON_A_TABLE(strangers_take_a_tentative_slot_however_long_it_was_left),
-        ON_A_TABLE(a_clock_read_a_moment_before_it_was_made_does_not_age_it),
-        ON_A_TABLE(nonces_do_not_repeat),
-        ON_A_TABLE(forgetting_leaves_nothing_of_the_key_and_all_of_the_others),
-        ON_A_TABLE(after_anything_each_key_is_there_once_and_within_reach),
-    };
-    return RUN(tests);
 }

@@ -8,6 +8,8 @@
 #include "unit/store/folder.h"
 #include "unit/store/hand_clock.h"
 
+TESTS_ALONE;
+
 #define S INT64_C(1000000)
 
 enum { SIZE = 64 << 10, CHECKED_BYTES = 80 };
@@ -73,9 +75,8 @@ static uint64_t number_at(const uint8_t *bytes, uint64_t at, size_t len)
     return number;
 }
 
-static void a_new_file_is_laid_out_as_the_document_says(void **unused)
+IN_A_FOLDER(a_new_file_is_laid_out_as_the_document_says)
 {
-    (void)unused;
     static uint8_t file[SIZE + 1];
     make_table();
     int fd = open(path, O_RDONLY);
@@ -100,9 +101,8 @@ static void a_new_file_is_laid_out_as_the_document_says(void **unused)
         assert_int_equal(file[i], 0);
 }
 
-static void it_is_its_owners_alone_and_nothing_else_is_left(void **unused)
+IN_A_FOLDER(it_is_its_owners_alone_and_nothing_else_is_left)
 {
-    (void)unused;
     struct stat status;
     mode_t before = umask(0);
     make_table();
@@ -113,9 +113,8 @@ static void it_is_its_owners_alone_and_nothing_else_is_left(void **unused)
     assert_int_equal(files_in_folder(false), 1);
 }
 
-static void sizes_follow_from_what_was_asked_for(void **unused)
+TEST(sizes_follow_from_what_was_asked_for)
 {
-    (void)unused;
     static const struct {
         uint64_t size, log;
         bool logs_wanted;
@@ -157,9 +156,8 @@ static void create_another(void)
     rival = opened();
 }
 
-static void of_two_that_create_it_at_once_both_use_the_first_ones(void **unused)
+IN_A_FOLDER(of_two_that_create_it_at_once_both_use_the_first_ones)
 {
-    (void)unused;
     before_link = create_another;
     struct sl_table table = opened();
     assert_true(table.secret == rival.secret && table.header != rival.header);
@@ -170,9 +168,8 @@ static void of_two_that_create_it_at_once_both_use_the_first_ones(void **unused)
     sl_table_close(&rival);
 }
 
-static void what_cannot_be_created_is_said_and_leaves_nothing(void **unused)
+IN_A_FOLDER(what_cannot_be_created_is_said_and_leaves_nothing)
 {
-    (void)unused;
     allocation_fails = ENOSPC;
     refused_with("a full disk", "No space left");
     allocation_fails = 0;
@@ -191,9 +188,8 @@ static void what_cannot_be_created_is_said_and_leaves_nothing(void **unused)
 
 /* ---- opening -------------------------------------------------------------------- */
 
-static void a_table_keeps_what_it_was_created_with(void **unused)
+IN_A_FOLDER(a_table_keeps_what_it_was_created_with)
 {
-    (void)unused;
     struct sl_table table = opened(), again;
     table.slots.lines[5].slots[2] = (struct sl_word){ 3, 4 };
     uint64_t secret = table.secret;
@@ -212,9 +208,8 @@ static void a_table_keeps_what_it_was_created_with(void **unused)
     sl_table_close(&again);
 }
 
-static void rules_with_logs_are_told_when_the_table_has_no_room_for_any(void **unused)
+IN_A_FOLDER(rules_with_logs_are_told_when_the_table_has_no_room_for_any)
 {
-    (void)unused;
     struct sl_memory_config config = { .path = path, .size_bytes = SIZE };
     struct sl_table table;
     for (int wanted = 0; wanted < 2; wanted++) {
@@ -238,9 +233,8 @@ static void damage(off_t at, const void *bytes, size_t len, bool sealed)
     close(fd);
 }
 
-static void a_header_that_does_not_add_up_is_refused(void **unused)
+IN_A_FOLDER(a_header_that_does_not_add_up_is_refused)
 {
-    (void)unused;
     static const struct {
         const char *row;
         off_t at;
@@ -271,9 +265,8 @@ static void a_header_that_does_not_add_up_is_refused(void **unused)
     }
 }
 
-static void any_bit_that_never_changes_is_checked(void **unused)
+IN_A_FOLDER(any_bit_that_never_changes_is_checked)
 {
-    (void)unused;
     make_table();
     uint8_t header[CHECKED_BYTES + 8];
     int fd = open(path, O_RDWR);
@@ -288,9 +281,8 @@ static void any_bit_that_never_changes_is_checked(void **unused)
     make_table();
 }
 
-static void a_file_of_another_size_is_refused_and_left_alone(void **unused)
+IN_A_FOLDER(a_file_of_another_size_is_refused_and_left_alone)
 {
-    (void)unused;
     make_table();
     assert_int_equal(truncate(path, SIZE + 1), 0);
     refused_with("longer", "it should have 65536 bytes and has 65537");
@@ -305,30 +297,11 @@ static void a_file_of_another_size_is_refused_and_left_alone(void **unused)
     assert_int_equal(status.st_size, 0);
 }
 
-static void what_is_not_a_file_is_refused(void **unused)
+IN_A_FOLDER(what_is_not_a_file_is_refused)
 {
-    (void)unused;
     assert_int_equal(mkfifo(path, 0600), 0);
     refused_with("a pipe", "is not a file");
     struct sl_table table;
     assert_false(open_at(folder, SIZE, &table));
     assert_non_null(strstr(error.text, "cannot open the table"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(a_new_file_is_laid_out_as_the_document_says),
-        IN_A_FOLDER(it_is_its_owners_alone_and_nothing_else_is_left),
-        CLAIM(sizes_follow_from_what_was_asked_for),
-        IN_A_FOLDER(of_two_that_create_it_at_once_both_use_the_first_ones),
-        IN_A_FOLDER(what_cannot_be_created_is_said_and_leaves_nothing),
-        IN_A_FOLDER(a_table_keeps_what_it_was_created_with),
-        IN_A_FOLDER(rules_with_logs_are_told_when_the_table_has_no_room_for_any),
-        IN_A_FOLDER(a_header_that_does_not_add_up_is_refused),
-        IN_A_FOLDER(any_bit_that_never_changes_is_checked),
-        IN_A_FOLDER(a_file_of_another_size_is_refused_and_left_alone),
-        IN_A_FOLDER(what_is_not_a_file_is_refused),
-    };
-    return RUN(tests);
 }

@@ -6,6 +6,8 @@
 #include "unit/store/folder.h"
 #include "unit/store/hand_clock.h"
 
+TESTS_ALONE;
+
 #define S INT64_C(1000000)
 
 static struct sl_table opened(void)
@@ -38,9 +40,8 @@ static int64_t reopened_at_us(void)
     return now_us;
 }
 
-static void nobody_steps_the_clock_while_the_machine_runs(void **unused)
+IN_A_FOLDER(nobody_steps_the_clock_while_the_machine_runs)
 {
-    (void)unused;
     int64_t start_us = wall_us;
     assert_int_equal(reopened_at_us(), start_us);
     pass_us(7 * S);
@@ -51,9 +52,8 @@ static void nobody_steps_the_clock_while_the_machine_runs(void **unused)
     assert_int_equal(reopened_at_us(), start_us + 8 * S);
 }
 
-static void after_a_boot_the_clock_goes_on_from_the_later_of_wall_and_latest(void **unused)
+IN_A_FOLDER(after_a_boot_the_clock_goes_on_from_the_later_of_wall_and_latest)
 {
-    (void)unused;
     struct {
         int64_t latest_us, goes_on_us;
     } rows[] = { { wall_us - S, wall_us }, { wall_us + S, wall_us + S },
@@ -74,9 +74,8 @@ static void after_a_boot_the_clock_goes_on_from_the_later_of_wall_and_latest(voi
     }
 }
 
-static void a_damaged_offset_stays_within_the_range_of_times(void **unused)
+IN_A_FOLDER(a_damaged_offset_stays_within_the_range_of_times)
 {
-    (void)unused;
     int64_t offsets_us[] = { INT64_MIN, -boot_us - 1, SL_TIME_MAX_US, INT64_MAX - boot_us,
                              INT64_MAX };
     make_table();
@@ -86,9 +85,8 @@ static void a_damaged_offset_stays_within_the_range_of_times(void **unused)
     }
 }
 
-static void the_wall_is_looked_at_every_tenth_of_a_second(void **unused)
+IN_A_FOLDER(the_wall_is_looked_at_every_tenth_of_a_second)
 {
-    (void)unused;
     struct sl_table table = opened();
     int64_t now_us = sl_table_now_us(&table);
     assert_int_equal(sl_table_wall_shift_us(&table, now_us), 0);
@@ -101,9 +99,8 @@ static void the_wall_is_looked_at_every_tenth_of_a_second(void **unused)
     sl_table_close(&table);
 }
 
-static void attention_is_only_ever_called_earlier(void **unused)
+IN_A_FOLDER(attention_is_only_ever_called_earlier)
 {
-    (void)unused;
     struct sl_table table = opened();
     static const int64_t rows[][3] = { { 50, 40, 40 }, { 50, 50, 50 }, { 50, 60, 50 } };
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -112,16 +109,4 @@ static void attention_is_only_ever_called_earlier(void **unused)
         assert_int_equal(table.header->attention_us, rows[i][2]);
     }
     sl_table_close(&table);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(nobody_steps_the_clock_while_the_machine_runs),
-        IN_A_FOLDER(after_a_boot_the_clock_goes_on_from_the_later_of_wall_and_latest),
-        IN_A_FOLDER(a_damaged_offset_stays_within_the_range_of_times),
-        IN_A_FOLDER(the_wall_is_looked_at_every_tenth_of_a_second),
-        IN_A_FOLDER(attention_is_only_ever_called_earlier),
-    };
-    return RUN(tests);
 }

@@ -16,18 +16,16 @@ static void extents_are(const char *row, const uint64_t wanted[][2])
 
 /* ---- extents ------------------------------------------------------------------- */
 
-static void short_rings_are_kept_in_lengths_of_eight(void **unused)
+TEST(short_rings_are_kept_in_lengths_of_eight)
 {
-    (void)unused;
     static const uint32_t rows[][2] = { { 1, 8 },   { 8, 8 },   { 9, 16 },  { 57, 64 },
                                         { 63, 64 }, { 64, 64 }, { 65, 65 }, { 1 << 24, 1 << 24 } };
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_int_equal(sl_ring_class(rows[i][0]), rows[i][1]);
 }
 
-static void a_ring_lengths_extents_double(void **unused)
+WITH_LOGS(a_ring_lengths_extents_double)
 {
-    (void)unused;
     struct sl_extents extents = sl_extents(&table);
     struct sl_region region;
     assert_false(sl_extents_next(&extents, &region));
@@ -54,9 +52,8 @@ static void a_ring_lengths_extents_double(void **unused)
     assert_false(sl_extents_next(&extents, &region));
 }
 
-static void the_last_extent_is_what_is_left_and_then_there_is_none(void **unused)
+WITH_LOGS(the_last_extent_is_what_is_left_and_then_there_is_none)
 {
-    (void)unused;
     while (sl_extents_claim(&table, 8))
         ;
     struct sl_extents extents = sl_extents(&table);
@@ -68,9 +65,8 @@ static void the_last_extent_is_what_is_left_and_then_there_is_none(void **unused
     assert_false(sl_extents_claim(&table, 1 << 24));
 }
 
-static void a_ring_longer_than_the_area_has_no_room(void **unused)
+WITH_LOGS(a_ring_longer_than_the_area_has_no_room)
 {
-    (void)unused;
     assert_false(sl_extents_claim(&table, LOG_BYTES / 32));
     assert_int_equal(table.header->extents[0], 0);
     table.log_bytes = 0; /* log=0 */
@@ -81,9 +77,8 @@ static void a_ring_longer_than_the_area_has_no_room(void **unused)
     assert_int_equal(measured(NOW_US).full, 1);
 }
 
-static void there_are_64_extents_and_no_more(void **unused)
+WITH_LOGS(there_are_64_extents_and_no_more)
 {
-    (void)unused;
     struct sl_region region;
     for (uint32_t i = 0; i < SL_EXTENTS; i++)
         table.header->extents[i] = UINT64_C(8) << UNIT_BITS | group_bytes(8) / UNIT;
@@ -96,9 +91,8 @@ static void there_are_64_extents_and_no_more(void **unused)
 
 /* ---- a damaged list --------------------------------------------------------------- */
 
-static void what_nobody_can_have_written_ends_the_list(void **unused)
+WITH_LOGS(what_nobody_can_have_written_ends_the_list)
 {
-    (void)unused;
     static const uint64_t rows[] = {
         1,                                                   /* no ring length */
         UINT64_C(8) << UNIT_BITS,                            /* no bytes */
@@ -115,18 +109,16 @@ static void what_nobody_can_have_written_ends_the_list(void **unused)
     }
 }
 
-static void behind_a_damaged_word_nothing_can_be_claimed(void **unused)
+WITH_LOGS(behind_a_damaged_word_nothing_can_be_claimed)
 {
-    (void)unused;
     assert_true(sl_extents_claim(&table, 8));
     table.header->extents[1] = 1;
     assert_false(sl_extents_claim(&table, 8)); /* else one who wants room asks for ever */
     assert_int_equal(table.header->extents[1], 1);
 }
 
-static void whatever_the_list_says_no_region_leaves_the_area(void **unused)
+WITH_LOGS(whatever_the_list_says_no_region_leaves_the_area)
 {
-    (void)unused;
     uint64_t seed = 5;
     for (int round = 0; round < 5000; round++) {
         for (uint32_t i = 0; i < SL_EXTENTS; i++) {
@@ -151,9 +143,8 @@ static void whatever_the_list_says_no_region_leaves_the_area(void **unused)
 
 /* ---- logs in extents ---------------------------------------------------------------- */
 
-static void a_log_is_found_in_whichever_extent_it_stands(void **unused)
+WITH_LOGS(a_log_is_found_in_whichever_extent_it_stands)
 {
-    (void)unused;
     struct sl_place eight = put_log(1, 8, 3), hundred = put_log(2, 100, 4);
     assert_int_equal(eight.ring_len, 8);
     assert_int_equal(hundred.ring_len, 100);
@@ -169,9 +160,8 @@ static void a_log_is_found_in_whichever_extent_it_stands(void **unused)
     assert_int_equal(live_entries(2, 100), 4);
 }
 
-static void no_two_slots_share_a_ring(void **unused)
+WITH_LOGS(no_two_slots_share_a_ring)
 {
-    (void)unused;
     enum { KEYS = 100 };
     struct sl_place places[KEYS];
     for (uint64_t i = 0; i < KEYS; i++)
@@ -184,9 +174,8 @@ static void no_two_slots_share_a_ring(void **unused)
     }
 }
 
-static void an_extent_is_claimed_before_anything_is_evicted(void **unused)
+WITH_LOGS(an_extent_is_claimed_before_anything_is_evicted)
 {
-    (void)unused;
     for (uint64_t i = 0; i < 2 * WINDOW_SLOTS; i++)
         put_log(i, 8, 1);
     assert_int_equal(measured(NOW_US).evictions, 0);
@@ -196,22 +185,4 @@ static void an_extent_is_claimed_before_anything_is_evicted(void **unused)
     for (uint64_t i = 0; measured(NOW_US).evictions == 0; i++)
         put_log(1000 + i, 8, 1);
     assert_true(measured(NOW_US).log_live >= 4 * WINDOW_SLOTS);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(short_rings_are_kept_in_lengths_of_eight),
-        WITH_LOGS(a_ring_lengths_extents_double),
-        WITH_LOGS(the_last_extent_is_what_is_left_and_then_there_is_none),
-        WITH_LOGS(a_ring_longer_than_the_area_has_no_room),
-        WITH_LOGS(there_are_64_extents_and_no_more),
-        WITH_LOGS(what_nobody_can_have_written_ends_the_list),
-        WITH_LOGS(behind_a_damaged_word_nothing_can_be_claimed),
-        WITH_LOGS(whatever_the_list_says_no_region_leaves_the_area),
-        WITH_LOGS(a_log_is_found_in_whichever_extent_it_stands),
-        WITH_LOGS(no_two_slots_share_a_ring),
-        WITH_LOGS(an_extent_is_claimed_before_anything_is_evicted),
-    };
-    return RUN(tests);
 }

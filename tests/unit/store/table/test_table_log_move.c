@@ -8,9 +8,8 @@ static struct sl_move move_of(const struct sl_probe *probe, struct sl_place from
     return (struct sl_move){ .probe = probe, .algo = slog, .from = from, .now_us = NOW_US };
 }
 
-static void a_log_moves_into_a_longer_ring_with_its_entries_and_flag(void **unused)
+WITH_LOGS(a_log_moves_into_a_longer_ring_with_its_entries_and_flag)
 {
-    (void)unused;
     struct sl_place from = put_log(1, 8, 5);
     from.slot->hi |= SL_SLOT_FLAG;
     from.word.hi |= SL_SLOT_FLAG;
@@ -34,9 +33,8 @@ static bool refund_one(void *about, struct sl_state *copy)
     return slog->refund(&limit, copy, (struct sl_ask){ NOW_US + S, 1 }, *(int64_t *)about);
 }
 
-static void what_is_changed_on_the_way_is_changed_in_the_copy_alone(void **unused)
+WITH_LOGS(what_is_changed_on_the_way_is_changed_in_the_copy_alone)
 {
-    (void)unused;
     struct sl_place from = put_log(1, 8, 5);
     uint64_t before[8];
     memcpy(before, from.ring, sizeof before);
@@ -50,9 +48,8 @@ static void what_is_changed_on_the_way_is_changed_in_the_copy_alone(void **unuse
     assert_memory_equal(before, from.ring, sizeof before);
 }
 
-static void nothing_stays_of_what_stood_in_the_other_ring(void **unused)
+WITH_LOGS(nothing_stays_of_what_stood_in_the_other_ring)
 {
-    (void)unused;
     struct sl_place from = put_log(1, 8, 5), to;
     uint64_t stamp = (uint64_t)(NOW_US + 99 * S); /* which no earlier one displaces */
     struct sl_extents extents = sl_extents(&table);
@@ -86,9 +83,8 @@ static bool charge_meanwhile(void *about, struct sl_state *copy)
     return true;
 }
 
-static void a_charge_made_meanwhile_is_not_lost(void **unused)
+WITH_LOGS(a_charge_made_meanwhile_is_not_lost)
 {
-    (void)unused;
     struct sl_place from = put_log(1, 8, 5);
     struct sl_probe probe = log_probe(1, 8);
     struct sl_move move = move_of(&probe, from);
@@ -104,9 +100,8 @@ static void a_charge_made_meanwhile_is_not_lost(void **unused)
     assert_int_equal(live_entries(1, 8), 7);
 }
 
-static void a_change_that_finds_nothing_to_do_leaves_all_as_it_was(void **unused)
+WITH_LOGS(a_change_that_finds_nothing_to_do_leaves_all_as_it_was)
 {
-    (void)unused;
     struct sl_place from = put_log(1, 8, 5);
     struct sl_probe probe = log_probe(1, 8);
     int64_t charged_at_us = NOW_US - 1;
@@ -128,9 +123,8 @@ static struct sl_place freeze(struct sl_place place)
     return place;
 }
 
-static void who_finds_a_frozen_log_moves_it(void **unused)
+WITH_LOGS(who_finds_a_frozen_log_moves_it)
 {
-    (void)unused;
     struct sl_place left = freeze(put_log(1, 8, 5)), from;
     struct sl_probe probe = log_probe(1, 8);
     assert_true(sl_table_find(&probe, &from));
@@ -141,9 +135,8 @@ static void who_finds_a_frozen_log_moves_it(void **unused)
     assert_true(sl_word_equal(*left.slot, sl_slot_dead()));
 }
 
-static void a_live_log_is_found_before_its_frozen_one(void **unused)
+WITH_LOGS(a_live_log_is_found_before_its_frozen_one)
 {
-    (void)unused;
     static const uint32_t lens[] = { 8, 100 }; /* in the same extent, and in a later one */
     for (uint64_t i = 0; i < COUNT(lens); i++) {
         struct sl_place old = freeze(put_log(i, 8, 5)), place;
@@ -161,9 +154,8 @@ static void a_live_log_is_found_before_its_frozen_one(void **unused)
     }
 }
 
-static void while_another_moves_it_one_waits_a_little_and_then_does_it(void **unused)
+WITH_LOGS(while_another_moves_it_one_waits_a_little_and_then_does_it)
 {
-    (void)unused;
     struct sl_place from = put_log(1, 8, 5), other;
     struct sl_probe probe = log_probe(1, 8);
     struct sl_survey survey;
@@ -178,9 +170,8 @@ static void while_another_moves_it_one_waits_a_little_and_then_does_it(void **un
     assert_int_equal(live_entries(1, 8), 5);
 }
 
-static void a_log_that_changed_or_went_meanwhile_is_left_alone(void **unused)
+WITH_LOGS(a_log_that_changed_or_went_meanwhile_is_left_alone)
 {
-    (void)unused;
     struct sl_place stale = put_log(1, 8, 5);
     struct sl_probe probe = log_probe(1, 8);
     struct sl_state state = sl_slot_state(stale.word);
@@ -196,30 +187,12 @@ static void a_log_that_changed_or_went_meanwhile_is_left_alone(void **unused)
     assert_true(!survey.is_there && survey.tentative_count == 0);
 }
 
-static void without_room_a_log_stays_where_it_is(void **unused)
+WITH_LOGS(without_room_a_log_stays_where_it_is)
 {
-    (void)unused;
     struct sl_place from = put_log(1, 8, 5);
     struct sl_probe probe = log_probe(1, LOG_BYTES / 32);
     struct sl_move move = move_of(&probe, from);
     assert_int_equal(sl_log_move_patiently(&move), SL_MOVED_FULL);
     assert_true(sl_word_equal(*from.slot, from.word)); /* not even frozen */
     assert_int_equal(measured(NOW_US).full, 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_LOGS(a_log_moves_into_a_longer_ring_with_its_entries_and_flag),
-        WITH_LOGS(what_is_changed_on_the_way_is_changed_in_the_copy_alone),
-        WITH_LOGS(nothing_stays_of_what_stood_in_the_other_ring),
-        WITH_LOGS(a_charge_made_meanwhile_is_not_lost),
-        WITH_LOGS(a_change_that_finds_nothing_to_do_leaves_all_as_it_was),
-        WITH_LOGS(who_finds_a_frozen_log_moves_it),
-        WITH_LOGS(a_live_log_is_found_before_its_frozen_one),
-        WITH_LOGS(while_another_moves_it_one_waits_a_little_and_then_does_it),
-        WITH_LOGS(a_log_that_changed_or_went_meanwhile_is_left_alone),
-        WITH_LOGS(without_room_a_log_stays_where_it_is),
-    };
-    return RUN(tests);
 }

@@ -1,8 +1,7 @@
 #include "unit/store/logs.h"
 
-static void a_new_table_holds_nothing(void **unused)
+WITH_LOGS(a_new_table_holds_nothing)
 {
-    (void)unused;
     struct sluice_stats stats = measured(NOW_US);
     assert_int_equal(stats.slots, table.slots.line_count * SL_LINE_SLOTS);
     assert_int_equal(stats.log_bytes, LOG_BYTES);
@@ -12,9 +11,8 @@ static void a_new_table_holds_nothing(void **unused)
     assert_memory_equal(&stats, &none, sizeof none);
 }
 
-static void what_still_matters_is_live_and_what_denied_is_limiting(void **unused)
+WITH_LOGS(what_still_matters_is_live_and_what_denied_is_limiting)
 {
-    (void)unused;
     for (uint64_t i = 0; i < 10; i++) {
         struct sl_probe probe = fixed_probe(key_at(i, i));
         struct sl_place place = insert(&probe, NOW_US, state_until(NOW_US + (int64_t)i * S, 1));
@@ -34,18 +32,16 @@ static void what_still_matters_is_live_and_what_denied_is_limiting(void **unused
     }
 }
 
-static void the_last_slot_of_the_table_is_counted_too(void **unused)
+WITH_LOGS(the_last_slot_of_the_table_is_counted_too)
 {
-    (void)unused;
     struct sl_state state = state_until(NOW_US + S, 1);
     struct sl_word fixed = { 0, (uint64_t)SL_DATED_US << SL_SLOT_KIND_SHIFT };
     *slot_at(table.slots.line_count - 1, 3) = sl_slot_with(fixed, &state);
     assert_int_equal(measured(NOW_US).live, 1);
 }
 
-static void logs_are_counted_apart_and_their_room_by_extents(void **unused)
+WITH_LOGS(logs_are_counted_apart_and_their_room_by_extents)
 {
-    (void)unused;
     put_log(1, 8, 3);
     put_log(2, 8, 3).slot->hi |= SL_SLOT_FLAG;
     put_log(3, 100, 3);
@@ -58,9 +54,8 @@ static void logs_are_counted_apart_and_their_room_by_extents(void **unused)
     assert_int_equal(measured(NOW_US + 11 * S).log_live, 0);
 }
 
-static void every_stripe_counts(void **unused)
+WITH_LOGS(every_stripe_counts)
 {
-    (void)unused;
     for (uint64_t i = 0; i < SL_STRIPES; i++) {
         struct sl_stripe *stripe = &table.header->stripes[i];
         stripe->insertions = i + 1;
@@ -72,16 +67,4 @@ static void every_stripe_counts(void **unused)
     assert_int_equal(stats.insertions, 528);
     assert_int_equal(stats.evictions, 52800);
     assert_int_equal(stats.full, 5280000);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_LOGS(a_new_table_holds_nothing),
-        WITH_LOGS(what_still_matters_is_live_and_what_denied_is_limiting),
-        WITH_LOGS(the_last_slot_of_the_table_is_counted_too),
-        WITH_LOGS(logs_are_counted_apart_and_their_room_by_extents),
-        WITH_LOGS(every_stripe_counts),
-    };
-    return RUN(tests);
 }

@@ -9,6 +9,8 @@
 #include "store/table/table_file.h"
 #include "unit/store/folder.h"
 
+TESTS_ALONE;
+
 #define S INT64_C(1000000)
 
 /* What is written back, seen from here. */
@@ -54,9 +56,10 @@ static int syncs(void)
     return __atomic_load_n(&sync_count, __ATOMIC_ACQUIRE);
 }
 
-static void it_writes_all_of_the_table_back_again_and_again(void **unused)
+#define ON_A_FILE(name) TEST_WITH(name, open_table, close_table)
+
+ON_A_FILE(it_writes_all_of_the_table_back_again_and_again)
 {
-    (void)unused;
     struct sl_syncer *syncer = sl_syncer_start(&table, 1000);
     assert_non_null(syncer);
     for (int waited = 0; syncs() < 3 && waited < 10000; waited++)
@@ -71,9 +74,8 @@ static void it_writes_all_of_the_table_back_again_and_again(void **unused)
     assert_int_equal(syncs(), count); /* stopped is stopped */
 }
 
-static void stopping_does_not_wait_for_the_next_time(void **unused)
+ON_A_FILE(stopping_does_not_wait_for_the_next_time)
 {
-    (void)unused;
     int64_t before_us = sl_boottime_us();
     struct sl_syncer *syncer = sl_syncer_start(&table, 3600 * S);
     assert_non_null(syncer);
@@ -83,9 +85,8 @@ static void stopping_does_not_wait_for_the_next_time(void **unused)
     assert_int_equal(syncs(), 0);
 }
 
-static void a_disk_that_fails_stops_nobody(void **unused)
+ON_A_FILE(a_disk_that_fails_stops_nobody)
 {
-    (void)unused;
     sync_fails = EIO;
     assert_int_equal(sl_table_sync(&table), EIO);
     struct sl_syncer *syncer = sl_syncer_start(&table, 1000);
@@ -102,9 +103,8 @@ static void ignore(int number)
     (void)number;
 }
 
-static void signals_are_the_programs(void **unused)
+ON_A_FILE(signals_are_the_programs)
 {
-    (void)unused;
     sigset_t one, before, pending;
     signal(SIGUSR1, ignore);
     struct sl_syncer *syncer = sl_syncer_start(&table, 3600 * S);
@@ -121,9 +121,8 @@ static void signals_are_the_programs(void **unused)
     sl_syncer_stop(syncer);
 }
 
-static void a_child_has_no_such_thread_and_does_not_wait_for_it(void **unused)
+ON_A_FILE(a_child_has_no_such_thread_and_does_not_wait_for_it)
 {
-    (void)unused;
     sync_lasts = true;
     struct sl_syncer *syncer = sl_syncer_start(&table, 1000);
     while (syncs() == 0)
@@ -139,18 +138,4 @@ static void a_child_has_no_such_thread_and_does_not_wait_for_it(void **unused)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     __atomic_store_n(&sync_lasts, false, __ATOMIC_RELEASE);
     sl_syncer_stop(syncer);
-}
-
-#define ON_A_FILE(name) cmocka_unit_test_setup_teardown(name, open_table, close_table)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_FILE(it_writes_all_of_the_table_back_again_and_again),
-        ON_A_FILE(stopping_does_not_wait_for_the_next_time),
-        ON_A_FILE(a_disk_that_fails_stops_nobody),
-        ON_A_FILE(signals_are_the_programs),
-        ON_A_FILE(a_child_has_no_such_thread_and_does_not_wait_for_it),
-    };
-    return RUN(tests);
 }

@@ -52,9 +52,8 @@ static void put_at_all_edges(uint32_t parts)
         put(line, line % 4, line % 3 == 0);
 }
 
-static void up_to_64_mebibytes_a_round_is_exact(void **unused)
+TEST(up_to_64_mebibytes_a_round_is_exact)
 {
-    (void)unused;
     static const uint32_t sizes[] = { 1, 2, 3, 7, 63, 64 };
     for (size_t i = 0; i < COUNT(sizes); i++) {
         open_bytes(sizes[i] == 2 ? 2000000 : (uint64_t)sizes[i] << 20, 0);
@@ -72,9 +71,8 @@ static void up_to_64_mebibytes_a_round_is_exact(void **unused)
     }
 }
 
-static void a_small_table_is_counted_whole_by_each_look(void **unused)
+TEST(a_small_table_is_counted_whole_by_each_look)
 {
-    (void)unused;
     open_bytes(64 << 10, 0);
     put(0, 0, false);
     look(1);
@@ -86,9 +84,8 @@ static void a_small_table_is_counted_whole_by_each_look(void **unused)
     sl_table_close(&table);
 }
 
-static void parts_not_seen_yet_are_taken_to_be_like_the_others(void **unused)
+TEST(parts_not_seen_yet_are_taken_to_be_like_the_others)
 {
-    (void)unused;
     open_mebibytes(8, 0);
     for (uint64_t line = 0; line < table.slots.line_count; line += 2)
         put(line, 0, true);
@@ -101,9 +98,8 @@ static void parts_not_seen_yet_are_taken_to_be_like_the_others(void **unused)
     sl_table_close(&table);
 }
 
-static void what_is_fresh_by_now_is_gone_at_the_next_look(void **unused)
+TEST(what_is_fresh_by_now_is_gone_at_the_next_look)
 {
-    (void)unused;
     open_mebibytes(1, 0);
     put(1, 0, true);
     look(1);
@@ -114,9 +110,8 @@ static void what_is_fresh_by_now_is_gone_at_the_next_look(void **unused)
     sl_table_close(&table);
 }
 
-static void logs_are_counted_apart(void **unused)
+TEST(logs_are_counted_apart)
 {
-    (void)unused;
     open_mebibytes(4, 2 << 20);
     for (uint64_t i = 1; i <= 40; i++)
         put_log(i, i % 2 ? 8 : 100, 3).slot->hi |= i % 4 ? 0 : SL_SLOT_FLAG;
@@ -128,9 +123,8 @@ static void logs_are_counted_apart(void **unused)
 }
 
 /* Twice as large as is counted whole: half of it is seen in a round, the other half in the next. */
-static void a_larger_table_is_sampled_and_elsewhere_each_time(void **unused)
+TEST(a_larger_table_is_sampled_and_elsewhere_each_time)
 {
-    (void)unused;
     enum { KEYS = 100000 };
     open_mebibytes(128, 0);
     uint64_t seed = 7;
@@ -149,9 +143,8 @@ static void a_larger_table_is_sampled_and_elsewhere_each_time(void **unused)
     sl_table_close(&table);
 }
 
-static void a_table_that_is_hardly_used_is_counted_whole_by_each_look(void **unused)
+TEST(a_table_that_is_hardly_used_is_counted_whole_by_each_look)
 {
-    (void)unused;
     open_mebibytes(256, 0);
     put(0, 0, false);
     put(table.slots.line_count - 1, 0, true);
@@ -162,9 +155,8 @@ static void a_table_that_is_hardly_used_is_counted_whole_by_each_look(void **unu
 }
 
 /* Where all of it is in memory, a look reads a mebibyte of slots and no more. */
-static void a_look_ends_where_it_has_read_enough(void **unused)
+TEST(a_look_ends_where_it_has_read_enough)
 {
-    (void)unused;
     open_mebibytes(32, 0);
     for (uint64_t line = 0; line < table.slots.line_count; line += 32)
         put(line, 0, false);
@@ -187,9 +179,8 @@ static size_t pages_in_memory(void)
 }
 
 /* To read a page of an anonymous table for the first time is to be given it. */
-static void looking_gives_the_table_no_memory(void **unused)
+TEST(looking_gives_the_table_no_memory)
 {
-    (void)unused;
     open_mebibytes(16, 1 << 20);
     put(5, 1, false);
     put(table.slots.line_count - 1, 1, false);
@@ -201,20 +192,4 @@ static void looking_gives_the_table_no_memory(void **unused)
     measured(NOW_US);
     assert_true(pages_in_memory() > 1000);
     sl_table_close(&table);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(up_to_64_mebibytes_a_round_is_exact),
-        CLAIM(a_small_table_is_counted_whole_by_each_look),
-        CLAIM(parts_not_seen_yet_are_taken_to_be_like_the_others),
-        CLAIM(what_is_fresh_by_now_is_gone_at_the_next_look),
-        CLAIM(logs_are_counted_apart),
-        CLAIM(a_larger_table_is_sampled_and_elsewhere_each_time),
-        CLAIM(a_table_that_is_hardly_used_is_counted_whole_by_each_look),
-        CLAIM(a_look_ends_where_it_has_read_enough),
-        CLAIM(looking_gives_the_table_no_memory),
-    };
-    return RUN(tests);
 }

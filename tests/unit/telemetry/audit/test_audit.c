@@ -7,9 +7,8 @@
 #include "telemetry/audit/recent.h"
 #include "unit/telemetry/audit_log.h"
 
-static void an_event_is_a_line_of_json(void **unused)
+IN_A_FOLDER(an_event_is_a_line_of_json)
 {
-    (void)unused;
     open_audit(to_file());
     write_event("it does not answer");
     write_event(NULL);
@@ -17,9 +16,8 @@ static void an_event_is_a_line_of_json(void **unused)
     assert_string_equal(content_of(path), REASON("it does not answer") LINE(""));
 }
 
-static void a_denial_has_every_member_of_the_contract(void **unused)
+IN_A_FOLDER(a_denial_has_every_member_of_the_contract)
 {
-    (void)unused;
     struct sl_audit_figure figures[] = {
         { .name = "retry_after", .type = SL_FIGURE_NUMBER, .number = -1 },
         { .name = "shadow", .type = SL_FIGURE_BOOL, .number = true },
@@ -49,9 +47,8 @@ static void a_denial_has_every_member_of_the_contract(void **unused)
                      "null}\n");
 }
 
-static void events_and_their_severities_are_those_of_the_contract(void **unused)
+IN_A_FOLDER(events_and_their_severities_are_those_of_the_contract)
 {
-    (void)unused;
     static const char *const contract[][2] = {
         { "rate_limit_exceeded", "warning" },       { "sliding_window_limit_exceeded", "warning" },
         { "burst_detected_warning", "warning" },    { "burst_detected_blocked", "error" },
@@ -67,9 +64,8 @@ static void events_and_their_severities_are_those_of_the_contract(void **unused)
     }
 }
 
-static void whatever_the_reason_it_stays_one_line(void **unused)
+IN_A_FOLDER(whatever_the_reason_it_stays_one_line)
 {
-    (void)unused;
     open_audit(to_file());
     write_event("a \"b\"\n\\c\t\x01\xff<b>\xc2\x85");
     write_reason((struct sluice_text){ "a\0b", 3 });
@@ -79,9 +75,8 @@ static void whatever_the_reason_it_stays_one_line(void **unused)
                             REASON("a\\u0000b"));
 }
 
-static void times_are_printed_to_the_microsecond(void **unused)
+IN_A_FOLDER(times_are_printed_to_the_microsecond)
 {
-    (void)unused;
     static const struct {
         int64_t at_us;
         const char *printed;
@@ -102,9 +97,8 @@ static void times_are_printed_to_the_microsecond(void **unused)
                   rows[i].printed);
 }
 
-static void what_is_there_is_added_to_and_not_for_everybody_to_read(void **unused)
+IN_A_FOLDER(what_is_there_is_added_to_and_not_for_everybody_to_read)
 {
-    (void)unused;
     struct stat facts;
     for (int i = 0; i < 2; i++) {
         open_audit(to_file());
@@ -116,9 +110,8 @@ static void what_is_there_is_added_to_and_not_for_everybody_to_read(void **unuse
     assert_int_equal(facts.st_mode & 0007, 0);
 }
 
-static void a_file_that_was_moved_away_is_opened_anew(void **unused)
+IN_A_FOLDER(a_file_that_was_moved_away_is_opened_anew)
 {
-    (void)unused;
     char moved[80];
     snprintf(moved, sizeof moved, "%s.1", path);
     open_audit(to_file());
@@ -132,9 +125,8 @@ static void a_file_that_was_moved_away_is_opened_anew(void **unused)
     assert_string_equal(content_of(path), REASON("after"));
 }
 
-static void a_file_that_cannot_be_opened_anew_is_written_on(void **unused)
+IN_A_FOLDER(a_file_that_cannot_be_opened_anew_is_written_on)
 {
-    (void)unused;
     char moved[80];
     snprintf(moved, sizeof moved, "%s.1", path);
     open_audit(to_file());
@@ -147,9 +139,8 @@ static void a_file_that_cannot_be_opened_anew_is_written_on(void **unused)
     assert_string_equal(content_of(moved), REASON("still"));
 }
 
-static void a_file_that_cannot_be_opened_is_said(void **unused)
+IN_A_FOLDER(a_file_that_cannot_be_opened_is_said)
 {
-    (void)unused;
     struct sluice_error error = { 0 };
     assert_false(sl_audit_open(&audit, "file:/nowhere/at/all", &error));
     assert_non_null(strstr(error.text, "/nowhere/at/all"));
@@ -158,9 +149,8 @@ static void a_file_that_cannot_be_opened_is_said(void **unused)
 }
 
 /* The file stands in for the terminal. */
-static void stdout_is_written_to_and_left_open(void **unused)
+IN_A_FOLDER(stdout_is_written_to_and_left_open)
 {
-    (void)unused;
     fflush(stdout);
     int kept = dup(STDOUT_FILENO), file = open(path, O_CREAT | O_WRONLY, 0600);
     dup2(file, STDOUT_FILENO);
@@ -177,9 +167,8 @@ static void stdout_is_written_to_and_left_open(void **unused)
     assert_string_equal(content_of(path), REASON("one") REASON("two") "more\n");
 }
 
-static void off_writes_nothing_and_still_knows_what_happened(void **unused)
+IN_A_FOLDER(off_writes_nothing_and_still_knows_what_happened)
 {
-    (void)unused;
     struct sl_audit_counts counts;
     open_audit("off");
     assert_int_equal(audit.to, SL_AUDIT_OFF);
@@ -194,9 +183,8 @@ static void off_writes_nothing_and_still_knows_what_happened(void **unused)
 }
 
 /* It is cut, not left out: nobody does something unseen by having a long name. */
-static void a_line_that_is_far_too_long_is_shortened(void **unused)
+IN_A_FOLDER(a_line_that_is_far_too_long_is_shortened)
 {
-    (void)unused;
     static char reason[200000];
     memset(reason, 'x', sizeof reason - 1);
     reason[63] = (char)0xc3; /* a character across the cut */
@@ -213,9 +201,8 @@ static void a_line_that_is_far_too_long_is_shortened(void **unused)
 }
 
 /* Also where the line before it had more room. */
-static void a_denial_is_shorter_than_a_change_may_be(void **unused)
+IN_A_FOLDER(a_denial_is_shorter_than_a_change_may_be)
 {
-    (void)unused;
     static char text[40000];
     memset(text, 'x', sizeof text);
     open_audit("off");
@@ -232,9 +219,8 @@ static void a_denial_is_shorter_than_a_change_may_be(void **unused)
 }
 
 /* With the longest of everything. */
-static void even_the_longest_event_is_a_line(void **unused)
+IN_A_FOLDER(even_the_longest_event_is_a_line)
 {
-    (void)unused;
     static char text[100000];
     memset(text, 1, sizeof text);
     struct sluice_text longest = { text, sizeof text };
@@ -256,9 +242,8 @@ static void even_the_longest_event_is_a_line(void **unused)
     json_decref(json);
 }
 
-static void json_that_is_far_too_long_is_its_digest(void **unused)
+IN_A_FOLDER(json_that_is_far_too_long_is_its_digest)
 {
-    (void)unused;
     static char text[100000];
     memset(text, '1', sizeof text);
     struct sl_audit_figure figure = { .name = "after",
@@ -277,9 +262,8 @@ static void json_that_is_far_too_long_is_its_digest(void **unused)
 }
 
 /* Of every length around the bound: the end of a chained line lies beyond it. */
-static void a_long_change_is_followed_by_a_longer_one(void **unused)
+IN_A_FOLDER(a_long_change_is_followed_by_a_longer_one)
 {
-    (void)unused;
     static char text[200000];
     memset(text, 'x', sizeof text);
     open_audit("off");
@@ -297,27 +281,4 @@ static void a_long_change_is_followed_by_a_longer_one(void **unused)
         }
     }
     sl_audit_close(&audit);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(an_event_is_a_line_of_json),
-        IN_A_FOLDER(a_denial_has_every_member_of_the_contract),
-        IN_A_FOLDER(events_and_their_severities_are_those_of_the_contract),
-        IN_A_FOLDER(whatever_the_reason_it_stays_one_line),
-        IN_A_FOLDER(times_are_printed_to_the_microsecond),
-        IN_A_FOLDER(what_is_there_is_added_to_and_not_for_everybody_to_read),
-        IN_A_FOLDER(a_file_that_was_moved_away_is_opened_anew),
-        IN_A_FOLDER(a_file_that_cannot_be_opened_anew_is_written_on),
-        IN_A_FOLDER(a_file_that_cannot_be_opened_is_said),
-        IN_A_FOLDER(stdout_is_written_to_and_left_open),
-        IN_A_FOLDER(off_writes_nothing_and_still_knows_what_happened),
-        IN_A_FOLDER(a_line_that_is_far_too_long_is_shortened),
-        IN_A_FOLDER(a_denial_is_shorter_than_a_change_may_be),
-        IN_A_FOLDER(even_the_longest_event_is_a_line),
-        IN_A_FOLDER(json_that_is_far_too_long_is_its_digest),
-        IN_A_FOLDER(a_long_change_is_followed_by_a_longer_one),
-    };
-    return RUN(tests);
 }

@@ -6,6 +6,8 @@
 #include "telemetry/audit/audit.h"
 #include "unit/base/unit.h"
 
+TESTS_ALONE;
+
 static char said[4][10000];
 static int priorities[4];
 static atomic_int count;
@@ -29,9 +31,8 @@ static void write_event(struct sl_audit *audit, enum sl_audit_kind kind, const c
         audit, &(struct sl_audit_event){ .kind = kind, .figures = &figure, .figure_count = 1 }, 1);
 }
 
-static void lines_go_there_with_their_severities_and_a_chain_of_this_process(void **unused)
+TEST(lines_go_there_with_their_severities_and_a_chain_of_this_process)
 {
-    (void)unused;
     static char reason[20000];
     struct sl_audit audit;
     struct sluice_error error = { 0 };
@@ -53,12 +54,4 @@ static void lines_go_there_with_their_severities_and_a_chain_of_this_process(voi
     assert_true(strlen(said[3]) < 8192);
     assert_non_null(strstr(said[2], "\"chain\": {\"n\": 1, \"prev\": \"0000"));
     assert_non_null(strstr(said[3], "\"chain\": {\"n\": 2, "));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(lines_go_there_with_their_severities_and_a_chain_of_this_process),
-    };
-    return RUN(tests);
 }

@@ -26,9 +26,10 @@ static struct sluice_text text_of(const struct sl_buffer *line)
     return (struct sluice_text){ line->at, line->len };
 }
 
-static void a_line_ends_with_its_place_and_the_hash_of_all_before(void **unused)
+#define CHAINED(name) TEST_WITH(name, begin, end)
+
+CHAINED(a_line_ends_with_its_place_and_the_hash_of_all_before)
 {
-    (void)unused;
     struct sl_chain_head head, next;
     struct sl_buffer line = sl_buffer(1000);
     struct sl_digest digest;
@@ -48,9 +49,8 @@ static void a_line_ends_with_its_place_and_the_hash_of_all_before(void **unused)
     sl_buffer_release(&line);
 }
 
-static void what_was_written_is_read_again(void **unused)
+CHAINED(what_was_written_is_read_again)
 {
-    (void)unused;
     struct sl_chain_head head = { .n = UINT64_C(99999999999) }, next;
     struct sl_buffer line = sl_buffer(1000);
     struct sl_chain_link link;
@@ -71,9 +71,8 @@ static void what_was_written_is_read_again(void **unused)
     sl_buffer_release(&line);
 }
 
-static void nothing_else_is_a_line_of_the_chain(void **unused)
+CHAINED(nothing_else_is_a_line_of_the_chain)
 {
-    (void)unused;
     static const char *const rows[] = {
         "",
         "{}",
@@ -93,16 +92,4 @@ static void nothing_else_is_a_line_of_the_chain(void **unused)
     struct sl_chain_link link;
     for (size_t i = 0; i < COUNT(rows); i++)
         SAME(rows[i], sl_chain_read(sl_text(rows[i]), &link), false);
-}
-
-#define CHAINED(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CHAINED(a_line_ends_with_its_place_and_the_hash_of_all_before),
-        CHAINED(what_was_written_is_read_again),
-        CHAINED(nothing_else_is_a_line_of_the_chain),
-    };
-    return RUN(tests);
 }

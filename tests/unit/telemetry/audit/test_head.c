@@ -92,9 +92,10 @@ static void add_bytes(const char *to, const char *bytes)
     fclose(file);
 }
 
-static void a_chain_goes_on_where_it_was(void **unused)
+#define CHAINED(name) TEST_WITH(name, begin, end)
+
+CHAINED(a_chain_goes_on_where_it_was)
 {
-    (void)unused;
     char head[80];
     struct stat facts;
     for (int i = 1; i <= 3; i++) {
@@ -109,9 +110,8 @@ static void a_chain_goes_on_where_it_was(void **unused)
     assert_int_equal(facts.st_mode & 0007, 0);
 }
 
-static void without_its_head_it_goes_on_from_the_last_line(void **unused)
+CHAINED(without_its_head_it_goes_on_from_the_last_line)
 {
-    (void)unused;
     char head[80];
     head_path_into(head);
     open_chain();
@@ -135,9 +135,8 @@ static void without_its_head_it_goes_on_from_the_last_line(void **unused)
 }
 
 /* With lines cut off and the head taken away: what is written next shows it. */
-static void a_running_server_does_not_begin_again(void **unused)
+CHAINED(a_running_server_does_not_begin_again)
 {
-    (void)unused;
     char head[80];
     struct sl_chain_link link;
     struct sl_buffer line = sl_buffer(1000);
@@ -157,9 +156,8 @@ static void a_running_server_does_not_begin_again(void **unused)
     sl_chain_close(&chain);
 }
 
-static void it_goes_on_in_the_next_file_after_rotation(void **unused)
+CHAINED(it_goes_on_in_the_next_file_after_rotation)
 {
-    (void)unused;
     char moved[80];
     struct sl_chain_file kept;
     snprintf(moved, sizeof moved, "%s.1", path);
@@ -175,9 +173,8 @@ static void it_goes_on_in_the_next_file_after_rotation(void **unused)
 }
 
 /* Killed after `next` was written down, and before or after the line was. */
-static void a_kill_between_line_and_head_neither_doubles_nor_loses_one(void **unused)
+CHAINED(a_kill_between_line_and_head_neither_doubles_nor_loses_one)
 {
-    (void)unused;
     char head[80], intent[512];
     struct sl_chain_file before, after;
     struct stat size_before;
@@ -209,9 +206,8 @@ static void a_kill_between_line_and_head_neither_doubles_nor_loses_one(void **un
     }
 }
 
-static void half_a_line_of_somebody_who_was_killed_is_ended_first(void **unused)
+CHAINED(half_a_line_of_somebody_who_was_killed_is_ended_first)
 {
-    (void)unused;
     open_chain();
     assert_true(append("{\"a\": 1"));
     add_bytes(path, "{\"half");
@@ -220,9 +216,8 @@ static void half_a_line_of_somebody_who_was_killed_is_ended_first(void **unused)
     assert_int_equal(check_whole(), 2);
 }
 
-static void several_processes_keep_one_chain(void **unused)
+CHAINED(several_processes_keep_one_chain)
 {
-    (void)unused;
     enum { PROCESSES = 4, LINES = 40 };
     for (int i = 0; i < PROCESSES; i++)
         if (fork() == 0) {
@@ -248,9 +243,8 @@ static void wait_for_more(off_t than)
 }
 
 /* At any moment, many times. */
-static void killed_writers_leave_a_whole_chain(void **unused)
+CHAINED(killed_writers_leave_a_whole_chain)
 {
-    (void)unused;
     uint64_t seed = 7;
     for (int round = 0; round < 30; round++) {
         struct stat before = { 0 };
@@ -272,9 +266,8 @@ static void killed_writers_leave_a_whole_chain(void **unused)
     assert_true(check_whole() > 30);
 }
 
-static void a_lock_that_hangs_is_not_waited_for_for_ever(void **unused)
+CHAINED(a_lock_that_hangs_is_not_waited_for_for_ever)
 {
-    (void)unused;
     char head[80];
     head_path_into(head);
     open_chain();
@@ -287,9 +280,8 @@ static void a_lock_that_hangs_is_not_waited_for_for_ever(void **unused)
     assert_int_equal(check_whole(), 1);
 }
 
-static void a_head_that_cannot_be_made_is_said(void **unused)
+CHAINED(a_head_that_cannot_be_made_is_said)
 {
-    (void)unused;
     struct sluice_error error = { 0 };
     assert_false(sl_chain_open(&chain, "/nowhere/at/all", hasher, &error));
     assert_non_null(strstr(error.text, "/nowhere/at/all.chain"));
@@ -302,9 +294,8 @@ static void write_change(struct sl_audit *audit, enum sl_audit_kind kind)
     sl_audit_write(audit, &(struct sl_audit_event){ .kind = kind }, 1700000000000000);
 }
 
-static void changes_are_chained_and_on_disk_at_once_and_the_rest_is_not(void **unused)
+CHAINED(changes_are_chained_and_on_disk_at_once_and_the_rest_is_not)
 {
-    (void)unused;
     char where[80];
     struct sluice_error error = { 0 };
     struct sl_audit audit;
@@ -326,9 +317,8 @@ static void changes_are_chained_and_on_disk_at_once_and_the_rest_is_not(void **u
 }
 
 /* The directory in place of its file cannot be written to; the old file still can. */
-static void a_change_that_cannot_be_chained_is_written_without(void **unused)
+CHAINED(a_change_that_cannot_be_chained_is_written_without)
 {
-    (void)unused;
     char where[80], moved[80], text[2000] = { 0 };
     struct sluice_error error = { 0 };
     struct sl_audit audit;
@@ -349,25 +339,4 @@ static void a_change_that_cannot_be_chained_is_written_without(void **unused)
     fclose(file);
     assert_non_null(strstr(text, "rate_limit_reset"));
     assert_null(strstr(text, "chain"));
-}
-
-#define CHAINED(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CHAINED(a_chain_goes_on_where_it_was),
-        CHAINED(without_its_head_it_goes_on_from_the_last_line),
-        CHAINED(a_running_server_does_not_begin_again),
-        CHAINED(it_goes_on_in_the_next_file_after_rotation),
-        CHAINED(a_kill_between_line_and_head_neither_doubles_nor_loses_one),
-        CHAINED(half_a_line_of_somebody_who_was_killed_is_ended_first),
-        CHAINED(several_processes_keep_one_chain),
-        CHAINED(killed_writers_leave_a_whole_chain),
-        CHAINED(a_lock_that_hangs_is_not_waited_for_for_ever),
-        CHAINED(a_head_that_cannot_be_made_is_said),
-        CHAINED(changes_are_chained_and_on_disk_at_once_and_the_rest_is_not),
-        CHAINED(a_change_that_cannot_be_chained_is_written_without),
-    };
-    return RUN(tests);
 }

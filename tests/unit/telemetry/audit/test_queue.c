@@ -49,9 +49,8 @@ static void *read_lines(void *about)
 
 /* The main thread is never held up, what finds no room is counted, and what was queued comes out
  * when somebody reads again. */
-static void a_pipe_that_nobody_reads_drops_lines_and_counts_them(void **unused)
+IN_A_FOLDER(a_pipe_that_nobody_reads_drops_lines_and_counts_them)
 {
-    (void)unused;
     enum { WRITTEN = 12000 };
     struct sl_audit_counts counts;
     pthread_t reader;
@@ -73,9 +72,8 @@ static void a_pipe_that_nobody_reads_drops_lines_and_counts_them(void **unused)
 }
 
 /* What the queue holds back for changes is theirs. */
-static void changes_have_room_kept_for_them(void **unused)
+IN_A_FOLDER(changes_have_room_kept_for_them)
 {
-    (void)unused;
     struct sl_audit_counts before, after;
     struct pipe_out out = pipe_as_stdout();
     open_audit("stdout");
@@ -93,9 +91,8 @@ static void changes_have_room_kept_for_them(void **unused)
     stdout_again(&out);
 }
 
-static void the_end_waits_two_seconds_for_a_pipe_and_no_longer(void **unused)
+IN_A_FOLDER(the_end_waits_two_seconds_for_a_pipe_and_no_longer)
 {
-    (void)unused;
     struct pipe_out out = pipe_as_stdout();
     open_audit("stdout");
     for (int i = 0; i < 2000; i++)
@@ -109,9 +106,8 @@ static void the_end_waits_two_seconds_for_a_pipe_and_no_longer(void **unused)
 }
 
 /* /dev/full takes nothing. */
-static void a_sink_that_fails_is_counted_and_holds_nothing_up(void **unused)
+IN_A_FOLDER(a_sink_that_fails_is_counted_and_holds_nothing_up)
 {
-    (void)unused;
     struct sl_audit_counts counts;
     open_audit("file:/dev/full");
     for (int i = 0; i < 5; i++)
@@ -127,9 +123,8 @@ static void a_sink_that_fails_is_counted_and_holds_nothing_up(void **unused)
 }
 
 /* A limit on the size of files stands in for a disk that is full and then is not. */
-static void half_a_line_is_ended_before_the_next(void **unused)
+IN_A_FOLDER(half_a_line_is_ended_before_the_next)
 {
-    (void)unused;
     struct rlimit old, small;
     open_audit(to_file());
     write_event("one");
@@ -152,9 +147,8 @@ static void half_a_line_is_ended_before_the_next(void **unused)
 }
 
 /* Nor is what somebody left who was killed. */
-static void half_a_line_that_was_there_is_ended_too(void **unused)
+IN_A_FOLDER(half_a_line_that_was_there_is_ended_too)
 {
-    (void)unused;
     FILE *file = fopen(path, "w");
     fputs("{\"half", file);
     fclose(file);
@@ -162,17 +156,4 @@ static void half_a_line_that_was_there_is_ended_too(void **unused)
     write_event("e");
     sl_audit_close(&audit);
     assert_string_equal(content_of(path), "{\"half\n" REASON("e"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_A_FOLDER(a_pipe_that_nobody_reads_drops_lines_and_counts_them),
-        IN_A_FOLDER(changes_have_room_kept_for_them),
-        IN_A_FOLDER(the_end_waits_two_seconds_for_a_pipe_and_no_longer),
-        IN_A_FOLDER(a_sink_that_fails_is_counted_and_holds_nothing_up),
-        IN_A_FOLDER(half_a_line_is_ended_before_the_next),
-        IN_A_FOLDER(half_a_line_that_was_there_is_ended_too),
-    };
-    return RUN(tests);
 }

@@ -17,9 +17,8 @@ static size_t walk(const struct sl_audit_recent *recent)
     return count;
 }
 
-static void the_newest_come_first_and_are_copies(void **unused)
+TEST(the_newest_come_first_and_are_copies)
 {
-    (void)unused;
     struct sl_audit_recent *recent = sl_audit_recent_new();
     char tenant[] = "acme", line[] = "{\"a\": 1}";
     assert_null(sl_audit_recent_before(recent, UINT64_MAX));
@@ -44,9 +43,8 @@ static void the_newest_come_first_and_are_copies(void **unused)
     sl_audit_recent_free(recent);
 }
 
-static void the_oldest_go_and_a_flood_of_denials_takes_nothing_else_along(void **unused)
+TEST(the_oldest_go_and_a_flood_of_denials_takes_nothing_else_along)
 {
-    (void)unused;
     struct sl_audit_recent *recent = sl_audit_recent_new();
     add(recent, SL_AUDIT_CONFIG_UPDATED, "change");
     for (int i = 0; i < SL_RECENT_DENIALS_MAX + 1; i++)
@@ -61,9 +59,8 @@ static void the_oldest_go_and_a_flood_of_denials_takes_nothing_else_along(void *
     sl_audit_recent_free(recent);
 }
 
-static void they_take_a_megabyte_and_no_more(void **unused)
+TEST(they_take_a_megabyte_and_no_more)
 {
-    (void)unused;
     enum { LONG = 100000 };
     static char line[2 << 20];
     struct sl_audit_recent *recent = sl_audit_recent_new();
@@ -78,14 +75,4 @@ static void they_take_a_megabyte_and_no_more(void **unused)
                         (struct sluice_text){ line, sizeof line });
     assert_int_equal(walk(recent), (1 << 20) / LONG);
     sl_audit_recent_free(recent);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(the_newest_come_first_and_are_copies),
-        CLAIM(the_oldest_go_and_a_flood_of_denials_takes_nothing_else_along),
-        CLAIM(they_take_a_megabyte_and_no_more),
-    };
-    return RUN(tests);
 }

@@ -57,9 +57,10 @@ static void bad(const char *line, const char *part)
         fail_msg("%s: \"%s\", not \"%s\"", line, wrong, part);
 }
 
-static void a_whole_chain_with_other_lines_between_is_whole(void **unused)
+#define VERIFIED(name) TEST_WITH(name, begin, end)
+
+VERIFIED(a_whole_chain_with_other_lines_between_is_whole)
 {
-    (void)unused;
     for (int i = 0; i < LINES; i++) {
         good(lines[i]);
         good(DENIAL);
@@ -72,9 +73,8 @@ static void a_whole_chain_with_other_lines_between_is_whole(void **unused)
 }
 
 /* Every byte of a line, changed to each of two others. */
-static void a_line_that_was_edited_anywhere_is_found(void **unused)
+VERIFIED(a_line_that_was_edited_anywhere_is_found)
 {
-    (void)unused;
     for (size_t i = 0; lines[2][i]; i++)
         for (int bits = 1; bits <= 2; bits++) {
             char edited[500];
@@ -89,17 +89,15 @@ static void a_line_that_was_edited_anywhere_is_found(void **unused)
         }
 }
 
-static void a_line_that_was_taken_out_is_found(void **unused)
+VERIFIED(a_line_that_was_taken_out_is_found)
 {
-    (void)unused;
     good(lines[0]);
     bad(lines[2], "n=2 before it is missing");
     bad(lines[5], "n=4 to 5 before it are missing");
 }
 
-static void lines_that_were_swapped_or_doubled_are_found(void **unused)
+VERIFIED(lines_that_were_swapped_or_doubled_are_found)
 {
-    (void)unused;
     good(lines[0]);
     bad(lines[2], "missing");
     bad(lines[1], "it was moved, or is there twice");
@@ -108,9 +106,8 @@ static void lines_that_were_swapped_or_doubled_are_found(void **unused)
 }
 
 /* Somebody who hashes again must do so for everything behind. */
-static void a_line_that_was_replaced_with_a_right_hash_is_found_at_the_next(void **unused)
+VERIFIED(a_line_that_was_replaced_with_a_right_hash_is_found_at_the_next)
 {
-    (void)unused;
     struct sl_chain_head head = { .n = 1 }, next;
     struct sl_buffer line = sl_buffer(500);
     memcpy(head.hash, hashes[0], sizeof head.hash);
@@ -123,9 +120,8 @@ static void a_line_that_was_replaced_with_a_right_hash_is_found_at_the_next(void
     sl_buffer_release(&line);
 }
 
-static void another_first_line_is_found(void **unused)
+VERIFIED(another_first_line_is_found)
 {
-    (void)unused;
     struct sl_chain_head head = { .n = 0 }, next;
     struct sl_buffer line = sl_buffer(500);
     memset(head.hash, 'a', SL_DIGEST_HEX);
@@ -136,18 +132,16 @@ static void another_first_line_is_found(void **unused)
     sl_buffer_release(&line);
 }
 
-static void it_may_begin_in_the_middle(void **unused)
+VERIFIED(it_may_begin_in_the_middle)
 {
-    (void)unused;
     good(lines[3]);
     good(lines[4]);
     assert_int_equal(verify.first, 4);
     bad(lines[2], "moved");
 }
 
-static void foreign_lines_are_found(void **unused)
+VERIFIED(foreign_lines_are_found)
 {
-    (void)unused;
     good(lines[0]);
     bad("{\"event\": \"rate_limit_config_updated\"}", "not in the chain");
     bad("{\"event\": \"rate_limit_whitelist_added\", \"x\": 1}", "not in the chain");
@@ -162,9 +156,8 @@ static void foreign_lines_are_found(void **unused)
     good(lines[1]);
 }
 
-static void what_is_wanted_is_seen(void **unused)
+VERIFIED(what_is_wanted_is_seen)
 {
-    (void)unused;
     sl_verify_want(&verify, hashes[1]);
     sl_verify_want(&verify, hashes[4]);
     good(lines[0]);
@@ -174,22 +167,4 @@ static void what_is_wanted_is_seen(void **unused)
     good(lines[3]);
     assert_true(verify.wanted[0].is_seen);
     assert_false(verify.wanted[1].is_seen);
-}
-
-#define VERIFIED(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        VERIFIED(a_whole_chain_with_other_lines_between_is_whole),
-        VERIFIED(a_line_that_was_edited_anywhere_is_found),
-        VERIFIED(a_line_that_was_taken_out_is_found),
-        VERIFIED(lines_that_were_swapped_or_doubled_are_found),
-        VERIFIED(a_line_that_was_replaced_with_a_right_hash_is_found_at_the_next),
-        VERIFIED(another_first_line_is_found),
-        VERIFIED(it_may_begin_in_the_middle),
-        VERIFIED(foreign_lines_are_found),
-        VERIFIED(what_is_wanted_is_seen),
-    };
-    return RUN(tests);
 }

@@ -50,9 +50,8 @@ static const char *printed(const struct sluice_request *request)
     return out;
 }
 
-static void entries_become_attributes_and_no_name_is_there_twice(void **unused)
+TEST(entries_become_attributes_and_no_name_is_there_twice)
 {
-    (void)unused;
     static const struct {
         const char *entries, *attributes;
     } rows[] = {
@@ -98,9 +97,8 @@ static void entries_become_attributes_and_no_name_is_there_twice(void **unused)
     }
 }
 
-static void with_its_own_limit_it_is_known_by_all_its_entries(void **unused)
+TEST(with_its_own_limit_it_is_known_by_all_its_entries)
 {
-    (void)unused;
     static const struct {
         const char *entries, *attributes;
     } rows[] = {
@@ -124,9 +122,8 @@ static void with_its_own_limit_it_is_known_by_all_its_entries(void **unused)
     }
 }
 
-static void what_is_wrong_with_one_is_said(void **unused)
+TEST(what_is_wrong_with_one_is_said)
 {
-    (void)unused;
     static struct sluice_attribute many[SL_DESCRIPTOR_ENTRIES_MAX + 1];
     for (size_t i = 0; i < COUNT(many); i++)
         many[i] = (struct sluice_attribute){ SL_TEXT("a"), SL_TEXT("x") };
@@ -150,9 +147,8 @@ static void what_is_wrong_with_one_is_said(void **unused)
 }
 
 /* Its names are all that is made of it: the shape, and each key once more with its number. */
-static void one_key_over_and_over_takes_no_more_memory_than_its_names(void **unused)
+TEST(one_key_over_and_over_takes_no_more_memory_than_its_names)
 {
-    (void)unused;
     static char key[250];
     memset(key, 'k', sizeof key);
     for (size_t i = 0; i < SL_DESCRIPTOR_ENTRIES_MAX; i++)
@@ -164,9 +160,8 @@ static void one_key_over_and_over_takes_no_more_memory_than_its_names(void **unu
     assert_true(memory.taken_bytes - before < 2 * said + most.count * 64);
 }
 
-static void units_are_as_long_as_they_are(void **unused)
+TEST(units_are_as_long_as_they_are)
 {
-    (void)unused;
     static const int64_t seconds[] = { 0, 1, 60, 3600, 86400, 2592000, 31536000, 604800 };
     for (int32_t i = 0; i < (int32_t)COUNT(seconds); i++) {
         SAME("unit", sl_unit_us(i), seconds[i] * 1000000);
@@ -192,14 +187,4 @@ static int close_memory(void **unused)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(entries_become_attributes_and_no_name_is_there_twice),
-        CLAIM(with_its_own_limit_it_is_known_by_all_its_entries),
-        CLAIM(what_is_wrong_with_one_is_said),
-        CLAIM(one_key_over_and_over_takes_no_more_memory_than_its_names),
-        CLAIM(units_are_as_long_as_they_are),
-    };
-    return cmocka_run_group_tests(tests, open_memory, close_memory);
-}
+TESTS_WITH(open_memory, close_memory)

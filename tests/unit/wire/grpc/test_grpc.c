@@ -39,9 +39,8 @@ static struct outcome read_in_pieces(struct sluice_text bytes, size_t piece)
     return got;
 }
 
-static void messages_are_the_same_however_data_is_cut(void **unused)
+TEST(messages_are_the_same_however_data_is_cut)
 {
-    (void)unused;
     static const char bytes[] = "\0\0\0\0\3abc\0\0\0\0\0\0\0\0\0\1z\0\0\0\0\x0ahello";
     for (size_t piece = 1; piece < sizeof bytes; piece++) {
         struct outcome got = read_in_pieces((struct sluice_text){ bytes, sizeof bytes - 1 }, piece);
@@ -52,9 +51,8 @@ static void messages_are_the_same_however_data_is_cut(void **unused)
     }
 }
 
-static void what_is_no_message_is_told_apart(void **unused)
+TEST(what_is_no_message_is_told_apart)
 {
-    (void)unused;
     static const struct {
         struct sluice_text bytes;
         enum sl_grpc_end end;
@@ -72,9 +70,8 @@ static void what_is_no_message_is_told_apart(void **unused)
             SAME("row", read_in_pieces(rows[i].bytes, piece).end, rows[i].end);
 }
 
-static void a_prefix_is_read_back(void **unused)
+TEST(a_prefix_is_read_back)
 {
-    (void)unused;
     static const uint32_t lengths[] = { 0, 1, 255, 256, 65536, SL_GRPC_MESSAGE_MAX_BYTES };
     for (size_t i = 0; i < COUNT(lengths); i++) {
         char prefix[SL_GRPC_PREFIX_BYTES];
@@ -91,9 +88,8 @@ static void a_prefix_is_read_back(void **unused)
 
 /* ---- headers ---- */
 
-static void timeouts_are_digits_and_a_unit(void **unused)
+TEST(timeouts_are_digits_and_a_unit)
 {
-    (void)unused;
     static const struct {
         const char *text;
         int64_t us; /* -1: it is none */
@@ -131,9 +127,8 @@ static void timeouts_are_digits_and_a_unit(void **unused)
     }
 }
 
-static void only_grpc_is_its_content_type(void **unused)
+TEST(only_grpc_is_its_content_type)
 {
-    (void)unused;
     static const struct {
         const char *type;
         bool is_grpc;
@@ -152,9 +147,8 @@ static void only_grpc_is_its_content_type(void **unused)
         SAME(rows[i].type, sl_grpc_is_content_type(sl_text(rows[i].type)), rows[i].is_grpc);
 }
 
-static void a_sentence_is_encoded_byte_by_byte(void **unused)
+TEST(a_sentence_is_encoded_byte_by_byte)
 {
-    (void)unused;
     static const struct {
         struct sluice_text text;
         const char *printed;
@@ -172,9 +166,8 @@ static void a_sentence_is_encoded_byte_by_byte(void **unused)
     }
 }
 
-static void problems_of_http_have_their_status(void **unused)
+TEST(problems_of_http_have_their_status)
 {
-    (void)unused;
     static const struct {
         uint32_t http;
         enum sl_grpc_status status;
@@ -201,18 +194,4 @@ static void problems_of_http_have_their_status(void **unused)
     SAME_TEXT("digits", sl_grpc_status_digits(SL_GRPC_UNAUTHENTICATED), "16");
     SAME_TEXT("name", sl_grpc_status_name(SL_GRPC_OK), "OK");
     SAME_TEXT("name", sl_grpc_status_name(SL_GRPC_UNAUTHENTICATED), "UNAUTHENTICATED");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(messages_are_the_same_however_data_is_cut),
-        CLAIM(what_is_no_message_is_told_apart),
-        CLAIM(a_prefix_is_read_back),
-        CLAIM(timeouts_are_digits_and_a_unit),
-        CLAIM(only_grpc_is_its_content_type),
-        CLAIM(a_sentence_is_encoded_byte_by_byte),
-        CLAIM(problems_of_http_have_their_status),
-    };
-    return RUN(tests);
 }

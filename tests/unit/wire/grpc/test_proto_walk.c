@@ -2,9 +2,8 @@
 
 #include "unit/base/unit.h"
 
-static void fields_come_one_after_the_other(void **unused)
+TEST(fields_come_one_after_the_other)
 {
-    (void)unused;
     /* 1: 150; 2: "abc"; 3: fixed64 1; 4: fixed32 2; 5: ""; 536870911: 0 */
     struct sluice_text message = SL_TEXT("\x08\x96\x01\x12\3abc\x19\1\0\0\0\0\0\0\0\x25\2\0\0\0"
                                          "\x2a\0\xf8\xff\xff\xff\x0f\0");
@@ -32,9 +31,8 @@ static void fields_come_one_after_the_other(void **unused)
     SAME("left", message.len, 0);
 }
 
-static void what_is_no_protobuf_stays_where_it_is(void **unused)
+TEST(what_is_no_protobuf_stays_where_it_is)
 {
-    (void)unused;
     const struct sluice_text rows[] = {
         SL_TEXT("\x08"),     /* no value */
         SL_TEXT("\x08\x80"), /* it does not end */
@@ -61,21 +59,10 @@ static void what_is_no_protobuf_stays_where_it_is(void **unused)
     }
 }
 
-static void the_largest_number_is_whole(void **unused)
+TEST(the_largest_number_is_whole)
 {
-    (void)unused;
     struct sluice_text message = SL_TEXT("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
     struct sl_proto_field field;
     assert_true(sl_proto_next(&message, &field));
     assert_true(field.value == UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(fields_come_one_after_the_other),
-        CLAIM(what_is_no_protobuf_stays_where_it_is),
-        CLAIM(the_largest_number_is_whole),
-    };
-    return RUN(tests);
 }

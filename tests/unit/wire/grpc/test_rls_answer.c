@@ -43,9 +43,8 @@ static void check_printed(const char *row, const struct sl_rls_answer *answer,
     sl_buffer_release(&out);
 }
 
-static void decisions_are_printed_as_protobuf_has_them(void **unused)
+TEST(decisions_are_printed_as_protobuf_has_them)
 {
-    (void)unused;
     struct sluice_decision all[] = { decision(true, 4, 0), without_a_rule(SLUICE_REASON_NO_RULE),
                                      without_a_rule(SLUICE_REASON_EXEMPT) };
     check_printed("one", &(struct sl_rls_answer){ all, 1 }, SL_TEXT("\x08\1\x12\x19" STATUS_4));
@@ -64,9 +63,8 @@ static void decisions_are_printed_as_protobuf_has_them(void **unused)
                 "\x2a\2{}"));
 }
 
-static void numbers_that_do_not_fit_are_as_large_as_can_be(void **unused)
+TEST(numbers_that_do_not_fit_are_as_large_as_can_be)
 {
-    (void)unused;
     struct sluice_decision large = decision(true, INT64_MAX, 0);
     large.limit = INT64_C(1) << 32;
     large.window_us = 90000000; /* no unit */
@@ -92,9 +90,8 @@ static void check_headers(struct sluice_text answer, struct sluice_text name, si
 }
 
 /* A tenant's own rule is called TENANT/RULE. */
-static void the_longest_name_of_a_rule_is_told_with_the_largest_numbers(void **unused)
+TEST(the_longest_name_of_a_rule_is_told_with_the_largest_numbers)
 {
-    (void)unused;
     char name[2 * SL_RULE_NAME_MAX + 2];
     struct sluice_decision large = decision(false, INT64_MAX, INT64_MAX);
     struct sl_buffer lines = sl_buffer(4096), out = sl_buffer(65536);
@@ -110,9 +107,8 @@ static void the_longest_name_of_a_rule_is_told_with_the_largest_numbers(void **u
     sl_buffer_release(&out);
 }
 
-static void the_foremost_is_who_must_wait_longest_or_has_least(void **unused)
+TEST(the_foremost_is_who_must_wait_longest_or_has_least)
 {
-    (void)unused;
     const struct sluice_decision none = without_a_rule(SLUICE_REASON_NO_RULE);
     const struct sluice_decision has_4 = decision(true, 4, 0), has_0 = decision(true, 0, 0);
     const struct sluice_decision waits_1 = decision(false, 0, 1), waits_9 = decision(false, 3, 9);
@@ -129,15 +125,4 @@ static void the_foremost_is_who_must_wait_longest_or_has_least(void **unused)
     for (size_t i = 0; i < COUNT(rows); i++)
         SAME("row", sl_rls_foremost(rows[i].decisions, 3) - rows[i].decisions, rows[i].foremost);
     SAME("one", sl_rls_foremost(&none, 1) - &none, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(decisions_are_printed_as_protobuf_has_them),
-        CLAIM(numbers_that_do_not_fit_are_as_large_as_can_be),
-        CLAIM(the_longest_name_of_a_rule_is_told_with_the_largest_numbers),
-        CLAIM(the_foremost_is_who_must_wait_longest_or_has_least),
-    };
-    return RUN(tests);
 }

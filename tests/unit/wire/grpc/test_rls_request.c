@@ -38,9 +38,8 @@ struct row {
     const char *read;
 };
 
-static void calls_are_read_as_they_were_written(void **unused)
+TEST(calls_are_read_as_they_were_written)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT(DOMAIN "\x12\x08" ENTRY), "a=x cost 1;" },
         { SL_TEXT(DOMAIN "\x12\x08" ENTRY "\x18\5"), "a=x cost 5;" },
@@ -73,9 +72,8 @@ static void calls_are_read_as_they_were_written(void **unused)
     }
 }
 
-static void what_is_wrong_with_one_is_told(void **unused)
+TEST(what_is_wrong_with_one_is_told)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT(""), "`domain` is empty" },
         { SL_TEXT("\x0a\0\x12\x08" ENTRY), "`domain` is empty" },
@@ -117,9 +115,8 @@ static const char *read_many(size_t descriptors, size_t entries)
     return read_of((struct sluice_text){ message, (size_t)(at - message) });
 }
 
-static void there_is_a_most_of_everything(void **unused)
+TEST(there_is_a_most_of_everything)
 {
-    (void)unused;
     assert_non_null(strstr(read_many(65, 16), "more than 64 descriptors"));
     assert_non_null(strstr(read_many(1, 65), "more than 64 entries"));
     assert_non_null(strstr(read_many(1, 1000), "more than 64 entries"));
@@ -139,12 +136,4 @@ static int close_memory(void **unused)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(calls_are_read_as_they_were_written),
-        CLAIM(what_is_wrong_with_one_is_told),
-        CLAIM(there_is_a_most_of_everything),
-    };
-    return cmocka_run_group_tests(tests, open_memory, close_memory);
-}
+TESTS_WITH(open_memory, close_memory)

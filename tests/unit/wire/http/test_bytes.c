@@ -15,9 +15,8 @@ static bool one_of(int byte, const char *set)
 
 /* As the grammars say it: tchar, field-vchar with blanks, VCHAR, unreserved with
  * pct-encoded and sub-delims. */
-static void every_byte_stands_where_the_grammar_lets_it(void **unused)
+TEST(every_byte_stands_where_the_grammar_lets_it)
 {
-    (void)unused;
     for (int byte = 0; byte < 256; byte++) {
         char row[16];
         snprintf(row, sizeof row, "byte %02x", (unsigned)byte);
@@ -29,12 +28,4 @@ static void every_byte_stands_where_the_grammar_lets_it(void **unused)
         SAME(row, !!sl_byte_fits(c, SL_BYTE_HOST), common || one_of(byte, "-._~%!$&'()*+,;="));
         SAME(row, !!sl_byte_is_blank(c), byte == ' ' || byte == '\t');
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_byte_stands_where_the_grammar_lets_it),
-    };
-    return RUN(tests);
 }

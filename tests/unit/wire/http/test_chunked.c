@@ -54,9 +54,8 @@ static struct reading decode_all_ways(const char *row, struct sluice_text bytes,
     return whole;
 }
 
-static void chunks_become_a_body(void **unused)
+TEST(chunks_become_a_body)
 {
-    (void)unused;
     static const struct {
         const char *text, *body;
         size_t behind; /* bytes that are somebody else's */
@@ -130,9 +129,8 @@ static const struct {
     { SL_TEXT("ffffffffffffffff\r\n"), 413, 3, "too large" },
 };
 
-static void bad_chunks_are_refused_and_say_why(void **unused)
+TEST(bad_chunks_are_refused_and_say_why)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(bads); i++) {
         const char *row = bads[i].text.at;
         struct reading got = decode_all_ways(row, bads[i].text, MOST_BYTES);
@@ -144,9 +142,8 @@ static void bad_chunks_are_refused_and_say_why(void **unused)
     }
 }
 
-static void a_body_has_as_many_bytes_as_it_may(void **unused)
+TEST(a_body_has_as_many_bytes_as_it_may)
 {
-    (void)unused;
     static const char body[] = "5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n";
     struct reading got = decode_all_ways("10", sl_text(body), 10);
     assert_int_equal(got.end, SL_CHUNKED_DONE);
@@ -160,9 +157,8 @@ static void a_body_has_as_many_bytes_as_it_may(void **unused)
     assert_int_equal(got.wrong.status, 413);
 }
 
-static void the_largest_size_is_counted_without_overflow(void **unused)
+TEST(the_largest_size_is_counted_without_overflow)
 {
-    (void)unused;
     struct reading got = decode_all_ways("all", SL_TEXT("ffffffffffffffff\r\nabc"), SIZE_MAX);
     assert_int_equal(got.end, SL_CHUNKED_MORE);
     assert_int_equal(got.body_len, 3);
@@ -183,9 +179,8 @@ static struct reading decode_filled(const char *first, size_t count, const char 
                            MOST_BYTES);
 }
 
-static void the_line_of_a_size_has_256_bytes_at_most(void **unused)
+TEST(the_line_of_a_size_has_256_bytes_at_most)
 {
-    (void)unused;
     struct reading got = decode_filled("0;", 254, "\r\n\r\n");
     assert_int_equal(got.end, SL_CHUNKED_DONE);
     got = decode_filled("0;", 255, "\r\n\r\n");
@@ -194,9 +189,8 @@ static void the_line_of_a_size_has_256_bytes_at_most(void **unused)
     assert_int_equal(got.end, SL_CHUNKED_DONE); /* each line anew */
 }
 
-static void trailers_have_4096_bytes_at_most(void **unused)
+TEST(trailers_have_4096_bytes_at_most)
 {
-    (void)unused;
     struct reading got = decode_filled("0\r\nX:", 4094, "\r\n\r\n");
     assert_int_equal(got.end, SL_CHUNKED_DONE);
     got = decode_filled("0\r\nX:", 4095, "\r\n\r\n");
@@ -207,9 +201,8 @@ static void trailers_have_4096_bytes_at_most(void **unused)
     assert_int_equal(got.wrong.status, 431); /* of a name without an end */
 }
 
-static void a_body_that_is_done_stays_done(void **unused)
+TEST(a_body_that_is_done_stays_done)
 {
-    (void)unused;
     char text[] = "0\r\n\r\nGET";
     struct sl_chunked chunked = { 0 };
     struct sl_http_wrong wrong = { 0 };
@@ -221,9 +214,8 @@ static void a_body_that_is_done_stays_done(void **unused)
     assert_int_equal(wrong.status, 0);
 }
 
-static void what_is_wrong_is_wrong_again(void **unused)
+TEST(what_is_wrong_is_wrong_again)
 {
-    (void)unused;
     char text[] = "5x";
     struct sl_chunked chunked = { 0 };
     char *at = text;
@@ -234,19 +226,4 @@ static void what_is_wrong_is_wrong_again(void **unused)
         assert_int_equal(wrong.status, 400);
         assert_ptr_equal(at, text + 1);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(chunks_become_a_body),
-        CLAIM(bad_chunks_are_refused_and_say_why),
-        CLAIM(a_body_has_as_many_bytes_as_it_may),
-        CLAIM(the_largest_size_is_counted_without_overflow),
-        CLAIM(the_line_of_a_size_has_256_bytes_at_most),
-        CLAIM(trailers_have_4096_bytes_at_most),
-        CLAIM(a_body_that_is_done_stays_done),
-        CLAIM(what_is_wrong_is_wrong_again),
-    };
-    return RUN(tests);
 }

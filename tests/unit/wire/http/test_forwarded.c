@@ -46,9 +46,8 @@ static void check_rows(take_last *last, const struct row *rows, size_t count)
 
 /* ---- X-Forwarded-For -------------------------------------------------------------- */
 
-static void an_address_loses_its_port_and_brackets(void **unused)
+TEST(an_address_loses_its_port_and_brackets)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT("1.2.3.4"), "1.2.3.4" },
         { SL_TEXT("1.2.3.4:567"), "1.2.3.4" },
@@ -67,9 +66,8 @@ static void an_address_loses_its_port_and_brackets(void **unused)
     check_rows(sl_x_forwarded_for_last, rows, COUNT(rows));
 }
 
-static void a_list_is_read_from_the_right(void **unused)
+TEST(a_list_is_read_from_the_right)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT("1.1.1.1,2.2.2.2"), "2.2.2.2 1.1.1.1" },
         { SL_TEXT("1.1.1.1, [2001:db8::2]:80 ,\t3.3.3.3:1 "), "3.3.3.3 2001:db8::2 1.1.1.1" },
@@ -79,9 +77,8 @@ static void a_list_is_read_from_the_right(void **unused)
     check_rows(sl_x_forwarded_for_last, rows, COUNT(rows));
 }
 
-static void empty_elements_are_passed_over(void **unused)
+TEST(empty_elements_are_passed_over)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT(""), "" },
         { SL_TEXT(" \t "), "" },
@@ -92,18 +89,16 @@ static void empty_elements_are_passed_over(void **unused)
     check_rows(sl_x_forwarded_for_last, rows, COUNT(rows));
 }
 
-static void nothing_is_an_empty_list(void **unused)
+TEST(nothing_is_an_empty_list)
 {
-    (void)unused;
     struct sl_address address;
     struct sluice_text list = { 0 };
     assert_int_equal(sl_x_forwarded_for_last(&list, &address), SL_FORWARDED_END);
     assert_int_equal(sl_forwarded_last(&list, &address), SL_FORWARDED_END);
 }
 
-static void what_is_no_address_is_opaque(void **unused)
+TEST(what_is_no_address_is_opaque)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT("unknown"), "?" },
         { SL_TEXT("_hidden"), "?" },
@@ -142,9 +137,8 @@ static void what_is_no_address_is_opaque(void **unused)
 
 /* ---- Forwarded -------------------------------------------------------------------- */
 
-static void the_for_of_an_element_is_its_address(void **unused)
+TEST(the_for_of_an_element_is_its_address)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT("for=192.0.2.1"), "192.0.2.1" },
         { SL_TEXT("For=192.0.2.1"), "192.0.2.1" },
@@ -165,9 +159,8 @@ static void the_for_of_an_element_is_its_address(void **unused)
     check_rows(sl_forwarded_last, rows, COUNT(rows));
 }
 
-static void quoted_strings_hold_commas_and_semicolons(void **unused)
+TEST(quoted_strings_hold_commas_and_semicolons)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT("for=1.1.1.1, for=2.2.2.2"), "2.2.2.2 1.1.1.1" },
         { SL_TEXT("for=1.1.1.1;x=\"a, for=9.9.9.9\""), "1.1.1.1" },
@@ -181,9 +174,8 @@ static void quoted_strings_hold_commas_and_semicolons(void **unused)
     check_rows(sl_forwarded_last, rows, COUNT(rows));
 }
 
-static void an_element_without_an_address_is_opaque(void **unused)
+TEST(an_element_without_an_address_is_opaque)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT("for=1.1.1.1, for=unknown, for=3.3.3.3"), "3.3.3.3 ? 1.1.1.1" },
         { SL_TEXT("for=1.1.1.1, for=_hidden"), "? 1.1.1.1" },
@@ -203,9 +195,8 @@ static void an_element_without_an_address_is_opaque(void **unused)
     check_rows(sl_forwarded_last, rows, COUNT(rows));
 }
 
-static void behind_a_malformed_element_nobody_vouches_for_anything(void **unused)
+TEST(behind_a_malformed_element_nobody_vouches_for_anything)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT("for=1.1.1.1, for=2.2.2.2;for=2.2.2.2"), "?" },
         { SL_TEXT("for=1.1.1.1, for=2.2.2.2;For=unknown"), "?" },
@@ -237,9 +228,8 @@ static void behind_a_malformed_element_nobody_vouches_for_anything(void **unused
     check_rows(sl_forwarded_last, rows, COUNT(rows));
 }
 
-static void a_hidden_port_may_be_as_long_as_its_room(void **unused)
+TEST(a_hidden_port_may_be_as_long_as_its_room)
 {
-    (void)unused;
     char list[256];
     for (int bytes = 126; bytes <= 131; bytes++) {
         int port = bytes - (int)strlen("192.0.2.1:_");
@@ -274,9 +264,8 @@ static const struct sluice_text strangers[] = {
     SL_TEXT("\0\xff\n"),
 };
 
-static void nothing_sent_before_changes_what_a_proxy_appended(void **unused)
+TEST(nothing_sent_before_changes_what_a_proxy_appended)
 {
-    (void)unused;
     static const char *const appended[] = {
         ",for=192.0.2.1",
         ", for=192.0.2.1",
@@ -303,9 +292,8 @@ static void nothing_sent_before_changes_what_a_proxy_appended(void **unused)
     }
 }
 
-static void two_trusted_elements_behind_an_open_quote_are_both_read(void **unused)
+TEST(two_trusted_elements_behind_an_open_quote_are_both_read)
 {
-    (void)unused;
     static const struct row rows[] = {
         { SL_TEXT("for=\"a, for=192.0.2.1, for=10.0.0.1"), "10.0.0.1 192.0.2.1 ?" },
         { SL_TEXT("for=9.9.9.9;x=\", for=192.0.2.1;x=\"y\", for=10.0.0.1"),
@@ -315,9 +303,8 @@ static void two_trusted_elements_behind_an_open_quote_are_both_read(void **unuse
     check_rows(sl_forwarded_last, rows, COUNT(rows));
 }
 
-static void the_address_is_left_alone_unless_there_is_one(void **unused)
+TEST(the_address_is_left_alone_unless_there_is_one)
 {
-    (void)unused;
     static const char *const lists[] = {
         "",       "unknown",         "[::1]:x",           "1.2.3.4:x",
         "for=_x", "for=\"[::1]:x\"", "for=\"1.2.3.4:x\"", "\""
@@ -332,24 +319,4 @@ static void the_address_is_left_alone_unless_there_is_one(void **unused)
         assert_int_not_equal(sl_forwarded_last(&list, &address), SL_FORWARDED_ADDRESS);
         assert_memory_equal(&address, &before, sizeof before);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_address_loses_its_port_and_brackets),
-        CLAIM(a_list_is_read_from_the_right),
-        CLAIM(empty_elements_are_passed_over),
-        CLAIM(nothing_is_an_empty_list),
-        CLAIM(what_is_no_address_is_opaque),
-        CLAIM(the_for_of_an_element_is_its_address),
-        CLAIM(quoted_strings_hold_commas_and_semicolons),
-        CLAIM(an_element_without_an_address_is_opaque),
-        CLAIM(behind_a_malformed_element_nobody_vouches_for_anything),
-        CLAIM(a_hidden_port_may_be_as_long_as_its_room),
-        CLAIM(nothing_sent_before_changes_what_a_proxy_appended),
-        CLAIM(two_trusted_elements_behind_an_open_quote_are_both_read),
-        CLAIM(the_address_is_left_alone_unless_there_is_one),
-    };
-    return RUN(tests);
 }

@@ -2,9 +2,8 @@
 
 /* ---- heads that are read --------------------------------------------------------- */
 
-static void a_head_is_read_whole(void **unused)
+TEST(a_head_is_read_whole)
 {
-    (void)unused;
     struct reading *got = read_good("POST /v1/check?a=1&b=?x HTTP/1.1\r\n"
                                     "HOST:\t 127.0.0.1:8080 \t\r\n"
                                     "Content-Length:12\r\n"
@@ -38,18 +37,16 @@ static void a_head_is_read_whole(void **unused)
     drop(got);
 }
 
-static void one_empty_line_before_the_head_is_let_pass(void **unused)
+TEST(one_empty_line_before_the_head_is_let_pass)
 {
-    (void)unused;
     struct reading *got = read_good(END LINE HOST END);
     SAME_TEXT("", got->head.method, "GET");
     assert_int_equal(got->head.field_count, 1);
     drop(got);
 }
 
-static void what_is_behind_the_head_is_left_alone(void **unused)
+TEST(what_is_behind_the_head_is_left_alone)
 {
-    (void)unused;
     static const char two[] = LINE HOST END "POST /\n\0 and so on";
     struct sl_http_search search = { 0 };
     struct sl_http_wrong wrong;
@@ -58,9 +55,8 @@ static void what_is_behind_the_head_is_left_alone(void **unused)
     assert_int_equal(wrong.status, 0);
 }
 
-static void every_known_field_is_found_in_any_case(void **unused)
+TEST(every_known_field_is_found_in_any_case)
 {
-    (void)unused;
     static const char *const names[] = {
 #define NAME(constant, lower) lower,
         SL_HTTP_KNOWN(NAME)
@@ -93,9 +89,8 @@ static void every_known_field_is_found_in_any_case(void **unused)
     }
 }
 
-static void names_that_only_look_known_are_not(void **unused)
+TEST(names_that_only_look_known_are_not)
 {
-    (void)unused;
     struct reading *got = read_good(LINE HOST "Hose: v\r\nHos: v\r\nHostt: v\r\n"
                                               "X-Forwarded-Fox: v\r\nContent_Length: v\r\n"
                                               "Transfer-Encodinf: v\r\nTransfer_Encoding: v\r\n"
@@ -105,9 +100,8 @@ static void names_that_only_look_known_are_not(void **unused)
     drop(got);
 }
 
-static void the_first_of_a_name_is_known_and_another_noted(void **unused)
+TEST(the_first_of_a_name_is_known_and_another_noted)
 {
-    (void)unused;
     struct reading *got = read_good(LINE HOST "X-Forwarded-For: 1\r\nx-forwarded-for: 2\r\n"
                                               "X-Forwarded-Uri:\r\nX-Forwarded-Uri: /b\r\n\r\n");
     SAME_TEXT("", got->head.known[SL_HTTP_X_FORWARDED_FOR], "1");
@@ -117,9 +111,8 @@ static void the_first_of_a_name_is_known_and_another_noted(void **unused)
     drop(got);
 }
 
-static void a_connection_is_kept_as_version_and_field_say(void **unused)
+TEST(a_connection_is_kept_as_version_and_field_say)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool keep_alive;
@@ -147,9 +140,8 @@ static void a_connection_is_kept_as_version_and_field_say(void **unused)
     }
 }
 
-static void a_body_ends_by_its_length_or_its_chunks(void **unused)
+TEST(a_body_ends_by_its_length_or_its_chunks)
 {
-    (void)unused;
     static const struct {
         const char *text;
         uint64_t length;
@@ -171,9 +163,8 @@ static void a_body_ends_by_its_length_or_its_chunks(void **unused)
     }
 }
 
-static void only_http_1_1_expects_to_be_told_to_continue(void **unused)
+TEST(only_http_1_1_expects_to_be_told_to_continue)
 {
-    (void)unused;
     struct reading *got = read_good(LINE HOST "Expect: 100-Continue\r\n\r\n");
     assert_true(got->head.expects_continue);
     drop(got);
@@ -204,16 +195,14 @@ static void expect_status(const char *row, struct sluice_text text, uint32_t sta
     free((void *)(uintptr_t)text.at);
 }
 
-static void a_target_has_8192_bytes_at_most(void **unused)
+TEST(a_target_has_8192_bytes_at_most)
 {
-    (void)unused;
     expect_status("most", filled("GET /", 'a', 8191, " HTTP/1.1\r\n" HOST END), 0);
     expect_status("one more", filled("GET /", 'a', 8192, " HTTP/1.1\r\n" HOST END), 414);
 }
 
-static void a_head_has_16383_bytes_at_most(void **unused)
+TEST(a_head_has_16383_bytes_at_most)
 {
-    (void)unused;
     size_t rest = strlen(LINE HOST "X: " END END);
     size_t most = SL_HTTP_HEAD_MAX_BYTES - rest;
     expect_status("most", filled(LINE HOST "X: ", 'a', most, END END), 0);
@@ -225,9 +214,8 @@ static void a_head_has_16383_bytes_at_most(void **unused)
     expect_status("a bare LF just outside", filled(LINE "X: ", 'a', 16383 - 19, "\n"), 431);
 }
 
-static void the_reader_keeps_to_that_bound_too(void **unused)
+TEST(the_reader_keeps_to_that_bound_too)
 {
-    (void)unused;
     struct sluice_text text = filled(LINE HOST "X: ", 'a', SL_HTTP_HEAD_MAX_BYTES, END END);
     struct sl_http_head head;
     struct sl_http_wrong wrong = { 0 };
@@ -236,9 +224,8 @@ static void the_reader_keeps_to_that_bound_too(void **unused)
     free((void *)(uintptr_t)text.at);
 }
 
-static void a_head_too_large_is_told_by_its_last_byte(void **unused)
+TEST(a_head_too_large_is_told_by_its_last_byte)
 {
-    (void)unused;
     struct sluice_text text = filled(LINE, 'a', 17000, "");
     struct sl_http_search search = { 0 };
     struct sl_http_wrong wrong;
@@ -251,9 +238,8 @@ static void a_head_too_large_is_told_by_its_last_byte(void **unused)
     free((void *)(uintptr_t)text.at);
 }
 
-static void a_head_has_100_fields_at_most(void **unused)
+TEST(a_head_has_100_fields_at_most)
 {
-    (void)unused;
     for (size_t count = 99; count <= 101; count++) {
         char text[2048] = LINE HOST;
         for (size_t i = 1; i < count; i++)
@@ -269,17 +255,15 @@ static void a_head_has_100_fields_at_most(void **unused)
     }
 }
 
-static void a_method_has_32_bytes_at_most(void **unused)
+TEST(a_method_has_32_bytes_at_most)
 {
-    (void)unused;
     expect_status("most", filled("", 'M', 32, " / HTTP/1.1\r\n" HOST END), 0);
     expect_status("one more", filled("", 'M', 33, " / HTTP/1.1\r\n" HOST END), 400);
 }
 
 /* The reader of values takes eight bytes at a time: each byte at each place. */
-static void any_byte_anywhere_in_a_value_is_judged_alike(void **unused)
+TEST(any_byte_anywhere_in_a_value_is_judged_alike)
 {
-    (void)unused;
     for (int byte = 0; byte < 256; byte++) {
         for (size_t place = 0; place < 18; place++) {
             char text[] = LINE HOST "X: abcdefghijklmnopqr\r\n\r\n";
@@ -293,9 +277,8 @@ static void any_byte_anywhere_in_a_value_is_judged_alike(void **unused)
     }
 }
 
-static void a_list_holds_its_tokens_without_case(void **unused)
+TEST(a_list_holds_its_tokens_without_case)
 {
-    (void)unused;
     static const struct {
         const char *list;
         bool has;
@@ -310,38 +293,12 @@ static void a_list_holds_its_tokens_without_case(void **unused)
     assert_false(sl_http_list_has((struct sluice_text){ 0 }, SL_TEXT("close")));
 }
 
-static void names_compare_without_the_case_of_letters_only(void **unused)
+TEST(names_compare_without_the_case_of_letters_only)
 {
-    (void)unused;
     assert_true(sl_http_name_is(SL_TEXT("X-Api-KEY"), SL_TEXT("x-api-key")));
     assert_true(sl_http_name_is(SL_TEXT(""), SL_TEXT("")));
     assert_false(sl_http_name_is(SL_TEXT("x^"), SL_TEXT("x~")));
     assert_false(sl_http_name_is(SL_TEXT("@"), SL_TEXT("`")));
     assert_false(sl_http_name_is(SL_TEXT("host"), SL_TEXT("hos")));
     assert_false(sl_http_name_is(SL_TEXT("hos"), SL_TEXT("host")));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_head_is_read_whole),
-        CLAIM(one_empty_line_before_the_head_is_let_pass),
-        CLAIM(what_is_behind_the_head_is_left_alone),
-        CLAIM(every_known_field_is_found_in_any_case),
-        CLAIM(names_that_only_look_known_are_not),
-        CLAIM(the_first_of_a_name_is_known_and_another_noted),
-        CLAIM(a_connection_is_kept_as_version_and_field_say),
-        CLAIM(a_body_ends_by_its_length_or_its_chunks),
-        CLAIM(only_http_1_1_expects_to_be_told_to_continue),
-        CLAIM(a_target_has_8192_bytes_at_most),
-        CLAIM(a_head_has_16383_bytes_at_most),
-        CLAIM(the_reader_keeps_to_that_bound_too),
-        CLAIM(a_head_too_large_is_told_by_its_last_byte),
-        CLAIM(a_head_has_100_fields_at_most),
-        CLAIM(a_method_has_32_bytes_at_most),
-        CLAIM(any_byte_anywhere_in_a_value_is_judged_alike),
-        CLAIM(a_list_holds_its_tokens_without_case),
-        CLAIM(names_compare_without_the_case_of_letters_only),
-    };
-    return RUN(tests);
 }

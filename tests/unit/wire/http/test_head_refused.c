@@ -119,9 +119,8 @@ static const struct bad {
     { SL_TEXT("GET / HTTP/1.0\r\nExpect: x\r\n\r\n"), 417, "`100-continue`" },
 };
 
-static void a_bad_head_is_refused_and_says_why(void **unused)
+TEST(a_bad_head_is_refused_and_says_why)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(bads); i++) {
         struct reading *got = read_text(bads[i].text.at, bads[i].text);
         SAME(bads[i].text.at, got->good, false);
@@ -132,9 +131,8 @@ static void a_bad_head_is_refused_and_says_why(void **unused)
     }
 }
 
-static void a_bare_lf_is_told_before_the_head_is_complete(void **unused)
+TEST(a_bare_lf_is_told_before_the_head_is_complete)
 {
-    (void)unused;
     struct sl_http_search search = { 0 };
     struct sl_http_wrong wrong;
     struct sluice_text bytes = SL_TEXT(LINE "Host: a\nX");
@@ -144,9 +142,8 @@ static void a_bare_lf_is_told_before_the_head_is_complete(void **unused)
     assert_int_equal(wrong.status, 400);
 }
 
-static void bytes_that_are_no_complete_head_are_refused_by_the_reader_too(void **unused)
+TEST(bytes_that_are_no_complete_head_are_refused_by_the_reader_too)
 {
-    (void)unused;
     static const char *const rows[] = {
         "",
         "\r\n",
@@ -173,14 +170,4 @@ static void bytes_that_are_no_complete_head_are_refused_by_the_reader_too(void *
         SAME(rows[i], wrong.status, 400);
         free(bytes);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_bad_head_is_refused_and_says_why),
-        CLAIM(a_bare_lf_is_told_before_the_head_is_complete),
-        CLAIM(bytes_that_are_no_complete_head_are_refused_by_the_reader_too),
-    };
-    return RUN(tests);
 }

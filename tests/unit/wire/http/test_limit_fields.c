@@ -42,9 +42,8 @@ static void assert_printed(const char *row, const struct sluice_decision *decisi
     sl_buffer_release(&out);
 }
 
-static void an_allowance_has_its_figures_and_no_retry_after(void **unused)
+TEST(an_allowance_has_its_figures_and_no_retry_after)
 {
-    (void)unused;
     assert_printed("allowed", &allowed, ALL,
                    "X-RateLimit-Limit: 150\r\n"
                    "X-RateLimit-Remaining: 149\r\n"
@@ -53,9 +52,8 @@ static void an_allowance_has_its_figures_and_no_retry_after(void **unused)
                    "RateLimit: \"api\";r=149;t=1\r\n");
 }
 
-static void a_denial_says_when_to_retry(void **unused)
+TEST(a_denial_says_when_to_retry)
 {
-    (void)unused;
     struct sluice_decision decision = denied(98000);
     assert_printed("denied", &decision, ALL,
                    "X-RateLimit-Limit: 150\r\n"
@@ -66,9 +64,8 @@ static void a_denial_says_when_to_retry(void **unused)
                    "Retry-After: 1\r\n");
 }
 
-static void a_denial_for_ever_has_no_time_to_retry(void **unused)
+TEST(a_denial_for_ever_has_no_time_to_retry)
 {
-    (void)unused;
     struct sluice_decision decision = denied(SLUICE_NEVER);
     assert_printed("never", &decision, ALL,
                    "X-RateLimit-Limit: 150\r\n"
@@ -78,9 +75,8 @@ static void a_denial_for_ever_has_no_time_to_retry(void **unused)
                    "RateLimit: \"api\";r=0\r\n");
 }
 
-static void each_is_printed_where_it_is_chosen(void **unused)
+TEST(each_is_printed_where_it_is_chosen)
 {
-    (void)unused;
     static const char *const parts[] = {
         "X-RateLimit-Limit: 150\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 1700000015\r\n",
         "RateLimit-Policy: \"api\";q=150;w=15\r\nRateLimit: \"api\";r=0;t=2\r\n",
@@ -97,9 +93,8 @@ static void each_is_printed_where_it_is_chosen(void **unused)
     }
 }
 
-static void nothing_is_printed_where_there_are_no_figures(void **unused)
+TEST(nothing_is_printed_where_there_are_no_figures)
 {
-    (void)unused;
     struct sluice_decision nobody = { .allowed = true,
                                       .reason = SLUICE_REASON_NO_RULE,
                                       .limit = SLUICE_NONE,
@@ -114,9 +109,8 @@ static void nothing_is_printed_where_there_are_no_figures(void **unused)
     assert_printed("a failed store", &nobody, ALL, "");
 }
 
-static void a_line_without_its_figure_is_left_out(void **unused)
+TEST(a_line_without_its_figure_is_left_out)
 {
-    (void)unused;
     struct sluice_decision missing = denied(SLUICE_NEVER); /* an identity, and that denies */
     missing.reset_at_us = SLUICE_NONE;
     assert_printed("no reset", &missing, ALL,
@@ -132,9 +126,8 @@ static void a_line_without_its_figure_is_left_out(void **unused)
                    "RateLimit: \"api\";r=149\r\n");
 }
 
-static void seconds_are_rounded_up(void **unused)
+TEST(seconds_are_rounded_up)
 {
-    (void)unused;
     static const struct {
         const char *name;
         int64_t reset_us, retry_us; /* from now */
@@ -158,9 +151,8 @@ static void seconds_are_rounded_up(void **unused)
     }
 }
 
-static void a_window_below_a_second_is_left_out(void **unused)
+TEST(a_window_below_a_second_is_left_out)
 {
-    (void)unused;
     static const struct {
         const char *name;
         int64_t window_us;
@@ -181,9 +173,8 @@ static void a_window_below_a_second_is_left_out(void **unused)
     }
 }
 
-static void integers_of_structured_fields_have_fifteen_digits(void **unused)
+TEST(integers_of_structured_fields_have_fifteen_digits)
 {
-    (void)unused;
     struct sluice_decision decision = allowed;
     decision.limit = INT64_C(7000000000000000);
     decision.remaining = INT64_C(1000000000000000);
@@ -199,9 +190,8 @@ static void integers_of_structured_fields_have_fifteen_digits(void **unused)
                    "RateLimit: \"api\";r=999999999999999;t=1\r\n");
 }
 
-static void the_longest_name_is_printed_whole(void **unused)
+TEST(the_longest_name_is_printed_whole)
 {
-    (void)unused;
     char name[65], wanted[512];
     memset(name, 'n', 64);
     name[64] = 0;
@@ -212,29 +202,10 @@ static void the_longest_name_is_printed_whole(void **unused)
     assert_printed("64 letters", &decision, SL_HEADER_RATELIMIT, wanted);
 }
 
-static void what_does_not_fit_is_told_by_the_buffer(void **unused)
+TEST(what_does_not_fit_is_told_by_the_buffer)
 {
-    (void)unused;
     struct sl_buffer out = sl_buffer(30);
     sl_limit_fields_print(&out, &allowed, ALL);
     assert_true(out.failed);
     sl_buffer_release(&out);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(an_allowance_has_its_figures_and_no_retry_after),
-        CLAIM(a_denial_says_when_to_retry),
-        CLAIM(a_denial_for_ever_has_no_time_to_retry),
-        CLAIM(each_is_printed_where_it_is_chosen),
-        CLAIM(nothing_is_printed_where_there_are_no_figures),
-        CLAIM(a_line_without_its_figure_is_left_out),
-        CLAIM(seconds_are_rounded_up),
-        CLAIM(a_window_below_a_second_is_left_out),
-        CLAIM(integers_of_structured_fields_have_fifteen_digits),
-        CLAIM(the_longest_name_is_printed_whole),
-        CLAIM(what_does_not_fit_is_told_by_the_buffer),
-    };
-    return RUN(tests);
 }

@@ -47,9 +47,8 @@ static void check_wrong(const char *row, struct sluice_text header, const char *
 
 /* ---- version 1 -------------------------------------------------------------------- */
 
-static void a_line_names_its_source(void **unused)
+TEST(a_line_names_its_source)
 {
-    (void)unused;
     static const struct {
         const char *line, *source;
     } rows[] = {
@@ -72,9 +71,8 @@ static void a_line_names_its_source(void **unused)
         check_good(rows[i].line, sl_text(rows[i].line), rows[i].source);
 }
 
-static void a_line_that_is_not_exact_is_refused(void **unused)
+TEST(a_line_that_is_not_exact_is_refused)
 {
-    (void)unused;
     static const char *const endpoints[] = {
         "PROXY TCP4 192.0.2.1 198.51.100.1 1\r\n",
         "PROXY TCP4 192.0.2.1 198.51.100.1\r\n",
@@ -120,9 +118,8 @@ static void a_line_that_is_not_exact_is_refused(void **unused)
         check_wrong(families[i], sl_text(families[i]), "TCP4, TCP6 or UNKNOWN");
 }
 
-static void a_line_ends_with_cr_and_lf_within_107_bytes(void **unused)
+TEST(a_line_ends_with_cr_and_lf_within_107_bytes)
 {
-    (void)unused;
     check_wrong("LF", SL_TEXT("PROXY TCP4 192.0.2.1 198.51.100.1 1 2\n"), "CR and LF");
     check_wrong("LF at once", SL_TEXT("PROXY \n"), "CR and LF");
     check_wrong("LF in it", SL_TEXT("PROXY UNKNOWN a\nb\r\n"), "CR and LF");
@@ -137,9 +134,8 @@ static void a_line_ends_with_cr_and_lf_within_107_bytes(void **unused)
     check_wrong("107 of 108 bytes", (struct sluice_text){ line, 107 }, "longer than 107");
 }
 
-static void what_is_no_header_is_refused_at_its_first_wrong_byte(void **unused)
+TEST(what_is_no_header_is_refused_at_its_first_wrong_byte)
 {
-    (void)unused;
     static const struct {
         struct sluice_text bytes;
         size_t good; /* that many could still become a header */
@@ -188,9 +184,8 @@ static struct sluice_text v2(uint8_t command, uint8_t family, size_t block)
     return (struct sluice_text){ bytes, 16 + block };
 }
 
-static void a_binary_header_names_its_source(void **unused)
+TEST(a_binary_header_names_its_source)
 {
-    (void)unused;
     static const struct {
         const char *row;
         uint8_t command, family;
@@ -217,17 +212,15 @@ static void a_binary_header_names_its_source(void **unused)
         check_good(rows[i].row, v2(rows[i].command, rows[i].family, rows[i].block), rows[i].source);
 }
 
-static void a_v4_mapped_source_is_ipv4(void **unused)
+TEST(a_v4_mapped_source_is_ipv4)
 {
-    (void)unused;
     struct sluice_text header = v2(PROXY, 0x21, 36);
     memcpy((char *)header.at + 16, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x01\x02\x03\x04", 16);
     check_good("mapped", header, "1.2.3.4");
 }
 
-static void a_bad_binary_header_is_refused(void **unused)
+TEST(a_bad_binary_header_is_refused)
 {
-    (void)unused;
     static const struct {
         const char *row;
         uint8_t command, family;
@@ -261,17 +254,15 @@ static void a_bad_binary_header_is_refused(void **unused)
         check_wrong(rows[i].row, v2(rows[i].command, rows[i].family, rows[i].block), rows[i].wrong);
 }
 
-static void a_length_too_large_is_refused_before_the_rest_arrives(void **unused)
+TEST(a_length_too_large_is_refused_before_the_rest_arrives)
 {
-    (void)unused;
     struct sluice_text header = v2(PROXY, 0x11, 65535);
     header.len = 16;
     check_wrong("fixed part alone", header, "longer than 2048");
 }
 
-static void fields_are_skipped_by_their_length(void **unused)
+TEST(fields_are_skipped_by_their_length)
 {
-    (void)unused;
     static const struct {
         struct sluice_text fields;
         bool fit;
@@ -299,9 +290,8 @@ static void fields_are_skipped_by_their_length(void **unused)
     }
 }
 
-static void bytes_behind_the_header_are_not_looked_at(void **unused)
+TEST(bytes_behind_the_header_are_not_looked_at)
 {
-    (void)unused;
     static const char line[] = "PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n";
     char bytes[256];
     struct sl_proxy_header out;
@@ -315,21 +305,4 @@ static void bytes_behind_the_header_are_not_looked_at(void **unused)
     header.len += 20; /* zeros, and no whole field */
     assert_int_equal(read(header, &out, &wrong), 28);
     assert_true(out.has_source);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_line_names_its_source),
-        CLAIM(a_line_that_is_not_exact_is_refused),
-        CLAIM(a_line_ends_with_cr_and_lf_within_107_bytes),
-        CLAIM(what_is_no_header_is_refused_at_its_first_wrong_byte),
-        CLAIM(a_binary_header_names_its_source),
-        CLAIM(a_v4_mapped_source_is_ipv4),
-        CLAIM(a_bad_binary_header_is_refused),
-        CLAIM(a_length_too_large_is_refused_before_the_rest_arrives),
-        CLAIM(fields_are_skipped_by_their_length),
-        CLAIM(bytes_behind_the_header_are_not_looked_at),
-    };
-    return RUN(tests);
 }

@@ -9,9 +9,8 @@ static bool read_target(const char *method, const char *target, struct sl_http_h
     return sl_http_read_target(out, wrong);
 }
 
-static void a_target_is_a_path_and_perhaps_a_query(void **unused)
+TEST(a_target_is_a_path_and_perhaps_a_query)
 {
-    (void)unused;
     static const struct {
         const char *method, *target, *path, *query;
     } rows[] = {
@@ -43,9 +42,8 @@ static void a_target_is_a_path_and_perhaps_a_query(void **unused)
     }
 }
 
-static void other_targets_are_refused(void **unused)
+TEST(other_targets_are_refused)
 {
-    (void)unused;
     static const struct {
         const char *method, *target, *says;
     } rows[] = {
@@ -79,9 +77,8 @@ static void other_targets_are_refused(void **unused)
     }
 }
 
-static void a_host_is_a_name_or_an_address_and_perhaps_a_port(void **unused)
+TEST(a_host_is_a_name_or_an_address_and_perhaps_a_port)
 {
-    (void)unused;
     static const char *const good[] = {
         "a",       "A-b_c.d~e", "127.0.0.1", "127.0.0.1:9080",     "a:",
         "a:00089", "%41%zz",    "[::1]",     "[fe80::1%25eth0]:1", "a!$&'()*+,;=",
@@ -95,14 +92,4 @@ static void a_host_is_a_name_or_an_address_and_perhaps_a_port(void **unused)
         SAME(good[i], sl_http_is_host(sl_text(good[i])), true);
     for (size_t i = 0; i < COUNT(bad); i++)
         SAME(bad[i], sl_http_is_host(sl_text(bad[i])), false);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_target_is_a_path_and_perhaps_a_query),
-        CLAIM(other_targets_are_refused),
-        CLAIM(a_host_is_a_name_or_an_address_and_perhaps_a_port),
-    };
-    return RUN(tests);
 }

@@ -22,9 +22,8 @@ static const char *print(const struct sluice_decision *decision,
     return printed;
 }
 
-static void a_denial_has_every_field_of_the_contract(void **unused)
+TEST(a_denial_has_every_field_of_the_contract)
 {
-    (void)unused;
     struct sluice_decision decision = {
         .allowed = false,
         .reason = SLUICE_REASON_LIMITED,
@@ -44,9 +43,8 @@ static void a_denial_has_every_field_of_the_contract(void **unused)
         "\"reset_at\": 1700000015, \"retry_after\": 1}");
 }
 
-static void what_there_is_none_of_is_null(void **unused)
+TEST(what_there_is_none_of_is_null)
 {
-    (void)unused;
     struct sluice_decision decision = {
         .allowed = true,
         .reason = SLUICE_REASON_NO_RULE,
@@ -61,9 +59,8 @@ static void what_there_is_none_of_is_null(void **unused)
                         "\"reset_at\": null, \"retry_after\": 0}");
 }
 
-static void never_stays_minus_one(void **unused)
+TEST(never_stays_minus_one)
 {
-    (void)unused;
     struct sluice_decision decision = { .reason = SLUICE_REASON_MISSING,
                                         .rule = "r",
                                         .algorithm = "a",
@@ -75,9 +72,8 @@ static void never_stays_minus_one(void **unused)
     assert_non_null(strstr(text, "\"retry_after\": -1}"));
 }
 
-static void explained_rules_follow_in_a_list(void **unused)
+TEST(explained_rules_follow_in_a_list)
 {
-    (void)unused;
     struct sluice_decision decision = { .allowed = true, .rule = "a", .algorithm = "fixed_window" };
     static const struct sluice_explained rows[] = {
         { "a", "fixed_window", false, true, 10, 9, 2000000, 0 },
@@ -94,9 +90,8 @@ static void explained_rules_follow_in_a_list(void **unused)
     assert_null(strstr(print(&decision, NULL, 0), "rules"));
 }
 
-static void seconds_are_rounded_up(void **unused)
+TEST(seconds_are_rounded_up)
 {
-    (void)unused;
     static const struct {
         int64_t us, seconds;
     } rows[] = {
@@ -112,9 +107,8 @@ static void seconds_are_rounded_up(void **unused)
         assert_int_equal(sl_whole_seconds(rows[i].us), rows[i].seconds);
 }
 
-static void every_reason_has_its_name(void **unused)
+TEST(every_reason_has_its_name)
 {
-    (void)unused;
     static const char *const names[] = {
         "ok",
         "exempt",
@@ -130,9 +124,8 @@ static void every_reason_has_its_name(void **unused)
         assert_string_equal(sl_reason_name((enum sluice_reason)i), names[i]);
 }
 
-static void any_text_becomes_a_json_string(void **unused)
+TEST(any_text_becomes_a_json_string)
 {
-    (void)unused;
     char text[0x80];
     for (int c = 0; c < 0x80; c++)
         text[c] = (char)c;
@@ -154,9 +147,8 @@ static void any_text_becomes_a_json_string(void **unused)
 }
 
 /* Whatever bytes: one line, and a string that can be read. */
-static void what_is_no_text_becomes_one(void **unused)
+TEST(what_is_no_text_becomes_one)
 {
-    (void)unused;
     static const struct {
         const char *name, *text, *printed;
     } rows[] = {
@@ -184,19 +176,4 @@ static void what_is_no_text_becomes_one(void **unused)
         json_decref(json);
         sl_buffer_release(&out);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_denial_has_every_field_of_the_contract),
-        CLAIM(what_there_is_none_of_is_null),
-        CLAIM(never_stays_minus_one),
-        CLAIM(explained_rules_follow_in_a_list),
-        CLAIM(seconds_are_rounded_up),
-        CLAIM(every_reason_has_its_name),
-        CLAIM(any_text_becomes_a_json_string),
-        CLAIM(what_is_no_text_becomes_one),
-    };
-    return RUN(tests);
 }

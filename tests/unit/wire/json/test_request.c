@@ -32,9 +32,8 @@ static void assert_refused(const char *json, const char *error)
     SAME(json, room.unfit, error[0] == '`'); /* else it names the byte where JSON ends */
 }
 
-static void every_member_goes_to_its_place(void **unused)
+TEST(every_member_goes_to_its_place)
 {
-    (void)unused;
     struct sluice_request request = read_good(
         " {\"at_us\": 1700000000000000, \"tenant\": \"acme\", \"resource\": \"/api/videos\",\r\n"
         "\t\"method\":\"GET\",\"user\":\"u1\",\"ip\":\"192.0.2.1\",\"client\":\"c\",\"tier\":"
@@ -57,9 +56,8 @@ static void every_member_goes_to_its_place(void **unused)
     SAME_TEXT("other", request.others[0].value, "gold");
 }
 
-static void what_is_not_given_has_its_default(void **unused)
+TEST(what_is_not_given_has_its_default)
 {
-    (void)unused;
     static const char *const texts[] = {
         "{}",
         " { } ",
@@ -87,9 +85,8 @@ static void what_is_not_given_has_its_default(void **unused)
     assert_null(request.others[0].value.at);
 }
 
-static void attributes_are_texts_as_written(void **unused)
+TEST(attributes_are_texts_as_written)
 {
-    (void)unused;
     static const struct {
         const char *json, *text;
     } rows[] = {
@@ -118,9 +115,8 @@ static void attributes_are_texts_as_written(void **unused)
 #define TIME_WANTED  "`at_us` must be a whole number of microseconds from 0 to 4400000000000000"
 #define TRUST_WANTED "`trust_score` must be a number from 0 to 1"
 
-static void a_value_of_the_wrong_type_or_range_is_refused(void **unused)
+TEST(a_value_of_the_wrong_type_or_range_is_refused)
 {
-    (void)unused;
     static const struct {
         const char *json, *error;
     } rows[] = {
@@ -170,9 +166,8 @@ static void a_value_of_the_wrong_type_or_range_is_refused(void **unused)
     assert_int_equal(read_good("{\"at_us\":4400000000000000}").at_us, SL_TIME_MAX_US);
 }
 
-static void what_is_no_object_is_refused_with_its_place(void **unused)
+TEST(what_is_no_object_is_refused_with_its_place)
 {
-    (void)unused;
     static const struct {
         const char *json, *error;
     } rows[] = {
@@ -208,9 +203,8 @@ static void what_is_no_object_is_refused_with_its_place(void **unused)
 
 #define OBJECT_WANTED "expected a JSON object, as in {\"user\": \"u1\"}"
 
-static void json_that_is_no_object_is_unfit_and_other_text_is_not_json(void **unused)
+TEST(json_that_is_no_object_is_unfit_and_other_text_is_not_json)
 {
-    (void)unused;
     static const struct {
         const char *text, *error;
         bool unfit;
@@ -256,9 +250,8 @@ static int read_array(const char *json, struct sl_json_scan *scan, struct sluice
     return count;
 }
 
-static void one_object_after_another_is_read_off_an_array(void **unused)
+TEST(one_object_after_another_is_read_off_an_array)
 {
-    (void)unused;
     struct sl_json_scan scan;
     struct sluice_request last;
     assert_int_equal(
@@ -274,9 +267,8 @@ static void one_object_after_another_is_read_off_an_array(void **unused)
     assert_null(scan.error);
 }
 
-static void what_is_wrong_in_an_array_is_said_with_its_place_in_the_whole(void **unused)
+TEST(what_is_wrong_in_an_array_is_said_with_its_place_in_the_whole)
 {
-    (void)unused;
     static const struct {
         const char *json, *error;
         int good;
@@ -301,9 +293,8 @@ static void what_is_wrong_in_an_array_is_said_with_its_place_in_the_whole(void *
     }
 }
 
-static void a_member_given_twice_is_refused(void **unused)
+TEST(a_member_given_twice_is_refused)
 {
-    (void)unused;
     assert_refused("{\"user\":\"a\",\"user\":\"a\"}", "`user` is given twice");
     assert_refused("{\"user\":null,\"user\":\"a\"}", "`user` is given twice");
     assert_refused("{\"cost\":1,\"cost\":1}", "`cost` is given twice");
@@ -322,9 +313,8 @@ static const char *object_of(int count, char *out)
     return out;
 }
 
-static void sixty_four_attributes_have_room(void **unused)
+TEST(sixty_four_attributes_have_room)
 {
-    (void)unused;
     char json[2048];
     assert_int_equal(read_good(object_of(64, json)).other_count, 64);
     SAME_TEXT("the last", room.others[63].value, "63");
@@ -332,9 +322,8 @@ static void sixty_four_attributes_have_room(void **unused)
                    "`a64` is one attribute too many; at most 64 have names of their own");
 }
 
-static void a_long_name_is_cut_in_an_error(void **unused)
+TEST(a_long_name_is_cut_in_an_error)
 {
-    (void)unused;
     char json[1024], name[501];
     memset(name, 'n', 500);
     name[500] = 0;
@@ -345,9 +334,8 @@ static void a_long_name_is_cut_in_an_error(void **unused)
     assert_true(strlen(room.error) < SL_JSON_ERROR_MAX - 1);
 }
 
-static void a_name_is_not_cut_inside_a_character(void **unused)
+TEST(a_name_is_not_cut_inside_a_character)
 {
-    (void)unused;
     static const char *const letters[] = { "é", "€", "😀" };
     for (size_t i = 0; i < COUNT(letters); i++)
         for (size_t before = 0; before < 4; before++) {
@@ -363,9 +351,8 @@ static void a_name_is_not_cut_inside_a_character(void **unused)
         }
 }
 
-static void escapes_count_in_names_and_values(void **unused)
+TEST(escapes_count_in_names_and_values)
 {
-    (void)unused;
     struct sluice_request request =
         read_good("{\"\\u0075\\u0073er\":\"\\ud83d\\ude00\\n\",\"a\\u0000b\":\"\\u0000\"}");
     SAME_TEXT("user", request.user, "\xf0\x9f\x98\x80\n");
@@ -373,9 +360,8 @@ static void escapes_count_in_names_and_values(void **unused)
     assert_true(sl_text_equal(request.others[0].value, SL_TEXT("\0")));
 }
 
-static void trust_is_read_exactly_and_rounded_down(void **unused)
+TEST(trust_is_read_exactly_and_rounded_down)
 {
-    (void)unused;
     static const struct {
         const char *text;
         int32_t thousandths; /* -1: refused */
@@ -438,23 +424,4 @@ static int release(void **unused)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_member_goes_to_its_place),
-        CLAIM(what_is_not_given_has_its_default),
-        CLAIM(attributes_are_texts_as_written),
-        CLAIM(a_value_of_the_wrong_type_or_range_is_refused),
-        CLAIM(what_is_no_object_is_refused_with_its_place),
-        CLAIM(json_that_is_no_object_is_unfit_and_other_text_is_not_json),
-        CLAIM(one_object_after_another_is_read_off_an_array),
-        CLAIM(what_is_wrong_in_an_array_is_said_with_its_place_in_the_whole),
-        CLAIM(a_member_given_twice_is_refused),
-        CLAIM(sixty_four_attributes_have_room),
-        CLAIM(a_long_name_is_cut_in_an_error),
-        CLAIM(a_name_is_not_cut_inside_a_character),
-        CLAIM(escapes_count_in_names_and_values),
-        CLAIM(trust_is_read_exactly_and_rounded_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

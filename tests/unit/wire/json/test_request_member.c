@@ -18,9 +18,8 @@ static bool put(const char *name, const char *value)
     return sl_members_put_word(&members, sl_text(name), sl_text(value));
 }
 
-static void words_are_what_their_member_wants(void **unused)
+TEST(words_are_what_their_member_wants)
 {
-    (void)unused;
     begin();
     assert_true(put("user", "17") && put("cost", "3") && put("peek", "1") && put("wait", "false"));
     assert_true(put("explain", "true") && put("trust_score", "0.25") && put("plan", "true"));
@@ -35,9 +34,8 @@ static void words_are_what_their_member_wants(void **unused)
     SAME_TEXT("value", request.others[0].value, "true");
 }
 
-static void other_words_are_refused(void **unused)
+TEST(other_words_are_refused)
 {
-    (void)unused;
     static const struct {
         const char *name, *value, *error;
     } rows[] = {
@@ -62,9 +60,8 @@ static void other_words_are_refused(void **unused)
     }
 }
 
-static void nothing_is_given_twice(void **unused)
+TEST(nothing_is_given_twice)
 {
-    (void)unused;
     static const char *const names[] = { "user", "cost", "peek", "plan" };
     for (size_t i = 0; i < COUNT(names); i++) {
         char error[64];
@@ -76,9 +73,8 @@ static void nothing_is_given_twice(void **unused)
     }
 }
 
-static void there_is_room_for_64_names_of_their_own(void **unused)
+TEST(there_is_room_for_64_names_of_their_own)
 {
-    (void)unused;
     static char names[65][8];
     begin();
     for (size_t i = 0; i < 65; i++) {
@@ -86,15 +82,4 @@ static void there_is_room_for_64_names_of_their_own(void **unused)
         assert_int_equal(put(names[i], "x"), i < 64);
     }
     assert_non_null(strstr(room.error, "`a64` is one attribute too many"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(words_are_what_their_member_wants),
-        CLAIM(other_words_are_refused),
-        CLAIM(nothing_is_given_twice),
-        CLAIM(there_is_room_for_64_names_of_their_own),
-    };
-    return RUN(tests);
 }

@@ -43,9 +43,8 @@ static const struct string strings[] = {
     STRING("\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"),
 };
 
-static void a_string_is_unescaped(void **unused)
+TEST(a_string_is_unescaped)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(strings); i++) {
         char *copy = copy_of(strings[i].json);
         struct sl_json_scan scan = sl_json_scan(copy, strings[i].json.len);
@@ -109,9 +108,8 @@ static const struct {
     { SL_TEXT("\"\xe2\x82(\""), "a string is not valid UTF-8" },
 };
 
-static void a_bad_string_says_what_is_wrong(void **unused)
+TEST(a_bad_string_says_what_is_wrong)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(bad_strings); i++) {
         char *copy = copy_of(bad_strings[i].json);
         struct sl_json_scan scan = sl_json_scan(copy, bad_strings[i].json.len);
@@ -123,9 +121,8 @@ static void a_bad_string_says_what_is_wrong(void **unused)
     }
 }
 
-static void a_scalar_is_known_by_its_first_letters(void **unused)
+TEST(a_scalar_is_known_by_its_first_letters)
 {
-    (void)unused;
     static const struct {
         const char *json;
         enum sl_json_kind kind;
@@ -164,9 +161,8 @@ static void a_scalar_is_known_by_its_first_letters(void **unused)
     }
 }
 
-static void what_is_no_scalar_says_so(void **unused)
+TEST(what_is_no_scalar_says_so)
 {
-    (void)unused;
     static const struct {
         const char *json, *error;
     } rows[] = {
@@ -211,9 +207,8 @@ static void what_is_no_scalar_says_so(void **unused)
     }
 }
 
-static void a_character_is_taken_if_it_is_next(void **unused)
+TEST(a_character_is_taken_if_it_is_next)
 {
-    (void)unused;
     char text[] = " \n{ }";
     struct sl_json_scan scan = sl_json_scan(text, strlen(text));
     assert_false(sl_json_take(&scan, '}'));
@@ -223,16 +218,4 @@ static void a_character_is_taken_if_it_is_next(void **unused)
     assert_false(sl_json_take(&scan, '}'));
     assert_false(sl_json_take(&scan, 0));
     assert_null(scan.error);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_string_is_unescaped),
-        CLAIM(a_bad_string_says_what_is_wrong),
-        CLAIM(a_scalar_is_known_by_its_first_letters),
-        CLAIM(what_is_no_scalar_says_so),
-        CLAIM(a_character_is_taken_if_it_is_next),
-    };
-    return RUN(tests);
 }

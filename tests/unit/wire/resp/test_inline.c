@@ -35,9 +35,8 @@ static const struct row rows[] = {
     { "a \"", { NULL }, true },
 };
 
-static void lines_are_split_as_redis_does(void **unused)
+TEST(lines_are_split_as_redis_does)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(rows); i++) {
         size_t len = strlen(rows[i].line), count = 0;
         char *line = malloc(len + 1); /* one byte further is seen by a sanitizer */
@@ -52,9 +51,8 @@ static void lines_are_split_as_redis_does(void **unused)
     }
 }
 
-static void a_nul_can_be_written(void **unused)
+TEST(a_nul_can_be_written)
 {
-    (void)unused;
     char line[] = "\"a\\x00b\"";
     assert_true(sl_resp_split(line, sizeof line - 1, &command));
     assert_int_equal(command.count, 1);
@@ -62,22 +60,11 @@ static void a_nul_can_be_written(void **unused)
     assert_memory_equal(command.args[0].at, "a\0b", 3);
 }
 
-static void names_compare_without_case(void **unused)
+TEST(names_compare_without_case)
 {
-    (void)unused;
     assert_true(sl_resp_word_is(SL_TEXT("CL.Throttle"), SL_TEXT("cl.throttle")));
     assert_true(sl_resp_word_is(SL_TEXT(""), SL_TEXT("")));
     assert_false(sl_resp_word_is(SL_TEXT("ping"), SL_TEXT("pin")));
     assert_false(sl_resp_word_is(SL_TEXT("pink"), SL_TEXT("ping")));
     assert_false(sl_resp_word_is(SL_TEXT("@"), SL_TEXT("`"))); /* a bit apart, as letters are */
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(lines_are_split_as_redis_does),
-        CLAIM(a_nul_can_be_written),
-        CLAIM(names_compare_without_case),
-    };
-    return RUN(tests);
 }

@@ -28,9 +28,8 @@ static void is(const char *wanted)
     } while (0)
 #define BOTH(one, call, ...) PRINTS(one, one, call, __VA_ARGS__)
 
-static void values_have_the_types_of_their_form(void **unused)
+TEST(values_have_the_types_of_their_form)
 {
-    (void)unused;
     BOTH(":0\r\n", sl_resp_print_integer, , 0);
     BOTH(":-1\r\n", sl_resp_print_integer, , -1);
     BOTH(":-9223372036854775808\r\n", sl_resp_print_integer, , INT64_MIN);
@@ -48,9 +47,8 @@ static void values_have_the_types_of_their_form(void **unused)
     PRINTS("$2\r\nhi\r\n", "=6\r\ntxt:hi\r\n", sl_resp_print_verbatim, , SL_TEXT("hi"));
 }
 
-static void an_error_stays_on_its_line(void **unused)
+TEST(an_error_stays_on_its_line)
 {
-    (void)unused;
     BOTH("-ERR what\r\n", sl_resp_print_error, , "ERR", SL_TEXT("what"));
     BOTH("-ERR a  +OK b\r\n", sl_resp_print_error, , "ERR",
          SL_TEXT("a\r\n+OK\x7f"
@@ -70,9 +68,8 @@ static const struct sluice_decision allowed = {
     .reset_at_us = 1700000000100000,
 };
 
-static void a_decision_is_a_map(void **unused)
+TEST(a_decision_is_a_map)
 {
-    (void)unused;
     static const struct sluice_decision nobody = {
         .allowed = true,
         .reason = SLUICE_REASON_NO_RULE,
@@ -93,9 +90,8 @@ static void a_decision_is_a_map(void **unused)
        "$11\r\nretry_after\r\n:0\r\n");
 }
 
-static void an_explanation_is_the_last_member(void **unused)
+TEST(an_explanation_is_the_last_member)
 {
-    (void)unused;
     static const struct sluice_explained rows[] = {
         { "api", "token_bucket", true, false, 3, 0, SLUICE_NONE, 17 },
         { "all", "fixed_window", false, true, 4, 1, 5, 0 },
@@ -113,9 +109,8 @@ static void an_explanation_is_the_last_member(void **unused)
 }
 
 /* Names and their order are those of the JSON, whatever that is. */
-static void members_are_those_of_the_json(void **unused)
+TEST(members_are_those_of_the_json)
 {
-    (void)unused;
     struct sl_buffer json = sl_buffer(4096);
     sl_json_print_decision(&json, &allowed, NULL, 0);
     sl_buffer_add(&json, (struct sluice_text){ "", 1 });
@@ -145,14 +140,4 @@ static int release(void **unused)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(values_have_the_types_of_their_form),
-        CLAIM(an_error_stays_on_its_line),
-        CLAIM(a_decision_is_a_map),
-        CLAIM(an_explanation_is_the_last_member),
-        CLAIM(members_are_those_of_the_json),
-    };
-    return cmocka_run_group_tests(tests, NULL, release);
-}
+TESTS_WITH(NULL, release)

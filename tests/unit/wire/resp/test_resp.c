@@ -67,9 +67,8 @@ static void check(const struct row *row, bool by_strangers)
     for (size_t i = 0; i < COUNT(rows); i++)                                                       \
     check(&(rows)[i], by_strangers)
 
-static void commands_are_read_however_they_come(void **unused)
+TEST(commands_are_read_however_they_come)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "*1\r\n$4\r\nPING\r\n", "PING" },
         { "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n", "ECHO|hi" },
@@ -86,9 +85,8 @@ static void commands_are_read_however_they_come(void **unused)
     CHECK_ALL(rows, true);
 }
 
-static void what_is_empty_is_no_mistake(void **unused)
+TEST(what_is_empty_is_no_mistake)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "\r\n", "" },    { "\n", "" },         { "   \r\n", "" },           { "*0\r\n", "" },
         { "*-1\r\n", "" }, { "*-1000\r\n", "" }, { "*0\r\nPING\r\n", "", 4 },
@@ -96,9 +94,8 @@ static void what_is_empty_is_no_mistake(void **unused)
     CHECK_ALL(rows, false);
 }
 
-static void what_is_not_whole_waits(void **unused)
+TEST(what_is_not_whole_waits)
 {
-    (void)unused;
     static const char whole[] = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$10\r\n0123456789\r\n";
     char line[] = "ECHO 'a b' c";
     assert_int_equal(read_in(sl_text(line), 1, false), SL_RESP_MORE);
@@ -111,9 +108,8 @@ static void what_is_not_whole_waits(void **unused)
 
 /* ---- what is none ---- */
 
-static void what_is_no_command_is_told_in_the_words_of_redis(void **unused)
+TEST(what_is_no_command_is_told_in_the_words_of_redis)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "*x\r\n", "Protocol error: invalid multibulk length" },
         { "*\r\n", "Protocol error: invalid multibulk length" },
@@ -141,9 +137,8 @@ static void what_is_no_command_is_told_in_the_words_of_redis(void **unused)
     CHECK_ALL(rows, false);
 }
 
-static void a_browser_is_left_without_a_word(void **unused)
+TEST(a_browser_is_left_without_a_word)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "POST / HTTP/1.1\r\n", "silence" },
         { "post /\n", "silence" },
@@ -164,9 +159,8 @@ static void a_browser_is_left_without_a_word(void **unused)
 }
 
 /* A page's words may follow within them, as lines of their own. */
-static void what_nobody_types_is_left_without_a_word(void **unused)
+TEST(what_nobody_types_is_left_without_a_word)
 {
-    (void)unused;
     static const struct row rows[] = {
         { "\x16\x03\x01\x02", "silence" }, /* TLS */
         { "\x16\x03\nPING\r\n", "silence" },
@@ -202,9 +196,8 @@ static struct sluice_text array_of(struct sl_buffer *room, size_t count, size_t 
     return (struct sluice_text){ room->at, room->len };
 }
 
-static void bounds_are_where_they_are_said_to_be(void **unused)
+TEST(bounds_are_where_they_are_said_to_be)
 {
-    (void)unused;
     static const struct {
         size_t count, each;
         bool by_strangers;
@@ -235,9 +228,8 @@ static void bounds_are_where_they_are_said_to_be(void **unused)
     sl_buffer_release(&room);
 }
 
-static void a_line_has_a_bound_whether_or_not_it_ends(void **unused)
+TEST(a_line_has_a_bound_whether_or_not_it_ends)
 {
-    (void)unused;
     static char line[SL_RESP_INLINE_MAX_BYTES + 8];
     memset(line, 'a', sizeof line);
     for (int by_strangers = 0; by_strangers < 2; by_strangers++) {
@@ -257,9 +249,8 @@ static void a_line_has_a_bound_whether_or_not_it_ends(void **unused)
     }
 }
 
-static void words_of_a_line_have_a_bound(void **unused)
+TEST(words_of_a_line_have_a_bound)
 {
-    (void)unused;
     char line[2 * SL_RESP_ARGS_MAX + 8] = "";
     for (size_t i = 0; i <= SL_RESP_ARGS_MAX; i++)
         memcpy(line + 2 * i, "a ", 2);
@@ -275,9 +266,8 @@ static void words_of_a_line_have_a_bound(void **unused)
 
 /* Of a large argument that comes byte by byte, what was there is not looked at again: if it is
  * something else meanwhile, nobody notices. */
-static void each_byte_is_looked_at_once(void **unused)
+TEST(each_byte_is_looked_at_once)
 {
-    (void)unused;
     struct sl_buffer room = sl_buffer(4 << 20);
     struct sluice_text bytes = array_of(&room, 2, 100000);
     struct sl_resp_reader reader = { 0 };
@@ -288,21 +278,4 @@ static void each_byte_is_looked_at_once(void **unused)
     for (size_t len = head; len < bytes.len; len += 997)
         assert_int_equal(sl_resp_read(&reader, room.at, len, &command), SL_RESP_MORE);
     sl_buffer_release(&room);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(commands_are_read_however_they_come),
-        CLAIM(what_is_empty_is_no_mistake),
-        CLAIM(what_is_not_whole_waits),
-        CLAIM(what_is_no_command_is_told_in_the_words_of_redis),
-        CLAIM(a_browser_is_left_without_a_word),
-        CLAIM(what_nobody_types_is_left_without_a_word),
-        CLAIM(bounds_are_where_they_are_said_to_be),
-        CLAIM(a_line_has_a_bound_whether_or_not_it_ends),
-        CLAIM(words_of_a_line_have_a_bound),
-        CLAIM(each_byte_is_looked_at_once),
-    };
-    return RUN(tests);
 }

@@ -49,9 +49,10 @@ static const char *owner_name(uint32_t slot)
 
 #define ONE_RANGE "*1\r\n*3\r\n:0\r\n:16383\r\n"
 
-static void nodes_are_called_in_many_ways(void **unused)
+#define ON_A_CLUSTER(test) TEST_WITH(test, set_up, tear_down)
+
+ON_A_CLUSTER(nodes_are_called_in_many_ways)
 {
-    (void)unused;
     static const struct {
         const char *wire, *name;
     } rows[] = {
@@ -72,9 +73,8 @@ static void nodes_are_called_in_many_ways(void **unused)
     assert_int_equal(sl_cluster_lessons(cluster), COUNT(rows));
 }
 
-static void what_is_no_map_changes_nothing(void **unused)
+ON_A_CLUSTER(what_is_no_map_changes_nothing)
 {
-    (void)unused;
     static const char *const rows[] = {
         "*0\r\n",
         ":1\r\n",
@@ -113,9 +113,8 @@ static void what_is_no_map_changes_nothing(void **unused)
 }
 
 /* MOVED and ASK name nodes too. */
-static void what_is_no_address_has_no_number(void **unused)
+ON_A_CLUSTER(what_is_no_address_has_no_number)
 {
-    (void)unused;
     static const char *const rows[] = { "",        ":",      "a",           "a:",  "a:0",
                                         "a:65536", "a,b:1",  "x y:1",       "[:1", "]:1",
                                         "[::1]:1", "a\tb:1", "1.2.3.4.5:1", "?:1", "::1",
@@ -131,9 +130,8 @@ static void what_is_no_address_has_no_number(void **unused)
     assert_null(sl_target_like(target, "[:1"));
 }
 
-static void the_same_map_is_no_news(void **unused)
+ON_A_CLUSTER(the_same_map_is_no_news)
 {
-    (void)unused;
     static const char wire[] = ONE_RANGE "*3\r\n$1\r\na\r\n:1\r\n$1\r\ni\r\n";
     assert_int_equal(sl_cluster_version(cluster), 0);
     assert_int_equal(sl_cluster_owner(cluster, 0), SL_NO_MEMBER);
@@ -144,9 +142,8 @@ static void the_same_map_is_no_news(void **unused)
     assert_int_equal(sl_cluster_lessons(cluster), 2);
 }
 
-static void a_slot_that_moves_takes_its_count_along(void **unused)
+ON_A_CLUSTER(a_slot_that_moves_takes_its_count_along)
 {
-    (void)unused;
     assert_true(learn(ONE_RANGE "*3\r\n$1\r\na\r\n:1\r\n$1\r\ni\r\n"));
     uint32_t other = sl_cluster_number(cluster, SL_TEXT("b:2"), target);
     assert_int_equal(sl_cluster_standing(cluster, other, NULL), SL_MEMBER_KNOWN);
@@ -161,9 +158,8 @@ static void a_slot_that_moves_takes_its_count_along(void **unused)
 }
 
 /* As many addresses as there is room for, and no more; those without slots are forgotten later. */
-static void addresses_are_bounded(void **unused)
+ON_A_CLUSTER(addresses_are_bounded)
 {
-    (void)unused;
     char address[32];
     uint32_t numbers = 0;
     for (int i = 0; i < 2 * SL_MEMBERS_MAX; i++) {
@@ -175,9 +171,8 @@ static void addresses_are_bounded(void **unused)
     assert_int_equal(numbers, SL_MEMBERS_MAX - sl_cluster_seeds(cluster));
 }
 
-static void a_tag_is_in_a_slot_of_its_member(void **unused)
+ON_A_CLUSTER(a_tag_is_in_a_slot_of_its_member)
 {
-    (void)unused;
     char digits[16];
     assert_int_equal(sl_cluster_tag(cluster, 0), -1);
     assert_true(learn("*2\r\n*3\r\n:0\r\n:8000\r\n*3\r\n$1\r\na\r\n:1\r\n$1\r\ni\r\n"
@@ -189,28 +184,10 @@ static void a_tag_is_in_a_slot_of_its_member(void **unused)
     }
 }
 
-static void it_may_be_asked_for_a_few_times_a_second(void **unused)
+ON_A_CLUSTER(it_may_be_asked_for_a_few_times_a_second)
 {
-    (void)unused;
     uint32_t times = 0;
     for (int64_t now_us = 5000000; now_us < 6000000; now_us += 1000)
         times += sl_cluster_may_ask(cluster, now_us);
     assert_int_equal(times, 4);
-}
-
-#define ON_A_CLUSTER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_CLUSTER(nodes_are_called_in_many_ways),
-        ON_A_CLUSTER(what_is_no_map_changes_nothing),
-        ON_A_CLUSTER(what_is_no_address_has_no_number),
-        ON_A_CLUSTER(the_same_map_is_no_news),
-        ON_A_CLUSTER(a_slot_that_moves_takes_its_count_along),
-        ON_A_CLUSTER(addresses_are_bounded),
-        ON_A_CLUSTER(a_tag_is_in_a_slot_of_its_member),
-        ON_A_CLUSTER(it_may_be_asked_for_a_few_times_a_second),
-    };
-    return RUN(tests);
 }

@@ -2,6 +2,8 @@
 #include "store/redis/cluster/route_internal.h"
 #include "unit/store/fake_cluster.h"
 
+TESTS_ALONE;
+
 static struct sl_cluster_route *route;
 
 static void route_is_ready(int fd)
@@ -70,9 +72,10 @@ static uint64_t redirected(enum sl_redirection kind)
 
 /* ---- the map ---- */
 
-static void a_question_goes_to_who_has_its_slot(void **unused)
+#define ON_A_CLUSTER(test) TEST_WITH(test, set_up_cluster, tear_down_cluster)
+
+ON_A_CLUSTER(a_question_goes_to_who_has_its_slot)
 {
-    (void)unused;
     for (size_t i = 0; i < NODES; i++)
         ask_slot(i, slot_on(i));
     for (size_t i = 0; i < NODES; i++) {
@@ -86,9 +89,10 @@ static void a_question_goes_to_who_has_its_slot(void **unused)
     assert_int_equal(sl_cluster_masters(shared.cluster), NODES);
 }
 
-static void at_first_questions_wait_for_the_map(void **unused)
+#define ON_NOTHING(test) TEST_WITH(test, set_up_nothing, tear_down_cluster)
+
+ON_NOTHING(at_first_questions_wait_for_the_map)
 {
-    (void)unused;
     ask_slot(0, slot_on(2));
     assert_string_equal(heard_at(1), "PROBE"); /* a seed, which it was not asked to open */
     expect_waiting("no map", 0, 1);
@@ -102,9 +106,8 @@ static void at_first_questions_wait_for_the_map(void **unused)
     expect_ends("asked", 0, 1, SLUICE_OK);
 }
 
-static void who_waits_for_the_map_does_so_until_the_deadline(void **unused)
+ON_NOTHING(who_waits_for_the_map_does_so_until_the_deadline)
 {
-    (void)unused;
     ask_slot(0, 7);
     pass_all_us(DEADLINE_US - 1);
     expect_waiting("in time", 0, 1);
@@ -113,9 +116,8 @@ static void who_waits_for_the_map_does_so_until_the_deadline(void **unused)
     assert_int_equal(shared.ends[SL_CALL_LATE], 1);
 }
 
-static void a_seed_that_is_not_there_is_followed_by_the_next_at_once(void **unused)
+ON_NOTHING(a_seed_that_is_not_there_is_followed_by_the_next_at_once)
 {
-    (void)unused;
     stop_at(1);
     sl_route_open(route);
     int64_t before_us = clock_us;
@@ -124,9 +126,8 @@ static void a_seed_that_is_not_there_is_followed_by_the_next_at_once(void **unus
     assert_int_equal(shared.failed_connects, 1);
 }
 
-static void without_a_map_and_without_anybody_questions_are_refused_at_once(void **unused)
+ON_NOTHING(without_a_map_and_without_anybody_questions_are_refused_at_once)
 {
-    (void)unused;
     stop_at(0);
     stop_at(1);
     sl_route_open(route);
@@ -145,9 +146,8 @@ static void without_a_map_and_without_anybody_questions_are_refused_at_once(void
     assert_int_equal(sl_cluster_masters(shared.cluster), NODES);
 }
 
-static void a_redis_that_is_no_cluster_is_told_so(void **unused)
+ON_NOTHING(a_redis_that_is_no_cluster_is_told_so)
 {
-    (void)unused;
     sl_route_open(route);
     heard_at(1);
     say_at(1, CLOCK_FMT, redis_us());
@@ -158,9 +158,8 @@ static void a_redis_that_is_no_cluster_is_told_so(void **unused)
 }
 
 /* It is connected and answers, and does not know: the others are asked, whoever it is. */
-static void a_seed_that_knows_no_map_is_followed_by_the_next(void **unused)
+ON_NOTHING(a_seed_that_knows_no_map_is_followed_by_the_next)
 {
-    (void)unused;
     static const char *const answers[] = { "*0\r\n", "-ERR unknown command\r\n",
                                            "-ERR This instance has cluster support disabled\r\n",
                                            "-CLUSTERDOWN Hash slot not served\r\n" };
@@ -180,9 +179,8 @@ static void a_seed_that_knows_no_map_is_followed_by_the_next(void **unused)
     }
 }
 
-static void a_slot_that_nobody_has_is_refused_at_once(void **unused)
+ON_NOTHING(a_slot_that_nobody_has_is_refused_at_once)
 {
-    (void)unused;
     sl_route_open(route);
     heard_at(1);
     say_at(1, CLOCK_FMT, redis_us());
@@ -197,9 +195,8 @@ static void a_slot_that_nobody_has_is_refused_at_once(void **unused)
 
 /* ---- redirections ---- */
 
-static void what_has_moved_is_asked_there_and_from_then_on(void **unused)
+ON_A_CLUSTER(what_has_moved_is_asked_there_and_from_then_on)
 {
-    (void)unused;
     ask_slot(0, 7);
     assert_string_equal(heard_at(0), "CALL q0000");
     say_at(0, "-MOVED 7 127.0.0.1:%d\r\n", fakes[2].port);
@@ -214,9 +211,8 @@ static void what_has_moved_is_asked_there_and_from_then_on(void **unused)
     assert_true(sl_route_is_up(route));
 }
 
-static void the_map_is_asked_for_a_few_times_a_second_at_the_most(void **unused)
+ON_A_CLUSTER(the_map_is_asked_for_a_few_times_a_second_at_the_most)
 {
-    (void)unused;
     size_t asked = 0;
     pass_all_us(S);
     for (int64_t i = 0; i < 50; i++) { /* half a second of nothing but redirections */
@@ -243,9 +239,8 @@ static void the_map_is_asked_for_a_few_times_a_second_at_the_most(void **unused)
     assert_in_range(asked, 1, 3);
 }
 
-static void what_is_on_its_way_is_asked_for_there_this_once(void **unused)
+ON_A_CLUSTER(what_is_on_its_way_is_asked_for_there_this_once)
 {
-    (void)unused;
     ask_slot(0, 7);
     heard_at(0);
     say_at(0, "-ASK 7 127.0.0.1:%d\r\n", fakes[1].port);
@@ -261,9 +256,8 @@ static void what_is_on_its_way_is_asked_for_there_this_once(void **unused)
     expect_quiet("the others");
 }
 
-static void what_is_to_be_tried_again_is_in_a_while_and_by_its_deadline(void **unused)
+ON_A_CLUSTER(what_is_to_be_tried_again_is_in_a_while_and_by_its_deadline)
 {
-    (void)unused;
     ask_slot(0, 7);
     int tries = 0;
     for (int64_t left_us = DEADLINE_US; left_us > 0; left_us -= MS, pass_all_us(MS)) {
@@ -278,9 +272,8 @@ static void what_is_to_be_tried_again_is_in_a_while_and_by_its_deadline(void **u
     assert_true(sl_route_is_up(route));
 }
 
-static void nobody_is_sent_around_for_ever(void **unused)
+ON_A_CLUSTER(nobody_is_sent_around_for_ever)
 {
-    (void)unused;
     ask_slot(0, 7);
     size_t at = 0, turns = 0;
     for (; questions[0].ends == 0 && turns < 100; turns++, at = 2 - at) {
@@ -293,9 +286,8 @@ static void nobody_is_sent_around_for_ever(void **unused)
     assert_true(sl_route_is_up(route)); /* no breaker has opened for it */
 }
 
-static void a_redirection_that_leads_nowhere_fails(void **unused)
+ON_A_CLUSTER(a_redirection_that_leads_nowhere_fails)
 {
-    (void)unused;
     static const char *const rows[] = { "MOVED",          "MOVED 7",           "MOVED 7 nowhere",
                                         "MOVED 7 a:b",    "MOVED 7 a:99999",   "ASK 7 :0",
                                         "MOVED 7 ?:6379", "MOVED 7 127.0.0.1:" };
@@ -309,9 +301,8 @@ static void a_redirection_that_leads_nowhere_fails(void **unused)
 
 /* ---- nodes that fail ---- */
 
-static void only_its_own_questions_fail_with_a_node(void **unused)
+ON_A_CLUSTER(only_its_own_questions_fail_with_a_node)
 {
-    (void)unused;
     ask_slot(0, slot_on(0));
     ask_slot(1, slot_on(1));
     heard_at(0);
@@ -325,9 +316,8 @@ static void only_its_own_questions_fail_with_a_node(void **unused)
     expect_ends("another's", 1, 1, SLUICE_OK);
 }
 
-static void a_node_that_is_down_is_replaced_as_soon_as_the_map_says_so(void **unused)
+ON_A_CLUSTER(a_node_that_is_down_is_replaced_as_soon_as_the_map_says_so)
 {
-    (void)unused;
     static const size_t after[NODES] = { 2, 1, 2 };
     pass_all_us(S);
     stop_at(0);
@@ -358,9 +348,8 @@ static void a_node_that_is_down_is_replaced_as_soon_as_the_map_says_so(void **un
     assert_true(sl_route_is_up(route));
 }
 
-static void a_cluster_that_is_down_trips_the_node_that_says_so(void **unused)
+ON_A_CLUSTER(a_cluster_that_is_down_trips_the_node_that_says_so)
 {
-    (void)unused;
     ask_slot(0, slot_on(0));
     heard_at(0);
     say_at(0, "-CLUSTERDOWN The cluster is down\r\n");
@@ -377,9 +366,8 @@ static void a_cluster_that_is_down_trips_the_node_that_says_so(void **unused)
 }
 
 /* It answers a probe of a slot that it has lost: it does well, and our map is old. */
-static void a_probe_that_is_sent_on_is_asked_without_a_key(void **unused)
+ON_A_CLUSTER(a_probe_that_is_sent_on_is_asked_without_a_key)
 {
-    (void)unused;
     hang_up_at(1);
     heard_at(1);
     for (int i = 0; i < 100 && strcmp(heard_at(1), "PROBE") != 0; i++)
@@ -393,9 +381,8 @@ static void a_probe_that_is_sent_on_is_asked_without_a_key(void **unused)
 
 /* Its slot was on its way, and stays: as soon as the map is there probes have a key again, so that
  * they find out whether the node may write. */
-static void a_probe_that_was_sent_on_has_a_key_again(void **unused)
+ON_A_CLUSTER(a_probe_that_was_sent_on_has_a_key_again)
 {
-    (void)unused;
     const char *key = route->nodes[1]->link->probe_key;
     assert_true(*key);
     hang_up_at(1);
@@ -416,9 +403,8 @@ static void a_probe_that_was_sent_on_has_a_key_again(void **unused)
     assert_true(*key);
 }
 
-static void what_is_still_asked_fails_when_the_route_ends(void **unused)
+ON_A_CLUSTER(what_is_still_asked_fails_when_the_route_ends)
 {
-    (void)unused;
     ask_slot(0, slot_on(0));
     ask_slot(1, slot_on(1));
     heard_at(1);
@@ -429,34 +415,4 @@ static void what_is_still_asked_fails_when_the_route_ends(void **unused)
     sl_route_free(route, false);
     expect_ends("ended", 0, 3, SLUICE_STORE_DOWN);
     new_route(false);
-}
-
-#define ON_A_CLUSTER(test) cmocka_unit_test_setup_teardown(test, set_up_cluster, tear_down_cluster)
-#define ON_NOTHING(test)   cmocka_unit_test_setup_teardown(test, set_up_nothing, tear_down_cluster)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_CLUSTER(a_question_goes_to_who_has_its_slot),
-        ON_NOTHING(at_first_questions_wait_for_the_map),
-        ON_NOTHING(who_waits_for_the_map_does_so_until_the_deadline),
-        ON_NOTHING(a_seed_that_is_not_there_is_followed_by_the_next_at_once),
-        ON_NOTHING(without_a_map_and_without_anybody_questions_are_refused_at_once),
-        ON_NOTHING(a_redis_that_is_no_cluster_is_told_so),
-        ON_NOTHING(a_seed_that_knows_no_map_is_followed_by_the_next),
-        ON_NOTHING(a_slot_that_nobody_has_is_refused_at_once),
-        ON_A_CLUSTER(what_has_moved_is_asked_there_and_from_then_on),
-        ON_A_CLUSTER(the_map_is_asked_for_a_few_times_a_second_at_the_most),
-        ON_A_CLUSTER(what_is_on_its_way_is_asked_for_there_this_once),
-        ON_A_CLUSTER(what_is_to_be_tried_again_is_in_a_while_and_by_its_deadline),
-        ON_A_CLUSTER(nobody_is_sent_around_for_ever),
-        ON_A_CLUSTER(a_redirection_that_leads_nowhere_fails),
-        ON_A_CLUSTER(only_its_own_questions_fail_with_a_node),
-        ON_A_CLUSTER(a_node_that_is_down_is_replaced_as_soon_as_the_map_says_so),
-        ON_A_CLUSTER(a_cluster_that_is_down_trips_the_node_that_says_so),
-        ON_A_CLUSTER(a_probe_that_is_sent_on_is_asked_without_a_key),
-        ON_A_CLUSTER(a_probe_that_was_sent_on_has_a_key_again),
-        ON_A_CLUSTER(what_is_still_asked_fails_when_the_route_ends),
-    };
-    return RUN(tests);
 }

@@ -27,28 +27,17 @@ static const struct {
     { "\xc3\xa9{\xc3\xbc}", 9552 },
 };
 
-static void a_key_is_in_the_slot_that_redis_says(void **unused)
+TEST(a_key_is_in_the_slot_that_redis_says)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(rows); i++)
         SAME(rows[i].key, sl_slot_of(sl_text(rows[i].key)), rows[i].slot);
 }
 
-static void a_key_may_hold_any_byte(void **unused)
+TEST(a_key_may_hold_any_byte)
 {
-    (void)unused;
     static const char key[] = "a\0{b\0c}";
     struct sluice_text whole = { key, sizeof key - 1 }, tag = { key + 3, 3 };
     assert_int_equal(sl_slot_of(whole), sl_slot_of(tag));
     assert_int_not_equal(sl_slot_of(tag), sl_slot_of(sl_text("b")));
     assert_int_equal(sl_slot_of((struct sluice_text){ 0 }), 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(a_key_is_in_the_slot_that_redis_says),
-        CLAIM(a_key_may_hold_any_byte),
-    };
-    return RUN(tests);
 }

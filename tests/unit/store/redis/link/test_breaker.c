@@ -1,6 +1,8 @@
 /* A link that does badly: late answers, the breaker, connections that are lost and made again. */
 #include "unit/store/fake_redis.h"
 
+TESTS_ALONE;
+
 #define BACKOFF_US (10 * MS) /* the first is at most that, and at least half of it */
 
 /* Five that nobody answers. */
@@ -13,9 +15,8 @@ static void trip(void)
     assert_int_equal(link_->breaker, SL_BREAKER_OPEN);
 }
 
-static void a_late_answer_keeps_its_place(void **unused)
+ON_A_LINK(a_late_answer_keeps_its_place)
 {
-    (void)unused;
     greet();
     ask_all(0, 1);
     pass_us(20 * MS);
@@ -32,9 +33,8 @@ static void a_late_answer_keeps_its_place(void **unused)
     assert_true(sl_link_is_up(link_));
 }
 
-static void a_ghosts_error_still_counts_and_is_not_asked_again(void **unused)
+ON_A_LINK(a_ghosts_error_still_counts_and_is_not_asked_again)
 {
-    (void)unused;
     greet();
     ask_all(0, 2);
     pass_us(DEADLINE_US);
@@ -46,9 +46,8 @@ static void a_ghosts_error_still_counts_and_is_not_asked_again(void **unused)
     assert_int_equal(shared.errors[SL_REDIS_OOM], 1);
 }
 
-static void an_answer_at_the_last_moment_is_in_time(void **unused)
+ON_A_LINK(an_answer_at_the_last_moment_is_in_time)
 {
-    (void)unused;
     greet();
     ask_all(0, 1);
     pass_us(DEADLINE_US - 1);
@@ -56,9 +55,8 @@ static void an_answer_at_the_last_moment_is_in_time(void **unused)
     expect_ends("in time", 0, 1, SLUICE_OK);
 }
 
-static void five_late_ones_in_a_row_open_the_breaker_four_do_not(void **unused)
+ON_A_LINK(five_late_ones_in_a_row_open_the_breaker_four_do_not)
 {
-    (void)unused;
     greet();
     ask_all(0, 4);
     pass_us(DEADLINE_US);
@@ -76,9 +74,8 @@ static void five_late_ones_in_a_row_open_the_breaker_four_do_not(void **unused)
     assert_non_null(strstr(shared.why, "store_deadline"));
 }
 
-static void an_open_breaker_refuses_at_once_and_sends_nothing(void **unused)
+ON_A_LINK(an_open_breaker_refuses_at_once_and_sends_nothing)
 {
-    (void)unused;
     greet();
     trip();
     ask_all(0, 3);
@@ -87,9 +84,8 @@ static void an_open_breaker_refuses_at_once_and_sends_nothing(void **unused)
     assert_string_equal(heard(), "");
 }
 
-static void a_probe_that_is_answered_in_time_closes_it(void **unused)
+ON_A_LINK(a_probe_that_is_answered_in_time_closes_it)
 {
-    (void)unused;
     greet();
     trip();
     pass_us(BACKOFF_US);
@@ -107,9 +103,8 @@ static void a_probe_that_is_answered_in_time_closes_it(void **unused)
     expect_ends("closed", 1, 1, SLUICE_OK);
 }
 
-static void a_probe_that_is_late_is_followed_by_another(void **unused)
+ON_A_LINK(a_probe_that_is_late_is_followed_by_another)
 {
-    (void)unused;
     greet();
     trip();
     pass_us(BACKOFF_US);
@@ -124,9 +119,8 @@ static void a_probe_that_is_late_is_followed_by_another(void **unused)
     assert_true(sl_link_is_up(link_));
 }
 
-static void a_probe_that_is_refused_is_tried_again_less_and_less(void **unused)
+ON_A_LINK(a_probe_that_is_refused_is_tried_again_less_and_less)
 {
-    (void)unused;
     int probes = 0;
     greet();
     ask_all(0, 1);
@@ -147,9 +141,8 @@ static void a_probe_that_is_refused_is_tried_again_less_and_less(void **unused)
     assert_true(sl_link_is_up(link_));
 }
 
-static void two_seconds_of_silence_end_the_connection(void **unused)
+ON_A_LINK(two_seconds_of_silence_end_the_connection)
 {
-    (void)unused;
     greet();
     trip();
     pass_us(BACKOFF_US);
@@ -164,9 +157,8 @@ static void two_seconds_of_silence_end_the_connection(void **unused)
     assert_int_equal(shared.connects, 2);
 }
 
-static void a_greeting_that_is_not_answered_for_a_second_is_given_up(void **unused)
+ON_A_LINK(a_greeting_that_is_not_answered_for_a_second_is_given_up)
 {
-    (void)unused;
     sl_link_open(link_);
     assert_string_equal(heard(), "PROBE");
     pass_us(S - 1);
@@ -177,9 +169,8 @@ static void a_greeting_that_is_not_answered_for_a_second_is_given_up(void **unus
     assert_string_equal(heard(), "PROBE");
 }
 
-static void a_young_connection_that_is_cut_is_made_again_after_a_while(void **unused)
+ON_A_LINK(a_young_connection_that_is_cut_is_made_again_after_a_while)
 {
-    (void)unused;
     greet();
     ask_all(0, 2);
     heard();
@@ -195,9 +186,8 @@ static void a_young_connection_that_is_cut_is_made_again_after_a_while(void **un
     assert_int_equal(shared.connects, 2);
 }
 
-static void an_old_connection_that_is_cut_is_made_again_at_once_and_who_asks_waits(void **unused)
+ON_A_LINK(an_old_connection_that_is_cut_is_made_again_at_once_and_who_asks_waits)
 {
-    (void)unused;
     greet();
     pass_us(S);
     ask_all(0, 1);
@@ -215,9 +205,8 @@ static void an_old_connection_that_is_cut_is_made_again_at_once_and_who_asks_wai
     assert_int_equal(shared.trips, 0);
 }
 
-static void a_redis_that_is_not_there_is_tried_less_and_less_and_found_again(void **unused)
+ON_A_LINK(a_redis_that_is_not_there_is_tried_less_and_less_and_found_again)
 {
-    (void)unused;
     stop_listening();
     ask_all(0, 1);
     expect_ends("nobody", 0, 1, SLUICE_STORE_DOWN);
@@ -233,9 +222,8 @@ static void a_redis_that_is_not_there_is_tried_less_and_less_and_found_again(voi
     assert_true(sl_link_is_up(link_));
 }
 
-static void who_is_patient_waits_for_a_connection_also_behind_an_open_breaker(void **unused)
+ON_A_LINK(who_is_patient_waits_for_a_connection_also_behind_an_open_breaker)
 {
-    (void)unused;
     free_link();
     is_patient = true;
     new_link(NULL, NULL, 0);
@@ -257,9 +245,8 @@ static void who_is_patient_waits_for_a_connection_also_behind_an_open_breaker(vo
 
 /* ---- bounds and ends ---- */
 
-static void more_questions_than_there_is_room_for_are_refused_at_once(void **unused)
+ON_A_LINK(more_questions_than_there_is_room_for_are_refused_at_once)
 {
-    (void)unused;
     size_t full = 0;
     greet();
     ask_all(0, QUESTIONS);
@@ -275,9 +262,8 @@ static void more_questions_than_there_is_room_for_are_refused_at_once(void **unu
 }
 
 /* More than the socket takes at once: the rest goes when there is room. */
-static void a_slow_reader_gets_everything_in_the_end(void **unused)
+ON_A_LINK(a_slow_reader_gets_everything_in_the_end)
 {
-    (void)unused;
     enum { MANY = 8000 };
     size_t calls = 0;
     greet();
@@ -293,9 +279,8 @@ static void a_slow_reader_gets_everything_in_the_end(void **unused)
     assert_int_equal(questions[MANY - 1].value, MANY - 1);
 }
 
-static void freeing_a_link_ends_every_question_once(void **unused)
+ON_A_LINK(freeing_a_link_ends_every_question_once)
 {
-    (void)unused;
     ask_all(0, 3); /* wait for the connection */
     free_link();
     expect_ends("waiting", 0, 3, SLUICE_STORE_DOWN);
@@ -316,9 +301,8 @@ static void freeing_a_link_ends_every_question_once(void **unused)
 }
 
 /* Who is told that the connection is lost asks again, from within, and Redis is gone for good. */
-static void who_asks_again_while_it_is_lost_is_answered_too(void **unused)
+ON_A_LINK(who_asks_again_while_it_is_lost_is_answered_too)
 {
-    (void)unused;
     for (int is_back = 0; is_back < 2; is_back++) {
         greet();
         pass_us(S);
@@ -341,9 +325,8 @@ static void who_asks_again_while_it_is_lost_is_answered_too(void **unused)
 }
 
 /* It may find the connection cut, while what came on it is still being read. */
-static void who_flushes_while_answers_are_read_is_answered_too(void **unused)
+ON_A_LINK(who_flushes_while_answers_are_read_is_answered_too)
 {
-    (void)unused;
     greet();
     ask_all(0, 3);
     heard();
@@ -355,30 +338,4 @@ static void who_flushes_while_answers_are_read_is_answered_too(void **unused)
     assert_int_equal(questions[0].ends, 2);
     for (int i = 1; i < 3; i++)
         assert_int_equal(questions[i].ends, 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_LINK(a_late_answer_keeps_its_place),
-        ON_A_LINK(a_ghosts_error_still_counts_and_is_not_asked_again),
-        ON_A_LINK(an_answer_at_the_last_moment_is_in_time),
-        ON_A_LINK(five_late_ones_in_a_row_open_the_breaker_four_do_not),
-        ON_A_LINK(an_open_breaker_refuses_at_once_and_sends_nothing),
-        ON_A_LINK(a_probe_that_is_answered_in_time_closes_it),
-        ON_A_LINK(a_probe_that_is_late_is_followed_by_another),
-        ON_A_LINK(a_probe_that_is_refused_is_tried_again_less_and_less),
-        ON_A_LINK(two_seconds_of_silence_end_the_connection),
-        ON_A_LINK(a_greeting_that_is_not_answered_for_a_second_is_given_up),
-        ON_A_LINK(a_young_connection_that_is_cut_is_made_again_after_a_while),
-        ON_A_LINK(an_old_connection_that_is_cut_is_made_again_at_once_and_who_asks_waits),
-        ON_A_LINK(a_redis_that_is_not_there_is_tried_less_and_less_and_found_again),
-        ON_A_LINK(who_is_patient_waits_for_a_connection_also_behind_an_open_breaker),
-        ON_A_LINK(more_questions_than_there_is_room_for_are_refused_at_once),
-        ON_A_LINK(a_slow_reader_gets_everything_in_the_end),
-        ON_A_LINK(freeing_a_link_ends_every_question_once),
-        ON_A_LINK(who_flushes_while_answers_are_read_is_answered_too),
-        ON_A_LINK(who_asks_again_while_it_is_lost_is_answered_too),
-    };
-    return RUN(tests);
 }

@@ -95,32 +95,28 @@ static const struct sl_redis_meaning *meaning_of(const char *sentence, size_t le
     return meaning;
 }
 
-static void every_sentence_means_what_redis_means(void **unused)
+TEST(every_sentence_means_what_redis_means)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(sentences); i++) {
         const char *row = sentences[i].sentence;
         SAME(row, meaning_of(row, strlen(row))->error, sentences[i].error);
     }
 }
 
-static void a_sentence_cut_anywhere_means_something(void **unused)
+TEST(a_sentence_cut_anywhere_means_something)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(sentences); i++)
         for (size_t len = 0; len <= strlen(sentences[i].sentence); len++)
             assert_non_null(meaning_of(sentences[i].sentence, len));
 }
 
-static void no_sentence_at_all_is_the_last_row(void **unused)
+TEST(no_sentence_at_all_is_the_last_row)
 {
-    (void)unused;
     assert_int_equal(sl_redis_meaning((struct sluice_text){ 0 })->error, SL_REDIS_OTHER);
 }
 
-static void each_error_has_its_cure(void **unused)
+TEST(each_error_has_its_cure)
 {
-    (void)unused;
     static const enum sl_redis_cure cures[SL_REDIS_ERROR_COUNT] = {
         [SL_REDIS_NOSCRIPT] = SL_CURE_LOAD,    [SL_REDIS_OOM] = SL_CURE_NONE,
         [SL_REDIS_BUSY] = SL_CURE_WAIT,        [SL_REDIS_LOADING] = SL_CURE_WAIT,
@@ -136,9 +132,8 @@ static void each_error_has_its_cure(void **unused)
 }
 
 /* Full is not down: nothing else says that there is no room. */
-static void only_want_of_memory_is_a_full_store(void **unused)
+TEST(only_want_of_memory_is_a_full_store)
 {
-    (void)unused;
     for (int i = 0; i < SL_REDIS_ERROR_COUNT; i++) {
         const struct sl_redis_meaning *meaning = &sl_redis_meanings[i];
         SAME(meaning->code, meaning->error, i);
@@ -146,16 +141,4 @@ static void only_want_of_memory_is_a_full_store(void **unused)
              i == SL_REDIS_OOM ? SLUICE_STORE_FULL : SLUICE_STORE_DOWN);
         SAME(meaning->code, meaning->words == NULL, i == SL_REDIS_OTHER);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(every_sentence_means_what_redis_means),
-        CLAIM(a_sentence_cut_anywhere_means_something),
-        CLAIM(no_sentence_at_all_is_the_last_row),
-        CLAIM(each_error_has_its_cure),
-        CLAIM(only_want_of_memory_is_a_full_store),
-    };
-    return RUN(tests);
 }

@@ -1,9 +1,10 @@
 /* A link that does well, and what Redis may say: greeting, questions, scripts, errors, time. */
 #include "unit/store/fake_redis.h"
 
-static void a_greeting_is_password_database_and_a_probe(void **unused)
+TESTS_ALONE;
+
+ON_A_LINK(a_greeting_is_password_database_and_a_probe)
 {
-    (void)unused;
     static const struct {
         const char *user, *password;
         uint32_t database;
@@ -31,9 +32,8 @@ static void a_greeting_is_password_database_and_a_probe(void **unused)
     }
 }
 
-static void questions_wait_until_it_is_greeted(void **unused)
+ON_A_LINK(questions_wait_until_it_is_greeted)
 {
-    (void)unused;
     ask_all(0, 2); /* which connects */
     assert_string_equal(heard(), "PROBE");
     ask_all(2, 1);
@@ -47,9 +47,8 @@ static void questions_wait_until_it_is_greeted(void **unused)
         assert_int_equal(questions[i].value, 7 + i);
 }
 
-static void who_waits_for_the_greeting_does_so_until_the_deadline(void **unused)
+ON_A_LINK(who_waits_for_the_greeting_does_so_until_the_deadline)
 {
-    (void)unused;
     ask_all(0, 2);
     pass_us(DEADLINE_US - 1);
     expect_waiting("in time", 0, 2);
@@ -62,9 +61,8 @@ static void who_waits_for_the_greeting_does_so_until_the_deadline(void **unused)
     assert_string_equal(heard(), "");
 }
 
-static void what_is_asked_goes_out_with_the_flush_and_comes_back_in_order(void **unused)
+ON_A_LINK(what_is_asked_goes_out_with_the_flush_and_comes_back_in_order)
 {
-    (void)unused;
     greet();
     ask_of(0, &script);
     ask_of(1, &other);
@@ -82,9 +80,8 @@ static void what_is_asked_goes_out_with_the_flush_and_comes_back_in_order(void *
     assert_int_equal(shared.ends[SL_CALL_OK], 2);
 }
 
-static void a_script_that_is_not_there_is_loaded_once_and_asked_again(void **unused)
+ON_A_LINK(a_script_that_is_not_there_is_loaded_once_and_asked_again)
 {
-    (void)unused;
     greet();
     ask_all(0, 3);
     heard();
@@ -98,9 +95,8 @@ static void a_script_that_is_not_there_is_loaded_once_and_asked_again(void **unu
     assert_true(sl_link_is_up(link_));
 }
 
-static void a_script_that_is_gone_again_is_not_asked_for_ever(void **unused)
+ON_A_LINK(a_script_that_is_gone_again_is_not_asked_for_ever)
 {
-    (void)unused;
     greet();
     ask_all(0, 1);
     say("-NOSCRIPT No matching script.\r\n");
@@ -113,9 +109,8 @@ static void a_script_that_is_gone_again_is_not_asked_for_ever(void **unused)
     assert_string_equal(heard(), "CALL q0001 | LOAD one | CALL q0001");
 }
 
-static void two_scripts_that_are_not_there_are_both_loaded(void **unused)
+ON_A_LINK(two_scripts_that_are_not_there_are_both_loaded)
 {
-    (void)unused;
     greet();
     ask_of(0, &script);
     ask_of(1, &other);
@@ -128,9 +123,8 @@ static void two_scripts_that_are_not_there_are_both_loaded(void **unused)
 }
 
 /* As many as the row holds, by turns of two scripts, and Redis knows neither. */
-static void a_row_full_of_two_scripts_loads_each_once(void **unused)
+ON_A_LINK(a_row_full_of_two_scripts_loads_each_once)
 {
-    (void)unused;
     char text[4096];
     size_t asked = 0, len = 0, calls = 0, loads = 0;
     greet();
@@ -163,9 +157,8 @@ static void a_row_full_of_two_scripts_loads_each_once(void **unused)
 }
 
 /* More scripts than can be loaded at a time: those fail that have no room, and nobody else. */
-static void more_scripts_than_are_loaded_at_a_time_fail_alone(void **unused)
+ON_A_LINK(more_scripts_than_are_loaded_at_a_time_fail_alone)
 {
-    (void)unused;
     static struct sl_script many[SL_LOADING_MAX + 2];
     greet();
     for (size_t i = 0; i < COUNT(many); i++) {
@@ -205,9 +198,8 @@ static void ask_long(size_t number, const struct sl_buffer *bytes)
     sl_link_flush(link_);
 }
 
-static void a_link_that_never_has_sent_everything_goes_on(void **unused)
+ON_A_LINK(a_link_that_never_has_sent_everything_goes_on)
 {
-    (void)unused;
     enum { LONG = 1 << 16, BEHIND = 10, CALLS = 4 * SL_LINK_OUT_MAX_BYTES / LONG };
     static char long_word[LONG + 32], drain[LONG + 1024];
     struct sl_buffer bytes = write_long(long_word, LONG);
@@ -225,9 +217,8 @@ static void a_link_that_never_has_sent_everything_goes_on(void **unused)
 }
 
 /* What is asked again has room only up to a point: behind it calls fail, and the link stays. */
-static void what_has_no_room_to_be_asked_again_fails_alone(void **unused)
+ON_A_LINK(what_has_no_room_to_be_asked_again_fails_alone)
 {
-    (void)unused;
     enum { LONG = 1 << 20, CALLS = 6 };
     static char long_word[LONG + 32];
     size_t failed = 0;
@@ -249,9 +240,8 @@ static void what_has_no_room_to_be_asked_again_fails_alone(void **unused)
     assert_int_equal(shared.ends[SL_CALL_LOST], 0);
 }
 
-static void a_command_that_is_answered_as_if_it_were_a_script_fails(void **unused)
+ON_A_LINK(a_command_that_is_answered_as_if_it_were_a_script_fails)
 {
-    (void)unused;
     greet();
     ask_of(0, NULL);
     sl_link_flush(link_);
@@ -261,9 +251,8 @@ static void a_command_that_is_answered_as_if_it_were_a_script_fails(void **unuse
     assert_true(sl_link_is_up(link_));
 }
 
-static void an_error_ends_its_question_and_does_what_it_means(void **unused)
+ON_A_LINK(an_error_ends_its_question_and_does_what_it_means)
 {
-    (void)unused;
     static const struct {
         const char *sentence;
         int status;
@@ -306,9 +295,8 @@ static void an_error_ends_its_question_and_does_what_it_means(void **unused)
     }
 }
 
-static void a_greeting_that_is_refused_ends_the_connection(void **unused)
+ON_A_LINK(a_greeting_that_is_refused_ends_the_connection)
 {
-    (void)unused;
     free_link();
     new_link("app", "wrong", 7);
     ask_all(0, 2);
@@ -322,9 +310,8 @@ static void a_greeting_that_is_refused_ends_the_connection(void **unused)
     assert_null(strstr(shared.why, "wrong"));
 }
 
-static void what_is_not_an_answer_fails_everybody_once(void **unused)
+ON_A_LINK(what_is_not_an_answer_fails_everybody_once)
 {
-    (void)unused;
     static const char *const rows[] = {
         ":1\r\n:2\r\n:3\r\n:4\r\n", /* one more than was asked */
         "HTTP/1.1 400 Bad Request\r\n",
@@ -346,9 +333,8 @@ static void what_is_not_an_answer_fails_everybody_once(void **unused)
     }
 }
 
-static void a_connection_cut_in_the_middle_of_a_reply_fails_everybody_once(void **unused)
+ON_A_LINK(a_connection_cut_in_the_middle_of_a_reply_fails_everybody_once)
 {
-    (void)unused;
     greet();
     ask_all(0, 3);
     heard();
@@ -378,9 +364,8 @@ static int64_t deadline_sent(size_t number)
     return strtoll(text + 11, NULL, 10);
 }
 
-static void deadlines_are_sent_in_redis_time(void **unused)
+ON_A_LINK(deadlines_are_sent_in_redis_time)
 {
-    (void)unused;
     greet();
     assert_int_equal(deadline_sent(0), redis_us() + DEADLINE_US);
     pass_us(5 * MS);
@@ -390,9 +375,8 @@ static void deadlines_are_sent_in_redis_time(void **unused)
     assert_int_equal(deadline_sent(2), redis_us() + DEADLINE_US);
 }
 
-static void a_deadline_is_rather_early_than_late(void **unused)
+ON_A_LINK(a_deadline_is_rather_early_than_late)
 {
-    (void)unused;
     sl_link_open(link_);
     heard();
     pass_us(8 * MS);
@@ -403,9 +387,8 @@ static void a_deadline_is_rather_early_than_late(void **unused)
     assert_int_equal(deadline_sent(1), redis_us() + DEADLINE_US);
 }
 
-static void a_clock_that_was_set_is_believed_from_then_on(void **unused)
+ON_A_LINK(a_clock_that_was_set_is_believed_from_then_on)
 {
-    (void)unused;
     greet();
     for (int64_t by_us = -3600 * S; by_us <= 3600 * S; by_us += 7200 * S) {
         deadline_sent(0);
@@ -416,9 +399,8 @@ static void a_clock_that_was_set_is_believed_from_then_on(void **unused)
 }
 
 /* The script was run too late by a clock that we knew wrong: it has charged nothing. */
-static void a_call_that_redis_took_for_late_is_asked_again_once(void **unused)
+ON_A_LINK(a_call_that_redis_took_for_late_is_asked_again_once)
 {
-    (void)unused;
     greet();
     ask_all(0, 1);
     heard();
@@ -435,9 +417,8 @@ static void a_call_that_redis_took_for_late_is_asked_again_once(void **unused)
     expect_ends("the other time", 1, 1, SLUICE_OK);
 }
 
-static void no_clock_of_redis_is_too_strange(void **unused)
+ON_A_LINK(no_clock_of_redis_is_too_strange)
 {
-    (void)unused;
     static const int64_t clocks[] = { 0,         -1,       INT64_C(1) << 53, -(INT64_C(1) << 53),
                                       INT64_MAX, INT64_MIN };
     for (size_t i = 0; i < COUNT(clocks); i++) {
@@ -449,32 +430,4 @@ static void no_clock_of_redis_is_too_strange(void **unused)
         if (sl_link_is_up(link_))
             deadline_sent(0);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_LINK(a_greeting_is_password_database_and_a_probe),
-        ON_A_LINK(questions_wait_until_it_is_greeted),
-        ON_A_LINK(who_waits_for_the_greeting_does_so_until_the_deadline),
-        ON_A_LINK(what_is_asked_goes_out_with_the_flush_and_comes_back_in_order),
-        ON_A_LINK(a_script_that_is_not_there_is_loaded_once_and_asked_again),
-        ON_A_LINK(a_script_that_is_gone_again_is_not_asked_for_ever),
-        ON_A_LINK(two_scripts_that_are_not_there_are_both_loaded),
-        ON_A_LINK(a_row_full_of_two_scripts_loads_each_once),
-        ON_A_LINK(more_scripts_than_are_loaded_at_a_time_fail_alone),
-        ON_A_LINK(a_link_that_never_has_sent_everything_goes_on),
-        ON_A_LINK(what_has_no_room_to_be_asked_again_fails_alone),
-        ON_A_LINK(a_command_that_is_answered_as_if_it_were_a_script_fails),
-        ON_A_LINK(an_error_ends_its_question_and_does_what_it_means),
-        ON_A_LINK(a_greeting_that_is_refused_ends_the_connection),
-        ON_A_LINK(what_is_not_an_answer_fails_everybody_once),
-        ON_A_LINK(a_connection_cut_in_the_middle_of_a_reply_fails_everybody_once),
-        ON_A_LINK(deadlines_are_sent_in_redis_time),
-        ON_A_LINK(a_deadline_is_rather_early_than_late),
-        ON_A_LINK(a_clock_that_was_set_is_believed_from_then_on),
-        ON_A_LINK(a_call_that_redis_took_for_late_is_asked_again_once),
-        ON_A_LINK(no_clock_of_redis_is_too_strange),
-    };
-    return RUN(tests);
 }

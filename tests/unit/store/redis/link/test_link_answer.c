@@ -151,9 +151,10 @@ static struct sl_bundle some_bundle(uint64_t *seed, size_t count, int64_t *now_u
     return bundle;
 }
 
-static void each_algorithm_told_decides_as_the_heap_does(void **unused)
+#define ON_CLAIMS(name) TEST_WITH(name, set_up, NULL)
+
+ON_CLAIMS(each_algorithm_told_decides_as_the_heap_does)
 {
-    (void)unused;
     for (size_t i = 0; i < claim_count; i++) {
         struct sl_store *heap = sl_heap_open();
         struct sl_claim all[CLAIMS];
@@ -171,9 +172,8 @@ static void each_algorithm_told_decides_as_the_heap_does(void **unused)
     }
 }
 
-static void many_claims_told_decide_as_on_the_heap_shadows_and_all(void **unused)
+ON_CLAIMS(many_claims_told_decide_as_on_the_heap_shadows_and_all)
 {
-    (void)unused;
     struct sl_store *heap = sl_heap_open();
     uint64_t seed = 99;
     int64_t now_us = NOW_US;
@@ -183,9 +183,8 @@ static void many_claims_told_decide_as_on_the_heap_shadows_and_all(void **unused
     sl_store_close(heap);
 }
 
-static void claims_without_a_key_have_no_numbers(void **unused)
+ON_CLAIMS(claims_without_a_key_have_no_numbers)
 {
-    (void)unused;
     int64_t values[VALUES] = { 0 };
     struct sl_claim two[] = { { .no_key = true, .shadow = true }, claims[0] };
     struct sl_bundle bundle = bundle_of(two, 2, -1, 1);
@@ -204,9 +203,8 @@ static void claims_without_a_key_have_no_numbers(void **unused)
     assert_false(two[1].charged);
 }
 
-static void too_few_numbers_are_no_answer(void **unused)
+ON_CLAIMS(too_few_numbers_are_no_answer)
 {
-    (void)unused;
     int64_t values[VALUES];
     struct sl_bundle bundle = bundle_of(claims, claim_count, NOW_US, 1);
     size_t len = tell_all(&bundle, true, values);
@@ -215,9 +213,8 @@ static void too_few_numbers_are_no_answer(void **unused)
     assert_int_equal(answer(&bundle, values, len), SLUICE_OK);
 }
 
-static void a_verdict_that_is_not_ours_is_no_answer(void **unused)
+ON_CLAIMS(a_verdict_that_is_not_ours_is_no_answer)
 {
-    (void)unused;
     int64_t values[VALUES];
     struct sl_bundle bundle = bundle_of(claims, claim_count, NOW_US, 1);
     size_t len = tell_all(&bundle, false, values);
@@ -229,9 +226,8 @@ static void a_verdict_that_is_not_ours_is_no_answer(void **unused)
     assert_int_equal(answer(&bundle, values, len), SLUICE_OK);
 }
 
-static void no_room_for_a_reservation_is_a_full_store(void **unused)
+ON_CLAIMS(no_room_for_a_reservation_is_a_full_store)
 {
-    (void)unused;
     struct sl_bundle bundle = bundle_of(claims, claim_count, NOW_US, 1);
     assert_int_equal(answer(&bundle, (int64_t[]){ NOW_US, -2 }, 2), SLUICE_STORE_FULL);
     assert_int_equal(answer(&bundle, (int64_t[]){ NOW_US, -1 }, 2), SLUICE_STORE_DOWN);
@@ -239,9 +235,8 @@ static void no_room_for_a_reservation_is_a_full_store(void **unused)
     assert_int_equal(answer(&bundle, (int64_t[]){ 0 }, 0), SLUICE_STORE_DOWN);
 }
 
-static void a_reply_of_texts_is_no_answer(void **unused)
+ON_CLAIMS(a_reply_of_texts_is_no_answer)
 {
-    (void)unused;
     struct sl_bundle bundle = bundle_of(claims, claim_count, NOW_US, 1);
     struct sl_redis_reply reply = { .text_count = 0 };
     assert_int_equal(sl_answer_decide(&bundle, &reply), SLUICE_STORE_DOWN);
@@ -271,9 +266,8 @@ static void check_hostile(struct sl_bundle bundle, int64_t *values, size_t len)
     assert_int_equal(statuses[0] + statuses[1], SLUICE_STORE_DOWN);
 }
 
-static void hostile_numbers_harm_nobody(void **unused)
+ON_CLAIMS(hostile_numbers_harm_nobody)
 {
-    (void)unused;
     uint64_t seed = 5;
     for (int i = 0; i < 100000; i++) {
         int64_t values[VALUES];
@@ -291,9 +285,8 @@ static void hostile_numbers_harm_nobody(void **unused)
 }
 
 /* One claim at a time: a denial of one does not hide the others'. */
-static void hostile_numbers_harm_no_algorithm_alone(void **unused)
+ON_CLAIMS(hostile_numbers_harm_no_algorithm_alone)
 {
-    (void)unused;
     uint64_t seed = 6;
     for (int i = 0; i < 200000; i++) {
         int64_t values[2 + SL_TOLD + SL_TOLD_GUARD] = { NOW_US };
@@ -305,22 +298,4 @@ static void hostile_numbers_harm_no_algorithm_alone(void **unused)
                              : (unit_random(&seed) % 2 ? NOW_US : 0) + unit_up_to(&seed, 9 * S);
         check_hostile(bundle, values, COUNT(values));
     }
-}
-
-#define ON_CLAIMS(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_CLAIMS(each_algorithm_told_decides_as_the_heap_does),
-        ON_CLAIMS(many_claims_told_decide_as_on_the_heap_shadows_and_all),
-        ON_CLAIMS(claims_without_a_key_have_no_numbers),
-        ON_CLAIMS(too_few_numbers_are_no_answer),
-        ON_CLAIMS(a_verdict_that_is_not_ours_is_no_answer),
-        ON_CLAIMS(no_room_for_a_reservation_is_a_full_store),
-        ON_CLAIMS(a_reply_of_texts_is_no_answer),
-        ON_CLAIMS(hostile_numbers_harm_nobody),
-        ON_CLAIMS(hostile_numbers_harm_no_algorithm_alone),
-    };
-    return RUN(tests);
 }

@@ -9,6 +9,8 @@
 #include "store/redis/redis.h"
 #include "unit/store/fake_sentinel.h"
 
+TESTS_ALONE;
+
 enum { FAKES = 2, LOOKS = 4000, LOOK_US = 5000 };
 
 #define MASTER  "*3\r\n$6\r\nmaster\r\n:1\r\n*1\r\n*3\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\n0\r\n"
@@ -67,9 +69,12 @@ static int stop_fakes(void **unused)
 
 /* ---- the target ---- */
 
-static void the_master_is_known_when_it_is_open(void **unused)
+#define ON_CHANNEL(name) TEST_WITH(name, channel_up, channel_down)
+#define ON_FAKES(name)   TEST_WITH(name, start_fakes, stop_fakes)
+#define ON_MASTER(name)  TEST_WITH(name, link_up, link_down)
+
+ON_FAKES(the_master_is_known_when_it_is_open)
 {
-    (void)unused;
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     assert_int_equal(port_of(target), 1000);
     assert_int_equal(sl_target_reign(target), 1);
@@ -78,9 +83,8 @@ static void the_master_is_known_when_it_is_open(void **unused)
     sl_target_close(target);
 }
 
-static void news_change_it(void **unused)
+ON_FAKES(news_change_it)
 {
-    (void)unused;
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     fakes[0].names_port = 2000;
     fakes[0].tells = 1;
@@ -91,9 +95,8 @@ static void news_change_it(void **unused)
 }
 
 /* A Sentinel that says nothing of itself is asked about once a second. */
-static void it_is_noticed_without_news_too(void **unused)
+ON_FAKES(it_is_noticed_without_news_too)
 {
-    (void)unused;
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     fakes[0].names_port = 2000;
     wait_for_reign(target, 2);
@@ -102,9 +105,8 @@ static void it_is_noticed_without_news_too(void **unused)
 }
 
 /* Where the first is wrong, the next may know better. */
-static void who_doubts_has_the_next_asked(void **unused)
+ON_FAKES(who_doubts_has_the_next_asked)
 {
-    (void)unused;
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     fakes[1].names_port = 2000;
     assert_int_equal(port_of(target), 1000);
@@ -115,9 +117,8 @@ static void who_doubts_has_the_next_asked(void **unused)
 }
 
 /* Not at once: the next may not have heard of it yet, and would send us back. */
-static void who_has_news_is_believed_for_a_while(void **unused)
+ON_FAKES(who_has_news_is_believed_for_a_while)
 {
-    (void)unused;
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     int64_t start_us = sl_boottime_us();
     fakes[0].names_port = 2000;
@@ -135,9 +136,8 @@ static void who_has_news_is_believed_for_a_while(void **unused)
     sl_target_close(target);
 }
 
-static void sentinels_that_are_away_take_no_master_with_them(void **unused)
+ON_FAKES(sentinels_that_are_away_take_no_master_with_them)
 {
-    (void)unused;
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     int asked = fakes[1].asked;
     fakes[0].mood = fakes[1].mood = KNOWS_NONE;
@@ -149,9 +149,8 @@ static void sentinels_that_are_away_take_no_master_with_them(void **unused)
     sl_target_close(target);
 }
 
-static void none_is_said_and_found_later(void **unused)
+ON_FAKES(none_is_said_and_found_later)
 {
-    (void)unused;
     struct sluice_error why = { 0 };
     fakes[0].mood = fakes[1].mood = KNOWS_NONE;
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
@@ -167,9 +166,8 @@ static void none_is_said_and_found_later(void **unused)
 }
 
 /* The thread is the parent's; whoever was forked follows by himself. */
-static void a_process_that_was_forked_follows_too(void **unused)
+ON_FAKES(a_process_that_was_forked_follows_too)
 {
-    (void)unused;
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     fakes[0].mood = IS_SILENT; /* so that nobody but the child hears of it */
     pid_t child = fork();
@@ -257,17 +255,15 @@ static void wait_for_loss(void)
     assert_int_equal(link_->phase, SL_LINK_DOWN);
 }
 
-static void a_master_is_used_when_it_says_that_it_is_one(void **unused)
+ON_MASTER(a_master_is_used_when_it_says_that_it_is_one)
 {
-    (void)unused;
     sl_link_open(link_);
     become_up();
     assert_int_equal(shared.connects, 1);
 }
 
-static void what_is_no_master_is_left_and_asked_about(void **unused)
+ON_MASTER(what_is_no_master_is_left_and_asked_about)
 {
-    (void)unused;
     int asked = fakes[1].asked;
     sl_link_open(link_);
     ask_all(0, 1);
@@ -282,9 +278,8 @@ static void what_is_no_master_is_left_and_asked_about(void **unused)
     assert_true(fakes[1].asked > asked); /* the next one */
 }
 
-static void a_user_who_may_not_ask_for_the_role_is_told(void **unused)
+ON_MASTER(a_user_who_may_not_ask_for_the_role_is_told)
 {
-    (void)unused;
     sl_link_open(link_);
     words_heard();
     say("-NOPERM this user has no permissions to run the 'role' command\r\n");
@@ -294,9 +289,8 @@ static void a_user_who_may_not_ask_for_the_role_is_told(void **unused)
 
 /* What was asked there may be counted there: it fails, and is not asked again. Whoever asks from
  * then on waits for the new one. */
-static void another_master_is_gone_to_though_the_old_one_answers(void **unused)
+ON_MASTER(another_master_is_gone_to_though_the_old_one_answers)
 {
-    (void)unused;
     sl_link_open(link_);
     become_up();
     pass_us(2 * S);
@@ -317,9 +311,8 @@ static void another_master_is_gone_to_though_the_old_one_answers(void **unused)
 }
 
 /* It refuses to write, alone as it is: that is waited out, but not if there is another. */
-static void one_that_cannot_is_left_too(void **unused)
+ON_MASTER(one_that_cannot_is_left_too)
 {
-    (void)unused;
     sl_link_open(link_);
     become_up();
     ask_all(0, 1);
@@ -336,9 +329,8 @@ static void one_that_cannot_is_left_too(void **unused)
 }
 
 /* However long it was to wait before it tries the old one again. */
-static void who_waits_to_try_again_hears_of_another(void **unused)
+ON_MASTER(who_waits_to_try_again_hears_of_another)
 {
-    (void)unused;
     close(first_listener);
     first_listener = -1;
     listener = second_listener;
@@ -414,9 +406,8 @@ static void open_bundle(size_t number, const struct sl_claim_name *name, uint32_
 }
 
 /* Whoever asks first finds that out, and what was on its way fails in the middle of it. */
-static void who_waits_for_a_lease_of_the_old_master_fails_once(void **unused)
+ON_CHANNEL(who_waits_for_a_lease_of_the_old_master_fails_once)
 {
-    (void)unused;
     static const struct sl_claim_name one = { .key = SL_TEXT("rl:-:a:{u}") };
     static const struct sl_claim_name two = { .key = SL_TEXT("rl:-:b:{u}") };
     static const struct sl_claim_name three = { .key = SL_TEXT("rl:-:c:{u}") };
@@ -444,9 +435,8 @@ static void who_waits_for_a_lease_of_the_old_master_fails_once(void **unused)
 
 /* What is due is asked for by who finds that out, and what is asked of then is gone with the old
  * connection. */
-static void what_is_due_when_the_master_changes_is_asked_of_the_new_one(void **unused)
+ON_CHANNEL(what_is_due_when_the_master_changes_is_asked_of_the_new_one)
 {
-    (void)unused;
     sl_channel_open(channel);
     assert_string_equal(words_heard(), "ROLE | PROBE");
     say(MASTER CLOCK_FMT, redis_us());
@@ -468,30 +458,4 @@ static void what_is_due_when_the_master_changes_is_asked_of_the_new_one(void **u
     assert_non_null(strstr(text, "000000000000002a due"));
     assert_non_null(strstr(text, "000000000000002b due"));
     assert_non_null(strstr(text, "000000000000002c due"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-#define ON_CHANNEL(name) cmocka_unit_test_setup_teardown(name, channel_up, channel_down)
-#define ON_FAKES(name)   cmocka_unit_test_setup_teardown(name, start_fakes, stop_fakes)
-#define ON_MASTER(name)  cmocka_unit_test_setup_teardown(name, link_up, link_down)
-        ON_FAKES(the_master_is_known_when_it_is_open),
-        ON_FAKES(news_change_it),
-        ON_FAKES(it_is_noticed_without_news_too),
-        ON_FAKES(who_doubts_has_the_next_asked),
-        ON_FAKES(who_has_news_is_believed_for_a_while),
-        ON_FAKES(sentinels_that_are_away_take_no_master_with_them),
-        ON_FAKES(none_is_said_and_found_later),
-        ON_FAKES(a_process_that_was_forked_follows_too),
-        ON_MASTER(a_master_is_used_when_it_says_that_it_is_one),
-        ON_MASTER(what_is_no_master_is_left_and_asked_about),
-        ON_MASTER(a_user_who_may_not_ask_for_the_role_is_told),
-        ON_MASTER(another_master_is_gone_to_though_the_old_one_answers),
-        ON_MASTER(one_that_cannot_is_left_too),
-        ON_MASTER(who_waits_to_try_again_hears_of_another),
-        ON_CHANNEL(what_is_due_when_the_master_changes_is_asked_of_the_new_one),
-        ON_CHANNEL(who_waits_for_a_lease_of_the_old_master_fails_once),
-    };
-    return RUN(tests);
 }

@@ -98,9 +98,10 @@ static const struct {
     { "*2\r\n:1\r\n-OOM inside\r\n", "! 1 'OOM inside'" },
 };
 
-static void every_reply_is_read_whatever_arrives_at_once(void **unused)
+#define ON_A_READER(name) TEST_WITH(name, open_reader, close_reader)
+
+ON_A_READER(every_reply_is_read_whatever_arrives_at_once)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(replies); i++) {
         const char *wire = replies[i].wire;
         size_t len = strlen(wire);
@@ -115,9 +116,8 @@ static void every_reply_is_read_whatever_arrives_at_once(void **unused)
     }
 }
 
-static void a_reply_is_read_byte_by_byte(void **unused)
+ON_A_READER(a_reply_is_read_byte_by_byte)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(replies); i++) {
         const char *wire = replies[i].wire;
         for (size_t at = 0; wire[at]; at++) {
@@ -130,9 +130,8 @@ static void a_reply_is_read_byte_by_byte(void **unused)
 }
 
 /* All of them in one stream, cut at every byte of it. */
-static void several_in_a_row_come_out_one_after_another(void **unused)
+ON_A_READER(several_in_a_row_come_out_one_after_another)
 {
-    (void)unused;
     char all[1024] = "";
     for (size_t i = 0; i < COUNT(replies); i++)
         strcat(all, replies[i].wire);
@@ -150,17 +149,15 @@ static void several_in_a_row_come_out_one_after_another(void **unused)
     }
 }
 
-static void an_error_is_not_held_against_the_next_reply(void **unused)
+ON_A_READER(an_error_is_not_held_against_the_next_reply)
 {
-    (void)unused;
     feed("-ERR no\r\n:1\r\n", 13);
     expect_reply("error", "! 'ERR no'");
     expect_reply("after it", "1");
 }
 
-static void a_text_that_is_not_there_is_empty(void **unused)
+ON_A_READER(a_text_that_is_not_there_is_empty)
 {
-    (void)unused;
     struct sl_redis_reply *reply = NULL;
     feed("*2\r\n$1\r\na\r\n$-1\r\n", 16);
     assert_int_equal(sl_reply_reader_next(reader, &reply), SL_READ_REPLY);
@@ -172,9 +169,8 @@ static void a_text_that_is_not_there_is_empty(void **unused)
     assert_int_equal(sl_reply_text(reply, SIZE_MAX).len, 0);
 }
 
-static void what_is_not_redis_is_wrong_and_stays_wrong(void **unused)
+ON_A_READER(what_is_not_redis_is_wrong_and_stays_wrong)
 {
-    (void)unused;
     static const char *const garbage[] = {
         "HTTP/1.1 400 Bad Request\r\n\r\n",
         "hello\r\n",
@@ -200,9 +196,8 @@ static void what_is_not_redis_is_wrong_and_stays_wrong(void **unused)
     }
 }
 
-static void garbage_behind_a_reply_does_not_spoil_it(void **unused)
+ON_A_READER(garbage_behind_a_reply_does_not_spoil_it)
 {
-    (void)unused;
     struct sl_redis_reply *reply = NULL;
     feed(":1\r\nhello\r\n", 11);
     expect_reply("before", "1");
@@ -234,9 +229,8 @@ static char *a_thousand(const char *element)
     return piece;
 }
 
-static void far_more_elements_than_anybody_asked_for_are_wrong(void **unused)
+ON_A_READER(far_more_elements_than_anybody_asked_for_are_wrong)
 {
-    (void)unused;
     static const char *const elements[] = { ":1\r\n", "$-1\r\n", "$2\r\nab\r\n" };
     for (size_t i = 0; i < COUNT(elements); i++) {
         char *piece = a_thousand(elements[i]);
@@ -246,9 +240,8 @@ static void far_more_elements_than_anybody_asked_for_are_wrong(void **unused)
     }
 }
 
-static void more_bytes_than_anybody_asked_for_are_wrong(void **unused)
+ON_A_READER(more_bytes_than_anybody_asked_for_are_wrong)
 {
-    (void)unused;
     size_t len = 64 << 10;
     char *text = malloc(len + 32);
     assert_non_null(text);
@@ -261,9 +254,8 @@ static void more_bytes_than_anybody_asked_for_are_wrong(void **unused)
 }
 
 /* hiredis keeps whatever comes until a text is whole. */
-static void a_text_that_never_ends_is_wrong(void **unused)
+ON_A_READER(a_text_that_never_ends_is_wrong)
 {
-    (void)unused;
     static const char *const heads[] = { "+", "-", "$4611686018427387904\r\n",
                                          "*1\r\n$99999999\r\n" };
     enum { PIECE = 1 << 20 };
@@ -283,9 +275,8 @@ static void a_text_that_never_ends_is_wrong(void **unused)
     free(piece);
 }
 
-static void as_many_as_ten_thousand_rules_make_are_read(void **unused)
+ON_A_READER(as_many_as_ten_thousand_rules_make_are_read)
 {
-    (void)unused;
     enum { VALUES = 70002 };
     struct sl_redis_reply *reply = NULL;
     char *piece = a_thousand(":1\r\n");
@@ -300,9 +291,8 @@ static void as_many_as_ten_thousand_rules_make_are_read(void **unused)
 
 /* ---- packed ---- */
 
-static void a_text_of_packed_numbers_becomes_numbers(void **unused)
+ON_A_READER(a_text_of_packed_numbers_becomes_numbers)
 {
-    (void)unused;
     static const struct {
         const char *wire;
         size_t len;
@@ -327,9 +317,8 @@ static void a_text_of_packed_numbers_becomes_numbers(void **unused)
     }
 }
 
-static void what_is_not_packed_is_left_as_it_is(void **unused)
+ON_A_READER(what_is_not_packed_is_left_as_it_is)
 {
-    (void)unused;
     for (size_t i = 0; i < COUNT(replies); i++) {
         struct sl_redis_reply *reply = NULL;
         feed(replies[i].wire, strlen(replies[i].wire));
@@ -339,31 +328,7 @@ static void what_is_not_packed_is_left_as_it_is(void **unused)
     }
 }
 
-static void no_reader_is_freed_without_harm(void **unused)
+TEST(no_reader_is_freed_without_harm)
 {
-    (void)unused;
     sl_reply_reader_free(NULL);
-}
-
-#define ON_A_READER(name) cmocka_unit_test_setup_teardown(name, open_reader, close_reader)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_A_READER(every_reply_is_read_whatever_arrives_at_once),
-        ON_A_READER(a_reply_is_read_byte_by_byte),
-        ON_A_READER(several_in_a_row_come_out_one_after_another),
-        ON_A_READER(an_error_is_not_held_against_the_next_reply),
-        ON_A_READER(a_text_that_is_not_there_is_empty),
-        ON_A_READER(what_is_not_redis_is_wrong_and_stays_wrong),
-        ON_A_READER(garbage_behind_a_reply_does_not_spoil_it),
-        ON_A_READER(far_more_elements_than_anybody_asked_for_are_wrong),
-        ON_A_READER(more_bytes_than_anybody_asked_for_are_wrong),
-        ON_A_READER(a_text_that_never_ends_is_wrong),
-        ON_A_READER(as_many_as_ten_thousand_rules_make_are_read),
-        ON_A_READER(a_text_of_packed_numbers_becomes_numbers),
-        ON_A_READER(what_is_not_packed_is_left_as_it_is),
-        CLAIM(no_reader_is_freed_without_harm),
-    };
-    return RUN(tests);
 }

@@ -47,9 +47,10 @@ static void in_mood(enum fake_mood mood)
         fakes[i].mood = (int)mood;
 }
 
-static void the_one_that_answered_is_asked_again_over_its_connection(void **unused)
+#define ASKED(name) TEST_WITH(name, set_up, tear_down)
+
+ASKED(the_one_that_answered_is_asked_again_over_its_connection)
 {
-    (void)unused;
     fakes[0].mood = KNOWS_NONE;
     for (int i = 0; i < 3; i++)
         assert_int_equal(named(NULL), 1001);
@@ -59,9 +60,8 @@ static void the_one_that_answered_is_asked_again_over_its_connection(void **unus
     assert_int_equal(fakes[2].connected, 0);
 }
 
-static void those_that_do_not_answer_are_passed_over(void **unused)
+ASKED(those_that_do_not_answer_are_passed_over)
 {
-    (void)unused;
     static const enum fake_mood moods[] = { KNOWS_NONE, IS_SILENT, HANGS_UP, WANTS_A_PASSWORD,
                                             IS_NO_SENTINEL };
     for (size_t i = 0; i < COUNT(moods); i++) {
@@ -72,18 +72,16 @@ static void those_that_do_not_answer_are_passed_over(void **unused)
     }
 }
 
-static void whom_we_doubt_is_asked_last(void **unused)
+ASKED(whom_we_doubt_is_asked_last)
 {
-    (void)unused;
     for (int i = 0; i < 2 * FAKES; i++) {
         assert_int_equal(named(NULL), 1000 + i % FAKES);
         sl_sentinels_doubt(sentinels);
     }
 }
 
-static void a_connection_that_was_closed_is_made_again_for_the_same(void **unused)
+ASKED(a_connection_that_was_closed_is_made_again_for_the_same)
 {
-    (void)unused;
     assert_int_equal(named(NULL), 1000);
     fakes[0].tells = 2;
     wake_fake(&fakes[0]);
@@ -93,9 +91,8 @@ static void a_connection_that_was_closed_is_made_again_for_the_same(void **unuse
     assert_int_equal(fakes[1].connected, 0);
 }
 
-static void nobody_there_is_said(void **unused)
+ASKED(nobody_there_is_said)
 {
-    (void)unused;
     struct sluice_error why = { 0 };
     int port, fd = listen_somewhere(&port);
     char hosts[64];
@@ -109,9 +106,8 @@ static void nobody_there_is_said(void **unused)
     assert_non_null(strstr(why.text, "refused"));
 }
 
-static void why_not_is_said(void **unused)
+ASKED(why_not_is_said)
 {
-    (void)unused;
     static const struct {
         enum fake_mood mood;
         const char *words;
@@ -132,9 +128,8 @@ static void why_not_is_said(void **unused)
 }
 
 /* One that knows the name is missing outweighs those that are away. */
-static void a_name_that_is_not_known_is_said_even_if_some_are_away(void **unused)
+ASKED(a_name_that_is_not_known_is_said_even_if_some_are_away)
 {
-    (void)unused;
     struct sluice_error why = { 0 };
     in_mood(HANGS_UP);
     fakes[1].mood = KNOWS_NONE;
@@ -143,9 +138,8 @@ static void a_name_that_is_not_known_is_said_even_if_some_are_away(void **unused
 }
 
 /* Nothing here measures time: a wait that is not ended early fails by the test's own limit. */
-static void news_end_the_wait(void **unused)
+ASKED(news_end_the_wait)
 {
-    (void)unused;
     int64_t start_us = sl_boottime_us();
     assert_int_equal(named(NULL), 1000);
     fakes[0].names_port = 2000;
@@ -160,9 +154,8 @@ static void news_end_the_wait(void **unused)
     assert_int_equal(fakes[0].connected, 1);
 }
 
-static void without_news_it_waits_so_long(void **unused)
+ASKED(without_news_it_waits_so_long)
 {
-    (void)unused;
     int64_t start_us = sl_boottime_us();
     sl_sentinels_wait(sentinels, woken, 20000); /* connected to nobody yet */
     assert_int_equal(named(NULL), 1000);
@@ -171,9 +164,8 @@ static void without_news_it_waits_so_long(void **unused)
     assert_int_equal(named(NULL), 1000);
 }
 
-static void a_name_is_looked_up_and_an_address_may_be_in_brackets(void **unused)
+ASKED(a_name_is_looked_up_and_an_address_may_be_in_brackets)
 {
-    (void)unused;
     char hosts[64];
     struct sluice_error why = { 0 };
     snprintf(hosts, sizeof hosts, "localhost:%d", fakes[0].port);
@@ -188,22 +180,4 @@ static void a_name_is_looked_up_and_an_address_may_be_in_brackets(void **unused)
     sentinels = sl_sentinels_new("no-such-host.invalid:26379", "mymaster", NULL, NULL);
     assert_int_equal(named(&why), 0);
     assert_non_null(strstr(why.text, "no-such-host.invalid"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-#define ASKED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ASKED(the_one_that_answered_is_asked_again_over_its_connection),
-        ASKED(those_that_do_not_answer_are_passed_over),
-        ASKED(whom_we_doubt_is_asked_last),
-        ASKED(a_connection_that_was_closed_is_made_again_for_the_same),
-        ASKED(nobody_there_is_said),
-        ASKED(why_not_is_said),
-        ASKED(a_name_that_is_not_known_is_said_even_if_some_are_away),
-        ASKED(news_end_the_wait),
-        ASKED(without_news_it_waits_so_long),
-        ASKED(a_name_is_looked_up_and_an_address_may_be_in_brackets),
-    };
-    return RUN(tests);
 }

@@ -51,9 +51,10 @@ static enum sl_heard hear(const char *bytes)
     return heard;
 }
 
-static void it_is_asked_and_listened_to_in_one_go(void **unused)
+#define FROM_THE_START(name) TEST_WITH(name, begin, NULL)
+
+FROM_THE_START(it_is_asked_and_listened_to_in_one_go)
 {
-    (void)unused;
     const char *words = "*2\r\n$11\r\nUNSUBSCRIBE\r\n$14\r\n+switch-master\r\n"
                         "*3\r\n$8\r\nSENTINEL\r\n$23\r\nGET-MASTER-ADDR-BY-NAME\r\n"
                         "$8\r\nmymaster\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$14\r\n+switch-master\r\n";
@@ -68,9 +69,8 @@ static void it_is_asked_and_listened_to_in_one_go(void **unused)
     assert_int_equal(hear(SUBSCRIBED NOT_SUBSCRIBED ADDRESS), SL_HEARD_MASTER);
 }
 
-static void a_password_is_said_once(void **unused)
+FROM_THE_START(a_password_is_said_once)
 {
-    (void)unused;
     talk.password = "secret";
     expect_words("*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
                  "*2\r\n$11\r\nUNSUBSCRIBE\r\n$14\r\n+switch-master\r\n"
@@ -82,9 +82,8 @@ static void a_password_is_said_once(void **unused)
     assert_int_equal(talk.stage, SL_TALK_UNSUBSCRIBED);
 }
 
-static void errors_are_said_in_words(void **unused)
+FROM_THE_START(errors_are_said_in_words)
 {
-    (void)unused;
     static const struct {
         const char *bytes, *words;
     } rows[] = {
@@ -103,9 +102,8 @@ static void errors_are_said_in_words(void **unused)
     }
 }
 
-static void a_name_that_it_does_not_know_is_no_error(void **unused)
+FROM_THE_START(a_name_that_it_does_not_know_is_no_error)
 {
-    (void)unused;
     ask();
     assert_int_equal(hear(NOT_SUBSCRIBED "*-1\r\n"), SL_HEARD_UNKNOWN);
     begin(NULL);
@@ -113,9 +111,8 @@ static void a_name_that_it_does_not_know_is_no_error(void **unused)
     assert_int_equal(hear(NOT_SUBSCRIBED "$-1\r\n"), SL_HEARD_UNKNOWN);
 }
 
-static void what_is_no_address_is_refused(void **unused)
+FROM_THE_START(what_is_no_address_is_refused)
 {
-    (void)unused;
     static const char *const rows[] = {
         "*2\r\n$0\r\n\r\n$4\r\n6379\r\n",
         "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n0\r\n",
@@ -138,9 +135,8 @@ static void what_is_no_address_is_refused(void **unused)
 }
 
 /* One byte more than there is room for. */
-static void a_host_has_room_for_255_bytes(void **unused)
+FROM_THE_START(a_host_has_room_for_255_bytes)
 {
-    (void)unused;
     for (int len = 255; len <= 256; len++) {
         char bytes[512], host[257];
         memset(host, 'h', sizeof host);
@@ -153,9 +149,8 @@ static void a_host_has_room_for_255_bytes(void **unused)
     }
 }
 
-static void news_of_our_master_are_a_reason_to_ask(void **unused)
+FROM_THE_START(news_of_our_master_are_a_reason_to_ask)
 {
-    (void)unused;
     static const struct {
         const char *news;
         enum sl_heard heard;
@@ -180,19 +175,4 @@ static void news_of_our_master_are_a_reason_to_ask(void **unused)
         SAME(rows[i].news, hear(bytes), SL_HEARD_NOTHING);
         SAME(rows[i].news, hear(NOT_SUBSCRIBED ADDRESS), SL_HEARD_MASTER);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-#define FROM_THE_START(name) cmocka_unit_test_setup(name, begin)
-        FROM_THE_START(it_is_asked_and_listened_to_in_one_go),
-        FROM_THE_START(a_password_is_said_once),
-        FROM_THE_START(errors_are_said_in_words),
-        FROM_THE_START(a_name_that_it_does_not_know_is_no_error),
-        FROM_THE_START(what_is_no_address_is_refused),
-        FROM_THE_START(a_host_has_room_for_255_bytes),
-        FROM_THE_START(news_of_our_master_are_a_reason_to_ask),
-    };
-    return RUN(tests);
 }

@@ -45,9 +45,8 @@ static const char *address_of(struct sl_target *target, uint32_t attempt)
     }
 }
 
-static void addresses_are_what_they_say(void **unused)
+TEST(addresses_are_what_they_say)
 {
-    (void)unused;
     static const struct {
         const char *hosts, *path;
         const char *address, *host;
@@ -75,9 +74,8 @@ static void addresses_are_what_they_say(void **unused)
     }
 }
 
-static void a_name_is_looked_up(void **unused)
+TEST(a_name_is_looked_up)
 {
-    (void)unused;
     struct sl_target *target = open_url(&(struct sl_store_url){ .hosts = "localhost:6379" });
     const char *address = address_of(target, 0);
     assert_true(strcmp(address, "127.0.0.1 6379") == 0 || strcmp(address, "::1 6379") == 0);
@@ -88,9 +86,8 @@ static void a_name_is_looked_up(void **unused)
 }
 
 /* It may be known later: that is no reason not to start. */
-static void a_name_that_is_not_known_has_no_address(void **unused)
+TEST(a_name_that_is_not_known_has_no_address)
 {
-    (void)unused;
     struct sl_target *target =
         open_url(&(struct sl_store_url){ .hosts = "no-such-host.invalid:6379" });
     assert_string_equal(address_of(target, 0), "none");
@@ -99,9 +96,8 @@ static void a_name_that_is_not_known_has_no_address(void **unused)
     sl_target_close(target); /* also while it is being looked up */
 }
 
-static void what_it_wants_to_hear_is_copied(void **unused)
+TEST(what_it_wants_to_hear_is_copied)
 {
-    (void)unused;
     char hosts[] = "127.0.0.1:6379", user[] = "app", password[] = "secret";
     struct sl_target *target = open_url(&(struct sl_store_url){
         .hosts = hosts, .user = user, .password = password, .database = 7 });
@@ -120,9 +116,8 @@ static void what_it_wants_to_hear_is_copied(void **unused)
     sl_target_close(target);
 }
 
-static void a_path_has_room_for_107_bytes(void **unused)
+TEST(a_path_has_room_for_107_bytes)
 {
-    (void)unused;
     char path[110];
     struct sluice_error error = { 0 };
     struct sl_store_url url = { .path = path };
@@ -138,9 +133,8 @@ static void a_path_has_room_for_107_bytes(void **unused)
     assert_non_null(strstr(error.text, "107"));
 }
 
-static void certificates_that_are_not_there_are_refused(void **unused)
+TEST(certificates_that_are_not_there_are_refused)
 {
-    (void)unused;
     struct sluice_error error = { 0 };
     struct sl_store_url url = { .hosts = "127.0.0.1:6379", .tls = true };
     assert_null(sl_target_open(&url, &(struct sl_tls_client){ .ca = "/nowhere/ca.pem" }, &error));
@@ -149,17 +143,4 @@ static void certificates_that_are_not_there_are_refused(void **unused)
     assert_non_null(sl_target_tls(target));
     sl_target_close(target);
     sl_target_close(NULL);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(addresses_are_what_they_say),
-        CLAIM(a_name_is_looked_up),
-        CLAIM(a_name_that_is_not_known_has_no_address),
-        CLAIM(what_it_wants_to_hear_is_copied),
-        CLAIM(a_path_has_room_for_107_bytes),
-        CLAIM(certificates_that_are_not_there_are_refused),
-    };
-    return RUN(tests);
 }

@@ -113,15 +113,15 @@ static void check_whole(const char *row, enum sl_script_kind kind, uint32_t set)
     free(text);
 }
 
-static void every_script_is_whole(void **unused)
+#define ON_SCRIPTS(name) TEST_WITH(name, NULL, release)
+
+ON_SCRIPTS(every_script_is_whole)
 {
-    (void)unused;
     each(check_whole);
 }
 
-static void any_set_of_any_kind_is_a_script(void **unused)
+ON_SCRIPTS(any_set_of_any_kind_is_a_script)
 {
-    (void)unused;
     for (int kind = 0; kind < SL_SCRIPT_KINDS; kind++)
         for (uint32_t set = 0; set < SL_SCRIPT_SETS; set++)
             assert_true(get((enum sl_script_kind)kind, set)->text.len > 0);
@@ -137,9 +137,8 @@ static void check_again(const char *row, enum sl_script_kind kind, uint32_t set)
     sl_scripts_release(&others);
 }
 
-static void the_same_script_is_made_once(void **unused)
+ON_SCRIPTS(the_same_script_is_made_once)
 {
-    (void)unused;
     each(check_again);
 }
 
@@ -156,15 +155,13 @@ static void check_digest(const char *row, enum sl_script_kind kind, uint32_t set
     SAME_TEXT(row, sl_text(script->sha1_hex), printed);
 }
 
-static void a_scripts_name_is_the_sha1_of_its_text(void **unused)
+ON_SCRIPTS(a_scripts_name_is_the_sha1_of_its_text)
 {
-    (void)unused;
     each(check_digest);
 }
 
-static void no_two_scripts_are_the_same(void **unused)
+ON_SCRIPTS(no_two_scripts_are_the_same)
 {
-    (void)unused;
     const struct sl_script *all[SL_SCRIPT_KINDS * SL_SCRIPT_SETS];
     size_t count = 0;
     for (int kind = 0; kind < SL_SCRIPT_KINDS; kind++)
@@ -202,9 +199,8 @@ static void check_parts(const char *row, enum sl_script_kind kind, uint32_t set)
     SAME(row, says(script, "'rl:"), false); /* keys are named by who calls */
 }
 
-static void a_script_has_the_algorithms_of_its_set_and_no_others(void **unused)
+ON_SCRIPTS(a_script_has_the_algorithms_of_its_set_and_no_others)
 {
-    (void)unused;
     each(check_parts);
 }
 
@@ -215,9 +211,8 @@ static void check_changes(const char *row, enum sl_script_kind kind, uint32_t se
     SAME(row, says(script, "overcharge"), kind == SL_SCRIPT_CHANGE);
 }
 
-static void only_a_change_can_give_back(void **unused)
+ON_SCRIPTS(only_a_change_can_give_back)
 {
-    (void)unused;
     each(check_changes);
 }
 
@@ -243,9 +238,8 @@ static void check_joins(const char *row, enum sl_script_kind kind, uint32_t set)
     free(text);
 }
 
-static void no_time_is_put_together_with_a_text(void **unused)
+ON_SCRIPTS(no_time_is_put_together_with_a_text)
 {
-    (void)unused;
     each(check_joins);
 }
 
@@ -265,9 +259,8 @@ static void *get_all(void *out)
     return NULL;
 }
 
-static void threads_that_want_it_at_once_get_one_script(void **unused)
+ON_SCRIPTS(threads_that_want_it_at_once_get_one_script)
 {
-    (void)unused;
     static const struct sl_script *got[THREADS][SL_SCRIPT_KINDS * SL_SCRIPT_SETS];
     pthread_t threads[THREADS];
     pthread_barrier_init(&start, NULL, THREADS);
@@ -283,32 +276,12 @@ static void threads_that_want_it_at_once_get_one_script(void **unused)
     }
 }
 
-static void every_algorithm_has_a_bit_of_its_own(void **unused)
+TEST(every_algorithm_has_a_bit_of_its_own)
 {
-    (void)unused;
     uint32_t seen = 0;
     for (size_t i = 0; sl_algos[i]; i++) {
         SAME(sl_algos[i]->name, sl_script_bit(sl_algos[i]), 1u << i);
         seen |= sl_script_bit(sl_algos[i]);
     }
     assert_int_equal(seen, SL_SCRIPT_GUARD - 1);
-}
-
-#define ON_SCRIPTS(name) cmocka_unit_test_teardown(name, release)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ON_SCRIPTS(every_script_is_whole),
-        ON_SCRIPTS(any_set_of_any_kind_is_a_script),
-        ON_SCRIPTS(the_same_script_is_made_once),
-        ON_SCRIPTS(a_scripts_name_is_the_sha1_of_its_text),
-        ON_SCRIPTS(no_two_scripts_are_the_same),
-        ON_SCRIPTS(a_script_has_the_algorithms_of_its_set_and_no_others),
-        ON_SCRIPTS(only_a_change_can_give_back),
-        ON_SCRIPTS(no_time_is_put_together_with_a_text),
-        ON_SCRIPTS(threads_that_want_it_at_once_get_one_script),
-        CLAIM(every_algorithm_has_a_bit_of_its_own),
-    };
-    return RUN(tests);
 }
