@@ -43,8 +43,8 @@ FUZZ     := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 CORPUS   := $(FUZZ:tests/fuzz/fuzz_%.c=$(BUILD)/corpus/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all deps run demo test soak asan fuzz lint format bench bench-http bench-jwt bench-redis bench-lease bench-resp bench-grpc bench-watch bench-100m docs \
-        install uninstall clean help library test-binaries FORCE
+.PHONY: all deps run demo test test-deep soak asan fuzz lint format bench bench-http bench-jwt bench-redis bench-lease bench-resp bench-grpc bench-watch bench-100m docs \
+        install uninstall clean help library unit-binaries test-binaries FORCE
 
 all: $(BUILD)/sluice library  ## build/sluice and build/libsluice.* (the default)
 
@@ -206,17 +206,23 @@ TSAN := BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" WERROR=-Werror \
 # called make has said how many.
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-test-binaries: $(BUILD)/sluice $(UNITBINS) $(PROPS) $(STRESS) $(CORPUS)
+unit-binaries: $(UNITBINS) $(CORPUS)
+test-binaries: $(BUILD)/sluice unit-binaries $(PROPS) $(STRESS)
 
-test:                         ## install, build and run everything; ends with N passed, N failed
+# What a contributor needs: everything on the plain build, units and parsers under ASan and UBSan.
+test:                         ## install, build and test; ends with N passed, N failed
+	@tools/deps build test
+	@$(MAKE) --no-print-directory $(JOBS) all test-binaries
+	@$(MAKE) --no-print-directory $(JOBS) $(ASAN) unit-binaries
+	@BUILD=$(BUILD) $(PYTHON) tests/run
+
+test-deep:                    ## the rest: the server under ASan, ThreadSanitizer, models, long random runs
 	@tools/deps build test
 	@$(MAKE) --no-print-directory $(JOBS) all test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(ASAN) test-binaries
 	@$(MAKE) --no-print-directory $(JOBS) $(TSAN) $(BUILD)/tsan/stress $(BUILD)/tsan/explore $(BUILD)/tsan/sluice \
-	    $(BUILD)/tsan/unit/registry/users/test_users_threads $(BUILD)/tsan/unit/limiter/observe/test_observer \
-	    $(BUILD)/tsan/unit/store/lease/test_lease \
-	    $(BUILD)/tsan/unit/store/cache/test_denial_cache $(BUILD)/tsan/unit/store/cache/test_guard_backlog
-	@BUILD=$(BUILD) $(PYTHON) tests/run
+	    $(BUILD)/tsan/unit/unit
+	@BUILD=$(BUILD) $(PYTHON) tests/run deep
 
 asan:                         ## only the sanitized build and its tests
 	@tools/deps build test
