@@ -1,4 +1,4 @@
-"""Answers to GET /v1/stats, as docs/seeing.md has them, and what is shown of a table.
+"""Answers to GET /v1/stats, as docs/observability.md has them, and what is shown of a table.
 
     stats(rule("api", checks=600, denied=120, top=[("acme", "u1", 100)]), uptime_s=8000)
 """

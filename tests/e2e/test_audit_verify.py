@@ -201,7 +201,7 @@ def test_without_a_log_there_are_recent_events_too():
 
 def test_anybody_can_check_a_line_with_sha256sum(write, log):
     """By the words of the document."""
-    text = (ROOT / "docs" / "seeing.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
     command = re.search(r"^tail -n 1 audit\.jsonl \|.*$", text, re.M)[0]
     path = write(log[0])
     done = subprocess.run(["sh", "-c", command], cwd=path.parent, capture_output=True, text=True,

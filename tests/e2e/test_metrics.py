@@ -16,7 +16,7 @@ from serving import Server
 from watching import https_port, wait_until
 
 DASHBOARD = PACKAGING / "grafana-dashboard.json"
-PAGES = ROOT / "docs/seeing.md"
+PAGES = ROOT / "docs/observability.md"
 
 RULES = r"""
 tiers: { pro: { scale: 10 } }
@@ -163,7 +163,7 @@ def test_a_handshake_that_fails_is_counted(tmp_path):
 
 
 def documented():
-    """The table of docs/seeing.md: {name: (type, labels)}."""
+    """The table of docs/observability.md: {name: (type, labels)}."""
     section = PAGES.read_text(encoding="utf-8").partition("\n## Metrics\n")[2]
     section = section.partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \|([^|]*)\|", section, re.M)

@@ -1,4 +1,4 @@
-/* A registry as this instance's copy of what all instances share (docs/spreading.md): which state
+/* A registry as this instance's copy of what all instances share (docs/replication.md): which state
  * of it this is, what a change has changed, and rows that come from elsewhere.
  *
  * What is shared is two logs. Rules and all that belongs to them depend on one another, so they

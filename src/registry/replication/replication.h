@@ -1,5 +1,5 @@
 /* A conversation with the shared registry: question by question, it brings this instance's copy
- * up to what Redis holds, or founds the registry where there is none (docs/spreading.md).
+ * up to what Redis holds, or founds the registry where there is none (docs/replication.md).
  *
  *   sl_replication_begin → { sl_replication_ask → the call is made, whichever way →
  * sl_replication_take } …

@@ -1,4 +1,4 @@
-/* Figures as JSON: see docs/seeing.md. */
+/* Figures as JSON: see docs/observability.md. */
 #ifndef SL_SERVER_ADMIN_STATS_JSON_H
 #define SL_SERVER_ADMIN_STATS_JSON_H
 

@@ -1,4 +1,4 @@
-/* What the office does where rules spread (docs/spreading.md): it follows what others change, and
+/* What the office does where rules spread (docs/replication.md): it follows what others change, and
  * changes nothing that Redis has not taken first.
  *
  * Two conversations: the follower's is on the main thread's loop, and nobody waits for it; a

@@ -24,7 +24,7 @@ enum sl_script_kind {
     SL_SCRIPT_FORGET,
     SL_SCRIPT_LEASE,    /* of one claim, whose algorithm leases */
     SL_SCRIPT_COUNT,    /* for a guard */
-    SL_SCRIPT_LOG_LOOK, /* rows that all instances share: see docs/spreading.md */
+    SL_SCRIPT_LOG_LOOK, /* rows that all instances share: see docs/replication.md */
     SL_SCRIPT_LOG_PAGE,
     SL_SCRIPT_LOG_WRITE,
     SL_SCRIPT_LOG_FOUND,

@@ -14,7 +14,7 @@ static void read_text(struct sl_board_figures *figures, const char *text, const 
     json_decref(json);
 }
 
-/* As docs/seeing.md has it. */
+/* As docs/observability.md has it. */
 static const char documented[] =
     "{\"uptime_s\": 8000, \"decisions\": {\"minute\": {\"checks\": 120, \"allowed\": 90,"
     " \"denied\": 30, \"hit_rate\": 0.25, \"latency_us\": {\"p50\": 1.2, \"p99\": 4.1}}},"
