@@ -9,7 +9,7 @@
 -- client tries four times, a second apart, and asking again is charging again; it also
 -- makes a 503 of its own of a refused connection, which looks like an answer. In a section
 -- of the configuration both can be set right: there, no answer is X-Sluice-Away. Only that
--- is 0, so that nobody who makes the asking itself fail (a field too long, say) gets past.
+-- is 0, so that a client that makes the asking itself fail (a field too long, say) does not get past.
 
 local TIMEOUT_MS = 5000 -- never reached: those of `listen sluice` are shorter
 
@@ -19,7 +19,7 @@ local FIELDS = {
 }
 
 -- Only these fields reach Sluice: none of the client's, so there is none to forge. `src` is
--- who connected to HAProxy; behind another proxy `http-request set-src` comes first, and it
+-- the peer of HAProxy; behind another proxy `http-request set-src` comes first, and it
 -- is the client again.
 local function request_fields(txn)
     return {
