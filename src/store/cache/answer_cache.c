@@ -65,12 +65,19 @@ static bool may_answer(const struct sl_bundle *bundle)
            !bundle->wants_all && bundle->claim_count > 0;
 }
 
-/* What time it is at the store. */
+/* What time it is at the store by now. In a cluster the claims of one bundle may live on nodes
+ * whose clocks differ, so each claim has its own: in `own`, as long as the store is not asked. */
 struct moment {
     int64_t low_us, high_us;
 };
 
-static struct moment moment_of(const struct sl_denial *denial, int64_t now_us)
+static struct moment *moment_of(struct sl_claim *claim)
+{
+    _Static_assert(sizeof(struct moment) <= sizeof claim->own, "a moment fits");
+    return (struct moment *)(void *)claim->own;
+}
+
+static struct moment moment_at(const struct sl_denial *denial, int64_t now_us)
 {
     int64_t low_us = denial->now_us + (now_us - denial->heard_us);
     int64_t high_us = denial->now_us + (now_us - denial->asked_us);
@@ -107,7 +114,7 @@ static bool decide_at(struct sl_bundle *bundle, struct sl_claim *claim, const st
 
 /* Decided again on what is remembered; false: nothing is, or it would pass by now. */
 static bool recall(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
-                   struct sl_claim *claim, struct moment *moment)
+                   struct sl_claim *claim)
 {
     struct sl_ask ask = { sl_boottime_us(), sl_claim_cost(bundle, claim) };
     struct sl_denial denial;
@@ -115,34 +122,34 @@ static bool recall(const struct sl_answer_cache *answers, struct sl_bundle *bund
     if (!sl_claim_takes(bundle, claim) ||
         !sl_denial_cache_find(answers->denied, claim, ask, &denial))
         return false;
-    struct moment now = moment_of(&denial, ask.now_us);
+    struct moment now = moment_at(&denial, ask.now_us);
     take_stored(claim, &denial, &stored);
     if (!decide_at(bundle, claim, &stored, now.high_us) ||
         !decide_at(bundle, claim, &stored, now.low_us))
         return false;
     sl_claim_measure(claim, bundle, &stored.state);
     claim->charged = false;
-    *moment = now;
+    *moment_of(claim) = now;
     return true;
 }
 
 /* Decided without the store: on what is remembered of it, or because it is not to be asked yet for
  * another lease. Not where there are units to spend. */
 static bool denies(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
-                   struct sl_claim *claim, struct moment *moment)
+                   struct sl_claim *claim)
 {
     if (!claim->lease)
-        return recall(answers, bundle, claim, moment);
+        return recall(answers, bundle, claim);
     struct sl_ask ask = { sl_boottime_us(), sl_claim_cost(bundle, claim) };
     int64_t ahead_us;
     if (!sl_claim_takes(bundle, claim) ||
         sl_leases_left(answers->leases, claim, ask.now_us) >= ask.cost)
         return false;
-    if (recall(answers, bundle, claim, moment))
+    if (recall(answers, bundle, claim))
         return true;
     if (!sl_leases_deny(answers->leases, claim, ask, &ahead_us))
         return false;
-    *moment = (struct moment){ ask.now_us + ahead_us, ask.now_us + ahead_us };
+    *moment_of(claim) = (struct moment){ ask.now_us + ahead_us, ask.now_us + ahead_us };
     return true;
 }
 
@@ -227,20 +234,35 @@ void sl_answer_cache_decide(struct sl_bundle *bundle)
 
 /* Every claim that is remembered is decided; is the bundle? A denial by one enforced claim is
  * enough for that. Without one, all must be known, and only shadows deny. */
-static bool recall_all(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
-                       struct moment *moment)
+static bool recall_all(const struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     bool is_denied = false, is_whole = true, any = false;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_claim *claim = &bundle->claims[i];
         if (claim->no_key)
             continue;
-        claim->is_unseen = !denies(answers, bundle, claim, moment);
+        claim->is_unseen = !denies(answers, bundle, claim);
         is_denied |= !claim->is_unseen && !claim->shadow;
         is_whole &= !claim->is_unseen;
         any |= !claim->is_unseen;
     }
     return any && (is_whole || (is_denied && !bundle->is_joined));
+}
+
+/* The latest of those that are known, for the answer and for claims whose own node has said
+ * nothing: a guard leaves out what is stamped before its window, but counts what is stamped after
+ * it. */
+static struct moment latest_moment(struct sl_bundle *bundle)
+{
+    struct moment latest = { 0 };
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        struct sl_claim *claim = &bundle->claims[i];
+        if (claim->no_key || claim->is_unseen)
+            continue;
+        latest.low_us = sl_max_i64(latest.low_us, moment_of(claim)->low_us);
+        latest.high_us = sl_max_i64(latest.high_us, moment_of(claim)->high_us);
+    }
+    return latest;
 }
 
 /* As it was. */
@@ -253,24 +275,25 @@ static void leave_all(struct sl_bundle *bundle)
 
 bool sl_answer_cache_answer(struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
-    struct moment moment = { 0 };
     if (!answers || !may_answer(bundle))
         return false;
     if (take_all(answers, bundle))
         return true;
-    if (!recall_all(answers, bundle, &moment) || !can_count(answers, bundle)) {
+    if (!recall_all(answers, bundle) || !can_count(answers, bundle)) {
         leave_all(bundle);
         return false;
     }
+    struct moment latest = latest_moment(bundle);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_claim *claim = &bundle->claims[i];
         if (must_count(bundle, claim))
-            sl_guard_backlog_add(answers->backlog, claim, moment.high_us);
+            sl_guard_backlog_add(answers->backlog, claim,
+                                 claim->is_unseen ? latest.high_us : moment_of(claim)->high_us);
         if (claim->is_unseen)
             leave_unseen(claim);
     }
     bundle->status = SLUICE_OK;
-    bundle->now_us = moment.low_us;
+    bundle->now_us = latest.low_us;
     bundle->wall_shift_us = 0;
     bundle->held = 0;
     bundle->is_near = true;
@@ -281,13 +304,12 @@ bool sl_answer_cache_answer(struct sl_answer_cache *answers, struct sl_bundle *b
 bool sl_answer_cache_recall(struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = &bundle->claims[0];
-    struct moment moment;
-    if (bundle->claim_count != 1 || claim->guard || !recall(answers, bundle, claim, &moment)) {
+    if (bundle->claim_count != 1 || claim->guard || !recall(answers, bundle, claim)) {
         bundle->now_us = -1;
         return false;
     }
     claim->is_unseen = false;
-    bundle->now_us = moment.low_us;
+    bundle->now_us = moment_of(claim)->low_us;
     sl_answer_cache_decide(bundle);
     return true;
 }
