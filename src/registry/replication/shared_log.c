@@ -1,11 +1,13 @@
+/* The words of calls to the shared registry, and the reading of its replies: keys and arguments as
+ * src/store/redis/lua/log_X.lua expect them. */
 #include "registry/replication/shared_log.h"
 
 static const char *const log_names[SL_LOG_COUNT] = { "rules", "users" };
 
-/* So many changes somebody may have missed, and still be told what was deleted since. */
+/* An instance that has missed no more changes than these still hears which rows were deleted. */
 static const int64_t marks_kept[SL_LOG_COUNT] = { 4096, 65536 };
 
-/* 0: however many. Records come in page by page. */
+/* 0: no bound, because records are applied page by page. */
 static const int64_t most_bytes[SL_LOG_COUNT] = { SL_RULES_MAX_BYTES, 0 };
 
 enum part { ROWS, ORDER, MARKS, GONE, PARTS };
@@ -135,7 +137,7 @@ bool sl_ask_found(struct sl_scripts *scripts, struct sl_channel_call *call, uint
 
 /* ---- answers ---- */
 
-/* "": 0. False: no change. */
+/* "" is 0. Returns false if the text is no change. */
 static bool read_change(struct sluice_text text, uint64_t *out)
 {
     *out = 0;
