@@ -14,7 +14,9 @@ enum { NOTED_MAX_BYTES = 4 << 20 };
 uint64_t sl_change_new(uint64_t version)
 {
     uint64_t most = (UINT64_C(1) << 33) - 1; /* Redis may return any version */
-    return (version < most ? version : most) << 30 | (sl_random64() & ((1u << 30) - 1));
+    uint64_t change = (version < most ? version : most) << 30 | (sl_random64() & ((1u << 30) - 1));
+    SL_CHECK(change <= INT64_MAX);
+    return change;
 }
 
 /* ---- noting changed rows ---- */
@@ -210,6 +212,7 @@ bool sl_replica_users(struct sl_registry *registry, int64_t *after, size_t most,
                       struct sluice_error *error)
 {
     size_t found = 0;
+    SL_CHECK(most > 0);
     if (!sl_look_begin(registry, error))
         return false;
     struct sl_sql_query query = sl_query(registry, SL_SQL_COPY_USERS);
@@ -222,6 +225,7 @@ bool sl_replica_users(struct sl_registry *registry, int64_t *after, size_t most,
     }
     bool good = sl_sql_query_ended(&query, step);
     sl_look_end(registry);
+    SL_CHECK(found <= most);
     *count = found;
     return good;
 }

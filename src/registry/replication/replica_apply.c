@@ -9,6 +9,7 @@
  * process that only reads rules needs none. */
 #include "registry/replication/replica.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "registry/rows.h"
 
@@ -42,6 +43,7 @@ static bool drop_row(struct sl_registry *registry, const struct sl_row_name *nam
         [SL_ROW_EXEMPTION] = SL_SQL_DROP_EXEMPTION, [SL_ROW_TENANT] = SL_SQL_DROP_TENANT,
         [SL_ROW_KEY] = SL_SQL_DROP_DIGEST,
     };
+    SL_CHECK(name->kind < SL_ROW_USER);
     struct sl_sql_query query = sl_change(registry, drops[name->kind]);
     bool has_no_tenant = name->kind == SL_ROW_RULE && *name->first == '\0';
     sl_bind_text(&query, has_no_tenant ? NULL : name->first);
@@ -95,6 +97,7 @@ static bool insert_row(struct sl_registry *registry, const struct sl_row *row,
         [SL_ROW_TENANT] = SL_SQL_APPLY_TENANT,
         [SL_ROW_KEY] = SL_SQL_APPLY_KEY,
     };
+    SL_CHECK(row->name.kind < SL_ROW_USER);
     if (row->is_gone)
         return drop_row(registry, &row->name, error);
     struct sl_sql_query query = sl_change(registry, puts[row->name.kind]);
@@ -108,6 +111,7 @@ static bool insert_row(struct sl_registry *registry, const struct sl_row *row,
 bool sl_replica_apply(struct sl_registry *registry, const struct sl_row *rows, size_t count,
                       bool afresh, struct sluice_error *error)
 {
+    SL_CHECK(registry->is_changing);
     if (!defer_references(registry, error) || (afresh && !clear_rules_log(registry, error)))
         return false;
     for (size_t i = 0; !afresh && i < count; i++)
@@ -207,6 +211,7 @@ bool sl_replica_place(struct sl_registry *registry, struct sl_replica_position *
 bool sl_replica_put_place(struct sl_registry *registry, const struct sl_replica_position *place,
                           struct sluice_error *error)
 {
+    SL_CHECK(registry->is_changing);
     if (!create_tables(registry, error))
         return false;
     char *sql = sqlite3_mprintf(
@@ -222,6 +227,7 @@ bool sl_replica_put_place(struct sl_registry *registry, const struct sl_replica_
 bool sl_replica_leave(struct sl_registry *registry, struct sluice_error *error)
 {
     bool are_there;
+    SL_CHECK(registry->is_changing);
     return has_tables(registry, &are_there, error) &&
            (!are_there || execute_sql(registry, "DELETE FROM spread", error));
 }
@@ -230,6 +236,7 @@ bool sl_replica_leave(struct sl_registry *registry, struct sluice_error *error)
 
 bool sl_replica_begin_users(struct sl_registry *registry, struct sluice_error *error)
 {
+    SL_CHECK(registry->is_changing);
     return create_tables(registry, error) &&
            execute_sql(registry,
                        "INSERT OR IGNORE INTO spread_unseen "
@@ -252,6 +259,7 @@ bool sl_replica_apply_user(struct sl_registry *registry, const struct sl_row *ro
                            struct sluice_error *error)
 {
     bool found;
+    SL_CHECK(registry->is_changing && row->name.kind == SL_ROW_USER);
     if (row->is_gone)
         return sl_registry_drop_user(registry, row->name.first, row->name.second, &found, error);
     struct sl_user_record record = {
@@ -271,6 +279,7 @@ bool sl_replica_apply_user(struct sl_registry *registry, const struct sl_row *ro
 /* A user with counted days stays, without a record. All processes load all users again. */
 bool sl_replica_end_users(struct sl_registry *registry, struct sluice_error *error)
 {
+    SL_CHECK(registry->is_changing);
     int64_t before = sqlite3_total_changes64(registry->db);
     if (!create_tables(registry, error) ||
         !execute_sql(registry,

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "registry/database.h"
 
@@ -47,6 +48,7 @@ static bool write_part(struct sl_registry *registry, const char *part, struct sl
 
 bool sl_replica_save(struct sl_registry *registry, const char *path, struct sluice_error *error)
 {
+    SL_CHECK(registry->db && *path && !registry->is_changing); /* VACUUM cannot run in one */
     struct sl_arena arena = { 0 };
     const char *part = sl_arena_print(&arena, "%s" PART "%ld", path, (long)getpid());
     unlink(part); /* left by an earlier process with this id */
@@ -112,6 +114,7 @@ void sl_replica_leave_newest(const char *database, const char *newest)
     struct sl_arena arena = { 0 };
     struct file files[FILES_SEEN_MAX];
     size_t count = find_saved(database, &arena, files), kept = 1;
+    SL_CHECK(count <= FILES_SEEN_MAX);
     qsort(files, count, sizeof *files, newest_first);
     for (size_t i = 0; i < count; i++)
         if (strcmp(files[i].path, newest) != 0 && ++kept > SL_SAVED_MAX)

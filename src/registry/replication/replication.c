@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -17,11 +18,13 @@ void sl_replication_take_name(struct sl_replication *replication)
     do
         replication->who = sl_random64() >> (64 - SL_EPOCH_RANDOM_BITS);
     while (replication->who == 0);
+    SL_CHECK(replication->who >> SL_EPOCH_RANDOM_BITS == 0);
 }
 
 void sl_replication_open(struct sl_replication *replication, struct sl_registry *registry,
                          const char *database)
 {
+    SL_CHECK(registry);
     *replication = (struct sl_replication){ .registry = registry, .database = database };
     sl_replication_take_name(replication);
 }
@@ -142,6 +145,7 @@ bool sl_replication_ask(struct sl_replication *replication, struct sl_channel_ca
 enum sl_replication_step sl_replication_take(struct sl_replication *replication,
                                              const struct sl_channel_call *call)
 {
+    SL_CHECK(replication->phase <= SL_REPLICATION_OPENS);
     if (!call->reply)
         return sl_replication_fail_saying(replication, "Redis does not answer");
     switch (replication->phase) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/error.h"
 
 enum { FETCHED_MAX_BYTES = 64 << 20 };
@@ -50,6 +51,7 @@ enum sl_replication_step sl_replication_fetch_next(struct sl_replication *replic
 static bool keep_row(struct sl_replication *replication, struct sluice_text name,
                      struct sluice_text value)
 {
+    SL_CHECK(replication->row_count <= replication->row_room);
     replication->row_bytes += name.len + value.len;
     if (replication->row_bytes > FETCHED_MAX_BYTES)
         return sl_error_say(&replication->error, "the registry in Redis is larger than %d MiB",

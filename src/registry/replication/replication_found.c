@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/error.h"
 
 /* Versions start again with every epoch, so they alone do not say which replica is newer. That is
@@ -99,6 +100,7 @@ enum sl_replication_step sl_replication_take_bid(struct sl_replication *replicat
 static size_t page_count(const struct sl_replication *replication)
 {
     struct sl_buffer scratch = sl_buffer(SL_PAGE_BYTES + 1);
+    SL_CHECK(replication->fill_at < replication->row_count);
     size_t most = replication->row_count - replication->fill_at, count = 0, bytes = 0;
     most = most < SL_PAGE_ROWS ? most : SL_PAGE_ROWS;
     while (count < most) {
@@ -108,6 +110,7 @@ static size_t page_count(const struct sl_replication *replication)
         count++;
     }
     sl_buffer_release(&scratch);
+    SL_CHECK(count > 0);
     return count;
 }
 

@@ -2,6 +2,8 @@
  * src/store/redis/lua/log_X.lua expect them. */
 #include "registry/replication/shared_log.h"
 
+#include "base/check.h"
+
 static const char *const log_names[SL_LOG_COUNT] = { "rules", "users" };
 
 /* An instance that has missed no more changes than these still hears which rows were deleted. */
@@ -74,6 +76,7 @@ bool sl_ask_page(struct sl_scripts *scripts, struct sl_channel_call *call,
 {
     struct sluice_text keys[] = { state_key, key_of(asked->log, ROWS), key_of(asked->log, ORDER),
                                   key_of(asked->log, MARKS) };
+    SL_CHECK(asked->epoch != 0);
     sl_call_begin(call, sl_script_get(scripts, SL_SCRIPT_LOG_PAGE, 0), keys, 4);
     add_epoch(call, (struct sl_epoch){ asked->epoch, false });
     sl_call_text(call, sl_text(log_names[asked->log]));
@@ -107,6 +110,7 @@ bool sl_ask_write(struct sl_scripts *scripts, struct sl_channel_call *call,
                   const struct sl_write_asked *asked)
 {
     enum sl_log log = asked->log, other = log == SL_LOG_RULES ? SL_LOG_USERS : SL_LOG_RULES;
+    SL_CHECK(log < SL_LOG_COUNT && asked->count > 0 && asked->change <= INT64_MAX);
     struct sluice_text keys[] = { state_key, key_of(log, ROWS), key_of(log, ORDER),
                                   key_of(log, MARKS), key_of(log, GONE) };
     sl_call_begin(call, sl_script_get(scripts, SL_SCRIPT_LOG_WRITE, 0), keys, 5);
@@ -125,6 +129,7 @@ bool sl_ask_found(struct sl_scripts *scripts, struct sl_channel_call *call, uint
                   uint64_t rank, bool opens)
 {
     struct sluice_text keys[1 + SL_LOG_COUNT * PARTS] = { state_key };
+    SL_CHECK(who != 0 && rank < UINT64_C(1) << 53); /* Lua's numbers are doubles */
     for (size_t i = 0; i < SL_LOG_COUNT * PARTS; i++)
         keys[1 + i] = key_of((enum sl_log)(i / PARTS), (enum part)(i % PARTS));
     sl_call_begin(call, sl_script_get(scripts, SL_SCRIPT_LOG_FOUND, 0), keys,

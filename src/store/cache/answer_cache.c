@@ -17,6 +17,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/text/number.h"
 #include "store/cache/denial_cache.h"
@@ -153,6 +154,7 @@ static bool deny_claim(const struct sl_answer_cache *answers, struct sl_bundle *
         return true;
     if (!sl_leases_deny(answers->leases, claim, ask, &ahead_us))
         return false;
+    SL_CHECK(!claim->allowed && !claim->charged);
     *moment_of(claim) = (struct moment){ ask.now_us + ahead_us, ask.now_us + ahead_us };
     return true;
 }
@@ -287,6 +289,7 @@ bool sl_answer_cache_answer(struct sl_answer_cache *answers, struct sl_bundle *b
         leave_to_store(bundle);
         return false;
     }
+    SL_CHECK(!bundle->is_near);
     struct moment latest = latest_moment(bundle);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_claim *claim = &bundle->claims[i];
@@ -308,6 +311,7 @@ bool sl_answer_cache_answer(struct sl_answer_cache *answers, struct sl_bundle *b
 bool sl_answer_cache_recall(struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = &bundle->claims[0];
+    SL_CHECK(answers);
     if (bundle->claim_count != 1 || claim->guard || !recall_denial(answers, bundle, claim)) {
         bundle->now_us = -1;
         return false;
@@ -373,6 +377,7 @@ void sl_answer_cache_learn(struct sl_answer_cache *answers, const struct sl_bund
 {
     if (!answers)
         return;
+    SL_CHECK(since.asked_us > 0 && !bundle->is_near);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
         if (claim->no_key || sl_claim_cost(bundle, claim) == 0)
@@ -406,6 +411,7 @@ void sl_answer_cache_forget(struct sl_answer_cache *answers)
 
 struct sl_guard_backlog *sl_answer_cache_uncounted(struct sl_answer_cache *answers)
 {
+    SL_CHECK(answers && answers->backlog);
     return answers->backlog;
 }
 

@@ -18,6 +18,8 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
+#include "base/check.h"
+
 enum { WAYS = 8, SETS = SL_DENIAL_CACHE_MAX / WAYS };
 
 struct set {
@@ -139,6 +141,7 @@ bool sl_denial_cache_find(const struct sl_denial_cache *denied, const struct sl_
                           struct sl_ask ask, struct sl_denial *out)
 {
     uint64_t same[SAME], words[WORDS];
+    SL_CHECK(ask.cost > 0);
     name_claim(claim, same);
     uint64_t mark = mark_of(same);
     size_t number = set_of(mark);
@@ -149,6 +152,7 @@ bool sl_denial_cache_find(const struct sl_denial_cache *denied, const struct sl_
         if (!read_entry(&denied->entries[number * WAYS + i], words) || !is_same_claim(words, same))
             continue;
         unpack_denial(words, out);
+        SL_CHECK(out->cost > 0);
         return ask.cost >= out->cost && ask.now_us < out->until_us &&
                out->generation == sl_denial_cache_generation(denied);
     }
@@ -202,6 +206,7 @@ void sl_denial_cache_put(struct sl_denial_cache *denied, const struct sl_claim *
                               [UNTIL] = (uint64_t)denial->until_us,
                               [BLOCKED] = (uint64_t)denial->blocked_until_us };
     uint64_t there[WORDS];
+    SL_CHECK(denial->cost > 0);
     name_claim(claim, words);
     memcpy(words + STATE, denial->state, sizeof denial->state);
     uint64_t mark = mark_of(words);

@@ -19,6 +19,7 @@
 
 #include "algo/state.h"
 #include "base/atomic128.h"
+#include "base/check.h"
 
 enum {
     WAYS = 4,
@@ -122,6 +123,7 @@ static bool try_lock(struct sl_guard_backlog *backlog)
 
 static void unlock(struct sl_guard_backlog *backlog)
 {
+    SL_CHECK(atomic_load(&backlog->lock));
     atomic_store(&backlog->lock, 0);
 }
 
@@ -164,6 +166,7 @@ static bool open_account(struct sl_guard_backlog *backlog, const struct sl_claim
     struct sl_hash128 key = key_of(claim);
     struct account *account = NULL, *set = set_of(backlog, key);
     struct sl_word word;
+    SL_CHECK(atomic_load(&backlog->lock) && claim->name->guard.len <= SL_GUARD_BACKLOG_NAME_MAX);
     if (find_account(backlog, key, &word))
         return true; /* another thread was faster */
     for (size_t i = 0; !account && i < WAYS; i++)
@@ -188,6 +191,7 @@ static bool open_account(struct sl_guard_backlog *backlog, const struct sl_claim
 bool sl_guard_backlog_open(struct sl_guard_backlog *backlog, const struct sl_claim *claim)
 {
     struct sl_word word;
+    SL_CHECK(claim->guard);
     if (claim->guard->window_us < WINDOW_MIN_US || !claim->name ||
         claim->name->guard.len > SL_GUARD_BACKLOG_NAME_MAX)
         return false;
@@ -208,6 +212,7 @@ void sl_guard_backlog_add(struct sl_guard_backlog *backlog, const struct sl_clai
                           int64_t now_us)
 {
     struct sl_word word;
+    SL_CHECK(claim->guard && claim->guard->window_us > 0);
     struct account *account = find_account(backlog, key_of(claim), &word);
     int64_t start_us = sl_aligned_start_us(now_us, claim->guard->window_us);
     uint32_t opening = opening_of(word);
@@ -263,11 +268,13 @@ bool sl_guard_backlog_take(struct sl_guard_backlog *backlog, struct sl_guard_bac
         return false;
     bool took = take_next_sum(backlog, out);
     unlock(backlog);
+    SL_CHECK(!took || (out->count > 0 && out->account < SL_GUARD_BACKLOG_MAX));
     return took;
 }
 
 void sl_guard_backlog_wake(struct sl_guard_backlog *backlog, const struct sl_guard_backlog_sum *sum)
 {
+    SL_CHECK(sum->account < SL_GUARD_BACKLOG_MAX && sum->opening & 1);
     struct account *account = &backlog->accounts[sum->account];
     if (opening_of(sl_word_load(&account->word)) == sum->opening)
         atomic_store(&account->is_awake, true);

@@ -86,6 +86,7 @@ static bool spend_units(struct sl_lease *lease, const struct sl_claim *claim, st
         return false;
     while (sl_word_left(*word) >= ask.cost && ask.now_us < (int64_t)word->hi) {
         struct sl_word to = { word->lo - ask.cost, word->hi };
+        SL_CHECK(sl_word_generation(to) == sl_word_generation(*word));
         if (sl_word_swap(&lease->word, word, to)) {
             *word = to;
             return true;
@@ -121,6 +122,7 @@ bool sl_leases_take(struct sl_leases *leases, struct sl_claim *claim, struct sl_
                     int64_t *ahead_us, struct sl_lease_ticket *ticket)
 {
     struct sl_word word;
+    SL_CHECK(ask.cost > 0);
     struct sl_lease *lease = sl_leases_find(leases, claim);
     if (!lease || !spend_units(lease, claim, ask, &word))
         return false;
@@ -135,6 +137,7 @@ bool sl_leases_take(struct sl_leases *leases, struct sl_claim *claim, struct sl_
 
 void sl_lease_put_back(struct sl_lease_ticket ticket, uint32_t cost)
 {
+    SL_CHECK(ticket.lease && cost > 0);
     struct sl_word word = sl_word_load(&ticket.lease->word);
     while (sl_word_generation(word) == ticket.generation) {
         struct sl_word to = { word.lo + cost, word.hi };
@@ -148,6 +151,7 @@ bool sl_leases_deny(struct sl_leases *leases, struct sl_claim *claim, struct sl_
 {
     struct sl_lease *lease = sl_leases_find(leases, claim);
     int64_t until_us = lease ? sl_load(&lease->denied_until_us) : 0;
+    SL_CHECK(ask.cost > 0);
     if (ask.now_us >= until_us || ask.cost > claim->limit.capacity / SL_LEASE_SHARE ||
         sl_load(&lease->denied_pardons) != sl_load(&leases->pardons))
         return false;

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "base/atomic128.h"
+#include "base/check.h"
 #include "store/store.h"
 
 enum {
@@ -128,6 +129,7 @@ struct sl_leases {
 
 static inline struct sl_lease *sl_lease_at(const struct sl_leases *leases, uint32_t number)
 {
+    SL_CHECK(number <= SL_LEASES_MAX);
     return number ? &leases->slots[number - 1] : NULL;
 }
 

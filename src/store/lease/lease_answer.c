@@ -23,6 +23,7 @@ enum {
 void sl_lease_count(struct sl_leases *leases, const struct sl_lease *lease, enum sl_lease_end end,
                     uint64_t units)
 {
+    SL_CHECK(end < SL_LEASE_END_COUNT);
     struct sl_lease_counts *counts = sl_leases_counts(leases, sl_load(&lease->rule));
     if (counts && units)
         atomic_fetch_add_explicit(&counts->units[end], units, memory_order_relaxed);
@@ -175,6 +176,7 @@ bool sl_lease_answer(struct sl_leases *leases, struct sl_lease *lease,
                      const struct sl_lease_reply *reply, int64_t now_us)
 {
     struct sl_lease_ask ask = lease->ask;
+    SL_CHECK(sl_load(&lease->is_called) && lease->algo);
     bool allowed = ask.need > 0 && reply->granted >= ask.need;
     if (has_leapt(lease, reply, now_us))
         drop_all_leases(leases); /* this one too: it gets only the new units */
@@ -200,6 +202,7 @@ bool sl_lease_answer(struct sl_leases *leases, struct sl_lease *lease,
 
 void sl_lease_lose(struct sl_leases *leases, struct sl_lease *lease, int64_t now_us)
 {
+    SL_CHECK(sl_load(&lease->is_called));
     uint32_t left = (uint32_t)sl_min_i64(sl_lease_replace(lease, 0, 0), lease->ask.kept);
     sl_lease_count(leases, lease, SL_LEASE_SPENT, lease->ask.spent + lease->ask.kept - left);
     sl_lease_count(leases, lease, SL_LEASE_DROPPED, lease->ask.back + left);
@@ -217,6 +220,7 @@ void sl_lease_lose(struct sl_leases *leases, struct sl_lease *lease, int64_t now
 void sl_lease_keep(struct sl_lease *lease, int64_t now_us)
 {
     const struct sl_lease_ask *ask = &lease->ask;
+    SL_CHECK(sl_load(&lease->is_called));
     struct sl_word word = sl_word_load(&lease->word);
     lease->granted = ask->kept + ask->spent + ask->back;
     lease->reckoned = ask->spent;

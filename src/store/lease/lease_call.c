@@ -104,6 +104,7 @@ static bool begin_call(struct sl_leases *leases, struct sl_lease *lease, enum wh
 {
     int64_t now_us = ask.now_us;
     uint32_t need = ask.cost;
+    SL_CHECK(sl_load(&lease->is_called) && lease->algo);
     uint32_t spent = add_spent_demand(lease, now_us);
     if (has_lapsed(lease, now_us))
         leave_to_lapse(leases, lease);
@@ -127,6 +128,7 @@ static bool begin_call(struct sl_leases *leases, struct sl_lease *lease, enum wh
                                         .back = keeps ? 0 : left,
                                         .need = need };
     lease->ask.want = batch > lease->ask.kept ? batch - lease->ask.kept : 0;
+    SL_CHECK(lease->ask.kept == 0 || lease->ask.back == 0);
     lease->granted = lease->ask.kept;
     lease->reckoned = 0;
     lease->asked_us = now_us;
@@ -223,6 +225,7 @@ struct sl_lease *sl_leases_want(struct sl_leases *leases, const struct sl_claim 
                                 struct sl_ask ask, uint32_t need)
 {
     bool is_large = ask.cost > claim->limit.capacity / SL_LEASE_SHARE;
+    SL_CHECK(claim->lease && ask.cost > 0 && need <= ask.cost);
     if (is_large && sl_leases_left(leases, claim, ask.now_us) == 0)
         return NULL;
     struct sl_lease *lease = own_slot(leases, claim, ask, need > 0);
@@ -252,6 +255,7 @@ bool sl_lease_begin(struct sl_leases *leases, struct sl_lease *lease, int64_t no
 struct sl_lease *sl_leases_recall(struct sl_leases *leases, size_t number,
                                   const struct sl_hash128 *key, int64_t now_us)
 {
+    SL_CHECK(number < SL_LEASES_MAX);
     struct sl_lease *lease = &leases->slots[number];
     if (key && (sl_load(&lease->key_low) != key->low || sl_load(&lease->key_high) != key->high))
         return NULL;
@@ -268,6 +272,7 @@ enum sl_lease_turn sl_lease_look(struct sl_leases *leases, struct sl_lease *leas
 {
     bool turned = sl_load(&lease->page) != sl_load(&leases->page);
     int64_t renew_us = sl_load(&lease->renew_us);
+    SL_CHECK(owner != 0);
     if (renew_us == 0 || sl_load(&lease->owner) != owner)
         return SL_LEASE_OVER;
     if ((now_us < renew_us && !turned) || !try_own(lease))
@@ -288,6 +293,7 @@ enum sl_lease_turn sl_lease_look(struct sl_leases *leases, struct sl_lease *leas
 
 void sl_lease_leave(struct sl_lease *lease, uint32_t owner)
 {
+    SL_CHECK(owner != 0);
     atomic_compare_exchange_strong(&lease->owner, &owner, 0);
 }
 

@@ -32,6 +32,7 @@ static inline int64_t sl_lease_span(const struct sl_claim *claim)
 /* Ends the caller's ownership. */
 static inline void sl_lease_disown(struct sl_lease *lease)
 {
+    SL_CHECK(sl_load(&lease->is_called));
     atomic_store_explicit(&lease->is_called, false, memory_order_release);
 }
 

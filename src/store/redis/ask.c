@@ -97,6 +97,7 @@ static void add_nonce(struct word_count *words, uint64_t nonce, bool needs_one)
 
 static bool end_words(struct word_count *words, struct sl_redis_query *query)
 {
+    SL_CHECK(query->start <= words->out->len);
     query->bytes = words->out;
     query->len = words->out->len - query->start;
     query->words = words->count;
@@ -208,6 +209,7 @@ static void add_keys(struct word_count *words, const struct sl_bundle *bundle)
         const struct sl_claim *claim = &bundle->claims[i];
         if (!sl_claim_is_asked(claim))
             continue;
+        SL_CHECK(claim->name);
         add_key(words, claim->name->key);
         if (claim->guard)
             add_key(words, claim->name->guard);
@@ -260,6 +262,7 @@ bool sl_ask_keep(struct sl_scripts *scripts, const struct sl_bundle *bundle,
                  struct sl_redis_query *query)
 {
     struct word_count words = { .out = bytes };
+    SL_CHECK(holding->id != 0);
     query->start = bytes->len;
     add_number(&words, 2);
     add_held_keys(&words, holding->id, true);
@@ -286,6 +289,7 @@ bool sl_ask_decide(struct sl_scripts *scripts, const struct sl_bundle *bundle,
     uint32_t set;
     struct word_count words = { .out = bytes };
     size_t keys = count_keys(bundle, &set);
+    SL_CHECK(keys > 0 && (!holding || holding->id != 0));
     bool is_one = keys == 1 && !holding && !bundle->is_mixed;
     query->start = bytes->len;
     add_number(&words, (int64_t)(keys + (holding ? 2 : 0)));
@@ -423,6 +427,7 @@ bool sl_ask_change(struct sl_scripts *scripts, const struct sl_changing *changes
 {
     uint32_t set = 0;
     struct word_count words = { .out = bytes };
+    SL_CHECK(count > 0);
     query->start = bytes->len;
     add_number(&words, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -488,6 +493,7 @@ bool sl_ask_due(struct sl_scripts *scripts, uint32_t shard, struct sl_buffer *by
                 struct sl_redis_query *query)
 {
     struct word_count words = { .out = bytes };
+    SL_CHECK(shard < SL_HELD_SHARDS);
     query->start = bytes->len;
     add_number(&words, 1);
     add_queue(&words, shard, query->in_cluster);
@@ -500,6 +506,7 @@ bool sl_ask_count(struct sl_scripts *scripts, const struct sl_guard_backlog_sum 
                   struct sl_buffer *bytes, struct sl_redis_query *query)
 {
     struct word_count words = { .out = bytes };
+    SL_CHECK(sum->count > 0 && sum->name_len <= SL_GUARD_BACKLOG_NAME_MAX);
     query->start = bytes->len;
     add_number(&words, 1);
     add_key(&words, (struct sluice_text){ sum->name, sum->name_len });
@@ -534,6 +541,7 @@ bool sl_ask_lease(struct sl_scripts *scripts, const struct sl_lease *lease, stru
     const struct sl_lease_ask *ask = &lease->ask;
     struct sl_claim claim = { .algo = lease->algo, .limit = lease->limit };
     struct word_count words = { .out = bytes };
+    SL_CHECK(lease->algo);
     query->start = bytes->len;
     add_number(&words, 1);
     add_key(&words, (struct sluice_text){ lease->name, lease->name_len });

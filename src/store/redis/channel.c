@@ -5,6 +5,7 @@
  * bundle one_query_less   the last answer ends the parcel */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "store/claim.h"
@@ -29,6 +30,7 @@ uint64_t sl_channel_nonce(struct sl_channel *channel)
 
 struct sl_channel *sl_channel_new(struct sl_link_shared *shared, const struct sl_link_host *host)
 {
+    SL_CHECK(shared && host && host->watch && host->wake_at);
     struct sl_channel *channel = calloc(1, sizeof *channel);
     if (!channel)
         return NULL;
@@ -96,6 +98,7 @@ void sl_channel_wake_by(struct sl_channel *channel, int64_t at_us)
 /* Every question goes out here, to the node that has its slot. */
 void sl_channel_ask(struct sl_channel *channel, struct sl_redis_query *query)
 {
+    SL_CHECK(query->done);
     sl_route_ask(channel->route, query);
 }
 
@@ -126,6 +129,7 @@ bool sl_channel_has_lease_calls(const struct sl_channel *channel)
 static void on_called(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_channel_call *call = (struct sl_channel_call *)query;
+    SL_CHECK(!call->is_done); /* a call ends once */
     call->status = status;
     call->said = status == SLUICE_OK && reply->value_count > 1 ? reply->values[1] : 0;
     call->reply = status == SLUICE_OK ? reply : NULL;
@@ -135,6 +139,7 @@ static void on_called(struct sl_redis_query *query, int status, const struct sl_
 
 void sl_channel_call(struct sl_channel *channel, struct sl_channel_call *call)
 {
+    SL_CHECK(call->done);
     call->query.done = on_called;
     call->is_done = false;
     sl_channel_ask(channel, &call->query);
@@ -157,6 +162,7 @@ struct sl_parcel_query {
 
 static void one_query_less(struct sl_parcel *parcel)
 {
+    SL_CHECK(parcel->waiting > 0);
     if (--parcel->waiting > 0)
         return;
     free(parcel->queries);
@@ -307,6 +313,7 @@ static bool prepare_query(struct sl_link_shared *shared, struct sl_parcel_query 
 void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel)
 {
     size_t asked = 0;
+    SL_CHECK(parcel->done);
     parcel->bytes = sl_buffer(ASKED_MAX_BYTES);
     parcel->queries = calloc(parcel->count, sizeof *parcel->queries);
     parcel->waiting =
@@ -332,6 +339,7 @@ void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel)
         own->query.nonce = sl_channel_nonce(channel);
         asked += prepare_query(channel->shared, own);
     }
+    SL_CHECK(asked <= parcel->count);
     parcel->waiting -= parcel->count - asked;
     for (size_t i = 0; i < asked; i++) {
         struct sl_parcel_query *own = &parcel->queries[i];

@@ -110,6 +110,7 @@ static void on_lease_called(struct sl_redis_query *query, int status,
 {
     struct lease_call *call = (struct lease_call *)query;
     struct sl_lease_client *lease_client = call->lease_client;
+    SL_CHECK(lease_client->waiting > 0);
     struct sl_lease_wait *first = sl_lease_client_waiting(call->lease);
     struct sl_lease_reply heard;
     apply_reply(lease_client, call->lease, query, status == SLUICE_OK ? reply : NULL, &heard);
@@ -160,6 +161,7 @@ bool sl_lease_client_tend(struct sl_lease_client *lease_client)
 {
     int64_t now_us = lease_client->count ? sl_boottime_us() : 0;
     bool any = false;
+    SL_CHECK(lease_client->count <= lease_client->room);
     for (size_t i = 0; i < lease_client->count;) {
         struct sl_lease *lease = &lease_client->leases->slots[lease_client->tended[i]];
         switch (sl_lease_look(lease_client->leases, lease, lease_client->number, now_us)) {
@@ -303,6 +305,7 @@ static void wake_request(struct sl_lease_client *lease_client, struct sl_lease_w
                          int64_t now_us)
 {
     const struct sl_claim *claim = &wait->bundle->claims[0];
+    SL_CHECK(wait->bundle->claim_count == 1);
     struct sl_ask ask = { now_us, sl_claim_cost(wait->bundle, claim) };
     if (answer_here(lease_client, wait->bundle, ask)) {
         wait->answered(wait, SLUICE_OK);
@@ -373,6 +376,7 @@ int sl_lease_client_decide(struct sl_lease_client *lease_client, struct sl_lease
                            const struct sl_redis_reply *reply)
 {
     struct sl_lease_reply heard;
+    SL_CHECK(bundle->claim_count == 1);
     bool allowed = apply_reply(lease_client, lease, query, reply, &heard);
     return heard.now_us ? fill_in_bundle(bundle, &heard, allowed) : SLUICE_STORE_DOWN;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -177,6 +178,7 @@ static void finish_call(struct redis *redis, struct caller *caller, const bool *
     while (!*is_done || sl_channel_has_lease_calls(caller->channel) ||
            sl_channel_settles(caller->channel, false))
         poll_once(caller, INT64_MAX);
+    SL_CHECK(*is_done);
     return_caller(redis, caller);
 }
 
@@ -305,6 +307,7 @@ static int reset_claim(struct sl_store *store, const struct sl_claim *claim)
 static void call_once(struct sl_store *store, struct sl_channel_call *call)
 {
     struct redis *redis = (struct redis *)store;
+    SL_CHECK(call->done);
     struct caller *caller = begin_call(redis);
     if (caller) {
         sl_channel_call(caller->channel, call);
@@ -434,6 +437,7 @@ static void connect_first(struct redis *redis, struct sluice_error *note)
 
 struct sl_store *sl_redis_open(const struct sl_redis_config *config, struct sluice_error *error)
 {
+    SL_CHECK(config && config->url && config->deadline_us >= 0);
     struct redis *redis = calloc(1, sizeof *redis);
     if (!redis) {
         sl_error_say(error, "out of memory");

@@ -7,6 +7,7 @@
  * which admits less. So a caller that has begun a settlement waits for it: sl_channel_settles. */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/cache/answer_cache.h"
 #include "store/redis/ask.h"
@@ -21,6 +22,7 @@ enum {
 
 static void end_settlement(struct sl_settlement *settlement, int status)
 {
+    SL_CHECK(settlement->waiting == 0);
     if (settlement->changes)
         sl_answer_cache_forget(
             settlement->channel->shared->answers); /* also if it failed: it may have run */
@@ -32,6 +34,7 @@ static void end_settlement(struct sl_settlement *settlement, int status)
 
 static void one_change_less(struct sl_settlement *settlement, int status)
 {
+    SL_CHECK(settlement->waiting > 0);
     settlement->status = settlement->status ? settlement->status : status;
     if (--settlement->waiting == 0)
         end_settlement(settlement, settlement->status);
@@ -103,6 +106,7 @@ static void change_all(struct sl_settlement *settlement, const struct sl_changin
         else
             settlement->status = SLUICE_NO_MEMORY;
     }
+    SL_CHECK(prepared <= count);
     settlement->waiting = 1 + prepared;
     for (size_t i = 0; i < prepared; i++)
         sl_undo_send(settlement->changes[i], settlement->is_due);
@@ -140,6 +144,7 @@ static void on_taken(struct sl_redis_query *query, int status, const struct sl_r
 
 void sl_channel_settle(struct sl_channel *channel, struct sl_settlement *settlement)
 {
+    SL_CHECK(settlement->done);
     settlement->channel = channel;
     settlement->bytes = sl_buffer(ASKED_MAX_BYTES);
     settlement->changes = NULL;
@@ -173,6 +178,7 @@ struct sweep {
 
 static void on_expired_settled(struct sl_settlement *settlement)
 {
+    SL_CHECK(settlement->channel->sweeping > 0);
     settlement->channel->sweeping--;
     free(settlement);
 }
