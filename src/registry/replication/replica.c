@@ -58,7 +58,7 @@ void sl_replica_note(struct sl_registry *registry, uint64_t change)
 
 /* ---- reading rows ---- */
 
-static const enum sl_sql copies[SL_ROW_KIND_COUNT] = {
+static const enum sl_sql replica_queries[SL_ROW_KIND_COUNT] = {
     [SL_ROW_RULE] = SL_SQL_COPY_RULE,
     [SL_ROW_TIER] = SL_SQL_COPY_TIER,
     [SL_ROW_EXEMPTION] = SL_SQL_COPY_EXEMPTION,
@@ -72,7 +72,7 @@ static struct sl_row_number number_at(struct sl_sql_query *query, int column)
     return (struct sl_row_number){ !sl_row_is_null(query, column), sl_row_i64(query, column) };
 }
 
-/* All statements in `copies` have these columns. */
+/* All statements in `replica_queries` have these columns. */
 static struct sl_row read_row(struct sl_sql_query *query, enum sl_row_kind kind,
                               struct sl_arena *arena)
 {
@@ -95,7 +95,7 @@ static struct sl_row read_row(struct sl_sql_query *query, enum sl_row_kind kind,
 static bool read_named_row(struct sl_registry *registry, const struct sl_row_name *name,
                            struct sl_arena *arena, struct sl_row *out, struct sluice_error *error)
 {
-    struct sl_sql_query query = sl_query(registry, copies[name->kind]);
+    struct sl_sql_query query = sl_query(registry, replica_queries[name->kind]);
     sl_bind_text(&query, name->first);
     if (name->second)
         sl_bind_text(&query, name->second);
@@ -179,7 +179,7 @@ static bool read_rows_of_kind(struct sl_registry *registry, enum sl_row_kind kin
                               struct sl_arena *arena, struct sl_row *rows, size_t *count,
                               struct sluice_error *error)
 {
-    struct sl_sql_query query = sl_query(registry, copies[kind]);
+    struct sl_sql_query query = sl_query(registry, replica_queries[kind]);
     sl_bind_null(&query);
     if (kind == SL_ROW_RULE || kind == SL_ROW_EXEMPTION)
         sl_bind_null(&query);

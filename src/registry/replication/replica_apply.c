@@ -143,7 +143,7 @@ static bool has_tables(struct sl_registry *registry, bool *out, struct sluice_er
     return code == SQLITE_OK || sl_database_say(registry, "read", error);
 }
 
-/* A failure ends the transaction, as the failure of any statement does. */
+/* After a failure the transaction can only be rolled back, as after that of any statement. */
 static bool execute_sql(struct sl_registry *registry, const char *sql, struct sluice_error *error)
 {
     if (sqlite3_exec(registry->db, sql, NULL, NULL, NULL) == SQLITE_OK)

@@ -88,7 +88,7 @@ enum sl_replication_step sl_replication_look_again(struct sl_replication *replic
 
 /* ---- looking ---- */
 
-static enum sl_replication_step take_look(struct sl_replication *replication,
+static enum sl_replication_step read_look(struct sl_replication *replication,
                                           const struct sl_redis_reply *reply)
 {
     bool is_empty;
@@ -150,7 +150,7 @@ enum sl_replication_step sl_replication_take(struct sl_replication *replication,
         return sl_replication_fail_saying(replication, "Redis does not answer");
     switch (replication->phase) {
     case SL_REPLICATION_LOOKS:
-        return take_look(replication, call->reply);
+        return read_look(replication, call->reply);
     case SL_REPLICATION_FETCHES:
         return sl_replication_take_page(replication, call->reply);
     case SL_REPLICATION_BIDS:

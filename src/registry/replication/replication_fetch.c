@@ -122,7 +122,7 @@ static bool is_position_unchanged(struct sl_replication *replication, bool *out)
 }
 
 /* By name; rows of one name in the order of arrival. */
-static int in_order(const void *one, const void *other)
+static int compare_rows(const void *one, const void *other)
 {
     const struct sl_row *a = *(const struct sl_row *const *)one;
     const struct sl_row *b = *(const struct sl_row *const *)other;
@@ -134,7 +134,7 @@ static int in_order(const void *one, const void *other)
     return order ? order : (a > b) - (a < b);
 }
 
-static bool have_one_name(const struct sl_row *a, const struct sl_row *b)
+static bool have_same_name(const struct sl_row *a, const struct sl_row *b)
 {
     return a->name.kind == b->name.kind && strcmp(a->name.first, b->name.first) == 0 &&
            (!a->name.second || strcmp(a->name.second, b->name.second) == 0);
@@ -151,9 +151,9 @@ static bool keep_last_values(struct sl_replication *replication)
     for (size_t i = 0; good && i < count; i++)
         sorted[i] = &replication->rows[i];
     if (good)
-        qsort(sorted, count, sizeof *sorted, in_order);
+        qsort(sorted, count, sizeof *sorted, compare_rows);
     for (size_t i = 1; good && i < count; i++)
-        is_older[sorted[i - 1] - replication->rows] = have_one_name(sorted[i - 1], sorted[i]);
+        is_older[sorted[i - 1] - replication->rows] = have_same_name(sorted[i - 1], sorted[i]);
     for (size_t i = 0; good && i < count; i++)
         if (!is_older[i])
             replication->rows[kept++] = replication->rows[i];
