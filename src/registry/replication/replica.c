@@ -1,6 +1,5 @@
-/* Rows out of the database and into it. The tables `spread` (one row: the place) and
- * `spread_unseen` (users whose record has not been confirmed yet) are made when they are first
- * needed: a database that nobody shares has none, and who only reads rules needs none. */
+/* Reads the rows of the database that are shared, and notes the rows that a change of ours writes.
+ * Rows of other instances, and the position: replica_apply.c. */
 #include "registry/replication/replica.h"
 
 #include <stdlib.h>
@@ -14,11 +13,13 @@ enum { NOTED_MAX_BYTES = 4 << 20 };
 
 uint64_t sl_change_new(uint64_t version)
 {
-    uint64_t most = (UINT64_C(1) << 33) - 1; /* whatever Redis says */
-    return (version < most ? version : most) << 30 | (sl_random64() & ((1u << 30) - 1));
+    uint64_t most = (UINT64_C(1) << 33) - 1; /* Redis may return any version */
+    uint64_t change = (version < most ? version : most) << 30 | (sl_random64() & ((1u << 30) - 1));
+    SL_CHECK(change <= INT64_MAX);
+    return change;
 }
 
-/* ---- what has changed ---- */
+/* ---- noting changed rows ---- */
 
 bool sl_note_row(struct sl_registry *registry, enum sl_row_kind kind, const char *first,
                  const char *second, struct sluice_error *error)
@@ -27,7 +28,7 @@ bool sl_note_row(struct sl_registry *registry, enum sl_row_kind kind, const char
         return true;
     sl_row_name_print(&registry->changed, &(struct sl_row_name){ kind, first, second });
     sl_buffer_add(&registry->changed, (struct sluice_text){ "", 1 });
-    return !registry->changed.failed || sl_error_say(error, "too much is changed at once");
+    return !registry->changed.failed || sl_error_say(error, "the change has too many rows");
 }
 
 bool sl_note_rows_of(struct sl_registry *registry, enum sl_sql which, const char *tenant,
@@ -55,9 +56,9 @@ void sl_replica_note(struct sl_registry *registry, uint64_t change)
     registry->notes = true;
 }
 
-/* ---- rows out of tables ---- */
+/* ---- reading rows ---- */
 
-static const enum sl_sql copies[SL_ROW_KIND_COUNT] = {
+static const enum sl_sql replica_queries[SL_ROW_KIND_COUNT] = {
     [SL_ROW_RULE] = SL_SQL_COPY_RULE,
     [SL_ROW_TIER] = SL_SQL_COPY_TIER,
     [SL_ROW_EXEMPTION] = SL_SQL_COPY_EXEMPTION,
@@ -71,7 +72,7 @@ static struct sl_row_number number_at(struct sl_sql_query *query, int column)
     return (struct sl_row_number){ !sl_row_is_null(query, column), sl_row_i64(query, column) };
 }
 
-/* Of a row of any of `copies`. */
+/* All statements in `replica_queries` have these columns. */
 static struct sl_row read_row(struct sl_sql_query *query, enum sl_row_kind kind,
                               struct sl_arena *arena)
 {
@@ -91,10 +92,10 @@ static struct sl_row read_row(struct sl_sql_query *query, enum sl_row_kind kind,
     };
 }
 
-static bool read_one(struct sl_registry *registry, const struct sl_row_name *name,
-                     struct sl_arena *arena, struct sl_row *out, struct sluice_error *error)
+static bool read_named_row(struct sl_registry *registry, const struct sl_row_name *name,
+                           struct sl_arena *arena, struct sl_row *out, struct sluice_error *error)
 {
-    struct sl_sql_query query = sl_query(registry, copies[name->kind]);
+    struct sl_sql_query query = sl_query(registry, replica_queries[name->kind]);
     sl_bind_text(&query, name->first);
     if (name->second)
         sl_bind_text(&query, name->second);
@@ -114,13 +115,13 @@ static int by_name(const void *one, const void *other)
     return order ? order : (a > b) - (a < b);
 }
 
-static int by_place(const void *one, const void *other)
+static int by_address(const void *one, const void *other)
 {
     const char *a = *(const char *const *)one, *b = *(const char *const *)other;
     return (a > b) - (a < b);
 }
 
-/* Those that were noted, each once, in the order in which they first were. */
+/* Returns the noted names, each once, in the order in which they were first noted. */
 static const char **noted_names(const struct sl_buffer *noted, struct sl_arena *arena,
                                 size_t *count)
 {
@@ -136,7 +137,7 @@ static const char **noted_names(const struct sl_buffer *noted, struct sl_arena *
     for (size_t i = 0; i < all; i++)
         if (i == 0 || strcmp(names[kept - 1], names[i]) != 0)
             names[kept++] = names[i];
-    qsort(names, kept, sizeof *names, by_place);
+    qsort(names, kept, sizeof *names, by_address);
     *count = kept;
     return names;
 }
@@ -151,7 +152,7 @@ bool sl_replica_noted(struct sl_registry *registry, struct sl_arena *arena, stru
         struct sl_row_name parsed;
         bool is_name = sl_row_name_parse(sl_text(names[i]), arena, &parsed);
         SL_CHECK(is_name);
-        if (!read_one(registry, &parsed, arena, &rows[i], error))
+        if (!read_named_row(registry, &parsed, arena, &rows[i], error))
             return false;
     }
     *out = rows;
@@ -174,10 +175,11 @@ static bool count_rules(struct sl_registry *registry, size_t *out, struct sluice
     return true;
 }
 
-static bool read_all(struct sl_registry *registry, enum sl_row_kind kind, struct sl_arena *arena,
-                     struct sl_row *rows, size_t *count, struct sluice_error *error)
+static bool read_rows_of_kind(struct sl_registry *registry, enum sl_row_kind kind,
+                              struct sl_arena *arena, struct sl_row *rows, size_t *count,
+                              struct sluice_error *error)
 {
-    struct sl_sql_query query = sl_query(registry, copies[kind]);
+    struct sl_sql_query query = sl_query(registry, replica_queries[kind]);
     sl_bind_null(&query);
     if (kind == SL_ROW_RULE || kind == SL_ROW_EXEMPTION)
         sl_bind_null(&query);
@@ -196,7 +198,7 @@ bool sl_replica_rules(struct sl_registry *registry, struct sl_arena *arena, stru
     bool good = count_rules(registry, &room, error);
     struct sl_row *rows = good ? sl_arena_take(arena, (room + 1) * sizeof *rows) : NULL;
     for (int kind = 0; good && kind < SL_ROW_USER; kind++)
-        good = read_all(registry, (enum sl_row_kind)kind, arena, rows, &found, error);
+        good = read_rows_of_kind(registry, (enum sl_row_kind)kind, arena, rows, &found, error);
     sl_look_end(registry);
     if (!good)
         return false;
@@ -210,6 +212,7 @@ bool sl_replica_users(struct sl_registry *registry, int64_t *after, size_t most,
                       struct sluice_error *error)
 {
     size_t found = 0;
+    SL_CHECK(most > 0);
     if (!sl_look_begin(registry, error))
         return false;
     struct sl_sql_query query = sl_query(registry, SL_SQL_COPY_USERS);
@@ -222,6 +225,7 @@ bool sl_replica_users(struct sl_registry *registry, int64_t *after, size_t most,
     }
     bool good = sl_sql_query_ended(&query, step);
     sl_look_end(registry);
+    SL_CHECK(found <= most);
     *count = found;
     return good;
 }

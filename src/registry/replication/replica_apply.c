@@ -1,10 +1,15 @@
-/* Rows from elsewhere, and the place.
+/* Applies rows of other instances to the database, and keeps the replica's position.
  *
- * Rows of the rules log are first dropped, all of them, then put: what they say of their order
- * among one another (`made`) and whose they are is true of the state in which all have arrived,
- * not of any in between. References from one to another are looked at when the transaction ends. */
+ * Rows of the rules log are first dropped, all of them, then inserted: their order (`made`) and
+ * their references are true only when all have arrived, not in between. SQLite checks the
+ * references when the transaction ends.
+ *
+ * The tables `spread` (one row: the position) and `spread_unseen` (users whose record has not been
+ * confirmed yet) are made when they are first needed: a database that is not shared has none, and a
+ * process that only reads rules needs none. */
 #include "registry/replication/replica.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "registry/rows.h"
 
@@ -17,7 +22,7 @@ static bool defer_references(struct sl_registry *registry, struct sluice_error *
     return sl_database_say(registry, "written", error);
 }
 
-static bool clear(struct sl_registry *registry, struct sluice_error *error)
+static bool clear_rules_log(struct sl_registry *registry, struct sluice_error *error)
 {
     static const enum sl_sql steps[] = { SL_SQL_CLEAR_RULES, SL_SQL_CLEAR_TIERS,
                                          SL_SQL_CLEAR_EXEMPTIONS, SL_SQL_CLEAR_KEYS,
@@ -30,17 +35,18 @@ static bool clear(struct sl_registry *registry, struct sluice_error *error)
     return true;
 }
 
-static bool drop(struct sl_registry *registry, const struct sl_row_name *name,
-                 struct sluice_error *error)
+static bool drop_row(struct sl_registry *registry, const struct sl_row_name *name,
+                     struct sluice_error *error)
 {
     static const enum sl_sql drops[] = {
         [SL_ROW_RULE] = SL_SQL_DROP_RULE,           [SL_ROW_TIER] = SL_SQL_DROP_TIER,
         [SL_ROW_EXEMPTION] = SL_SQL_DROP_EXEMPTION, [SL_ROW_TENANT] = SL_SQL_DROP_TENANT,
         [SL_ROW_KEY] = SL_SQL_DROP_DIGEST,
     };
+    SL_CHECK(name->kind < SL_ROW_USER);
     struct sl_sql_query query = sl_change(registry, drops[name->kind]);
-    bool is_nobodys = name->kind == SL_ROW_RULE && *name->first == '\0';
-    sl_bind_text(&query, is_nobodys ? NULL : name->first);
+    bool has_no_tenant = name->kind == SL_ROW_RULE && *name->first == '\0';
+    sl_bind_text(&query, has_no_tenant ? NULL : name->first);
     if (name->second)
         sl_bind_text(&query, name->second);
     return sl_sql_query_run(&query, NULL, error);
@@ -54,7 +60,7 @@ static void bind_number(struct sl_sql_query *query, struct sl_row_number number)
         sl_bind_null(query);
 }
 
-/* The members that the kind has, in the order of its statement. */
+/* Binds the members that the kind has, in the order of its statement. */
 static void bind_members(struct sl_sql_query *query, const struct sl_row *row)
 {
     if (row->name.kind != SL_ROW_KEY)
@@ -81,7 +87,8 @@ static void bind_members(struct sl_sql_query *query, const struct sl_row *row)
     }
 }
 
-static bool put(struct sl_registry *registry, const struct sl_row *row, struct sluice_error *error)
+static bool insert_row(struct sl_registry *registry, const struct sl_row *row,
+                       struct sluice_error *error)
 {
     static const enum sl_sql puts[] = {
         [SL_ROW_RULE] = SL_SQL_APPLY_RULE,
@@ -90,8 +97,9 @@ static bool put(struct sl_registry *registry, const struct sl_row *row, struct s
         [SL_ROW_TENANT] = SL_SQL_APPLY_TENANT,
         [SL_ROW_KEY] = SL_SQL_APPLY_KEY,
     };
+    SL_CHECK(row->name.kind < SL_ROW_USER);
     if (row->is_gone)
-        return drop(registry, &row->name, error);
+        return drop_row(registry, &row->name, error);
     struct sl_sql_query query = sl_change(registry, puts[row->name.kind]);
     sl_bind_text(&query, row->name.first);
     if (row->name.second)
@@ -103,18 +111,19 @@ static bool put(struct sl_registry *registry, const struct sl_row *row, struct s
 bool sl_replica_apply(struct sl_registry *registry, const struct sl_row *rows, size_t count,
                       bool afresh, struct sluice_error *error)
 {
-    if (!defer_references(registry, error) || (afresh && !clear(registry, error)))
+    SL_CHECK(registry->is_changing);
+    if (!defer_references(registry, error) || (afresh && !clear_rules_log(registry, error)))
         return false;
     for (size_t i = 0; !afresh && i < count; i++)
-        if (!drop(registry, &rows[i].name, error))
+        if (!drop_row(registry, &rows[i].name, error))
             return false;
     for (size_t i = 0; i < count; i++)
-        if (!put(registry, &rows[i], error))
+        if (!insert_row(registry, &rows[i], error))
             return false;
     return true;
 }
 
-/* ---- statements on tables that may not be there ---- */
+/* ---- tables that may not exist ---- */
 
 static bool has_tables(struct sl_registry *registry, bool *out, struct sluice_error *error)
 {
@@ -134,8 +143,8 @@ static bool has_tables(struct sl_registry *registry, bool *out, struct sluice_er
     return code == SQLITE_OK || sl_database_say(registry, "read", error);
 }
 
-/* A failure dooms the transaction, as that of any statement does. */
-static bool execute(struct sl_registry *registry, const char *sql, struct sluice_error *error)
+/* After a failure the transaction can only be rolled back, as after that of any statement. */
+static bool execute_sql(struct sl_registry *registry, const char *sql, struct sluice_error *error)
 {
     if (sqlite3_exec(registry->db, sql, NULL, NULL, NULL) == SQLITE_OK)
         return true;
@@ -145,26 +154,27 @@ static bool execute(struct sl_registry *registry, const char *sql, struct sluice
     return false;
 }
 
-/* STRICT, as the others. */
-static bool need_tables(struct sl_registry *registry, struct sluice_error *error)
+/* Creates the tables if they do not exist; STRICT, as the others. */
+static bool create_tables(struct sl_registry *registry, struct sluice_error *error)
 {
     bool are_there;
     if (!has_tables(registry, &are_there, error))
         return false;
     return are_there ||
-           execute(registry,
-                   "CREATE TABLE IF NOT EXISTS spread (one INTEGER PRIMARY KEY CHECK (one = 1),"
-                   "  epoch INTEGER NOT NULL, rules INTEGER NOT NULL, rules_last INTEGER NOT NULL,"
-                   "  users INTEGER NOT NULL, users_last INTEGER NOT NULL,"
-                   "  is_partial INTEGER NOT NULL) STRICT;"
-                   "CREATE TABLE IF NOT EXISTS spread_unseen (number INTEGER PRIMARY KEY) STRICT",
-                   error);
+           execute_sql(
+               registry,
+               "CREATE TABLE IF NOT EXISTS spread (one INTEGER PRIMARY KEY CHECK (one = 1),"
+               "  epoch INTEGER NOT NULL, rules INTEGER NOT NULL, rules_last INTEGER NOT NULL,"
+               "  users INTEGER NOT NULL, users_last INTEGER NOT NULL,"
+               "  is_partial INTEGER NOT NULL) STRICT;"
+               "CREATE TABLE IF NOT EXISTS spread_unseen (number INTEGER PRIMARY KEY) STRICT",
+               error);
 }
 
-/* ---- the place ---- */
+/* ---- the position ---- */
 
-static bool read_place(struct sl_registry *registry, struct sl_replica_position *out,
-                       struct sluice_error *error)
+static bool read_position(struct sl_registry *registry, struct sl_replica_position *out,
+                          struct sluice_error *error)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(registry->db,
@@ -191,7 +201,7 @@ bool sl_replica_place(struct sl_registry *registry, struct sl_replica_position *
     if (!sl_look_begin(registry, error))
         return false;
     bool good = has_tables(registry, &are_there, error) &&
-                (!are_there || read_place(registry, &place, error));
+                (!are_there || read_position(registry, &place, error));
     sl_look_end(registry);
     if (good)
         *out = place;
@@ -201,14 +211,15 @@ bool sl_replica_place(struct sl_registry *registry, struct sl_replica_position *
 bool sl_replica_put_place(struct sl_registry *registry, const struct sl_replica_position *place,
                           struct sluice_error *error)
 {
-    if (!need_tables(registry, error))
+    SL_CHECK(registry->is_changing);
+    if (!create_tables(registry, error))
         return false;
     char *sql = sqlite3_mprintf(
         "INSERT OR REPLACE INTO spread VALUES (1, %lld, %lld, %lld, %lld, %lld, %d)",
         (long long)place->epoch, (long long)place->logs[SL_LOG_RULES].version,
         (long long)place->logs[SL_LOG_RULES].last, (long long)place->logs[SL_LOG_USERS].version,
         (long long)place->logs[SL_LOG_USERS].last, place->is_partial);
-    bool good = sql ? execute(registry, sql, error) : sl_error_say(error, "out of memory");
+    bool good = sql ? execute_sql(registry, sql, error) : sl_error_say(error, "out of memory");
     sqlite3_free(sql);
     return good;
 }
@@ -216,28 +227,30 @@ bool sl_replica_put_place(struct sl_registry *registry, const struct sl_replica_
 bool sl_replica_leave(struct sl_registry *registry, struct sluice_error *error)
 {
     bool are_there;
+    SL_CHECK(registry->is_changing);
     return has_tables(registry, &are_there, error) &&
-           (!are_there || execute(registry, "DELETE FROM spread", error));
+           (!are_there || execute_sql(registry, "DELETE FROM spread", error));
 }
 
 /* ---- users ---- */
 
 bool sl_replica_begin_users(struct sl_registry *registry, struct sluice_error *error)
 {
-    return need_tables(registry, error) &&
-           execute(registry,
-                   "INSERT OR IGNORE INTO spread_unseen "
-                   "SELECT number FROM user WHERE revision IS NOT NULL",
-                   error);
+    SL_CHECK(registry->is_changing);
+    return create_tables(registry, error) &&
+           execute_sql(registry,
+                       "INSERT OR IGNORE INTO spread_unseen "
+                       "SELECT number FROM user WHERE revision IS NOT NULL",
+                       error);
 }
 
-static bool see_user(struct sl_registry *registry, const struct sl_row *row,
-                     struct sluice_error *error)
+static bool confirm_user(struct sl_registry *registry, const struct sl_row *row,
+                         struct sluice_error *error)
 {
     char *sql = sqlite3_mprintf("DELETE FROM spread_unseen WHERE number = (SELECT number FROM user "
                                 "WHERE tenant = %Q AND id = %Q)",
                                 row->name.first, row->name.second);
-    bool good = sql ? execute(registry, sql, error) : sl_error_say(error, "out of memory");
+    bool good = sql ? execute_sql(registry, sql, error) : sl_error_say(error, "out of memory");
     sqlite3_free(sql);
     return good;
 }
@@ -246,6 +259,7 @@ bool sl_replica_apply_user(struct sl_registry *registry, const struct sl_row *ro
                            struct sluice_error *error)
 {
     bool found;
+    SL_CHECK(registry->is_changing && row->name.kind == SL_ROW_USER);
     if (row->is_gone)
         return sl_registry_drop_user(registry, row->name.first, row->name.second, &found, error);
     struct sl_user_record record = {
@@ -259,25 +273,26 @@ bool sl_replica_apply_user(struct sl_registry *registry, const struct sl_row *ro
         .limits = row->limits,
     };
     return sl_registry_put_user(registry, &record, error) &&
-           (!is_awaited || see_user(registry, row, error));
+           (!is_awaited || confirm_user(registry, row, error));
 }
 
-/* Who has days is known without a record. All processes read everybody anew. */
+/* A user with counted days stays, without a record. All processes load all users again. */
 bool sl_replica_end_users(struct sl_registry *registry, struct sluice_error *error)
 {
+    SL_CHECK(registry->is_changing);
     int64_t before = sqlite3_total_changes64(registry->db);
-    if (!need_tables(registry, error) ||
-        !execute(registry,
-                 "DELETE FROM user WHERE last_day IS NULL AND number IN "
-                 "(SELECT number FROM spread_unseen)",
-                 error))
+    if (!create_tables(registry, error) ||
+        !execute_sql(registry,
+                     "DELETE FROM user WHERE last_day IS NULL AND number IN "
+                     "(SELECT number FROM spread_unseen)",
+                     error))
         return false;
     registry->counters.users -= sqlite3_total_changes64(registry->db) - before;
-    if (!execute(registry,
-                 "UPDATE user SET created_at_us = NULL, email_verified = NULL, tier = NULL, "
-                 "limits = NULL, revision = NULL WHERE number IN (SELECT number FROM "
-                 "spread_unseen); DELETE FROM spread_unseen",
-                 error))
+    if (!execute_sql(registry,
+                     "UPDATE user SET created_at_us = NULL, email_verified = NULL, tier = NULL, "
+                     "limits = NULL, revision = NULL WHERE number IN (SELECT number FROM "
+                     "spread_unseen); DELETE FROM spread_unseen",
+                     error))
         return false;
     struct sl_sql_query forget = sl_change(registry, SL_SQL_FORGET_GONE);
     sl_bind_i64(&forget, registry->next);

@@ -1,7 +1,8 @@
-/* What gives way is kept: a copy of the database as a file beside it (FILE.before-EPOCH-CHANGE).
+/* Saves a copy of the database before it gives way to the shared registry: a file beside it
+ * (FILE.before-EPOCH-CHANGE).
  *
- * It is written under another name first, and gets its own when it is whole and on disk: whoever
- * finds one can use it. */
+ * The copy is written under another name first, and renamed when it is whole and on disk: every
+ * file with the final name is usable. */
 #include "registry/replication/replica.h"
 
 #include <dirent.h>
@@ -12,53 +13,55 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "registry/database.h"
 
-#define PART ".part-" /* and whose it is */
+#define PART ".part-" /* followed by the id of the writing process */
 
 enum { FILES_SEEN_MAX = 256 };
 
 /* ---- writing ---- */
 
-static bool say(struct sl_registry *registry, const char *path, struct sluice_error *error)
+static bool fail_copying(struct sl_registry *registry, const char *path, struct sluice_error *error)
 {
     return sl_error_say(error, "the database %s cannot be copied to `%s`: %s", registry->name, path,
                         strerror(errno));
 }
 
-/* Nobody else's to read, as the file itself. */
+/* Readable by its owner alone, like the database. */
 static bool write_part(struct sl_registry *registry, const char *part, struct sluice_error *error)
 {
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return say(registry, part, error);
+        return fail_copying(registry, part, error);
     char *sql = sqlite3_mprintf("VACUUM INTO %Q", part);
     bool good = sql || sl_error_say(error, "out of memory");
     if (sql && sqlite3_exec(registry->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         good = sl_database_say(registry, "copied", error);
     sqlite3_free(sql);
     if (good && fsync(fd) != 0)
-        good = say(registry, part, error);
+        good = fail_copying(registry, part, error);
     close(fd);
     return good;
 }
 
 bool sl_replica_save(struct sl_registry *registry, const char *path, struct sluice_error *error)
 {
+    SL_CHECK(registry->db && *path && !registry->is_changing); /* VACUUM cannot run in one */
     struct sl_arena arena = { 0 };
     const char *part = sl_arena_print(&arena, "%s" PART "%ld", path, (long)getpid());
-    unlink(part); /* of a process that had this number before */
+    unlink(part); /* left by an earlier process with this id */
     bool good = write_part(registry, part, error);
     if (good && rename(part, path) != 0)
-        good = say(registry, path, error);
+        good = fail_copying(registry, path, error);
     if (!good)
         unlink(part);
     sl_arena_release(&arena);
     return good;
 }
 
-/* ---- only the newest stay ---- */
+/* ---- deleting old files ---- */
 
 struct file {
     const char *path;
@@ -73,7 +76,7 @@ static int newest_first(const void *one, const void *other)
     return (a.tv_nsec < b.tv_nsec) - (a.tv_nsec > b.tv_nsec);
 }
 
-/* Half a file whose process is not there any more is of no use to anybody. */
+/* Deletes an incomplete file whose process has ended. */
 static void sweep_part(const char *path, const char *part)
 {
     long pid = strtol(part + strlen(PART), NULL, 10);
@@ -81,8 +84,8 @@ static void sweep_part(const char *path, const char *part)
         unlink(path);
 }
 
-/* Those that are whole, FILES_SEEN_MAX at the most. */
-static size_t find(const char *database, struct sl_arena *arena, struct file *out)
+/* Finds the complete files, at most FILES_SEEN_MAX. */
+static size_t find_saved(const char *database, struct sl_arena *arena, struct file *out)
 {
     const char *slash = strrchr(database, '/'), *name = slash ? slash + 1 : database;
     size_t folder_len = (size_t)(name - database), name_len = strlen(name), count = 0;
@@ -110,7 +113,8 @@ void sl_replica_leave_newest(const char *database, const char *newest)
 {
     struct sl_arena arena = { 0 };
     struct file files[FILES_SEEN_MAX];
-    size_t count = find(database, &arena, files), kept = 1;
+    size_t count = find_saved(database, &arena, files), kept = 1;
+    SL_CHECK(count <= FILES_SEEN_MAX);
     qsort(files, count, sizeof *files, newest_first);
     for (size_t i = 0; i < count; i++)
         if (strcmp(files[i].path, newest) != 0 && ++kept > SL_SAVED_MAX)

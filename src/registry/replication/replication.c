@@ -1,152 +1,163 @@
-/* What a look says decides what follows:
+/* Chooses the next question of a conversation. It begins with a look at the logs:
  *
- *   no epoch                 → bid, fill, open: replication_found.c; or wait for who does
- *   another epoch            → everything afresh     ┐
- *   another last change      → what is new           ├ replication_fetch.c
- *   users not all here       → the next page         ┘
+ *   no epoch                 → bid, fill, open: replication_found.c; or wait for another founder
+ *   another epoch            → fetch everything      ┐
+ *   another last change      → fetch the new rows    ├ replication_fetch.c
+ *   users incomplete         → fetch the next page   ┘
  *   else                     → done */
 #include "registry/replication/replication_internal.h"
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
 
-void sl_replication_take_name(struct sl_replication *spread)
+void sl_replication_take_name(struct sl_replication *replication)
 {
     do
-        spread->who = sl_random64() >> (64 - SL_EPOCH_RANDOM_BITS);
-    while (spread->who == 0);
+        replication->who = sl_random64() >> (64 - SL_EPOCH_RANDOM_BITS);
+    while (replication->who == 0);
+    SL_CHECK(replication->who >> SL_EPOCH_RANDOM_BITS == 0);
 }
 
-void sl_replication_open(struct sl_replication *spread, struct sl_registry *registry,
+void sl_replication_open(struct sl_replication *replication, struct sl_registry *registry,
                          const char *database)
 {
-    *spread = (struct sl_replication){ .registry = registry, .database = database };
-    sl_replication_take_name(spread);
+    SL_CHECK(registry);
+    *replication = (struct sl_replication){ .registry = registry, .database = database };
+    sl_replication_take_name(replication);
 }
 
-void sl_replication_forget_rows(struct sl_replication *spread)
+void sl_replication_forget_rows(struct sl_replication *replication)
 {
-    sl_arena_release(&spread->arena);
-    free(spread->rows);
-    spread->rows = NULL;
-    spread->row_count = spread->row_room = spread->row_bytes = 0;
+    sl_arena_release(&replication->arena);
+    free(replication->rows);
+    replication->rows = NULL;
+    replication->row_count = replication->row_room = replication->row_bytes = 0;
 }
 
-void sl_replication_close(struct sl_replication *spread)
+void sl_replication_close(struct sl_replication *replication)
 {
-    sl_replication_forget_rows(spread);
-    free(spread->row_value);
-    spread->row_value = NULL;
-    sl_scripts_release(&spread->scripts);
+    sl_replication_forget_rows(replication);
+    free(replication->row_value);
+    replication->row_value = NULL;
+    sl_scripts_release(&replication->scripts);
 }
 
-void sl_replication_begin(struct sl_replication *spread)
+void sl_replication_begin(struct sl_replication *replication)
 {
-    sl_replication_forget_rows(spread);
-    free(spread->row_value);
-    spread->row_value = NULL;
-    spread->phase = SL_REPLICATION_LOOKS;
+    sl_replication_forget_rows(replication);
+    free(replication->row_value);
+    replication->row_value = NULL;
+    replication->phase = SL_REPLICATION_LOOKS;
 }
 
-enum sl_replication_step sl_replication_fail(struct sl_replication *spread)
+enum sl_replication_step sl_replication_fail(struct sl_replication *replication)
 {
-    sl_replication_begin(spread);
+    sl_replication_begin(replication);
     return SL_REPLICATION_FAILED;
 }
 
-enum sl_replication_step sl_replication_fail_saying(struct sl_replication *spread, const char *why)
+enum sl_replication_step sl_replication_fail_saying(struct sl_replication *replication,
+                                                    const char *why)
 {
-    sl_error_say(&spread->error, "%s", why);
-    return sl_replication_fail(spread);
+    sl_error_say(&replication->error, "%s", why);
+    return sl_replication_fail(replication);
 }
 
-enum sl_replication_step sl_replication_later(struct sl_replication *spread, const char *why)
+enum sl_replication_step sl_replication_later(struct sl_replication *replication, const char *why)
 {
-    sl_replication_begin(spread);
-    sl_error_say(&spread->error, "%s", why);
+    sl_replication_begin(replication);
+    sl_error_say(&replication->error, "%s", why);
     return SL_REPLICATION_MUST_WAIT;
 }
 
-static enum sl_replication_step none(struct sl_replication *spread, const char *why)
+static enum sl_replication_step end_without_registry(struct sl_replication *replication,
+                                                     const char *why)
 {
-    sl_replication_begin(spread);
-    sl_error_say(&spread->error, "%s", why);
+    sl_replication_begin(replication);
+    sl_error_say(&replication->error, "%s", why);
     return SL_REPLICATION_NONE;
 }
 
-enum sl_replication_step sl_replication_look_again(struct sl_replication *spread)
+enum sl_replication_step sl_replication_look_again(struct sl_replication *replication)
 {
-    return sl_replication_later(spread, "the registry in Redis has changed meanwhile");
+    return sl_replication_later(replication, "the registry in Redis has changed meanwhile");
 }
 
 /* ---- looking ---- */
 
-static enum sl_replication_step take_look(struct sl_replication *spread,
+static enum sl_replication_step read_look(struct sl_replication *replication,
                                           const struct sl_redis_reply *reply)
 {
     bool is_empty;
-    if (!sl_answer_look(reply, &spread->looked))
-        return sl_replication_fail_saying(spread, "the registry in Redis is none of Sluice's");
-    struct sluice_text row = spread->looked.row;
-    free(spread->row_value);
-    spread->row_value = spread->row ? sl_text_copy(row) : NULL;
-    spread->looked.row = (struct sluice_text){ 0 };
-    if (spread->row && !spread->row_value)
-        return sl_replication_fail_saying(spread, "out of memory");
-    if (!sl_replica_place(spread->registry, &spread->place, &spread->error))
-        return sl_replication_fail(spread);
-    if (spread->looked.epoch.number && !spread->looked.epoch.is_filling)
-        return sl_replication_fetch_next(spread);
-    if (!sl_replica_is_empty(spread->registry, &is_empty, &spread->error))
-        return sl_replication_fail(spread);
-    bool may_found = spread->founds == SL_FOUNDS_EMPTY     ? is_empty
-                     : spread->founds == SL_FOUNDS_REPLICA ? !is_empty || spread->place.epoch
-                                                           : false;
+    if (!sl_answer_look(reply, &replication->looked))
+        return sl_replication_fail_saying(replication,
+                                          "the registry in Redis was not written by Sluice");
+    struct sluice_text row = replication->looked.row;
+    free(replication->row_value);
+    replication->row_value = replication->row ? sl_text_copy(row) : NULL;
+    replication->looked.row = (struct sluice_text){ 0 };
+    if (replication->row && !replication->row_value)
+        return sl_replication_fail_saying(replication, "out of memory");
+    if (!sl_replica_place(replication->registry, &replication->place, &replication->error))
+        return sl_replication_fail(replication);
+    if (replication->looked.epoch.number && !replication->looked.epoch.is_filling)
+        return sl_replication_fetch_next(replication);
+    if (!sl_replica_is_empty(replication->registry, &is_empty, &replication->error))
+        return sl_replication_fail(replication);
+    bool may_found = replication->founds == SL_FOUNDS_EMPTY ? is_empty
+                     : replication->founds == SL_FOUNDS_REPLICA
+                         ? !is_empty || replication->place.epoch
+                         : false;
     if (!may_found)
-        return none(spread, is_empty ? "there is no registry in Redis yet"
-                                     : "the registry in Redis is about to be filled; try again");
-    spread->phase = SL_REPLICATION_BIDS;
+        return end_without_registry(
+            replication, is_empty ? "there is no registry in Redis yet"
+                                  : "the registry in Redis is about to be filled; try again");
+    replication->phase = SL_REPLICATION_BIDS;
     return SL_REPLICATION_MORE;
 }
 
-/* ---- question by question ---- */
+/* ---- questions and answers ---- */
 
-bool sl_replication_ask(struct sl_replication *spread, struct sl_channel_call *call)
+bool sl_replication_ask(struct sl_replication *replication, struct sl_channel_call *call)
 {
-    sl_error_say(&spread->error, "out of memory"); /* unless something else is in its way */
-    switch (spread->phase) {
+    sl_error_say(&replication->error,
+                 "out of memory"); /* unless the function below says otherwise */
+    switch (replication->phase) {
     case SL_REPLICATION_LOOKS:
-        return sl_ask_look(&spread->scripts, call, SL_LOG_USERS, spread->row, 0);
+        return sl_ask_look(&replication->scripts, call, SL_LOG_USERS, replication->row, 0);
     case SL_REPLICATION_FETCHES:
-        return sl_ask_page(&spread->scripts, call,
-                           &(struct sl_page_asked){ spread->looked.epoch.number, spread->log,
-                                                    spread->from, spread->known });
+        return sl_ask_page(&replication->scripts, call,
+                           &(struct sl_page_asked){ replication->looked.epoch.number,
+                                                    replication->log, replication->from,
+                                                    replication->known });
     case SL_REPLICATION_BIDS:
-        return sl_replication_ask_bid(spread, call);
+        return sl_replication_ask_bid(replication, call);
     case SL_REPLICATION_FILLS:
-        return sl_replication_ask_fill(spread, call);
+        return sl_replication_ask_fill(replication, call);
     default:
-        return sl_ask_found(&spread->scripts, call, spread->who, 0, true);
+        return sl_ask_found(&replication->scripts, call, replication->who, 0, true);
     }
 }
 
-enum sl_replication_step sl_replication_take(struct sl_replication *spread,
+enum sl_replication_step sl_replication_take(struct sl_replication *replication,
                                              const struct sl_channel_call *call)
 {
+    SL_CHECK(replication->phase <= SL_REPLICATION_OPENS);
     if (!call->reply)
-        return sl_replication_fail_saying(spread, "Redis does not answer");
-    switch (spread->phase) {
+        return sl_replication_fail_saying(replication, "Redis does not answer");
+    switch (replication->phase) {
     case SL_REPLICATION_LOOKS:
-        return take_look(spread, call->reply);
+        return read_look(replication, call->reply);
     case SL_REPLICATION_FETCHES:
-        return sl_replication_take_page(spread, call->reply);
+        return sl_replication_take_page(replication, call->reply);
     case SL_REPLICATION_BIDS:
-        return sl_replication_take_bid(spread, call->reply);
+        return sl_replication_take_bid(replication, call->reply);
     case SL_REPLICATION_FILLS:
-        return sl_replication_take_fill(spread, call->reply);
+        return sl_replication_take_fill(replication, call->reply);
     default:
-        return sl_replication_take_open(spread, call->reply);
+        return sl_replication_take_open(replication, call->reply);
     }
 }

@@ -1,13 +1,12 @@
-/* A conversation with the shared registry: question by question, it brings this instance's copy
- * up to what Redis holds, or founds the registry where there is none (docs/replication.md).
+/* Replication: a conversation with the shared registry that brings this instance's replica up to
+ * date, question by question, or founds the registry where Redis has none (docs/replication.md).
  *
- *   sl_replication_begin → { sl_replication_ask → the call is made, whichever way →
- * sl_replication_take } …
+ *   sl_replication_begin → { sl_replication_ask → the call → sl_replication_take } …
  *
- * It knows neither Redis nor loops: who waits for each answer and who does not drive it alike. What
- * two conversations of one registry have in common is the place in the database, which each checks
- * in the transaction in which it applies something: what was fetched for another place is thrown
- * away. */
+ * It knows neither connections nor loops: callers that block and callers that do not use it in the
+ * same way. Two conversations of one registry share the position in the database. Each checks it in
+ * the transaction in which it applies rows, and throws away rows that were fetched for another
+ * position. */
 #ifndef SL_REGISTRY_REPLICATION_REPLICATION_H
 #define SL_REGISTRY_REPLICATION_REPLICATION_H
 
@@ -22,35 +21,34 @@ enum sl_replication_phase {
 };
 
 enum sl_replication_step {
-    SL_REPLICATION_MORE,      /* ask on */
-    SL_REPLICATION_DONE,      /* the copy is what Redis held when it was last looked at */
+    SL_REPLICATION_MORE,      /* ask the next question */
+    SL_REPLICATION_DONE,      /* the replica is as Redis was at the last look */
     SL_REPLICATION_NONE,      /* there is no registry, and this conversation founds none; `error` */
-    SL_REPLICATION_MUST_WAIT, /* ask again in a while: somebody is about to fill it, or was faster
-                               */
+    SL_REPLICATION_MUST_WAIT, /* ask again later: another instance fills it, or was faster */
     SL_REPLICATION_FAILED,    /* `error` says why */
 };
 
-/* Which registry a conversation may found, where Redis has none. */
+/* The registry that a conversation may found where Redis has none. */
 enum sl_replication_founds {
     SL_FOUNDS_NONE,
-    SL_FOUNDS_REPLICA, /* out of what is here: it may take long, and nobody waits for it */
-    SL_FOUNDS_EMPTY,   /* where nothing is here: for a change that is the first */
+    SL_FOUNDS_REPLICA, /* from the rows of this database: it may take long, and no request waits */
+    SL_FOUNDS_EMPTY,   /* an empty one, if this database is empty: for the first change */
 };
 
 struct sl_replication {
-    /* The owner's: */
+    /* Set by the owner: */
     struct sl_registry *registry;
-    const char *database; /* its path; NULL: in memory */
-    bool leaves_users;    /* rules are enough */
+    const char *database; /* its path; NULL: it is in memory */
+    bool leaves_users;    /* fetches rules only */
     enum sl_replication_founds founds;
-    const struct sl_row_name *row; /* is looked at too; or NULL */
+    const struct sl_row_name *row; /* its value is read too (row_value); or NULL */
 
     struct sl_scripts scripts;
-    uint64_t who; /* as a founder */
+    uint64_t who; /* this instance's number as a founder: the new registry's epoch */
     enum sl_replication_phase phase;
-    struct sl_replica_position place; /* of the copy, when it was last looked at, */
-    struct sl_logs_seen looked;       /* and of Redis */
-    char *row_value;                  /* as it was then: "" none; NULL: not looked at */
+    struct sl_replica_position place; /* the replica's position at the last look */
+    struct sl_logs_seen looked;       /* the logs in Redis at the last look */
+    char *row_value;                  /* of `row` at the last look: "" none; NULL: not read */
 
     /* Fetching: */
     enum sl_log log;
@@ -60,32 +58,32 @@ struct sl_replication {
     struct sl_row *rows;
     size_t row_count, row_room, row_bytes;
 
-    /* Filling, `rows` of rules first: */
+    /* Filling; `rows` are the rules first: */
     struct sl_replica_position filled;
     size_t fill_at;
     int64_t fill_user;
     bool has_filled_rules;
 
-    /* What has come of it, for the owner to clear: */
+    /* Results, which the owner clears: */
     bool has_new_rules, has_new_users;
     uint64_t applied;          /* rows */
-    bool has_given_way;        /* what was here before did not come from there; */
-    char saved_as[4096];       /* it is kept in this file, or "" */
-    struct sluice_error error; /* why not */
+    bool has_given_way;        /* other rows of this database were replaced */
+    char saved_as[4096];       /* the file where they are saved, or "" */
+    struct sluice_error error; /* the reason of a failure */
 };
 
-void sl_replication_open(struct sl_replication *spread, struct sl_registry *registry,
+void sl_replication_open(struct sl_replication *replication, struct sl_registry *registry,
                          const char *database);
-void sl_replication_close(struct sl_replication *spread);
+void sl_replication_close(struct sl_replication *replication);
 
-/* From the start, whatever it was at. */
-void sl_replication_begin(struct sl_replication *spread);
+/* Starts again from the first question. */
+void sl_replication_begin(struct sl_replication *replication);
 
-/* The next question. False: `error` says why there is none. */
-bool sl_replication_ask(struct sl_replication *spread, struct sl_channel_call *call);
+/* Writes the next question to `call`. Returns false if it cannot: `error` says why. */
+bool sl_replication_ask(struct sl_replication *replication, struct sl_channel_call *call);
 
-/* Its answer: within the call's `done`. */
-enum sl_replication_step sl_replication_take(struct sl_replication *spread,
+/* Takes the answer; to be called within the call's `done`. */
+enum sl_replication_step sl_replication_take(struct sl_replication *replication,
                                              const struct sl_channel_call *call);
 
 #endif

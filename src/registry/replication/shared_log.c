@@ -1,11 +1,15 @@
+/* The words of calls to the shared registry, and the reading of its replies: keys and arguments as
+ * src/store/redis/lua/log_X.lua expect them. */
 #include "registry/replication/shared_log.h"
+
+#include "base/check.h"
 
 static const char *const log_names[SL_LOG_COUNT] = { "rules", "users" };
 
-/* So many changes somebody may have missed, and still be told what was deleted since. */
+/* An instance that has missed no more changes than these still hears which rows were deleted. */
 static const int64_t marks_kept[SL_LOG_COUNT] = { 4096, 65536 };
 
-/* 0: however many. Records come in page by page. */
+/* 0: no bound, because records are applied page by page. */
 static const int64_t most_bytes[SL_LOG_COUNT] = { SL_RULES_MAX_BYTES, 0 };
 
 enum part { ROWS, ORDER, MARKS, GONE, PARTS };
@@ -72,6 +76,7 @@ bool sl_ask_page(struct sl_scripts *scripts, struct sl_channel_call *call,
 {
     struct sluice_text keys[] = { state_key, key_of(asked->log, ROWS), key_of(asked->log, ORDER),
                                   key_of(asked->log, MARKS) };
+    SL_CHECK(asked->epoch != 0);
     sl_call_begin(call, sl_script_get(scripts, SL_SCRIPT_LOG_PAGE, 0), keys, 4);
     add_epoch(call, (struct sl_epoch){ asked->epoch, false });
     sl_call_text(call, sl_text(log_names[asked->log]));
@@ -105,6 +110,7 @@ bool sl_ask_write(struct sl_scripts *scripts, struct sl_channel_call *call,
                   const struct sl_write_asked *asked)
 {
     enum sl_log log = asked->log, other = log == SL_LOG_RULES ? SL_LOG_USERS : SL_LOG_RULES;
+    SL_CHECK(log < SL_LOG_COUNT && asked->count > 0 && asked->change <= INT64_MAX);
     struct sluice_text keys[] = { state_key, key_of(log, ROWS), key_of(log, ORDER),
                                   key_of(log, MARKS), key_of(log, GONE) };
     sl_call_begin(call, sl_script_get(scripts, SL_SCRIPT_LOG_WRITE, 0), keys, 5);
@@ -123,6 +129,7 @@ bool sl_ask_found(struct sl_scripts *scripts, struct sl_channel_call *call, uint
                   uint64_t rank, bool opens)
 {
     struct sluice_text keys[1 + SL_LOG_COUNT * PARTS] = { state_key };
+    SL_CHECK(who != 0 && rank < UINT64_C(1) << 53); /* Lua's numbers are doubles */
     for (size_t i = 0; i < SL_LOG_COUNT * PARTS; i++)
         keys[1 + i] = key_of((enum sl_log)(i / PARTS), (enum part)(i % PARTS));
     sl_call_begin(call, sl_script_get(scripts, SL_SCRIPT_LOG_FOUND, 0), keys,
@@ -135,7 +142,7 @@ bool sl_ask_found(struct sl_scripts *scripts, struct sl_channel_call *call, uint
 
 /* ---- answers ---- */
 
-/* "": 0. False: no change. */
+/* "" is 0. Returns false if the text is no change. */
 static bool read_change(struct sluice_text text, uint64_t *out)
 {
     *out = 0;

@@ -1,21 +1,23 @@
-/* A denial is not kept as an answer but as what it was made of: the state that the store had read.
- * The algorithm decides on it again, as of now, so that what is told is what the store itself would
- * tell if nobody else had asked meanwhile: the wait is shorter by the time gone by, and over when
- * it is over.
+/* Answers requests from denials and leases that this process holds, without a call to the store.
  *
- *        asked     it ran    heard       now
+ * A denial is kept not as an answer but as the state that the store had read. The algorithm decides
+ * on that state again, as of now. So the answer is the one that the store would give if no other
+ * request had come in between: the wait is shorter by the time gone by, and ends on time.
+ *
+ *       asked     decided   heard        now
  *   -------|----------|--------|----------|------>  by our clock
  *          |<----------- at most -------->|         gone by, on the store's clock
  *                              |<-- at -->|
  *                               least
  *
- * By now it is between `low` and `high` there. Who is denied at `high` is denied now (D1); the wait
- * that is told counts from `low`, as that of an answer which has come all the way: who waits so
- * long passes. */
+ * So the store's clock is now between `low` and `high`. A request that is denied at `high` is
+ * denied now (D1). The wait counts from `low`, as in an answer that has travelled from the store: a
+ * client that waits so long passes. */
 #include "store/cache/answer_cache.h"
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/text/number.h"
 #include "store/cache/denial_cache.h"
@@ -23,7 +25,7 @@
 #include "store/claim.h"
 #include "store/lease/lease.h"
 
-enum { BELIEVED_US = 1000000 }; /* what happens elsewhere is seen after so long */
+enum { BELIEVED_US = 1000000 }; /* changes made by other instances show after so long (D3) */
 
 struct sl_answer_cache {
     struct sl_denial_cache *denied;
@@ -57,20 +59,28 @@ void sl_answer_cache_free(struct sl_answer_cache *answers)
 
 /* ---- answering ---- */
 
-/* What must be asked of the store itself: a replay, a peek, what may wait or is a reservation, and
- * who wants to know what every rule says. */
+/* Returns false for what only the store can answer: a replay, a peek, a request that may wait, a
+ * reservation, and a request for the answers of all rules. */
 static bool may_answer(const struct sl_bundle *bundle)
 {
     return bundle->now_us < 0 && !bundle->peek && bundle->max_delay_us < 0 && !bundle->hold_us &&
            !bundle->wants_all && bundle->claim_count > 0;
 }
 
-/* What time it is at the store. */
+/* The time at the store by now. In a cluster the claims of one bundle may live on nodes whose
+ * clocks differ, so each claim has a moment of its own. It is in `own`, which the store does not
+ * use unless it is asked. */
 struct moment {
     int64_t low_us, high_us;
 };
 
-static struct moment moment_of(const struct sl_denial *denial, int64_t now_us)
+static struct moment *moment_of(struct sl_claim *claim)
+{
+    _Static_assert(sizeof(struct moment) <= sizeof claim->own, "a moment fits");
+    return (struct moment *)(void *)claim->own;
+}
+
+static struct moment moment_at(const struct sl_denial *denial, int64_t now_us)
 {
     int64_t low_us = denial->now_us + (now_us - denial->heard_us);
     int64_t high_us = denial->now_us + (now_us - denial->asked_us);
@@ -78,13 +88,14 @@ static struct moment moment_of(const struct sl_denial *denial, int64_t now_us)
                             sl_min_i64(high_us, SL_TIME_MAX_US) };
 }
 
-/* What is stored at the store, as far as it is known. */
+/* The state in the store, as far as it is known. */
 struct stored {
     struct sl_state state;
     int64_t blocked_until_us;
 };
 
-static void take_stored(const struct sl_claim *claim, struct sl_denial *denial, struct stored *out)
+static void load_stored_state(const struct sl_claim *claim, struct sl_denial *denial,
+                              struct stored *out)
 {
     *out = (struct stored){ .state = { .lo = (uint64_t)denial->state[0],
                                        .hi = (uint64_t)denial->state[1] },
@@ -93,7 +104,7 @@ static void take_stored(const struct sl_claim *claim, struct sl_denial *denial, 
         claim->algo->load(&claim->limit, denial->state, &out->state);
 }
 
-/* As the store would at that time; is it denied? */
+/* Decides as the store would at that time. Returns true if the claim is denied. */
 static bool decide_at(struct sl_bundle *bundle, struct sl_claim *claim, const struct stored *stored,
                       int64_t at_us)
 {
@@ -105,9 +116,10 @@ static bool decide_at(struct sl_bundle *bundle, struct sl_claim *claim, const st
     return !claim->allowed;
 }
 
-/* Decided again on what is remembered; false: nothing is, or it would pass by now. */
-static bool recall(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
-                   struct sl_claim *claim, struct moment *moment)
+/* Decides again on the remembered denial. Returns false if there is none, or if the claim would
+ * pass by now. */
+static bool recall_denial(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
+                          struct sl_claim *claim)
 {
     struct sl_ask ask = { sl_boottime_us(), sl_claim_cost(bundle, claim) };
     struct sl_denial denial;
@@ -115,56 +127,57 @@ static bool recall(const struct sl_answer_cache *answers, struct sl_bundle *bund
     if (!sl_claim_takes(bundle, claim) ||
         !sl_denial_cache_find(answers->denied, claim, ask, &denial))
         return false;
-    struct moment now = moment_of(&denial, ask.now_us);
-    take_stored(claim, &denial, &stored);
+    struct moment now = moment_at(&denial, ask.now_us);
+    load_stored_state(claim, &denial, &stored);
     if (!decide_at(bundle, claim, &stored, now.high_us) ||
         !decide_at(bundle, claim, &stored, now.low_us))
         return false;
     sl_claim_measure(claim, bundle, &stored.state);
     claim->charged = false;
-    *moment = now;
+    *moment_of(claim) = now;
     return true;
 }
 
-/* Decided without the store: on what is remembered of it, or because it is not to be asked yet for
- * another lease. Not where there are units to spend. */
-static bool denies(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
-                   struct sl_claim *claim, struct moment *moment)
+/* Denies the claim without the store: by a remembered denial, or because it is too early to ask for
+ * another lease. Returns false if neither holds, or if there are units to spend. */
+static bool deny_claim(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
+                       struct sl_claim *claim)
 {
     if (!claim->lease)
-        return recall(answers, bundle, claim, moment);
+        return recall_denial(answers, bundle, claim);
     struct sl_ask ask = { sl_boottime_us(), sl_claim_cost(bundle, claim) };
     int64_t ahead_us;
     if (!sl_claim_takes(bundle, claim) ||
         sl_leases_left(answers->leases, claim, ask.now_us) >= ask.cost)
         return false;
-    if (recall(answers, bundle, claim, moment))
+    if (recall_denial(answers, bundle, claim))
         return true;
     if (!sl_leases_deny(answers->leases, claim, ask, &ahead_us))
         return false;
-    *moment = (struct moment){ ask.now_us + ahead_us, ask.now_us + ahead_us };
+    SL_CHECK(!claim->allowed && !claim->charged);
+    *moment_of(claim) = (struct moment){ ask.now_us + ahead_us, ask.now_us + ahead_us };
     return true;
 }
 
-/* A guard counts whoever asks, but for those whom it has blocked. */
-static bool must_count(const struct sl_bundle *bundle, const struct sl_claim *claim)
+/* A guard counts every request, except those that it blocks. */
+static bool must_guard_count(const struct sl_bundle *bundle, const struct sl_claim *claim)
 {
     return claim->guard && sl_claim_takes(bundle, claim) &&
            (claim->is_unseen || !claim->guard_answer.blocked_until_us);
 }
 
-/* Can all of them be told later? */
-static bool can_count(struct sl_answer_cache *answers, const struct sl_bundle *bundle)
+/* Can all guards of the bundle count it later? */
+static bool can_guards_count_later(struct sl_answer_cache *answers, const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++)
-        if (must_count(bundle, &bundle->claims[i]) &&
+        if (must_guard_count(bundle, &bundle->claims[i]) &&
             !sl_guard_backlog_open(answers->backlog, &bundle->claims[i]))
             return false;
     return true;
 }
 
-/* Nothing is known of it, and nothing is said of it. */
-static void leave_unseen(struct sl_claim *claim)
+/* The claim gets no answer, because nothing is known about it. */
+static void leave_claim_unseen(struct sl_claim *claim)
 {
     claim->allowed = claim->is_unseen = true;
     claim->charged = false;
@@ -175,7 +188,7 @@ static void leave_unseen(struct sl_claim *claim)
 
 /* ---- leases ---- */
 
-static bool may_take(const struct sl_bundle *bundle)
+static bool may_spend_leases(const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
@@ -185,12 +198,12 @@ static bool may_take(const struct sl_bundle *bundle)
     return true;
 }
 
-/* From leases alone: all claims, or none. */
-static bool take_all(const struct sl_answer_cache *answers, struct sl_bundle *bundle)
+/* Spends units for all claims of the bundle, or for none. */
+static bool spend_leases(const struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     int64_t ahead_us = 0;
     size_t taken = 0;
-    if (!may_take(bundle))
+    if (!may_spend_leases(bundle))
         return false;
     int64_t now_us = sl_boottime_us();
     for (; taken < bundle->claim_count; taken++) {
@@ -225,17 +238,16 @@ void sl_answer_cache_decide(struct sl_bundle *bundle)
 
 /* ---- denials ---- */
 
-/* Every claim that is remembered is decided; is the bundle? A denial by one enforced claim is
- * enough for that. Without one, all must be known, and only shadows deny. */
-static bool recall_all(const struct sl_answer_cache *answers, struct sl_bundle *bundle,
-                       struct moment *moment)
+/* Decides every claim with a remembered denial. Returns true if that decides the bundle: one denial
+ * by an enforced claim is enough; without one, all claims must be known, and only shadows deny. */
+static bool recall_denials(const struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     bool is_denied = false, is_whole = true, any = false;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_claim *claim = &bundle->claims[i];
         if (claim->no_key)
             continue;
-        claim->is_unseen = !denies(answers, bundle, claim, moment);
+        claim->is_unseen = !deny_claim(answers, bundle, claim);
         is_denied |= !claim->is_unseen && !claim->shadow;
         is_whole &= !claim->is_unseen;
         any |= !claim->is_unseen;
@@ -243,8 +255,24 @@ static bool recall_all(const struct sl_answer_cache *answers, struct sl_bundle *
     return any && (is_whole || (is_denied && !bundle->is_joined));
 }
 
-/* As it was. */
-static void leave_all(struct sl_bundle *bundle)
+/* The latest of the claims' moments: for the bundle's answer, and for claims whose node's clock is
+ * unknown. The latest, because a guard leaves out requests that are stamped before its window, but
+ * counts those that are stamped after it. */
+static struct moment latest_moment(struct sl_bundle *bundle)
+{
+    struct moment latest = { 0 };
+    for (size_t i = 0; i < bundle->claim_count; i++) {
+        struct sl_claim *claim = &bundle->claims[i];
+        if (claim->no_key || claim->is_unseen)
+            continue;
+        latest.low_us = sl_max_i64(latest.low_us, moment_of(claim)->low_us);
+        latest.high_us = sl_max_i64(latest.high_us, moment_of(claim)->high_us);
+    }
+    return latest;
+}
+
+/* Undoes recall_denials: the store will be asked. */
+static void leave_to_store(struct sl_bundle *bundle)
 {
     bundle->now_us = -1;
     for (size_t i = 0; i < bundle->claim_count; i++)
@@ -253,24 +281,26 @@ static void leave_all(struct sl_bundle *bundle)
 
 bool sl_answer_cache_answer(struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
-    struct moment moment = { 0 };
     if (!answers || !may_answer(bundle))
         return false;
-    if (take_all(answers, bundle))
+    if (spend_leases(answers, bundle))
         return true;
-    if (!recall_all(answers, bundle, &moment) || !can_count(answers, bundle)) {
-        leave_all(bundle);
+    if (!recall_denials(answers, bundle) || !can_guards_count_later(answers, bundle)) {
+        leave_to_store(bundle);
         return false;
     }
+    SL_CHECK(!bundle->is_near);
+    struct moment latest = latest_moment(bundle);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_claim *claim = &bundle->claims[i];
-        if (must_count(bundle, claim))
-            sl_guard_backlog_add(answers->backlog, claim, moment.high_us);
+        if (must_guard_count(bundle, claim))
+            sl_guard_backlog_add(answers->backlog, claim,
+                                 claim->is_unseen ? latest.high_us : moment_of(claim)->high_us);
         if (claim->is_unseen)
-            leave_unseen(claim);
+            leave_claim_unseen(claim);
     }
     bundle->status = SLUICE_OK;
-    bundle->now_us = moment.low_us;
+    bundle->now_us = latest.low_us;
     bundle->wall_shift_us = 0;
     bundle->held = 0;
     bundle->is_near = true;
@@ -281,13 +311,13 @@ bool sl_answer_cache_answer(struct sl_answer_cache *answers, struct sl_bundle *b
 bool sl_answer_cache_recall(struct sl_answer_cache *answers, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = &bundle->claims[0];
-    struct moment moment;
-    if (bundle->claim_count != 1 || claim->guard || !recall(answers, bundle, claim, &moment)) {
+    SL_CHECK(answers);
+    if (bundle->claim_count != 1 || claim->guard || !recall_denial(answers, bundle, claim)) {
         bundle->now_us = -1;
         return false;
     }
     claim->is_unseen = false;
-    bundle->now_us = moment.low_us;
+    bundle->now_us = moment_of(claim)->low_us;
     sl_answer_cache_decide(bundle);
     return true;
 }
@@ -307,12 +337,13 @@ struct sl_since sl_answer_cache_since(const struct sl_answer_cache *answers)
 {
     if (!answers)
         return (struct sl_since){ 0 };
-    /* In this order: what is forgotten after that is not learned. */
+    /* The generation first: a denial that is forgotten after this line must not be learned. */
     uint64_t generation = sl_denial_cache_generation(answers->denied);
     return (struct sl_since){ sl_boottime_us(), generation };
 }
 
-/* Whom only a long queue keeps out is let in by who waits longer. */
+/* With a bound on the delay a denial may mean only that the queue is too long for this request:
+ * one that may wait longer passes. */
 bool sl_answer_cache_may_learn(const struct sl_bundle *bundle)
 {
     return bundle->now_us < 0 && bundle->max_delay_us < 0;
@@ -346,6 +377,7 @@ void sl_answer_cache_learn(struct sl_answer_cache *answers, const struct sl_bund
 {
     if (!answers)
         return;
+    SL_CHECK(since.asked_us > 0 && !bundle->is_near);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
         if (claim->no_key || sl_claim_cost(bundle, claim) == 0)
@@ -353,7 +385,7 @@ void sl_answer_cache_learn(struct sl_answer_cache *answers, const struct sl_bund
         if (!claim->allowed)
             learn_claim(answers, bundle, claim, since);
         else if (claim->charged)
-            sl_denial_cache_drop(answers->denied, claim); /* who waits for more waits longer now */
+            sl_denial_cache_drop(answers->denied, claim); /* larger costs wait longer now */
     }
 }
 
@@ -379,6 +411,7 @@ void sl_answer_cache_forget(struct sl_answer_cache *answers)
 
 struct sl_guard_backlog *sl_answer_cache_uncounted(struct sl_answer_cache *answers)
 {
+    SL_CHECK(answers && answers->backlog);
     return answers->backlog;
 }
 

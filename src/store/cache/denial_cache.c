@@ -1,22 +1,24 @@
-/* Sets of eight places. What is looked at first, marks and ends, is two lines of each set; the
- * rest of a denial is in an entry of its own:
+/* The denial cache: a hash table in sets of eight places. A lookup begins with the marks and ends
+ * of a set, which are two cache lines; the rest of each denial is in an entry of its own:
  *
  *   set    | mark × 8 | until × 8 |           8,192 of them
- *   entry  | turn | key, limit, cost, state, times |
+ *   entry  | sequence | key, limit, cost, state, times |
  *
- * Most who ask were not denied: they read one line and find no mark of theirs. An entry's turn is
- * odd while somebody writes it, and another one after that: who reads takes what he has read only
- * if the turn was the same before and behind it. Every word is read and written for itself, in
- * order (acquire, release), so that this holds without a fence.
+ * Most requests were not denied before: they read one line and find no mark of theirs. An entry's
+ * sequence is odd while a thread writes it, and a different number afterwards: a reader uses an
+ * entry only if the sequence was the same before and after reading it. Every word is read and
+ * written separately, in order (acquire, release), so that this holds without a fence.
  *
- * A claim is found by its key and the numbers of its limit, all of them compared: another tier's,
- * or another edition's, is another claim.
+ * A claim is found by its key and the numbers of its limit, all of them compared: the same key
+ * under another tier, or after a change of the rule, is another claim.
  *
- * Zero is an empty table: what is over at 0 is free. */
+ * Zero is an empty table: a place whose end is 0 is free. */
 #include "store/cache/denial_cache.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
+
+#include "base/check.h"
 
 enum { WAYS = 8, SETS = SL_DENIAL_CACHE_MAX / WAYS };
 
@@ -25,14 +27,14 @@ struct set {
     _Atomic int64_t until_us[WAYS];
 };
 
-/* What makes it the same claim, then what was found. */
+/* The words of an entry: those that identify the claim, then its denial. */
 enum word {
     KEY_LOW,
     KEY_HIGH,
     CAPACITY,
     SPAN,
     KIND, /* algorithm and first_request */
-    SAME, /* up to here */
+    SAME, /* the number of words that identify the claim */
     COST = SAME,
     GENERATION,
     ASKED,
@@ -45,10 +47,10 @@ enum word {
 };
 
 struct denial {
-    _Alignas(64) _Atomic uint64_t turn;
+    _Alignas(64) _Atomic uint64_t sequence;
     _Atomic uint64_t words[WORDS];
 };
-_Static_assert(sizeof(struct denial) == 128, "two lines");
+_Static_assert(sizeof(struct denial) == 128, "two cache lines");
 
 struct sl_denial_cache {
     _Alignas(64) _Atomic uint64_t generation;
@@ -56,7 +58,7 @@ struct sl_denial_cache {
     struct denial entries[SL_DENIAL_CACHE_MAX];
 };
 
-/* 9 MiB of zeros, of which the kernel gives what is touched. */
+/* 9 MiB of zeros; the kernel provides only the pages that are touched. */
 struct sl_denial_cache *sl_denial_cache_new(void)
 {
     void *memory = mmap(NULL, sizeof(struct sl_denial_cache), PROT_READ | PROT_WRITE,
@@ -80,9 +82,9 @@ void sl_denial_cache_forget(struct sl_denial_cache *denied)
     atomic_fetch_add(&denied->generation, 1);
 }
 
-/* ---- which one ---- */
+/* ---- naming a claim ---- */
 
-/* The words that are compared. */
+/* Fills in the words that identify the claim. */
 static void name_claim(const struct sl_claim *claim, uint64_t same[SAME])
 {
     const struct sl_limit *limit = &claim->limit;
@@ -93,7 +95,7 @@ static void name_claim(const struct sl_claim *claim, uint64_t same[SAME])
     same[KIND] = (uint64_t)limit->first_request << 32 | claim->algo->number;
 }
 
-/* Never 0. The key is a hash already; the numbers need only make a difference. */
+/* Never 0. The key is a hash already; the numbers only have to change it. */
 static uint64_t mark_of(const uint64_t same[SAME])
 {
     uint64_t numbers = same[CAPACITY] * UINT64_C(0x9e3779b97f4a7c15);
@@ -111,18 +113,19 @@ static size_t set_of(uint64_t mark)
 
 static bool read_entry(const struct denial *entry, uint64_t words[WORDS])
 {
-    uint64_t turn = atomic_load_explicit(&entry->turn, memory_order_acquire);
+    uint64_t sequence = atomic_load_explicit(&entry->sequence, memory_order_acquire);
     for (size_t i = 0; i < WORDS; i++)
         words[i] = atomic_load_explicit(&entry->words[i], memory_order_acquire);
-    return !(turn & 1) && atomic_load_explicit(&entry->turn, memory_order_relaxed) == turn;
+    return !(sequence & 1) &&
+           atomic_load_explicit(&entry->sequence, memory_order_relaxed) == sequence;
 }
 
-static bool is_same(const uint64_t *words, const uint64_t *same)
+static bool is_same_claim(const uint64_t *words, const uint64_t *same)
 {
     return memcmp(words, same, SAME * sizeof *same) == 0;
 }
 
-static void take_denial(const uint64_t words[WORDS], struct sl_denial *out)
+static void unpack_denial(const uint64_t words[WORDS], struct sl_denial *out)
 {
     *out = (struct sl_denial){ .asked_us = (int64_t)words[ASKED],
                                .heard_us = (int64_t)words[HEARD],
@@ -138,6 +141,7 @@ bool sl_denial_cache_find(const struct sl_denial_cache *denied, const struct sl_
                           struct sl_ask ask, struct sl_denial *out)
 {
     uint64_t same[SAME], words[WORDS];
+    SL_CHECK(ask.cost > 0);
     name_claim(claim, same);
     uint64_t mark = mark_of(same);
     size_t number = set_of(mark);
@@ -145,9 +149,10 @@ bool sl_denial_cache_find(const struct sl_denial_cache *denied, const struct sl_
         const struct set *set = &denied->sets[number];
         if (__builtin_expect(atomic_load_explicit(&set->marks[i], memory_order_relaxed) != mark, 1))
             continue;
-        if (!read_entry(&denied->entries[number * WAYS + i], words) || !is_same(words, same))
+        if (!read_entry(&denied->entries[number * WAYS + i], words) || !is_same_claim(words, same))
             continue;
-        take_denial(words, out);
+        unpack_denial(words, out);
+        SL_CHECK(out->cost > 0);
         return ask.cost >= out->cost && ask.now_us < out->until_us &&
                out->generation == sl_denial_cache_generation(denied);
     }
@@ -162,8 +167,8 @@ static void write_entry(struct denial *entry, const uint64_t words[WORDS])
         atomic_store_explicit(&entry->words[i], words[i], memory_order_release);
 }
 
-/* The claim's own place, or the one that is over soonest. */
-static size_t choose(const struct set *set, uint64_t mark)
+/* Returns the claim's own place, or the one that ends soonest. */
+static size_t choose_way(const struct set *set, uint64_t mark)
 {
     size_t best = 0;
     int64_t best_us = INT64_MAX;
@@ -179,11 +184,13 @@ static size_t choose(const struct set *set, uint64_t mark)
     return best;
 }
 
-/* What is there says more: the same claim denied at a lower cost, and it still holds. */
-static bool is_better(const struct sl_denial_cache *denied, const uint64_t *words,
-                      const uint64_t *new)
+/* Is the entry that is there the better one: the same claim denied at a lower cost, and still
+ * valid?
+ */
+static bool is_better_entry(const struct sl_denial_cache *denied, const uint64_t *words,
+                            const uint64_t *new)
 {
-    return is_same(words, new) && words[COST] < new[COST] &&
+    return is_same_claim(words, new) && words[COST] < new[COST] &&
            words[GENERATION] == sl_denial_cache_generation(denied) &&
            (int64_t)words[UNTIL] > (int64_t) new[ASKED];
 }
@@ -199,21 +206,22 @@ void sl_denial_cache_put(struct sl_denial_cache *denied, const struct sl_claim *
                               [UNTIL] = (uint64_t)denial->until_us,
                               [BLOCKED] = (uint64_t)denial->blocked_until_us };
     uint64_t there[WORDS];
+    SL_CHECK(denial->cost > 0);
     name_claim(claim, words);
     memcpy(words + STATE, denial->state, sizeof denial->state);
     uint64_t mark = mark_of(words);
     struct set *set = &denied->sets[set_of(mark)];
-    size_t way = choose(set, mark);
+    size_t way = choose_way(set, mark);
     struct denial *entry = &denied->entries[set_of(mark) * WAYS + way];
-    uint64_t turn = atomic_load_explicit(&entry->turn, memory_order_relaxed) & ~UINT64_C(1);
-    if (!read_entry(entry, there) || is_better(denied, there, words))
+    uint64_t sequence = atomic_load_explicit(&entry->sequence, memory_order_relaxed) & ~UINT64_C(1);
+    if (!read_entry(entry, there) || is_better_entry(denied, there, words))
         return;
-    if (!is_same(there, words) && (int64_t)there[UNTIL] > denial->until_us)
-        return; /* it is the one that is over soonest */
-    if (!atomic_compare_exchange_strong(&entry->turn, &turn, turn + 1))
+    if (!is_same_claim(there, words) && (int64_t)there[UNTIL] > denial->until_us)
+        return; /* the new one would end soonest */
+    if (!atomic_compare_exchange_strong(&entry->sequence, &sequence, sequence + 1))
         return;
     write_entry(entry, words);
-    atomic_store_explicit(&entry->turn, turn + 2, memory_order_release);
+    atomic_store_explicit(&entry->sequence, sequence + 2, memory_order_release);
     atomic_store_explicit(&set->until_us[way], denial->until_us, memory_order_relaxed);
     atomic_store_explicit(&set->marks[way], mark, memory_order_relaxed);
 }
@@ -226,14 +234,14 @@ void sl_denial_cache_drop(struct sl_denial_cache *denied, const struct sl_claim 
     struct set *set = &denied->sets[set_of(mark)];
     for (size_t i = 0; i < WAYS; i++) {
         struct denial *entry = &denied->entries[set_of(mark) * WAYS + i];
-        uint64_t turn = atomic_load_explicit(&entry->turn, memory_order_relaxed);
+        uint64_t sequence = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
         if (__builtin_expect(atomic_load_explicit(&set->marks[i], memory_order_relaxed) != mark,
                              1) ||
-            !read_entry(entry, words) || !is_same(words, same) ||
-            !atomic_compare_exchange_strong(&entry->turn, &turn, turn + 1))
+            !read_entry(entry, words) || !is_same_claim(words, same) ||
+            !atomic_compare_exchange_strong(&entry->sequence, &sequence, sequence + 1))
             continue;
         atomic_store_explicit(&entry->words[UNTIL], 0, memory_order_release);
-        atomic_store_explicit(&entry->turn, turn + 2, memory_order_release);
+        atomic_store_explicit(&entry->sequence, sequence + 2, memory_order_release);
         atomic_store_explicit(&set->until_us[i], 0, memory_order_relaxed);
     }
 }

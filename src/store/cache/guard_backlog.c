@@ -1,15 +1,16 @@
-/* An account is found in a set of four by the guard's key. What changes in it is one word of 16
- * bytes, swapped at once:
+/* The guard backlog: accounts of denied requests, found in sets of four by the guard's key. All
+ * that changes in an open account is one word of 16 bytes, swapped as a whole:
  *
- *   lo   [ opening: 32 | count: 32 ]      odd: open, even: free; every opening is another number
+ *   lo   [ opening: 32 | count: 32 ]      odd: open, even: free; every opening has its own number
  *   hi   start of the guard's window
  *
- * Who adds has found the account open under its key and swaps the word that he saw then: if it was
- * closed meanwhile, and maybe opened for somebody else, its opening is another, and nothing is
- * added there. Name and numbers are written while it is free, by who has the turn.
+ * A thread that adds has found the account open under its key, and swaps the word that it saw then.
+ * If the account was closed in between, and maybe opened for another key, its opening has another
+ * number, and nothing is added. Name and numbers are written while the account is free, by the
+ * thread that holds the lock.
  *
- * A turn is the process' id, so that one that was forked while somebody of its parent had it finds
- * it free; and finds accounts that are its parent's, which it drops. */
+ * The lock is the process' id. So a process that was forked while a thread of its parent held the
+ * lock finds it free. It also finds accounts of its parent, which it drops. */
 #include "store/cache/guard_backlog.h"
 
 #include <stdatomic.h>
@@ -18,18 +19,19 @@
 
 #include "algo/state.h"
 #include "base/atomic128.h"
+#include "base/check.h"
 
 enum {
     WAYS = 4,
-    IDLE_MAX = 20,           /* times that nothing was there to take: then it is closed */
-    WINDOW_MIN_US = 1000000, /* what is counted up to 100 ms late must not miss its window */
-    EVERY_US = 90000         /* a timer of 100 ms comes a little early sometimes */
+    IDLE_MAX = 20,           /* an account that was found empty so many times is closed */
+    WINDOW_MIN_US = 1000000, /* a count comes up to 100 ms late, and must not miss its window */
+    EVERY_US = 90000         /* a timer of 100 ms sometimes fires a little early */
 };
 
 struct account {
     struct sl_word word;
     _Atomic uint64_t key_low, key_high;
-    _Atomic bool is_awake; /* Redis is to be asked */
+    _Atomic bool is_awake; /* the next request must be asked of Redis */
     uint32_t idle;
     struct sl_guard guard;
     size_t name_len;
@@ -37,12 +39,12 @@ struct account {
 };
 
 struct sl_guard_backlog {
-    _Atomic int turn; /* the id of the process that has it; 0: nobody */
-    int owner;        /* whose accounts these are */
-    uint32_t next;    /* to be looked at, */
-    uint32_t left;    /* and how many more */
-    _Atomic int open; /* how many */
-    _Atomic int64_t reported_us;
+    _Atomic int lock; /* the id of the process that holds it; 0: free */
+    int owner;        /* the id of the process whose accounts these are */
+    uint32_t next;    /* the account to flush next */
+    uint32_t left;    /* and how many are left to look at */
+    _Atomic int open; /* how many accounts are open */
+    _Atomic int64_t flushed_us;
     struct account accounts[SL_GUARD_BACKLOG_MAX];
 };
 
@@ -88,9 +90,9 @@ static struct sl_word make_word(uint32_t opening, uint32_t count, int64_t start_
     return (struct sl_word){ .lo = (uint64_t)opening << 32 | count, .hi = (uint64_t)start_us };
 }
 
-/* ---- turns ---- */
+/* ---- locking ---- */
 
-/* With all that is in it, or only if that is nothing. */
+/* Closes it with its count; with `if_empty` only if that is 0. */
 static void close_account(struct sl_guard_backlog *backlog, struct account *account, bool if_empty)
 {
     struct sl_word word = sl_word_load(&account->word);
@@ -101,32 +103,33 @@ static void close_account(struct sl_guard_backlog *backlog, struct account *acco
     atomic_fetch_sub_explicit(&backlog->open, 1, memory_order_relaxed);
 }
 
-static void drop_all(struct sl_guard_backlog *backlog)
+static void close_all_accounts(struct sl_guard_backlog *backlog)
 {
     for (size_t i = 0; i < SL_GUARD_BACKLOG_MAX; i++)
         if (is_open(sl_word_load(&backlog->accounts[i].word)))
             close_account(backlog, &backlog->accounts[i], false);
 }
 
-static bool take_turn(struct sl_guard_backlog *backlog)
+static bool try_lock(struct sl_guard_backlog *backlog)
 {
-    int self = getpid(), had = atomic_load(&backlog->turn);
-    if (had == self || !atomic_compare_exchange_strong(&backlog->turn, &had, self))
+    int self = getpid(), held_by = atomic_load(&backlog->lock);
+    if (held_by == self || !atomic_compare_exchange_strong(&backlog->lock, &held_by, self))
         return false;
     if (backlog->owner && backlog->owner != self)
-        drop_all(backlog);
+        close_all_accounts(backlog);
     backlog->owner = self;
     return true;
 }
 
-static void end_turn(struct sl_guard_backlog *backlog)
+static void unlock(struct sl_guard_backlog *backlog)
 {
-    atomic_store(&backlog->turn, 0);
+    SL_CHECK(atomic_load(&backlog->lock));
+    atomic_store(&backlog->lock, 0);
 }
 
 /* ---- finding ---- */
 
-/* The guard's key, and its numbers: others are another guard's. */
+/* The guard's key and numbers: with other numbers it is another guard. */
 static struct sl_hash128 key_of(const struct sl_claim *claim)
 {
     const struct sl_guard *guard = claim->guard;
@@ -142,9 +145,9 @@ static struct account *set_of(struct sl_guard_backlog *backlog, struct sl_hash12
     return &backlog->accounts[key.low % (SL_GUARD_BACKLOG_MAX / WAYS) * WAYS];
 }
 
-/* With the word that it was found by; NULL: there is none. */
-static struct account *find(struct sl_guard_backlog *backlog, struct sl_hash128 key,
-                            struct sl_word *word)
+/* Fills in the word that it saw. Returns NULL if there is no account. */
+static struct account *find_account(struct sl_guard_backlog *backlog, struct sl_hash128 key,
+                                    struct sl_word *word)
 {
     struct account *set = set_of(backlog, key);
     for (size_t i = 0; i < WAYS; i++) {
@@ -157,14 +160,15 @@ static struct account *find(struct sl_guard_backlog *backlog, struct sl_hash128 
     return NULL;
 }
 
-/* Behind a free one's back nobody writes: we have the turn. */
+/* We hold the lock, so no other thread writes to a free account. */
 static bool open_account(struct sl_guard_backlog *backlog, const struct sl_claim *claim)
 {
     struct sl_hash128 key = key_of(claim);
     struct account *account = NULL, *set = set_of(backlog, key);
     struct sl_word word;
-    if (find(backlog, key, &word))
-        return true; /* another was faster */
+    SL_CHECK(atomic_load(&backlog->lock) && claim->name->guard.len <= SL_GUARD_BACKLOG_NAME_MAX);
+    if (find_account(backlog, key, &word))
+        return true; /* another thread was faster */
     for (size_t i = 0; !account && i < WAYS; i++)
         if (!is_open(sl_word_load(&set[i].word)))
             account = &set[i];
@@ -187,17 +191,18 @@ static bool open_account(struct sl_guard_backlog *backlog, const struct sl_claim
 bool sl_guard_backlog_open(struct sl_guard_backlog *backlog, const struct sl_claim *claim)
 {
     struct sl_word word;
+    SL_CHECK(claim->guard);
     if (claim->guard->window_us < WINDOW_MIN_US || !claim->name ||
         claim->name->guard.len > SL_GUARD_BACKLOG_NAME_MAX)
         return false;
-    struct account *account = find(backlog, key_of(claim), &word);
+    struct account *account = find_account(backlog, key_of(claim), &word);
     if (account)
         return !atomic_load_explicit(&account->is_awake, memory_order_relaxed) ||
                !atomic_exchange(&account->is_awake, false);
-    if (!take_turn(backlog))
+    if (!try_lock(backlog))
         return false;
     bool opened = open_account(backlog, claim);
-    end_turn(backlog);
+    unlock(backlog);
     return opened;
 }
 
@@ -207,7 +212,8 @@ void sl_guard_backlog_add(struct sl_guard_backlog *backlog, const struct sl_clai
                           int64_t now_us)
 {
     struct sl_word word;
-    struct account *account = find(backlog, key_of(claim), &word);
+    SL_CHECK(claim->guard && claim->guard->window_us > 0);
+    struct account *account = find_account(backlog, key_of(claim), &word);
     int64_t start_us = sl_aligned_start_us(now_us, claim->guard->window_us);
     uint32_t opening = opening_of(word);
     while (account && opening_of(word) == opening) {
@@ -218,8 +224,8 @@ void sl_guard_backlog_add(struct sl_guard_backlog *backlog, const struct sl_clai
     }
 }
 
-/* What is in it, if it is open; nothing is then. */
-static bool empty(struct account *account, struct sl_guard_backlog_sum *out)
+/* Takes the count out of an open account. Returns false if it is 0. */
+static bool take_sum(struct account *account, struct sl_guard_backlog_sum *out)
 {
     struct sl_word word = sl_word_load(&account->word);
     while (is_open(word) && count_of(word) > 0) {
@@ -234,14 +240,14 @@ static bool empty(struct account *account, struct sl_guard_backlog_sum *out)
     return false;
 }
 
-static bool take_next(struct sl_guard_backlog *backlog, struct sl_guard_backlog_sum *out)
+static bool take_next_sum(struct sl_guard_backlog *backlog, struct sl_guard_backlog_sum *out)
 {
     for (; backlog->left > 0; backlog->left--) {
         uint32_t number = backlog->next++ % SL_GUARD_BACKLOG_MAX;
         struct account *account = &backlog->accounts[number];
         if (!is_open(sl_word_load(&account->word)))
             continue;
-        if (empty(account, out)) {
+        if (take_sum(account, out)) {
             account->idle = 0;
             backlog->left--;
             out->account = number;
@@ -258,15 +264,17 @@ static bool take_next(struct sl_guard_backlog *backlog, struct sl_guard_backlog_
 
 bool sl_guard_backlog_take(struct sl_guard_backlog *backlog, struct sl_guard_backlog_sum *out)
 {
-    if (sl_guard_backlog_held(backlog) == 0 || !take_turn(backlog))
+    if (sl_guard_backlog_held(backlog) == 0 || !try_lock(backlog))
         return false;
-    bool took = take_next(backlog, out);
-    end_turn(backlog);
+    bool took = take_next_sum(backlog, out);
+    unlock(backlog);
+    SL_CHECK(!took || (out->count > 0 && out->account < SL_GUARD_BACKLOG_MAX));
     return took;
 }
 
 void sl_guard_backlog_wake(struct sl_guard_backlog *backlog, const struct sl_guard_backlog_sum *sum)
 {
+    SL_CHECK(sum->account < SL_GUARD_BACKLOG_MAX && sum->opening & 1);
     struct account *account = &backlog->accounts[sum->account];
     if (opening_of(sl_word_load(&account->word)) == sum->opening)
         atomic_store(&account->is_awake, true);
@@ -275,17 +283,17 @@ void sl_guard_backlog_wake(struct sl_guard_backlog *backlog, const struct sl_gua
 bool sl_guard_backlog_is_due(const struct sl_guard_backlog *backlog, int64_t now_us)
 {
     return sl_guard_backlog_held(backlog) > 0 &&
-           now_us - atomic_load_explicit(&backlog->reported_us, memory_order_relaxed) >= EVERY_US;
+           now_us - atomic_load_explicit(&backlog->flushed_us, memory_order_relaxed) >= EVERY_US;
 }
 
 bool sl_guard_backlog_begin(struct sl_guard_backlog *backlog, int64_t now_us)
 {
-    int64_t last_us = atomic_load_explicit(&backlog->reported_us, memory_order_relaxed);
+    int64_t last_us = atomic_load_explicit(&backlog->flushed_us, memory_order_relaxed);
     if (!sl_guard_backlog_is_due(backlog, now_us) ||
-        !atomic_compare_exchange_strong(&backlog->reported_us, &last_us, now_us) ||
-        !take_turn(backlog))
+        !atomic_compare_exchange_strong(&backlog->flushed_us, &last_us, now_us) ||
+        !try_lock(backlog))
         return false;
     backlog->left = SL_GUARD_BACKLOG_MAX;
-    end_turn(backlog);
+    unlock(backlog);
     return true;
 }

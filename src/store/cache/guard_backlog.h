@@ -1,12 +1,12 @@
-/* Requests that were denied without asking Redis, and that burst guards there have yet to count:
- * sums, an account for each guard and identifier.
+/* The guard backlog: requests that were denied without asking Redis, and that burst guards there
+ * have yet to count. They are summed up, in an account for each guard and identifier.
  *
- *   sl_guard_backlog_open    there is an account, or now there is one
- *   sl_guard_backlog_add     one more, in the guard's window
- *   sl_guard_backlog_take    what is to be reported, account by account: guard_flush.c
+ *   sl_guard_backlog_open    finds or opens the account
+ *   sl_guard_backlog_add     adds one request, in the guard's window
+ *   sl_guard_backlog_take    takes the sums to flush, account by account: guard_flush.c
  *
- * Adding takes no lock. Opening and taking have a turn of their own, and who does not get it does
- * without: Redis is asked then, or it is reported a little later. */
+ * Adding takes no lock. Opening and taking share a lock that no thread waits for: a thread that
+ * does not get it asks Redis instead, or flushes a little later. */
 #ifndef SL_STORE_CACHE_GUARD_BACKLOG_H
 #define SL_STORE_CACHE_GUARD_BACKLOG_H
 
@@ -14,46 +14,48 @@
 
 enum { SL_GUARD_BACKLOG_MAX = 4096, SL_GUARD_BACKLOG_NAME_MAX = 256 };
 
-/* So many requests for a guard, in the window that began then by Redis' clock. */
+/* The requests for one guard in one window. */
 struct sl_guard_backlog_sum {
-    uint32_t account; /* for sl_guard_backlog_wake, with */
+    uint32_t account; /* with `opening`: for sl_guard_backlog_wake */
     uint32_t opening;
     struct sl_guard guard;
     char name[SL_GUARD_BACKLOG_NAME_MAX]; /* of the guard's key */
     size_t name_len;
-    int64_t start_us;
+    int64_t start_us; /* of the window, by Redis' clock */
     uint32_t count;
 };
 
 struct sl_guard_backlog;
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct sl_guard_backlog *sl_guard_backlog_new(void);
 void sl_guard_backlog_free(struct sl_guard_backlog *backlog);
 
-/* Can requests of this claim, which has a guard and a name, be counted later? False: Redis must
- * count this one itself. */
+/* Makes sure that requests of this claim, which has a guard, can be counted later. Returns false if
+ * Redis must count this one itself. */
 bool sl_guard_backlog_open(struct sl_guard_backlog *backlog, const struct sl_claim *claim);
 
-/* One more, at now_us by Redis' clock. What of a window that is over was not taken is lost. */
+/* Adds one request, at now_us by Redis' clock. A sum of an earlier window that was not taken is
+ * lost.
+ */
 void sl_guard_backlog_add(struct sl_guard_backlog *backlog, const struct sl_claim *claim,
                           int64_t now_us);
 
-/* Is it time to report, by sl_boottime_us? */
+/* Is it time to flush, by sl_boottime_us? */
 bool sl_guard_backlog_is_due(const struct sl_guard_backlog *backlog, int64_t now_us);
 
-/* Then one begins, and takes them; false: another does. */
+/* Begins a flush. Returns false if it is not time, or if another thread does it. */
 bool sl_guard_backlog_begin(struct sl_guard_backlog *backlog, int64_t now_us);
 
-/* The next one, round and round; false: all have been looked at once since it was begun. Accounts
- * that nobody uses any more are closed on the way. */
+/* Takes the next sum, in a circle through all accounts. Returns false if all accounts were visited
+ * since the flush began. Closes accounts that have been idle for long. */
 bool sl_guard_backlog_take(struct sl_guard_backlog *backlog, struct sl_guard_backlog_sum *out);
 
-/* The guard has something to say: the next request is to be asked of Redis itself. */
+/* The guard is about to warn or block: the next request of this account must be asked of Redis. */
 void sl_guard_backlog_wake(struct sl_guard_backlog *backlog,
                            const struct sl_guard_backlog_sum *sum);
 
-/* Accounts that are open. */
+/* Returns the number of open accounts. */
 size_t sl_guard_backlog_held(const struct sl_guard_backlog *backlog);
 
 #endif

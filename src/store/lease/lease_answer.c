@@ -1,28 +1,29 @@
-/* What a holder makes of the answer to a call for a lease:
+/* The end of a call for a lease, and what the instance then holds:
  *
- *   answer   known, more units, a later end; or not known, and dropped (L6)
- *   lose     whether it ran is not known, so it is not there (L7)
- *   keep     it was never sent, and all is as before
+ *   answer   more units and a later end; or the store did not know the lease, which is dropped (L6)
+ *   lose     the call may or may not have run, so the lease is dropped (L7)
+ *   keep     the call was never sent, and the lease is as before
  *
- * And how soon it is to ask again, and denies until then. */
+ * The reply also decides how soon to call again, and whether to deny requests until then. */
 #include "algo/state.h"
 #include "base/text/number.h"
 #include "store/lease/lease_internal.h"
 
 enum {
     SECOND_US = 1000000,
-    PAUSE_US = 100000, /* after a call that was given little, or failed */
+    PAUSE_US = 100000, /* after a call that was granted little, or failed */
     RENEW_FROM_US = 250000,
     RENEW_RANGE_US = 500000,
-    DRIFT = 512, /* the clocks differ by less than such a part (A2) */
+    DRIFT = 512, /* clocks run apart by less than 1/512 (A2) */
     SLACK_US = 1000,
-    PAUSES = 64, /* such a part of a window is a pause at the most */
-    LOW = 4,     /* such a part is left: ask again; is granted: ask later */
+    PAUSES = 64, /* a pause is at most 1/64 of a window */
+    LOW = 4,     /* call again when 1/4 is left; pause when less than 1/4 is granted */
 };
 
 void sl_lease_count(struct sl_leases *leases, const struct sl_lease *lease, enum sl_lease_end end,
                     uint64_t units)
 {
+    SL_CHECK(end < SL_LEASE_END_COUNT);
     struct sl_lease_counts *counts = sl_leases_counts(leases, sl_load(&lease->rule));
     if (counts && units)
         atomic_fetch_add_explicit(&counts->units[end], units, memory_order_relaxed);
@@ -36,8 +37,8 @@ static void count_call(struct sl_leases *leases, const struct sl_lease *lease,
         atomic_fetch_add_explicit(&counts->calls[result], 1, memory_order_relaxed);
 }
 
-/* A clock that leapt ahead, or ours that stood still while a machine did: whatever is held may have
- * ended already (A3). */
+/* Has the store's clock leapt ahead, or did ours stand still with the machine? Then every lease
+ * that is held may have ended already (A3). */
 static bool has_leapt(struct sl_lease *lease, const struct sl_lease_reply *reply, int64_t now_us)
 {
     int64_t most_us = lease->ahead_most_us, gone_us = now_us - lease->ahead_at_us;
@@ -48,15 +49,15 @@ static bool has_leapt(struct sl_lease *lease, const struct sl_lease_reply *reply
     return leapt;
 }
 
-static void drop_all(struct sl_leases *leases)
+static void drop_all_leases(struct sl_leases *leases)
 {
     for (size_t i = 0; i < SL_LEASES_MAX; i++)
         if (sl_word_left(sl_word_load(&leases->slots[i].word)) > 0)
             sl_lease_replace(&leases->slots[i], 0, 0);
 }
 
-/* After the grant, as if all of it were spent at once. */
-static void learn(struct sl_lease *lease, const struct sl_lease_reply *reply, int64_t now_us)
+/* Keeps the figures of the store's state after the grant, as if all units were spent at once. */
+static void keep_figures(struct sl_lease *lease, const struct sl_lease_reply *reply, int64_t now_us)
 {
     struct sl_state state = { 0 };
     int64_t told[SL_TOLD];
@@ -74,15 +75,16 @@ static void learn(struct sl_lease *lease, const struct sl_lease_reply *reply, in
     sl_keep(&lease->passes_us, one.allowed ? 0 : now_us + one.retry_after_us);
 }
 
-/* L4, less a little because our clock may be slower. */
-static int64_t end_of(const struct sl_lease *lease, const struct sl_lease_reply *reply)
+/* The end by our clock (L4), a little early because our clock may be slower. */
+static int64_t end_by_our_clock(const struct sl_lease *lease, const struct sl_lease_reply *reply)
 {
     int64_t to_go_us = sl_min_i64(reply->end_us - reply->now_us, 2 * SECOND_US);
     return to_go_us > 0 ? lease->asked_us + to_go_us - to_go_us / DRIFT - 1 : 0;
 }
 
-/* At random, because terms end for everybody at once; of a window that ends with it, not at all. */
-static int64_t renewal_of(const struct sl_lease *lease, int64_t end_us)
+/* At a random time, because the terms of all instances end together. A lease that ends with its
+ * window is not renewed before. */
+static int64_t renewal_time(const struct sl_lease *lease, int64_t end_us)
 {
     if (lease->ends_with_window)
         return end_us;
@@ -92,9 +94,9 @@ static int64_t renewal_of(const struct sl_lease *lease, int64_t end_us)
     return end_us - sl_min_i64(before_us, (end_us - lease->asked_us) / 2);
 }
 
-/* How many more would have to be left, that a lease of it were worth a call. A small limit's leases
- * are small: half of the largest will do. */
-static int64_t missing_of(const struct sl_lease *lease)
+/* Returns how many more units the store would need for a lease that is worth a call; 0 if this one
+ * was. A small limit's leases are small: half of the largest is enough. */
+static int64_t missing_units(const struct sl_lease *lease)
 {
     int64_t batch = (int64_t)lease->ask.kept + lease->ask.want;
     int64_t least = sl_min_i64(sl_max_i64(batch / LOW, SL_LEASE_LEAST),
@@ -104,10 +106,10 @@ static int64_t missing_of(const struct sl_lease *lease)
     return sl_max_i64(least * SL_LEASE_SHARE - sl_load(&lease->store_left), 0);
 }
 
-/* Not longer than so many take to come back, nor than a small part of a window, nor over its end.
- */
-static int64_t pause_of(const struct sl_lease *lease, const struct sl_lease_reply *reply,
-                        int64_t missing)
+/* Not longer than `missing` units take to come back, nor than a small part of a window, nor beyond
+ * its end. */
+static int64_t pause_after(const struct sl_lease *lease, const struct sl_lease_reply *reply,
+                           int64_t missing)
 {
     const struct sl_limit *limit = &lease->limit;
     if (lease->algo->is_bucket)
@@ -117,22 +119,23 @@ static int64_t pause_of(const struct sl_lease *lease, const struct sl_lease_repl
     return sl_min_i64(PAUSE_US, sl_min_i64(limit->window_us / PAUSES, rest_us));
 }
 
-/* When to ask again, and whether to deny until then. */
-static void pace(struct sl_lease *lease, const struct sl_lease_reply *reply)
+/* Sets when to call again, and whether to deny requests until then. */
+static void set_pace(struct sl_lease *lease, const struct sl_lease_reply *reply)
 {
-    int64_t missing = missing_of(lease);
+    int64_t missing = missing_units(lease);
     bool is_poor = missing > 0;
     bool denies = is_poor && (reply->granted > 0 || lease->ask.need > 0);
-    int64_t again_us = is_poor ? lease->asked_us + pause_of(lease, reply, missing) : 0;
+    int64_t again_us = is_poor ? lease->asked_us + pause_after(lease, reply, missing) : 0;
     sl_keep(&lease->again_us, again_us);
     sl_keep(&lease->denied_until_us, denies ? again_us : 0);
     sl_keep(&lease->denied_pardons, lease->pardons);
     sl_keep(&lease->low, is_poor ? 0 : lease->granted / LOW);
 }
 
-/* Kept units and new ones, or only these. */
-static void install(struct sl_leases *leases, struct sl_lease *lease, uint32_t more, bool is_known,
-                    int64_t end_us)
+/* Adds the new units to those that were kept, or puts them in their place if the lease was not
+ * known. */
+static void install_units(struct sl_leases *leases, struct sl_lease *lease, uint32_t more,
+                          bool is_known, int64_t end_us)
 {
     struct sl_word word = sl_word_load(&lease->word), to;
     bool is_same;
@@ -173,30 +176,33 @@ bool sl_lease_answer(struct sl_leases *leases, struct sl_lease *lease,
                      const struct sl_lease_reply *reply, int64_t now_us)
 {
     struct sl_lease_ask ask = lease->ask;
+    SL_CHECK(sl_load(&lease->is_called) && lease->algo);
     bool allowed = ask.need > 0 && reply->granted >= ask.need;
     if (has_leapt(lease, reply, now_us))
-        drop_all(leases); /* this one too: its answer begins anew */
-    int64_t end_us = end_of(lease, reply);
+        drop_all_leases(leases); /* this one too: it gets only the new units */
+    int64_t end_us = end_by_our_clock(lease, reply);
     lease->granted = ask.kept + reply->granted;
     lease->term_us = reply->term_us;
     lease->window_us = lease->algo->is_bucket ? 0 : reply->told[0];
     lease->ends_with_window =
         reply->end_us < sl_min_i64(reply->term_us, reply->now_us + 2 * SECOND_US);
-    learn(lease, reply, now_us);
-    pace(lease, reply);
+    keep_figures(lease, reply, now_us);
+    set_pace(lease, reply);
     count_answer(leases, lease, reply);
-    install(leases, lease, reply->granted - (allowed ? ask.need : 0), reply->is_known, end_us);
+    install_units(leases, lease, reply->granted - (allowed ? ask.need : 0), reply->is_known,
+                  end_us);
     if (lease->granted == 0)
         lease->term_us = lease->window_us = 0;
     sl_keep(&lease->most, lease->granted);
     sl_keep(&lease->page, lease->asked_page);
-    sl_keep(&lease->renew_us, lease->granted ? renewal_of(lease, end_us) : 0);
+    sl_keep(&lease->renew_us, lease->granted ? renewal_time(lease, end_us) : 0);
     sl_lease_disown(lease);
     return allowed;
 }
 
 void sl_lease_lose(struct sl_leases *leases, struct sl_lease *lease, int64_t now_us)
 {
+    SL_CHECK(sl_load(&lease->is_called));
     uint32_t left = (uint32_t)sl_min_i64(sl_lease_replace(lease, 0, 0), lease->ask.kept);
     sl_lease_count(leases, lease, SL_LEASE_SPENT, lease->ask.spent + lease->ask.kept - left);
     sl_lease_count(leases, lease, SL_LEASE_DROPPED, lease->ask.back + left);
@@ -214,6 +220,7 @@ void sl_lease_lose(struct sl_leases *leases, struct sl_lease *lease, int64_t now
 void sl_lease_keep(struct sl_lease *lease, int64_t now_us)
 {
     const struct sl_lease_ask *ask = &lease->ask;
+    SL_CHECK(sl_load(&lease->is_called));
     struct sl_word word = sl_word_load(&lease->word);
     lease->granted = ask->kept + ask->spent + ask->back;
     lease->reckoned = ask->spent;

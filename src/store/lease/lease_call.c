@@ -1,10 +1,10 @@
-/* What a holder says in calls for a lease: how much it asks for, and what it gives back.
+/* The beginning of a call for a lease: how many units it asks for, and how many it gives back.
  *
- *   called for ---> begin: told, spent and given back are out of it (L5)
- *                     |        … the call is under way; what is kept is spent on …
- *                     +--> what came of it: lease_answer.c
+ *   a call is due ---> begin: units spent and given back leave the lease (L5)
+ *                        |        … the call is under way; kept units can be spent …
+ *                        +--> the reply: lease_answer.c
  *
- * A call is the only one for its claim, because of `is_called`. */
+ * There is one call at a time for a claim, because of `is_called`. */
 #include <stdlib.h>
 
 #include "base/text/number.h"
@@ -12,13 +12,13 @@
 
 enum {
     SECOND_US = 1000000,
-    FEW = 96,   /* auto: an eighth of a second's demand, or this, at the most all of it */
-    FINE = 256, /* of the demand */
+    FEW = 96,   /* `lease: auto` takes an eighth of a second's demand, or this many */
+    FINE = 256, /* the demand is kept in 1/256 units */
 };
 
-/* ---- owning a place ---- */
+/* ---- owning a slot ---- */
 
-static bool own(struct sl_lease *lease)
+static bool try_own(struct sl_lease *lease)
 {
     return !sl_load(&lease->is_called) &&
            !atomic_exchange_explicit(&lease->is_called, true, memory_order_acquire);
@@ -26,8 +26,8 @@ static bool own(struct sl_lease *lease)
 
 /* ---- demand ---- */
 
-/* An average that halves every second; between two seconds along a straight line. */
-static void reckon(struct sl_lease *lease, uint64_t units, int64_t now_us)
+/* Adds units to an average that halves every second, and falls linearly in between. */
+static void add_demand(struct sl_lease *lease, uint64_t units, int64_t now_us)
 {
     int64_t gone_us = sl_max_i64(now_us - lease->demand_us, 0);
     int64_t whole = gone_us / SECOND_US, rest_us = gone_us % SECOND_US;
@@ -38,28 +38,29 @@ static void reckon(struct sl_lease *lease, uint64_t units, int64_t now_us)
     lease->demand_us = now_us;
 }
 
-/* What was asked for since it was last reckoned. What is spent. */
-static uint32_t reckon_spent(struct sl_lease *lease, int64_t now_us)
+/* Adds the demand since the last time. Returns how many units are spent. */
+static uint32_t add_spent_demand(struct sl_lease *lease, int64_t now_us)
 {
     uint32_t spent = lease->granted - sl_word_left(sl_word_load(&lease->word));
-    uint64_t more = spent > lease->reckoned ? spent - lease->reckoned : 0; /* some may be back */
-    reckon(lease, more + atomic_exchange(&lease->missed, 0), now_us);
+    uint64_t more =
+        spent > lease->reckoned ? spent - lease->reckoned : 0; /* fewer: some were put back */
+    add_demand(lease, more + atomic_exchange(&lease->missed, 0), now_us);
     lease->reckoned = spent;
     return spent;
 }
 
-/* Units in a second. What comes evenly adds up to twice that; in the first second it is what has
- * come. */
-static uint64_t demand_of(const struct sl_lease *lease)
+/* Returns the units wanted in a second. An even demand adds up to twice that; in the first second
+ * it is the sum so far. */
+static uint64_t demand_per_second(const struct sl_lease *lease)
 {
     bool is_new = lease->demand_us - lease->since_us < SECOND_US;
     return lease->demand / (is_new ? 1 : 2) / FINE;
 }
 
-/* How much to hold; 0: nothing. */
-static uint32_t batch_of(const struct sl_lease *lease)
+/* Returns how many units to hold; 0: none. */
+static uint32_t batch_size(const struct sl_lease *lease)
 {
-    uint64_t demand = demand_of(lease);
+    uint64_t demand = demand_per_second(lease);
     uint64_t most = lease->mode > 0
                         ? (uint64_t)lease->mode
                         : (demand / SL_LEASE_SHARE > FEW ? demand / SL_LEASE_SHARE : FEW);
@@ -69,15 +70,15 @@ static uint32_t batch_of(const struct sl_lease *lease)
     return batch < SL_LEASE_LEAST ? 0 : (uint32_t)batch;
 }
 
-/* ---- beginning ---- */
+/* ---- beginning a call ---- */
 
 enum why { RUNS_LOW, RENEWED, GIVEN_BACK };
 
-/* It has ended, and there is nothing to tell of it any more. A bucket's has lapsed, or is about to:
- * if the store's clock steps back its term may come again, and would be settled out of what others
- * hold. Of a fixed window that is over nothing comes back; of a counter's, for as long as its term
- * may be known. */
-static bool is_gone(const struct sl_lease *lease, int64_t now_us)
+/* Has the lease ended, with nothing left to settle? A bucket's lease has lapsed in the store, or is
+ * about to: if the store's clock steps back its term may come again, and would be settled from the
+ * units of other instances. Of a fixed window that is over no units can be returned; of a counter's
+ * window they can, as long as the store may know its term. */
+static bool has_lapsed(const struct sl_lease *lease, int64_t now_us)
 {
     int64_t end_us = (int64_t)sl_word_load(&lease->word).hi;
     if (lease->term_us == 0 || now_us < end_us)
@@ -96,22 +97,24 @@ static void leave_to_lapse(struct sl_leases *leases, struct sl_lease *lease)
     lease->term_us = lease->window_us = 0;
 }
 
-/* What to say and to ask for; ask.cost is what the call needs. False: there is nothing of either.
- */
-static bool begin(struct sl_leases *leases, struct sl_lease *lease, enum why why, struct sl_ask ask)
+/* Fills in lease->ask; ask.cost is the units that the call needs. Returns false if there is nothing
+ * to settle and nothing to ask for. */
+static bool begin_call(struct sl_leases *leases, struct sl_lease *lease, enum why why,
+                       struct sl_ask ask)
 {
     int64_t now_us = ask.now_us;
     uint32_t need = ask.cost;
-    uint32_t spent = reckon_spent(lease, now_us);
-    if (is_gone(lease, now_us))
+    SL_CHECK(sl_load(&lease->is_called) && lease->algo);
+    uint32_t spent = add_spent_demand(lease, now_us);
+    if (has_lapsed(lease, now_us))
         leave_to_lapse(leases, lease);
     struct sl_word word = sl_word_load(&lease->word);
-    uint32_t batch = why == GIVEN_BACK || (why == RENEWED && spent == 0) ? 0 : batch_of(lease);
+    uint32_t batch = why == GIVEN_BACK || (why == RENEWED && spent == 0) ? 0 : batch_size(lease);
     bool keeps = batch > 0 && need == 0 && now_us < (int64_t)word.hi;
     if (batch == 0 ? lease->term_us == 0 || why == RUNS_LOW
                    : why == RUNS_LOW && keeps && sl_word_left(word) >= batch)
         return false;
-    /* L5, in one swap: what goes back is gone, and what was taken before stays taken. */
+    /* One swap (L5): returned units can no longer be spent, and units spent before stay spent. */
     while (!sl_word_swap(&lease->word, &word,
                          sl_word_lease(keeps ? sl_word_left(word) : 0, sl_word_generation(word) + 1,
                                        (int64_t)word.hi)))
@@ -125,6 +128,7 @@ static bool begin(struct sl_leases *leases, struct sl_lease *lease, enum why why
                                         .back = keeps ? 0 : left,
                                         .need = need };
     lease->ask.want = batch > lease->ask.kept ? batch - lease->ask.kept : 0;
+    SL_CHECK(lease->ask.kept == 0 || lease->ask.back == 0);
     lease->granted = lease->ask.kept;
     lease->reckoned = 0;
     lease->asked_us = now_us;
@@ -154,14 +158,14 @@ static bool is_idle(struct sl_lease *lease, int64_t now_us)
 {
     if (lease->term_us && now_us < (int64_t)sl_word_load(&lease->word).hi)
         return false;
-    reckon(lease, 0, now_us);
+    add_demand(lease, 0, now_us);
     return lease->demand < FINE && sl_load(&lease->missed) == 0;
 }
 
-static void settle_in(struct sl_leases *leases, struct sl_lease *lease,
-                      const struct sl_claim *claim, int64_t now_us)
+static void move_claim_in(struct sl_leases *leases, struct sl_lease *lease,
+                          const struct sl_claim *claim, int64_t now_us)
 {
-    leave_to_lapse(leases, lease); /* first: who has read the word of the claim before fails */
+    leave_to_lapse(leases, lease); /* first: a thread that has read the old claim's word fails */
     sl_keep(&lease->key_low, claim->key.low);
     sl_keep(&lease->key_high, claim->key.high);
     sl_keep(&lease->capacity, claim->limit.capacity);
@@ -180,16 +184,16 @@ static void settle_in(struct sl_leases *leases, struct sl_lease *lease,
     lease->ahead_at_us = 0;
 }
 
-/* A place for the claim: one that nobody uses gives way. It is the caller's. */
-static struct sl_lease *adopt(struct sl_leases *leases, const struct sl_claim *claim,
-                              int64_t now_us)
+/* Finds a slot for the claim: an idle lease gives way. Returns it owned, or NULL. */
+static struct sl_lease *adopt_idle_slot(struct sl_leases *leases, const struct sl_claim *claim,
+                                        int64_t now_us)
 {
     struct sl_lease *lease = leases->slots + sl_leases_place(&claim->key);
     for (size_t i = 0; i < SL_LEASE_WAYS; i++, lease++) {
-        if (!own(lease))
+        if (!try_own(lease))
             continue;
         if (is_idle(lease, now_us)) {
-            settle_in(leases, lease, claim, now_us);
+            move_claim_in(leases, lease, claim, now_us);
             return lease;
         }
         sl_lease_disown(lease);
@@ -197,23 +201,23 @@ static struct sl_lease *adopt(struct sl_leases *leases, const struct sl_claim *c
     return NULL;
 }
 
-/* The claim's own place or a new one, owned. */
-static struct sl_lease *own_place(struct sl_leases *leases, const struct sl_claim *claim,
-                                  struct sl_ask ask, bool is_needed)
+/* Returns the claim's slot or a new one, owned; or NULL. */
+static struct sl_lease *own_slot(struct sl_leases *leases, const struct sl_claim *claim,
+                                 struct sl_ask ask, bool is_needed)
 {
     struct sl_lease *lease = sl_leases_find(leases, claim);
     if (!lease) {
-        lease = adopt(leases, claim, ask.now_us);
+        lease = adopt_idle_slot(leases, claim, ask.now_us);
         if (lease)
             sl_keep(&lease->missed, ask.cost);
         return lease;
     }
     atomic_fetch_add_explicit(&lease->missed, ask.cost, memory_order_relaxed);
-    if ((!is_needed && ask.now_us < sl_load(&lease->again_us)) || !own(lease))
+    if ((!is_needed && ask.now_us < sl_load(&lease->again_us)) || !try_own(lease))
         return NULL;
     if (sl_leases_find(leases, claim) == lease)
         return lease;
-    sl_lease_disown(lease); /* it has given way meanwhile */
+    sl_lease_disown(lease); /* another claim has got the slot since */
     return NULL;
 }
 
@@ -221,14 +225,15 @@ struct sl_lease *sl_leases_want(struct sl_leases *leases, const struct sl_claim 
                                 struct sl_ask ask, uint32_t need)
 {
     bool is_large = ask.cost > claim->limit.capacity / SL_LEASE_SHARE;
+    SL_CHECK(claim->lease && ask.cost > 0 && need <= ask.cost);
     if (is_large && sl_leases_left(leases, claim, ask.now_us) == 0)
         return NULL;
-    struct sl_lease *lease = own_place(leases, claim, ask, need > 0);
+    struct sl_lease *lease = own_slot(leases, claim, ask, need > 0);
     if (!lease)
         return NULL;
     lease->mode = claim->lease;
     ask.cost = is_large ? 0 : need;
-    if (keep_name(lease, claim) && begin(leases, lease, is_large ? GIVEN_BACK : RUNS_LOW, ask))
+    if (keep_name(lease, claim) && begin_call(leases, lease, is_large ? GIVEN_BACK : RUNS_LOW, ask))
         return lease;
     sl_lease_disown(lease);
     return NULL;
@@ -241,7 +246,7 @@ struct sl_lease *sl_leases_due(struct sl_leases *leases)
 
 bool sl_lease_begin(struct sl_leases *leases, struct sl_lease *lease, int64_t now_us)
 {
-    if (begin(leases, lease, RUNS_LOW, (struct sl_ask){ now_us, 0 }))
+    if (begin_call(leases, lease, RUNS_LOW, (struct sl_ask){ now_us, 0 }))
         return true;
     sl_lease_disown(lease);
     return false;
@@ -250,12 +255,13 @@ bool sl_lease_begin(struct sl_leases *leases, struct sl_lease *lease, int64_t no
 struct sl_lease *sl_leases_recall(struct sl_leases *leases, size_t number,
                                   const struct sl_hash128 *key, int64_t now_us)
 {
+    SL_CHECK(number < SL_LEASES_MAX);
     struct sl_lease *lease = &leases->slots[number];
     if (key && (sl_load(&lease->key_low) != key->low || sl_load(&lease->key_high) != key->high))
         return NULL;
-    if (now_us >= (int64_t)sl_word_load(&lease->word).hi || !own(lease))
+    if (now_us >= (int64_t)sl_word_load(&lease->word).hi || !try_own(lease))
         return NULL;
-    if (begin(leases, lease, GIVEN_BACK, (struct sl_ask){ now_us, 0 }))
+    if (begin_call(leases, lease, GIVEN_BACK, (struct sl_ask){ now_us, 0 }))
         return lease;
     sl_lease_disown(lease);
     return NULL;
@@ -266,18 +272,19 @@ enum sl_lease_turn sl_lease_look(struct sl_leases *leases, struct sl_lease *leas
 {
     bool turned = sl_load(&lease->page) != sl_load(&leases->page);
     int64_t renew_us = sl_load(&lease->renew_us);
+    SL_CHECK(owner != 0);
     if (renew_us == 0 || sl_load(&lease->owner) != owner)
         return SL_LEASE_OVER;
-    if ((now_us < renew_us && !turned) || !own(lease))
+    if ((now_us < renew_us && !turned) || !try_own(lease))
         return SL_LEASE_REST;
     struct sl_word word = sl_word_load(&lease->word);
     bool is_over = now_us >= (int64_t)word.hi;
     struct sl_ask ask = { now_us, 0 };
     if (is_over && sl_word_left(word) == 0) {
-        reckon_spent(lease, now_us);
+        add_spent_demand(lease, now_us);
         leave_to_lapse(leases, lease);
     }
-    if (lease->term_us && begin(leases, lease, turned || is_over ? GIVEN_BACK : RENEWED, ask))
+    if (lease->term_us && begin_call(leases, lease, turned || is_over ? GIVEN_BACK : RENEWED, ask))
         return SL_LEASE_CALL;
     sl_keep(&lease->renew_us, 0);
     sl_lease_disown(lease);
@@ -286,6 +293,7 @@ enum sl_lease_turn sl_lease_look(struct sl_leases *leases, struct sl_lease *leas
 
 void sl_lease_leave(struct sl_lease *lease, uint32_t owner)
 {
+    SL_CHECK(owner != 0);
     atomic_compare_exchange_strong(&lease->owner, &owner, 0);
 }
 

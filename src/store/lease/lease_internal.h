@@ -1,11 +1,11 @@
-/* Leases from the inside: for lease.c, which spends them, lease_call.c, which calls for them, and
- * lease_answer.c, which hears what came of that. */
+/* The inside of leases: for lease.c, which spends them, lease_call.c, which makes up calls for
+ * them, and lease_answer.c, which applies the replies. */
 #ifndef SL_STORE_LEASE_LEASE_INTERNAL_H
 #define SL_STORE_LEASE_LEASE_INTERNAL_H
 
 #include "store/lease/lease.h"
 
-/* One writer, or none that matters: never torn, in no order. */
+/* For fields with one writer, or where a lost write does not matter: never torn, unordered. */
 #define sl_load(from)    atomic_load_explicit(from, memory_order_relaxed)
 #define sl_keep(to, new) atomic_store_explicit(to, new, memory_order_relaxed)
 
@@ -29,13 +29,14 @@ static inline int64_t sl_lease_span(const struct sl_claim *claim)
     return claim->algo->is_bucket ? claim->limit.token_ns : claim->limit.window_us;
 }
 
-/* The call for it has ended. */
+/* Ends the caller's ownership. */
 static inline void sl_lease_disown(struct sl_lease *lease)
 {
+    SL_CHECK(sl_load(&lease->is_called));
     atomic_store_explicit(&lease->is_called, false, memory_order_release);
 }
 
-/* Swaps it for so much left until then, in a new generation. What was left. */
+/* Begins a new generation, with so much left until then. Returns how much was left. */
 static inline uint32_t sl_lease_replace(struct sl_lease *lease, uint32_t left, int64_t end_us)
 {
     struct sl_word word = sl_word_load(&lease->word);
@@ -45,11 +46,11 @@ static inline uint32_t sl_lease_replace(struct sl_lease *lease, uint32_t left, i
     return sl_word_left(word);
 }
 
-/* What became of so many units of it. */
+/* Counts so many of its units as spent, returned … */
 void sl_lease_count(struct sl_leases *leases, const struct sl_lease *lease, enum sl_lease_end end,
                     uint64_t units);
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 struct sl_lease *sl_leases_find(const struct sl_leases *leases, const struct sl_claim *claim);
 
 #endif

@@ -1,3 +1,7 @@
+/* Script calls, word by word, and the numbers of their replies.
+ *
+ *   sl_ask_X       *3 $7 EVALSHA …: keys, then the frame (frame.lua), then the script's own words
+ *   sl_answer_X    the states that the script found, decided again by the same C as in memory */
 #include "store/redis/ask.h"
 
 #include <inttypes.h>
@@ -17,10 +21,10 @@ enum { HELD_MAX = 65536 }; /* reservations in one Redis */
 struct word_count {
     struct sl_buffer *out;
     uint32_t count;
-    uint32_t slot; /* of the first key */
+    uint32_t slot; /* the cluster slot of the first key */
 };
 
-/* "$12\r\n…\r\n". Written by hand: a call is dozens of these, and printf is slow. */
+/* "$12\r\n…\r\n". Written by hand: a call has dozens of these, and printf is slow. */
 static void add_text(struct word_count *words, struct sluice_text text)
 {
     char head[24];
@@ -60,8 +64,8 @@ static void add_hex(struct word_count *words, uint64_t number)
     add_text(words, (struct sluice_text){ digits, sizeof digits });
 }
 
-/* Behind the word that says how many. The first says where the call belongs: in a cluster all
- * others share its slot. */
+/* Keys follow the word that says how many there are. The first key decides the slot of the call: in
+ * a cluster all its keys share it. */
 static void add_key(struct word_count *words, struct sluice_text key)
 {
     if (words->count == 1)
@@ -69,7 +73,7 @@ static void add_key(struct word_count *words, struct sluice_text key)
     add_text(words, key);
 }
 
-/* The first two of every script: see frame.lua. */
+/* The first two arguments of every script: see frame.lua. */
 static void add_frame(struct word_count *words, int64_t now_us, struct sl_redis_query *query)
 {
     if (now_us < 0)
@@ -82,7 +86,7 @@ static void add_frame(struct word_count *words, int64_t now_us, struct sl_redis_
     add_text(words, SL_TEXT("9999999999999999"));
 }
 
-/* Who keeps no log needs no name for its entries. */
+/* Only logs need the nonce: it names their entries. */
 static void add_nonce(struct word_count *words, uint64_t nonce, bool needs_one)
 {
     if (needs_one)
@@ -93,6 +97,7 @@ static void add_nonce(struct word_count *words, uint64_t nonce, bool needs_one)
 
 static bool end_words(struct word_count *words, struct sl_redis_query *query)
 {
+    SL_CHECK(query->start <= words->out->len);
     query->bytes = words->out;
     query->len = words->out->len - query->start;
     query->words = words->count;
@@ -100,8 +105,8 @@ static bool end_words(struct word_count *words, struct sl_redis_query *query)
     return query->script && !words->out->failed;
 }
 
-/* The state's name for its algorithm and window: what was stored under another starts afresh. A
- * log's stands before each of its entries. */
+/* The state's kind: its algorithm and window. A state of another kind is ignored and starts afresh.
+ * In a log the kind stands before each entry. */
 static void add_kind(struct word_count *words, const struct sl_claim *claim)
 {
     char room[96];
@@ -144,7 +149,7 @@ static void add_claim(struct word_count *words, const struct sl_claim *claim, bo
     add_number(words, sl_ask_span(claim));
     add_text(words, sl_text(extras[claim->shadow + 2 * claim->limit.first_request]));
     if (is_one)
-        return; /* the script knows the rest */
+        return; /* this script needs no more */
     add_text(words, sl_text(claim->algo->name));
     if (claim->guard)
         add_guard(words, claim->guard);
@@ -174,8 +179,8 @@ static void add_costs(struct word_count *words, const struct sl_bundle *bundle)
 
 /* ---- deciding ---- */
 
-/* How many keys, and which algorithms. */
-static size_t survey(const struct sl_bundle *bundle, uint32_t *set)
+/* Returns the number of keys, and in *set the algorithms of the claims. */
+static size_t count_keys(const struct sl_bundle *bundle, uint32_t *set)
 {
     size_t keys = 0;
     *set = 0;
@@ -189,7 +194,7 @@ static size_t survey(const struct sl_bundle *bundle, uint32_t *set)
     return keys;
 }
 
-/* Then it is denied, and only the guards count it. */
+/* Does an enforced claim have no identity? Then the bundle is denied, and only guards count it. */
 static bool lacks_identity(const struct sl_bundle *bundle)
 {
     bool lacks = false;
@@ -204,13 +209,14 @@ static void add_keys(struct word_count *words, const struct sl_bundle *bundle)
         const struct sl_claim *claim = &bundle->claims[i];
         if (!sl_claim_is_asked(claim))
             continue;
+        SL_CHECK(claim->name);
         add_key(words, claim->name->key);
         if (claim->guard)
             add_key(words, claim->name->guard);
     }
 }
 
-/* All reservations by their end, or in a cluster those of the shard. */
+/* The queue of all reservations by their end, or in a cluster of those of the shard. */
 static void add_queue(struct word_count *words, uint32_t shard, bool in_cluster)
 {
     char key[48];
@@ -256,6 +262,7 @@ bool sl_ask_keep(struct sl_scripts *scripts, const struct sl_bundle *bundle,
                  struct sl_redis_query *query)
 {
     struct word_count words = { .out = bytes };
+    SL_CHECK(holding->id != 0);
     query->start = bytes->len;
     add_number(&words, 2);
     add_held_keys(&words, holding->id, true);
@@ -281,7 +288,8 @@ bool sl_ask_decide(struct sl_scripts *scripts, const struct sl_bundle *bundle,
     static const char *const modes[] = { "", "p", "d", "pd", "m", "m", "md", "md" };
     uint32_t set;
     struct word_count words = { .out = bytes };
-    size_t keys = survey(bundle, &set);
+    size_t keys = count_keys(bundle, &set);
+    SL_CHECK(keys > 0 && (!holding || holding->id != 0));
     bool is_one = keys == 1 && !holding && !bundle->is_mixed;
     query->start = bytes->len;
     add_number(&words, (int64_t)(keys + (holding ? 2 : 0)));
@@ -310,19 +318,19 @@ bool sl_ask_decide(struct sl_scripts *scripts, const struct sl_bundle *bundle,
 
 /* ---- answers ---- */
 
-/* What a claim keeps in `own` until its bundle is judged, which may be when the reply is gone. */
+/* A claim's state, in `own` until its bundle is judged: the reply may be gone by then. */
 struct found {
     struct sl_state state;
-    int64_t told[SL_TOLD]; /* a log's state points there */
+    int64_t told[SL_TOLD]; /* a log's state points to these */
 };
 
 static struct found *found_of(struct sl_claim *claim)
 {
-    _Static_assert(sizeof(struct found) <= sizeof claim->own, "it fits");
+    _Static_assert(sizeof(struct found) <= sizeof claim->own, "the state fits");
     return (struct found *)(void *)claim->own;
 }
 
-/* One claim's state out of the numbers of the reply; *at goes on behind them. */
+/* Reads one claim's state from the reply, and decides it. Moves *at behind its numbers. */
 static bool load_claim(struct sl_claim *claim, const struct sl_bundle *bundle,
                        const struct sl_redis_reply *reply, size_t *at)
 {
@@ -370,7 +378,7 @@ int sl_answer_read(struct sl_bundle *bundle, const struct sl_redis_reply *reply)
             !load_claim(&bundle->claims[i], bundle, reply, &at))
             return SLUICE_STORE_DOWN;
     sl_bundle_judge(bundle);
-    /* Two who read the same and come to different ends are not the same version. */
+    /* If C and Lua decide differently on the same state, they are not the same version. */
     return bundle->allowed == (reply->values[1] == 1) ? SLUICE_OK : SLUICE_STORE_DOWN;
 }
 
@@ -389,12 +397,12 @@ int sl_answer_decide(struct sl_bundle *bundle, const struct sl_redis_reply *repl
     return status;
 }
 
-/* ---- changes ---- */
+/* ---- refunds and other changes ---- */
 
 int64_t sl_ask_most(const struct sl_claim *claim)
 {
     const struct sl_limit *limit = &claim->limit;
-    if (claim->algo->keeps_ring) /* as long as the ring would be in memory */
+    if (claim->algo->keeps_ring) /* the length of the ring in memory */
         return sl_ring_class((uint32_t)sl_max_i64(claim->ring_len, limit->capacity));
     if (claim->algo->takes_align)
         return limit->first_request;
@@ -419,6 +427,7 @@ bool sl_ask_change(struct sl_scripts *scripts, const struct sl_changing *changes
 {
     uint32_t set = 0;
     struct word_count words = { .out = bytes };
+    SL_CHECK(count > 0);
     query->start = bytes->len;
     add_number(&words, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -484,6 +493,7 @@ bool sl_ask_due(struct sl_scripts *scripts, uint32_t shard, struct sl_buffer *by
                 struct sl_redis_query *query)
 {
     struct word_count words = { .out = bytes };
+    SL_CHECK(shard < SL_HELD_SHARDS);
     query->start = bytes->len;
     add_number(&words, 1);
     add_queue(&words, shard, query->in_cluster);
@@ -496,6 +506,7 @@ bool sl_ask_count(struct sl_scripts *scripts, const struct sl_guard_backlog_sum 
                   struct sl_buffer *bytes, struct sl_redis_query *query)
 {
     struct word_count words = { .out = bytes };
+    SL_CHECK(sum->count > 0 && sum->name_len <= SL_GUARD_BACKLOG_NAME_MAX);
     query->start = bytes->len;
     add_number(&words, 1);
     add_key(&words, (struct sluice_text){ sum->name, sum->name_len });
@@ -530,6 +541,7 @@ bool sl_ask_lease(struct sl_scripts *scripts, const struct sl_lease *lease, stru
     const struct sl_lease_ask *ask = &lease->ask;
     struct sl_claim claim = { .algo = lease->algo, .limit = lease->limit };
     struct word_count words = { .out = bytes };
+    SL_CHECK(lease->algo);
     query->start = bytes->len;
     add_number(&words, 1);
     add_key(&words, (struct sluice_text){ lease->name, lease->name_len });

@@ -1,7 +1,8 @@
-/* A bundle as a script's call, and the script's reply as the bundle's answers.
+/* Script calls: prints a bundle as the words of a call, and reads the reply as the bundle's
+ * answers.
  *
- * The script only decides and charges. Its reply is what it found: from that the same functions
- * as in memory work out everything else, and whether they come to the same verdict. */
+ * The script only decides and charges. Its reply is the states that it found. From these the same
+ * functions as in memory work out everything else, and check that they decide the same. */
 #ifndef SL_STORE_REDIS_ASK_H
 #define SL_STORE_REDIS_ASK_H
 
@@ -10,21 +11,21 @@
 #include "store/redis/link/link.h"
 #include "store/store.h"
 
-/* What makes a call a reservation. */
+/* The reservation that a call makes of its charges. */
 struct sl_holding {
     uint64_t id;
     int64_t expiry_us;
 };
 
-/* What makes a call a change of states that is no decision. */
+/* A later change of one claim's state: a refund, or an overcharge. */
 struct sl_changing {
     const struct sl_claim *claim;
     struct sl_charge charge;
     bool is_overcharge;
 };
 
-/* Each writes the words of a call to `bytes` and says in *query where; false: no memory.
- * At least one claim has a key. */
+/* Each writes the words of a call to `bytes`, and sets *query to them. Returns false if there is no
+ * memory. At least one claim has a key. */
 bool sl_ask_decide(struct sl_scripts *scripts, const struct sl_bundle *bundle,
                    const struct sl_holding *holding, struct sl_buffer *bytes,
                    struct sl_redis_query *query);
@@ -33,19 +34,19 @@ bool sl_ask_change(struct sl_scripts *scripts, const struct sl_changing *changes
 bool sl_ask_take(struct sl_scripts *scripts, uint64_t id, bool is_due, struct sl_buffer *bytes,
                  struct sl_redis_query *query);
 
-/* Reservations in a cluster (query->in_cluster) are kept in SL_HELD_SHARDS places of it, by their
- * number, because they cannot share a slot with all that they hold; else there is one place. */
+/* In a cluster (query->in_cluster) reservations are kept in SL_HELD_SHARDS slots, by their number,
+ * because they cannot share a slot with all claims that they hold; else there is one queue. */
 enum { SL_HELD_SHARDS = 16 };
 
 bool sl_ask_due(struct sl_scripts *scripts, uint32_t shard, struct sl_buffer *bytes,
                 struct sl_redis_query *query);
 
-/* Makes what was charged, as the bundle's claims say, a reservation. */
+/* Makes a reservation of the charges in the bundle's claims. */
 bool sl_ask_keep(struct sl_scripts *scripts, const struct sl_bundle *bundle,
                  const struct sl_holding *holding, struct sl_buffer *bytes,
                  struct sl_redis_query *query);
 
-/* Adds what was not counted to a guard's count. */
+/* Adds a sum of the guard backlog to the guard's count. */
 bool sl_ask_count(struct sl_scripts *scripts, const struct sl_guard_backlog_sum *sum,
                   struct sl_buffer *bytes, struct sl_redis_query *query);
 
@@ -57,33 +58,32 @@ bool sl_ask_forget(struct sl_scripts *scripts, const struct sl_claim *claim,
 bool sl_ask_lease(struct sl_scripts *scripts, const struct sl_lease *lease, struct sl_buffer *bytes,
                   struct sl_redis_query *query);
 
-/* The reply to that. False: nobody said that. */
+/* Reads the reply to that. Returns false if it is none that the script gives. */
 bool sl_answer_lease(const struct sl_redis_reply *reply, struct sl_lease_reply *out);
 
 /* Fills in the bundle from the reply to sl_ask_decide. Returns its status. */
 int sl_answer_decide(struct sl_bundle *bundle, const struct sl_redis_reply *reply);
 
-/* The same in two steps: what its claims say; and once it is known whether the whole request is
- * allowed, and bundle->allowed says so, what was charged and the figures. */
+/* The same in two steps: sl_answer_read decides the claims. When it is known whether the whole
+ * request is allowed, and bundle->allowed says so, sl_answer_finish sets charges and figures. */
 int sl_answer_read(struct sl_bundle *bundle, const struct sl_redis_reply *reply);
 void sl_answer_finish(struct sl_bundle *bundle);
 
-/* Gives back what sl_answer_read said that the bundle's claims were charged; `now_us`: of a
+/* Gives back the charges of the bundle's claims, as sl_answer_read decided them; `now_us`: of a
  * replay, or -1. */
 bool sl_ask_undo(struct sl_scripts *scripts, const struct sl_bundle *bundle, int64_t now_us,
                  struct sl_buffer *bytes, struct sl_redis_query *query);
 
-/* What scripts are told of a claim besides its capacity: its window or token time; the most that a
- * state of it can hold. */
+/* Arguments of the scripts: a claim's window or token time; the most that its state can hold. */
 int64_t sl_ask_span(const struct sl_claim *claim);
 int64_t sl_ask_most(const struct sl_claim *claim);
 
-/* ---- what is held, as text: held.c ---- */
+/* ---- the claims of reservations as text: held.c ---- */
 
 /* "token_bucket 150 100000000 0 rl:{acme}:api:u1": enough of a claim for a refund. */
 void sl_held_print(struct sl_buffer *out, const struct sl_claim *claim);
 
-/* The other way round; the key is cut out of the text. False: nobody wrote that. */
+/* Parses such a text; the key points into it. Returns false if it has another form. */
 bool sl_held_parse(struct sluice_text text, struct sl_claim *claim, struct sl_claim_name *name);
 
 #endif

@@ -1,6 +1,11 @@
-/* Parcels: what is asked over one channel, and what becomes of its answers. */
+/* Channels, and the parcels that are asked over them.
+ *
+ *   prepare_query    from leases, by a lease's call, by a script, or in parts over a cluster's
+ * slots on_…             the answer has come, or failed: finish_query, then the parcel's next
+ * bundle one_query_less   the last answer ends the parcel */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "store/claim.h"
@@ -14,8 +19,8 @@
 
 enum { ASKED_MAX_BYTES = 16 << 20, TEND_EVERY_US = 1000000 };
 
-/* As good as random, and without asking the kernel each time. The seed is a channel's own, and a
- * process that was forked makes its own channels: no two give the same. */
+/* As good as random, without asking the kernel each time. Each channel has its own seed, and a
+ * forked process makes its own channels: no two give the same nonces. */
 uint64_t sl_channel_nonce(struct sl_channel *channel)
 {
     channel->calls++;
@@ -25,6 +30,7 @@ uint64_t sl_channel_nonce(struct sl_channel *channel)
 
 struct sl_channel *sl_channel_new(struct sl_link_shared *shared, const struct sl_link_host *host)
 {
+    SL_CHECK(shared && host && host->watch && host->wake_at);
     struct sl_channel *channel = calloc(1, sizeof *channel);
     if (!channel)
         return NULL;
@@ -89,9 +95,10 @@ void sl_channel_wake_by(struct sl_channel *channel, int64_t at_us)
     sl_route_wake_by(channel->route, at_us);
 }
 
-/* Everything that is asked goes out here: by its slot, to who has that. */
+/* Every question goes out here, to the node that has its slot. */
 void sl_channel_ask(struct sl_channel *channel, struct sl_redis_query *query)
 {
+    SL_CHECK(query->done);
     sl_route_ask(channel->route, query);
 }
 
@@ -122,6 +129,7 @@ bool sl_channel_has_lease_calls(const struct sl_channel *channel)
 static void on_called(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sl_channel_call *call = (struct sl_channel_call *)query;
+    SL_CHECK(!call->is_done); /* a call ends once */
     call->status = status;
     call->said = status == SLUICE_OK && reply->value_count > 1 ? reply->values[1] : 0;
     call->reply = status == SLUICE_OK ? reply : NULL;
@@ -131,6 +139,7 @@ static void on_called(struct sl_redis_query *query, int status, const struct sl_
 
 void sl_channel_call(struct sl_channel *channel, struct sl_channel_call *call)
 {
+    SL_CHECK(call->done);
     call->query.done = on_called;
     call->is_done = false;
     sl_channel_ask(channel, &call->query);
@@ -143,16 +152,17 @@ struct sl_parcel_query {
     struct sl_parcel *parcel;
     struct sl_bundle *bundle;
     struct sl_lease_client *lease_client;
-    struct sl_lease *lease; /* whose call decides it; or NULL */
+    struct sl_lease *lease; /* whose call decides the bundle; or NULL */
     struct sl_lease_wait wait;
-    bool waits; /* for such a call, of another's */
+    bool waits; /* for such a call of another request */
     struct sl_parts_told told;
-    bool is_scattered; /* over slots: it is asked in parts */
+    bool is_scattered; /* over several slots: it is asked in parts */
     bool teaches;
 };
 
-static void one_less(struct sl_parcel *parcel)
+static void one_query_less(struct sl_parcel *parcel)
 {
+    SL_CHECK(parcel->waiting > 0);
     if (--parcel->waiting > 0)
         return;
     free(parcel->queries);
@@ -161,13 +171,13 @@ static void one_less(struct sl_parcel *parcel)
     parcel->done(parcel);
 }
 
-/* The bundle has its answer, or has failed. */
-static void finish(struct sl_parcel_query *own)
+/* The bundle has its answer, or has failed: learns from it, and ends the query. */
+static void finish_query(struct sl_parcel_query *own)
 {
     sl_lease_client_close(own->lease_client, own->bundle);
     if (own->teaches && own->bundle->status == SLUICE_OK)
         sl_answer_cache_learn(own->parcel->answers, own->bundle, own->parcel->since);
-    one_less(own->parcel);
+    one_query_less(own->parcel);
 }
 
 static void on_decided(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
@@ -184,11 +194,11 @@ static void on_decided(struct sl_redis_query *query, int status, const struct sl
     if (!heard && !sl_bundle_decide_without(own->bundle))
         own->bundle->status = status;
     own->teaches &= heard != NULL;
-    finish(own);
+    finish_query(own);
     sl_lease_client_wake(lease_client, waiting, status);
 }
 
-static struct sl_parcel_query *query_of(struct sl_lease_wait *wait)
+static struct sl_parcel_query *query_of_wait(struct sl_lease_wait *wait)
 {
     return (struct sl_parcel_query *)(void *)((char *)wait -
                                               offsetof(struct sl_parcel_query, wait));
@@ -196,16 +206,16 @@ static struct sl_parcel_query *query_of(struct sl_lease_wait *wait)
 
 static void on_answered(struct sl_lease_wait *wait, int status)
 {
-    struct sl_parcel_query *own = query_of(wait);
-    own->teaches = false; /* nothing was said of the store */
+    struct sl_parcel_query *own = query_of_wait(wait);
+    own->teaches = false; /* the answer is not the store's */
     own->bundle->status = status;
-    finish(own);
+    finish_query(own);
 }
 
-/* Within the time that it has. */
+/* The wait is over without an answer: asks, within the time that is left. */
 static void on_asks(struct sl_lease_wait *wait, struct sl_lease *lease)
 {
-    struct sl_parcel_query *own = query_of(wait);
+    struct sl_parcel_query *own = query_of_wait(wait);
     struct sl_channel *channel = own->lease_client->channel;
     own->lease = lease;
     if (!lease || sl_ask_lease(&channel->shared->scripts, lease, &own->parcel->bytes, &own->query))
@@ -214,14 +224,14 @@ static void on_asks(struct sl_lease_wait *wait, struct sl_lease *lease)
         on_decided(&own->query, SLUICE_NO_MEMORY, NULL);
 }
 
-static void on_parts(struct sl_parts_told *told)
+static void on_parts_decided(struct sl_parts_told *told)
 {
     struct sl_parcel_query *own =
         (struct sl_parcel_query *)(void *)((char *)told - offsetof(struct sl_parcel_query, told));
-    finish(own);
+    finish_query(own);
 }
 
-/* Nothing to look up: no rule counts it, or what counts it has no name. */
+/* Is there nothing to look up? No rule counts the request, or its claims have no identity. */
 static bool is_keyless(const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++)
@@ -239,7 +249,7 @@ static void decide_keyless(struct sl_bundle *bundle)
     sl_bundle_judge(bundle);
 }
 
-/* Else there was no memory for them. */
+/* Returns false if there was no memory for the names. */
 static bool has_names(const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++)
@@ -248,7 +258,7 @@ static bool has_names(const struct sl_bundle *bundle)
     return true;
 }
 
-/* All that needs a state was taken from leases, since it was looked for there before. */
+/* Have all claims with a state been answered from leases, since the answer cache was asked? */
 static bool is_decided_here(const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++)
@@ -257,8 +267,8 @@ static bool is_decided_here(const struct sl_bundle *bundle)
     return true;
 }
 
-/* The words of one bundle's call; false: its answer is there already. */
-static bool prepare(struct sl_link_shared *shared, struct sl_parcel_query *own)
+/* Writes the words of one bundle's call. Returns false if the bundle has its answer already. */
+static bool prepare_query(struct sl_link_shared *shared, struct sl_parcel_query *own)
 {
     struct sl_bundle *bundle = own->bundle;
     if (is_keyless(bundle)) {
@@ -269,7 +279,7 @@ static bool prepare(struct sl_link_shared *shared, struct sl_parcel_query *own)
     if (own->lease) {
         if (sl_ask_lease(&shared->scripts, own->lease, &own->parcel->bytes, &own->query))
             return true;
-        sl_lease_client_waiting(own->lease); /* nobody, yet */
+        sl_lease_client_waiting(own->lease); /* empty: no request waits yet */
         sl_lease_client_decide(own->lease_client, own->lease, bundle, &own->query, NULL);
         bundle->status = SLUICE_NO_MEMORY;
         return false;
@@ -281,7 +291,7 @@ static bool prepare(struct sl_link_shared *shared, struct sl_parcel_query *own)
     own->is_scattered = shared->cluster && has_names(bundle) &&
                         (bundle->hold_us || sl_bundle_is_scattered(bundle, shared->cluster));
     if (own->is_scattered) {
-        own->teaches = false; /* each part does, by its node's clock */
+        own->teaches = false; /* each part teaches by itself, by its node's clock */
         return true;
     }
     struct sl_holding holding = { .expiry_us = bundle->hold_us };
@@ -298,13 +308,16 @@ static bool prepare(struct sl_link_shared *shared, struct sl_parcel_query *own)
     return false;
 }
 
-/* All words are written before the first is asked: what is asked may not move. */
+/* All words are written before the first question is asked: the words of a question may not move.
+ */
 void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel)
 {
     size_t asked = 0;
+    SL_CHECK(parcel->done);
     parcel->bytes = sl_buffer(ASKED_MAX_BYTES);
     parcel->queries = calloc(parcel->count, sizeof *parcel->queries);
-    parcel->waiting = 1 + parcel->count; /* who waits for a lease may be answered any moment */
+    parcel->waiting =
+        1 + parcel->count; /* a bundle that waits for a lease may be answered at any time */
     parcel->answers = channel->shared->answers;
     parcel->since = sl_answer_cache_since(parcel->answers);
     int64_t due_us = sl_link_now_us() + channel->shared->deadline_us;
@@ -324,12 +337,13 @@ void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel)
         own->wait = (struct sl_lease_wait){ bundle, due_us, on_answered, on_asks, NULL };
         own->teaches = sl_answer_cache_may_learn(bundle);
         own->query.nonce = sl_channel_nonce(channel);
-        asked += prepare(channel->shared, own);
+        asked += prepare_query(channel->shared, own);
     }
+    SL_CHECK(asked <= parcel->count);
     parcel->waiting -= parcel->count - asked;
     for (size_t i = 0; i < asked; i++) {
         struct sl_parcel_query *own = &parcel->queries[i];
-        own->told.done = on_parts;
+        own->told.done = on_parts_decided;
         if (own->waits)
             continue;
         if (own->is_scattered)
@@ -337,10 +351,10 @@ void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel)
         else
             sl_channel_ask(channel, &own->query);
     }
-    one_less(parcel);
+    one_query_less(parcel);
 }
 
-/* ---- by itself ---- */
+/* ---- periodic work ---- */
 
 void sl_channel_tend(struct sl_channel *channel)
 {

@@ -1,10 +1,10 @@
-/* A thread's own way to a store that answers later.
+/* A channel: a thread's own connections to a store that answers later.
  *
- *   sl_channel_decide(parcel) … sl_channel_flush    what was asked together goes out together
+ *   sl_channel_decide(parcel) … sl_channel_flush    sends all questions together
  *   parcel->done                                     in the same thread, once, by the deadline
  *
- * It blocks nowhere. What it needs of the world (a socket watched, a moment to be woken at) its
- * host gives it: a loop, or a poll(2) of one's own. */
+ * It never blocks. Its host watches sockets for it and wakes it at times: an event loop, or a
+ * caller's own poll(2). */
 #ifndef SL_STORE_REDIS_CHANNEL_H
 #define SL_STORE_REDIS_CHANNEL_H
 
@@ -14,13 +14,13 @@
 #include "store/redis/undo.h"
 #include "store/store.h"
 
-/* Bundles that are asked together, but for those that have their answer (is_near). They, their
- * claims and the claims' names stay until `done` has been called; the names only until
- * sl_channel_decide returns. */
+/* Bundles that are asked together, except those that have their answer already (is_near). Bundles
+ * and claims must live until `done` has been called; the claims' names only until sl_channel_decide
+ * returns. */
 struct sl_parcel {
     struct sl_bundle *bundles;
     size_t count;
-    void (*done)(struct sl_parcel *parcel); /* maybe within sl_channel_decide */
+    void (*done)(struct sl_parcel *parcel); /* may be called within sl_channel_decide */
 
     /* The channel's: */
     struct sl_parcel_query *queries;
@@ -36,10 +36,10 @@ struct sl_settlement {
     uint32_t cost;
     void (*done)(struct sl_settlement *settlement);
 
-    int status; /* then */
+    int status; /* within `done` */
 
     /* The channel's: */
-    bool is_due; /* its time has come, nobody has settled it */
+    bool is_due; /* it has expired without being settled */
     struct sl_channel *channel;
     struct sl_redis_query query;
     struct sl_buffer bytes;
@@ -48,77 +48,77 @@ struct sl_settlement {
     size_t waiting;
 };
 
-/* One call: what was prepared in `query`, out of `bytes`. */
+/* One call of a script, prepared in `query`; its words are in `bytes`. */
 struct sl_channel_call {
     struct sl_redis_query query;
     struct sl_buffer bytes;
     void (*done)(struct sl_channel_call *call);
-    void *about;                        /* whoever's it is */
-    int status;                         /* then, */
-    int64_t said;                       /* the number that Redis said behind its time, */
-    const struct sl_redis_reply *reply; /* and within `done` what Redis said; NULL: it failed */
+    void *about;                        /* the caller's */
+    int status;                         /* from `done` on */
+    int64_t said;                       /* the reply's number after the time; from `done` on */
+    const struct sl_redis_reply *reply; /* within `done`; NULL: the call failed */
     bool is_done;
 };
 
-/* One question; sent with the next flush. */
+/* Queues one question for the next flush. */
 void sl_channel_ask(struct sl_channel *channel, struct sl_redis_query *query);
 
-/* It is looked after at the latest then, by sl_link_now_us. */
+/* Has the channel woken by then at the latest, by sl_link_now_us. */
 void sl_channel_wake_by(struct sl_channel *channel, int64_t at_us);
 void sl_channel_call(struct sl_channel *channel, struct sl_channel_call *call);
 void sl_channel_decide(struct sl_channel *channel, struct sl_parcel *parcel);
 
-/* Where a charge cannot be changed now, the settlement fails, and it is tried again for a while by
- * itself; the reservation is gone then. */
+/* If a charge cannot be changed now, the settlement fails, and the reservation is gone; the channel
+ * goes on trying to change the charge for a while. */
 void sl_channel_settle(struct sl_channel *channel, struct sl_settlement *settlement);
 
-/* Is anything of a reservation under way, or given back? Who leaves then leaves it half done.
- * `also_again`: that which failed, too, and is tried again later. */
+/* Is a settlement or a refund under way? A caller that leaves now leaves it half done.
+ * `also_again`: counts those too that failed and are tried again later. */
 bool sl_channel_settles(const struct sl_channel *channel, bool also_again);
 
-/* About ten times a second: reports what guards have not counted; once a second, gives back what
- * reservations have left whose time has come. */
+/* To be called about ten times a second: flushes the guard backlog and, once a second, gives back
+ * expired reservations. */
 void sl_channel_tend(struct sl_channel *channel);
 
-/* Calls for leases that run low, and sends them. */
+/* Sends calls for leases that run low. */
 void sl_channel_call_leases(struct sl_channel *channel);
 
-/* Every SL_LEASE_CLIENT_EVERY_US: renews leases, or gives them back. */
+/* To be called every SL_LEASE_CLIENT_EVERY_US: renews leases, or gives them back. */
 void sl_channel_tend_leases(struct sl_channel *channel);
 
-/* Gives back the leases of a claim, or with NULL any from *next on, so many at a time; how many.
- * Under way are still: sl_channel_has_lease_calls. */
+/* Gives back the leases of a claim, or with NULL any from slot *next on, a limited number at a
+ * time. Returns how many. They are under way as long as sl_channel_has_lease_calls. */
 size_t sl_channel_give_back(struct sl_channel *channel, const struct sl_hash128 *key, size_t *next);
 bool sl_channel_has_lease_calls(const struct sl_channel *channel);
 
-/* Sends what was asked since. */
+/* Sends the queued questions. */
 void sl_channel_flush(struct sl_channel *channel);
 
-/* Connects before anybody asks. */
+/* Connects before the first question. */
 void sl_channel_open(struct sl_channel *channel);
 
-/* What its host has seen: a socket is ready, the moment has come. */
+/* Called by the host: a socket is ready, or the time to be woken has come. */
 void sl_channel_on_ready(struct sl_channel *channel, int fd);
 void sl_channel_on_time(struct sl_channel *channel);
 
-/* What is still asked fails. */
+/* Questions without an answer fail. */
 void sl_channel_free(struct sl_channel *channel);
 
-/* The same after a fork, for one of the parent's. */
+/* The same after a fork, for a channel of the parent's: says nothing on its sockets. */
 void sl_channel_abandon(struct sl_channel *channel);
 
-/* How a store does that is asked over connections. */
+/* The health of a store that is asked over connections. */
 struct sl_store_health {
     uint64_t calls[SL_CALL_END_COUNT];
     uint64_t errors[SL_REDIS_ERROR_COUNT];
     uint64_t connects, failed_connects, trips;
-    uint64_t master_changes; /* that Sentinels told of */
+    uint64_t master_changes; /* as Sentinels reported them */
     uint64_t breakers[SL_BREAKER_COUNT];
 
-    /* Of a cluster: */
+    /* In a cluster: */
     uint64_t redirections[SL_REDIRECTION_COUNT];
     uint64_t undos[SL_UNDO_COUNT];
-    uint64_t nodes; /* that have slots; a single Redis is one */
+    uint64_t nodes; /* nodes with slots; 1 for a single Redis */
 };
 
 #endif

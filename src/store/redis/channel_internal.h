@@ -1,5 +1,5 @@
-/* A channel from the inside: channel.c is parcels, and what it does by itself; settlement.c is
- * settlements and sweeps. */
+/* The inside of a channel: for channel.c, which asks parcels, and settlement.c, which settles
+ * reservations. */
 #ifndef SL_STORE_REDIS_CHANNEL_INTERNAL_H
 #define SL_STORE_REDIS_CHANNEL_INTERNAL_H
 
@@ -11,14 +11,14 @@ struct sl_channel {
     struct sl_undos undos;
     struct sl_lease_client lease_client;
     int64_t tended_us;
-    size_t sweeping; /* reservations whose time has come, until they are given back */
+    size_t sweeping; /* expired reservations that are being given back */
     uint64_t seed, calls;
 };
 
-/* For the next call: sl_query.nonce. */
+/* Returns a nonce for the next call: sl_redis_query.nonce. */
 uint64_t sl_channel_nonce(struct sl_channel *channel);
 
-/* Asks for reservations whose time has come, and gives back what they have left. */
+/* Asks for expired reservations, and gives back their charges. */
 void sl_channel_sweep(struct sl_channel *channel);
 
 #endif

@@ -1,11 +1,11 @@
-/* What was denied without asking, reported to the burst guards in Redis. */
+/* Guard flush: adds requests that were denied without asking Redis to the burst guards there. */
 #ifndef SL_STORE_REDIS_GUARD_FLUSH_H
 #define SL_STORE_REDIS_GUARD_FLUSH_H
 
 #include "store/redis/channel.h"
 
-/* About ten times a second, by one thread at a time: asks over the channel, to be flushed, with
- * scripts of these. Nobody waits for it. */
+/* Flushes about ten times a second, in one thread at a time. Queues the calls on the channel; the
+ * caller flushes that, and does not wait for the replies. */
 void sl_guard_flush(struct sl_channel *channel, struct sl_scripts *scripts,
                     struct sl_guard_backlog *backlog);
 

@@ -1,3 +1,8 @@
+/* Makes the calls for leases, and lets requests wait for them.
+ *
+ *   sl_lease_client_open → a call that decides the request ─┐
+ *   sl_lease_client_wait → waits for such a call            ├→ the reply → sl_lease_client_wake
+ *   sl_lease_client_tend → a call of its own               ─┘ */
 #include "store/redis/lease_client.h"
 
 #include <stdlib.h>
@@ -10,8 +15,8 @@
 
 enum { CALL_MAX_BYTES = 1 << 16, GIVEN_BACK_AT_ONCE = 1024, LOOK_US = 1000 };
 
-/* One that goes back and forth between two threads may stand there more than once, until the next
- * look at which it is the other's. */
+/* A lease that moves back and forth between two threads may be listed more than once, until the
+ * next sl_lease_client_tend finds that it is the other's. */
 enum { TENDED_MAX = 2 * SL_LEASES_MAX };
 
 void sl_lease_client_init(struct sl_lease_client *lease_client, struct sl_channel *channel,
@@ -37,8 +42,8 @@ void sl_lease_client_release(struct sl_lease_client *lease_client)
 
 /* ---- calls ---- */
 
-/* From now on this one looks after it; without room nobody does, and it ends by itself. */
-static void tend(struct sl_lease_client *lease_client, struct sl_lease *lease)
+/* Makes this client the lease's owner. Without room it has none, and ends by itself. */
+static void own_lease(struct sl_lease_client *lease_client, struct sl_lease *lease)
 {
     if (!lease_client->takes || atomic_load(&lease->renew_us) == 0 ||
         atomic_exchange(&lease->owner, lease_client->number) == lease_client->number)
@@ -57,8 +62,8 @@ static void tend(struct sl_lease_client *lease_client, struct sl_lease *lease)
     lease_client->tended[lease_client->count++] = (uint32_t)(lease - lease_client->leases->slots);
 }
 
-/* From now on who finds nothing waits for it. */
-static void begin(struct sl_lease_client *lease_client, struct sl_lease *lease)
+/* From now on requests that find no units wait for this call. */
+static void open_waiting_list(struct sl_lease_client *lease_client, struct sl_lease *lease)
 {
     lease->waiting = NULL;
     lease->waiting_end = &lease->waiting;
@@ -73,15 +78,16 @@ struct sl_lease_wait *sl_lease_client_waiting(struct sl_lease *lease)
     return first;
 }
 
-/* The reply, or what its lack means. Nobody waits for it any more. */
-static bool hear(struct sl_lease_client *lease_client, struct sl_lease *lease,
-                 const struct sl_redis_query *query, const struct sl_redis_reply *reply,
-                 struct sl_lease_reply *out)
+/* Applies the reply, or the lack of one. Returns true if the request that needed it is allowed. The
+ * list of waiting requests has been taken before. */
+static bool apply_reply(struct sl_lease_client *lease_client, struct sl_lease *lease,
+                        const struct sl_redis_query *query, const struct sl_redis_reply *reply,
+                        struct sl_lease_reply *out)
 {
     int64_t now_us = sl_boottime_us();
     if (reply && sl_answer_lease(reply, out)) {
         bool allowed = sl_lease_answer(lease_client->leases, lease, out, now_us);
-        tend(lease_client, lease);
+        own_lease(lease_client, lease);
         return allowed;
     }
     *out = (struct sl_lease_reply){ 0 };
@@ -92,46 +98,48 @@ static bool hear(struct sl_lease_client *lease_client, struct sl_lease *lease,
     return false;
 }
 
-struct lending {
+struct lease_call {
     struct sl_redis_query query; /* first */
     struct sl_lease_client *lease_client;
     struct sl_lease *lease;
     struct sl_buffer bytes;
 };
 
-static void on_lent(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
+static void on_lease_called(struct sl_redis_query *query, int status,
+                            const struct sl_redis_reply *reply)
 {
-    struct lending *lending = (struct lending *)query;
-    struct sl_lease_client *lease_client = lending->lease_client;
-    struct sl_lease_wait *first = sl_lease_client_waiting(lending->lease);
+    struct lease_call *call = (struct lease_call *)query;
+    struct sl_lease_client *lease_client = call->lease_client;
+    SL_CHECK(lease_client->waiting > 0);
+    struct sl_lease_wait *first = sl_lease_client_waiting(call->lease);
     struct sl_lease_reply heard;
-    hear(lease_client, lending->lease, query, status == SLUICE_OK ? reply : NULL, &heard);
+    apply_reply(lease_client, call->lease, query, status == SLUICE_OK ? reply : NULL, &heard);
     lease_client->waiting--;
-    sl_buffer_release(&lending->bytes);
-    free(lending);
+    sl_buffer_release(&call->bytes);
+    free(call);
     sl_lease_client_wake(lease_client, first, status);
 }
 
-/* A call that nobody waits for. */
-static void call(struct sl_lease_client *lease_client, struct sl_lease *lease)
+/* Sends a call that decides no request. */
+static void send_call(struct sl_lease_client *lease_client, struct sl_lease *lease)
 {
-    struct lending *lending = calloc(1, sizeof *lending);
-    begin(lease_client, lease);
-    if (!lending) {
+    struct lease_call *call = calloc(1, sizeof *call);
+    open_waiting_list(lease_client, lease);
+    if (!call) {
         sl_lease_client_waiting(lease);
         sl_lease_keep(lease, sl_boottime_us());
         return;
     }
-    *lending = (struct lending){ .lease_client = lease_client,
+    *call = (struct lease_call){ .lease_client = lease_client,
                                  .lease = lease,
                                  .bytes = sl_buffer(CALL_MAX_BYTES) };
-    lending->query.done = on_lent;
-    lending->query.is_quiet = true;
+    call->query.done = on_lease_called;
+    call->query.is_quiet = true;
     lease_client->waiting++;
-    if (sl_ask_lease(lease_client->scripts, lease, &lending->bytes, &lending->query))
-        sl_channel_ask(lease_client->channel, &lending->query);
+    if (sl_ask_lease(lease_client->scripts, lease, &call->bytes, &call->query))
+        sl_channel_ask(lease_client->channel, &call->query);
     else
-        on_lent(&lending->query, SLUICE_NO_MEMORY, NULL);
+        on_lease_called(&call->query, SLUICE_NO_MEMORY, NULL);
 }
 
 bool sl_lease_client_call_due(struct sl_lease_client *lease_client)
@@ -143,7 +151,7 @@ bool sl_lease_client_call_due(struct sl_lease_client *lease_client)
         next = sl_lease_next(lease_client->leases, lease);
         if (!sl_lease_begin(lease_client->leases, lease, now_us))
             continue;
-        call(lease_client, lease);
+        send_call(lease_client, lease);
         any = true;
     }
     return any;
@@ -153,11 +161,12 @@ bool sl_lease_client_tend(struct sl_lease_client *lease_client)
 {
     int64_t now_us = lease_client->count ? sl_boottime_us() : 0;
     bool any = false;
+    SL_CHECK(lease_client->count <= lease_client->room);
     for (size_t i = 0; i < lease_client->count;) {
         struct sl_lease *lease = &lease_client->leases->slots[lease_client->tended[i]];
         switch (sl_lease_look(lease_client->leases, lease, lease_client->number, now_us)) {
         case SL_LEASE_CALL:
-            call(lease_client, lease);
+            send_call(lease_client, lease);
             any = true;
             i++;
             break;
@@ -184,7 +193,7 @@ size_t sl_lease_client_give_back(struct sl_lease_client *lease_client, const str
             sl_leases_recall(lease_client->leases, (*next)++, key, sl_boottime_us());
         if (!lease)
             continue;
-        call(lease_client, lease);
+        send_call(lease_client, lease);
         given++;
     }
     return given;
@@ -192,7 +201,7 @@ size_t sl_lease_client_give_back(struct sl_lease_client *lease_client, const str
 
 /* ---- requests ---- */
 
-/* What a decision could be made of, if there is a lease. */
+/* May the bundle be decided from a lease? */
 static bool may_lease(const struct sl_lease_client *lease_client, const struct sl_bundle *bundle)
 {
     if (!lease_client->leases || !lease_client->takes || bundle->now_us >= 0 || bundle->peek ||
@@ -200,7 +209,7 @@ static bool may_lease(const struct sl_lease_client *lease_client, const struct s
         return false;
     for (size_t i = 0; i < bundle->claim_count; i++)
         if (bundle->claims[i].no_key && !bundle->claims[i].shadow)
-            return false; /* it is denied, and nothing is charged */
+            return false; /* the bundle is denied, and nothing is charged */
     return true;
 }
 
@@ -223,21 +232,22 @@ struct sl_lease *sl_lease_client_open(struct sl_lease_client *lease_client,
                                                 : sl_leases_want(lease_client->leases, claim, ask,
                                                                  is_one ? ask.cost : 0);
         if (lease && lease->ask.need) {
-            begin(lease_client, lease);
+            open_waiting_list(lease_client, lease);
             return lease;
         }
         if (lease)
-            call(lease_client, lease);
+            send_call(lease_client, lease);
     }
     return NULL;
 }
 
 /* ---- waiting ---- */
 
-/* For a call of this lender's it waits there; for another thread's, which has no way to tell us, it
- * is looked at every LOOK_US. That thread may be kept from hearing its answer: so not for longer
- * than there is time left to ask the store. */
-static bool wait_for(struct sl_lease_client *lease_client, struct sl_lease_wait *wait)
+/* A request waits for a call of this client in that call's list. Another thread cannot tell us when
+ * its call ends, so for such a call the request is parked and looked at every LOOK_US. The other
+ * thread may be late to read its answer: so it waits only as long as there is time left to ask the
+ * store. */
+static bool wait_for_call(struct sl_lease_client *lease_client, struct sl_lease_wait *wait)
 {
     const struct sl_claim *claim = &wait->bundle->claims[0];
     struct sl_lease *lease = sl_leases_called(lease_client->leases, claim);
@@ -266,16 +276,16 @@ bool sl_lease_client_wait(struct sl_lease_client *lease_client, struct sl_lease_
     if (bundle->claim_count != 1 || !claim->lease || !may_lease(lease_client, bundle) ||
         !sl_claim_takes(bundle, claim) ||
         sl_claim_cost(bundle, claim) > claim->limit.capacity / SL_LEASE_SHARE ||
-        !wait_for(lease_client, wait))
+        !wait_for_call(lease_client, wait))
         return false;
     claim->name = NULL;
     return true;
 }
 
-/* From the lease, or known to be denied: by what the store said of another, or for want of a lease.
- */
-static bool answer(struct sl_lease_client *lease_client, struct sl_bundle *bundle,
-                   struct sl_ask ask)
+/* Answers the bundle from the lease, or by a remembered denial, or because it is too early to ask
+ * the store. Returns false if none of these can. */
+static bool answer_here(struct sl_lease_client *lease_client, struct sl_bundle *bundle,
+                        struct sl_ask ask)
 {
     struct sl_claim *claim = &bundle->claims[0];
     int64_t ahead_us;
@@ -290,22 +300,24 @@ static bool answer(struct sl_lease_client *lease_client, struct sl_bundle *bundl
     return true;
 }
 
-/* The first for whom there is nothing makes the next call, and the others wait for that. */
-static void wake(struct sl_lease_client *lease_client, struct sl_lease_wait *wait, int64_t now_us)
+/* The first request that cannot be answered makes the next call, and the others wait for that. */
+static void wake_request(struct sl_lease_client *lease_client, struct sl_lease_wait *wait,
+                         int64_t now_us)
 {
     const struct sl_claim *claim = &wait->bundle->claims[0];
+    SL_CHECK(wait->bundle->claim_count == 1);
     struct sl_ask ask = { now_us, sl_claim_cost(wait->bundle, claim) };
-    if (answer(lease_client, wait->bundle, ask)) {
+    if (answer_here(lease_client, wait->bundle, ask)) {
         wait->answered(wait, SLUICE_OK);
         return;
     }
-    if (sl_leases_any_due(lease_client->leases)) /* others have left little */
+    if (sl_leases_any_due(lease_client->leases)) /* requests before this one have left little */
         sl_lease_client_call_due(lease_client);
-    if (wait_for(lease_client, wait))
+    if (wait_for_call(lease_client, wait))
         return;
     struct sl_lease *lease = sl_leases_want(lease_client->leases, claim, ask, ask.cost);
     if (lease)
-        begin(lease_client, lease);
+        open_waiting_list(lease_client, lease);
     wait->asks(wait, lease);
 }
 
@@ -317,7 +329,7 @@ void sl_lease_client_wake(struct sl_lease_client *lease_client, struct sl_lease_
     for (; wait; wait = next) {
         next = wait->next;
         if (status == SLUICE_OK)
-            wake(lease_client, wait, now_us);
+            wake_request(lease_client, wait, now_us);
         else
             wait->answered(wait, status);
     }
@@ -335,8 +347,9 @@ bool sl_lease_client_look(struct sl_lease_client *lease_client)
 
 /* ---- answers ---- */
 
-/* As the script says, unless the algorithm's own C does not. */
-static int fill_in(struct sl_bundle *bundle, const struct sl_lease_reply *reply, bool allowed)
+/* Decides on the state in the reply. Fails if C and the script come to different decisions. */
+static int fill_in_bundle(struct sl_bundle *bundle, const struct sl_lease_reply *reply,
+                          bool allowed)
 {
     struct sl_claim *claim = &bundle->claims[0];
     struct sl_state *state = (struct sl_state *)(void *)claim->own;
@@ -363,8 +376,9 @@ int sl_lease_client_decide(struct sl_lease_client *lease_client, struct sl_lease
                            const struct sl_redis_reply *reply)
 {
     struct sl_lease_reply heard;
-    bool allowed = hear(lease_client, lease, query, reply, &heard);
-    return heard.now_us ? fill_in(bundle, &heard, allowed) : SLUICE_STORE_DOWN;
+    SL_CHECK(bundle->claim_count == 1);
+    bool allowed = apply_reply(lease_client, lease, query, reply, &heard);
+    return heard.now_us ? fill_in_bundle(bundle, &heard, allowed) : SLUICE_STORE_DOWN;
 }
 
 void sl_lease_client_close(struct sl_lease_client *lease_client, struct sl_bundle *bundle)

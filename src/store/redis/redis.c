@@ -1,11 +1,12 @@
-/* The Redis store, for those who wait: commands, programs with libsluice, the server's main
+/* The Redis store, for callers that block: commands, programs with libsluice, the server's main
  * thread. The server's workers have channels of their own (channel.h).
  *
- *   call → a channel out of the places → asked → poll(2) until it is done → back to the places
+ *   call → a channel from the pool → asked → poll(2) until it is done → back to the pool
  *
- * As many connections as calls at a time, at the most PLACES of them kept. A place is taken and
- * filled by one exchange each, without a lock, so that a process that was forked in the middle
- * of somebody's call goes on; connections of its parent's it leaves alone and makes its own. */
+ * There are as many channels as calls at the same time; the pool keeps at most PLACES of them. A
+ * place is emptied and filled by one exchange each, without a lock, so that a process that was
+ * forked during another thread's call can go on. It leaves its parent's connections alone, and
+ * makes its own. */
 #include "store/redis/redis.h"
 
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -22,11 +24,11 @@
 
 enum { PLACES = 64, FIRST_WAIT_US = 1000000, DEADLINE_US = 20000 };
 
-/* A channel whose host is whoever calls. */
+/* A channel, and its host for a thread that blocks. */
 struct caller {
     struct sl_channel *channel;
     pid_t pid;
-    struct pollfd *watched; /* sockets: one, or one for each node of a cluster */
+    struct pollfd *watched; /* its sockets: one, or one for each node of a cluster */
     nfds_t count, room;
     int64_t wake_us;
 };
@@ -37,9 +39,9 @@ struct redis {
     _Atomic(struct caller *) places[PLACES];
 };
 
-/* ---- being a host ---- */
+/* ---- the host ---- */
 
-static struct pollfd *place_of(struct caller *caller, int fd)
+static struct pollfd *watched_place(struct caller *caller, int fd)
 {
     for (nfds_t i = 0; i < caller->count; i++)
         if (caller->watched[i].fd == fd)
@@ -48,7 +50,7 @@ static struct pollfd *place_of(struct caller *caller, int fd)
         nfds_t room = caller->room ? 2 * caller->room : 4;
         struct pollfd *larger = realloc(caller->watched, room * sizeof *larger);
         if (!larger)
-            return NULL; /* unheard, it is given up when its time is up */
+            return NULL; /* not watched, its questions end at their deadline */
         caller->watched = larger;
         caller->room = room;
     }
@@ -56,10 +58,10 @@ static struct pollfd *place_of(struct caller *caller, int fd)
     return &caller->watched[caller->count++];
 }
 
-static void watch(void *about, int fd, bool reads, bool writes)
+static void watch_socket(void *about, int fd, bool reads, bool writes)
 {
     struct caller *caller = about;
-    struct pollfd *place = place_of(caller, fd);
+    struct pollfd *place = watched_place(caller, fd);
     if (!place)
         return;
     place->events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
@@ -67,13 +69,13 @@ static void watch(void *about, int fd, bool reads, bool writes)
         *place = caller->watched[--caller->count];
 }
 
-static void wake_at(void *about, int64_t at_us)
+static void set_wake_time(void *about, int64_t at_us)
 {
     struct caller *caller = about;
     caller->wake_us = at_us;
 }
 
-static void look(struct caller *caller)
+static void wake_if_due(struct caller *caller)
 {
     if (sl_link_now_us() < caller->wake_us)
         return;
@@ -81,9 +83,9 @@ static void look(struct caller *caller)
     sl_channel_on_time(caller->channel);
 }
 
-/* From the last one on: what goes meanwhile is replaced by one that was told already, and what
- * comes has not been looked at. */
-static void tell_ready(struct caller *caller)
+/* Backwards: a socket that is removed on the way is replaced by one that was visited already, and
+ * a socket that is added has no events yet. */
+static void dispatch_ready(struct caller *caller)
 {
     for (nfds_t i = caller->count; i-- > 0;) {
         if (i >= caller->count || !caller->watched[i].revents)
@@ -93,15 +95,15 @@ static void tell_ready(struct caller *caller)
     }
 }
 
-/* Until the next thing happens, or until then. */
-static void turn(struct caller *caller, int64_t until_us)
+/* Waits for the next event, until_us at the latest, and lets the channel act on it. */
+static void poll_once(struct caller *caller, int64_t until_us)
 {
     int64_t wait_us = sl_min_i64(caller->wake_us, until_us) - sl_link_now_us();
     wait_us = wait_us > 0 ? wait_us : 0;
     struct timespec wait = { wait_us / 1000000, wait_us % 1000000 * 1000 };
     if (ppoll(caller->watched, caller->count, &wait, NULL) > 0)
-        tell_ready(caller);
-    look(caller);
+        dispatch_ready(caller);
+    wake_if_due(caller);
 }
 
 /* ---- callers ---- */
@@ -123,7 +125,7 @@ static struct caller *new_caller(struct redis *redis)
     struct caller *caller = calloc(1, sizeof *caller);
     if (!caller)
         return NULL;
-    struct sl_link_host host = { caller, watch, wake_at, .is_patient = true };
+    struct sl_link_host host = { caller, watch_socket, set_wake_time, .is_patient = true };
     *caller = (struct caller){ .pid = getpid(), .wake_us = INT64_MAX };
     caller->channel = sl_channel_new(&redis->shared, &host);
     if (caller->channel)
@@ -132,7 +134,8 @@ static struct caller *new_caller(struct redis *redis)
     return NULL;
 }
 
-/* What a parent process left here is its own: the socket is closed, nothing is said on it. */
+/* A channel that a parent process left here is the parent's: its socket is closed without a word.
+ */
 static struct caller *take_caller(struct redis *redis)
 {
     for (size_t i = 0; i < PLACES; i++) {
@@ -147,7 +150,7 @@ static struct caller *take_caller(struct redis *redis)
     return new_caller(redis);
 }
 
-static void put_caller(struct redis *redis, struct caller *caller)
+static void return_caller(struct redis *redis, struct caller *caller)
 {
     for (size_t i = 0; i < PLACES; i++) {
         struct caller *empty = NULL;
@@ -157,25 +160,26 @@ static void put_caller(struct redis *redis, struct caller *caller)
     drop_caller(caller);
 }
 
-/* Also what has happened while nobody was looking: Redis may have closed it, or be back. */
-static struct caller *begin(struct redis *redis)
+/* Takes a channel, and lets it act on earlier events: Redis may have closed it, or be back. */
+static struct caller *begin_call(struct redis *redis)
 {
     struct caller *caller = take_caller(redis);
     if (!caller)
         return NULL;
-    turn(caller, 0);
+    poll_once(caller, 0);
     return caller;
 }
 
-/* Put away, it hears no answers: of leases, and of reservations, that have been taken away and are
- * not given back yet. Every question ends by its deadline, so this does. */
-static void finish(struct redis *redis, struct caller *caller, const bool *is_done)
+/* Waits for all answers, also to lease calls and settlements, because a channel in the pool hears
+ * none. Every question ends by its deadline, and so does this. */
+static void finish_call(struct redis *redis, struct caller *caller, const bool *is_done)
 {
     sl_channel_flush(caller->channel);
     while (!*is_done || sl_channel_has_lease_calls(caller->channel) ||
            sl_channel_settles(caller->channel, false))
-        turn(caller, INT64_MAX);
-    put_caller(redis, caller);
+        poll_once(caller, INT64_MAX);
+    SL_CHECK(*is_done);
+    return_caller(redis, caller);
 }
 
 /* ---- the seam ---- */
@@ -190,7 +194,7 @@ static void on_decided(struct sl_parcel *parcel)
     ((struct decision *)parcel)->is_done = true;
 }
 
-/* A peek writes nothing: what is due can wait for who does. */
+/* A peek writes nothing: periodic work can wait for a call that does. */
 static bool are_peeks(const struct sl_bundle *bundles, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -199,14 +203,14 @@ static bool are_peeks(const struct sl_bundle *bundles, size_t count)
     return true;
 }
 
-static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t count)
+static void decide_bundles(struct sl_store *store, struct sl_bundle *bundles, size_t count)
 {
     struct redis *redis = (struct redis *)store;
     struct decision decision = { .parcel = { bundles, count, .done = on_decided } };
     if (sl_answer_cache_answer_all(store->answers, bundles, count) == count &&
         !sl_answer_cache_is_due(store->answers))
         return;
-    struct caller *caller = begin(redis);
+    struct caller *caller = begin_call(redis);
     for (size_t i = 0; !caller && i < count; i++)
         if (!bundles[i].is_near)
             bundles[i].status = SLUICE_NO_MEMORY;
@@ -215,7 +219,7 @@ static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t cou
     if (!are_peeks(bundles, count))
         sl_channel_tend(caller->channel);
     sl_channel_decide(caller->channel, &decision.parcel);
-    finish(redis, caller, &decision.is_done);
+    finish_call(redis, caller, &decision.is_done);
 }
 
 struct settling_wait {
@@ -228,22 +232,22 @@ static void on_settled(struct sl_settlement *settlement)
     ((struct settling_wait *)settlement)->is_done = true;
 }
 
-static int settle(struct sl_store *store, uint64_t id, uint32_t cost)
+static int settle_reservation(struct sl_store *store, uint64_t id, uint32_t cost)
 {
     struct redis *redis = (struct redis *)store;
     struct settling_wait settling = { .settlement = {
                                           .id = id, .cost = cost, .done = on_settled } };
-    struct caller *caller = begin(redis);
+    struct caller *caller = begin_call(redis);
     if (!caller)
         return SLUICE_NO_MEMORY;
     sl_channel_settle(caller->channel, &settling.settlement);
-    finish(redis, caller, &settling.is_done);
+    finish_call(redis, caller, &settling.is_done);
     return settling.settlement.status;
 }
 
-/* The script has held it while it decided. */
-static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
-                uint64_t *id)
+/* The script has made the reservation while it decided. */
+static int return_held(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
+                       uint64_t *id)
 {
     (void)store, (void)expiry_us;
     *id = bundle->held;
@@ -252,7 +256,7 @@ static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t 
 
 struct change_call {
     struct sl_channel_call call;  /* first */
-    const struct sl_hash128 *key; /* leases of it are given back first; NULL: they are not */
+    const struct sl_hash128 *key; /* the leases of this claim are given back first; or NULL */
     bool is_done;
 };
 
@@ -261,26 +265,27 @@ static void on_changed(struct sl_channel_call *call)
     ((struct change_call *)call)->is_done = true;
 }
 
-/* Asks what was prepared. */
+/* Makes the prepared call. */
 static int make_change(struct redis *redis, struct change_call *change, bool is_prepared)
 {
-    struct caller *caller = is_prepared ? begin(redis) : NULL;
+    struct caller *caller = is_prepared ? begin_call(redis) : NULL;
     change->call.done = on_changed;
     size_t next = 0;
     if (caller && change->key)
         sl_channel_give_back(caller->channel, change->key, &next);
     if (caller) {
         sl_channel_call(caller->channel, &change->call);
-        finish(redis, caller, &change->is_done);
+        finish_call(redis, caller, &change->is_done);
     } else {
         change->call.status = SLUICE_NO_MEMORY;
     }
     sl_buffer_release(&change->call.bytes);
-    sl_answer_cache_forget(redis->store.answers); /* also if it failed: it may have been made */
+    sl_answer_cache_forget(redis->store.answers); /* also if it failed: it may have run */
     return change->call.status;
 }
 
-static int refund(struct sl_store *store, const struct sl_claim *claim, struct sl_charge charge)
+static int refund_charge(struct sl_store *store, const struct sl_claim *claim,
+                         struct sl_charge charge)
 {
     struct redis *redis = (struct redis *)store;
     struct change_call change = { .call.bytes = sl_buffer(1 << 16) };
@@ -290,7 +295,7 @@ static int refund(struct sl_store *store, const struct sl_claim *claim, struct s
                                      &change.call.query));
 }
 
-static int reset(struct sl_store *store, const struct sl_claim *claim)
+static int reset_claim(struct sl_store *store, const struct sl_claim *claim)
 {
     struct redis *redis = (struct redis *)store;
     struct change_call change = { .call.bytes = sl_buffer(1 << 16), .key = &claim->key };
@@ -302,10 +307,11 @@ static int reset(struct sl_store *store, const struct sl_claim *claim)
 static void call_once(struct sl_store *store, struct sl_channel_call *call)
 {
     struct redis *redis = (struct redis *)store;
-    struct caller *caller = begin(redis);
+    SL_CHECK(call->done);
+    struct caller *caller = begin_call(redis);
     if (caller) {
         sl_channel_call(caller->channel, call);
-        finish(redis, caller, &call->is_done);
+        finish_call(redis, caller, &call->is_done);
         return;
     }
     call->status = SLUICE_NO_MEMORY;
@@ -318,7 +324,7 @@ static struct sl_channel *open_channel(struct sl_store *store, const struct sl_l
     return sl_channel_new(&((struct redis *)store)->shared, host);
 }
 
-static void why(struct sl_store *store, struct sluice_error *out)
+static void copy_last_failure(struct sl_store *store, struct sluice_error *out)
 {
     struct sl_link_shared *shared = &((struct redis *)store)->shared;
     pthread_mutex_lock(&shared->why_lock);
@@ -326,7 +332,7 @@ static void why(struct sl_store *store, struct sluice_error *out)
     pthread_mutex_unlock(&shared->why_lock);
 }
 
-static void health(struct sl_store *store, struct sl_store_health *out)
+static void fill_in_health(struct sl_store *store, struct sl_store_health *out)
 {
     struct sl_link_shared *shared = &((struct redis *)store)->shared;
     for (size_t i = 0; i < SL_CALL_END_COUNT; i++)
@@ -339,7 +345,7 @@ static void health(struct sl_store *store, struct sl_store_health *out)
     out->failed_connects = atomic_load(&shared->failed_connects);
     out->trips = atomic_load(&shared->trips);
     uint32_t masters = shared->target ? sl_target_reign(shared->target) : 0;
-    out->master_changes = masters ? masters - 1 : 0; /* the first is none */
+    out->master_changes = masters ? masters - 1 : 0; /* the first master is no change */
     for (size_t i = 0; i < SL_REDIRECTION_COUNT; i++)
         out->redirections[i] = atomic_load(&shared->redirections[i]);
     for (size_t i = 0; i < SL_UNDO_COUNT; i++)
@@ -347,28 +353,29 @@ static void health(struct sl_store *store, struct sl_store_health *out)
     out->nodes = shared->cluster ? sl_cluster_masters(shared->cluster) : 1;
 }
 
-/* All leases, a pipeline at a time, for as long as one deadline. */
+/* Gives back all leases, many calls at a time, for at most one deadline. */
 static void give_back_leases(struct redis *redis)
 {
     struct sl_leases *leases = sl_answer_cache_leases(redis->store.answers);
-    struct caller *caller = leases && sl_leases_any(leases, sl_boottime_us()) ? begin(redis) : NULL;
+    struct caller *caller =
+        leases && sl_leases_any(leases, sl_boottime_us()) ? begin_call(redis) : NULL;
     int64_t until_us = sl_link_now_us() + redis->shared.deadline_us;
     size_t next = 0;
     while (caller && next < SL_LEASES_MAX && sl_link_now_us() < until_us) {
         sl_channel_give_back(caller->channel, NULL, &next);
         sl_channel_flush(caller->channel);
         while (sl_channel_has_lease_calls(caller->channel))
-            turn(caller, INT64_MAX);
+            poll_once(caller, INT64_MAX);
     }
     drop_caller(caller);
 }
 
-/* What could not be given back has one deadline more to be. */
-static void give_back_rest(struct caller *caller, int64_t until_us)
+/* Refunds that are tried again have until then. */
+static void finish_refunds(struct caller *caller, int64_t until_us)
 {
     while (caller && caller->pid == getpid() && sl_channel_settles(caller->channel, true) &&
            sl_link_now_us() < until_us)
-        turn(caller, until_us);
+        poll_once(caller, until_us);
     drop_caller(caller);
 }
 
@@ -378,7 +385,7 @@ static void close_redis(struct sl_store *store)
     give_back_leases(redis);
     int64_t until_us = sl_link_now_us() + redis->shared.deadline_us;
     for (size_t i = 0; i < PLACES; i++)
-        give_back_rest(atomic_exchange(&redis->places[i], NULL), until_us);
+        finish_refunds(atomic_exchange(&redis->places[i], NULL), until_us);
     sl_scripts_release(&redis->shared.scripts);
     sl_cluster_free(redis->shared.cluster);
     sl_target_close(redis->shared.target);
@@ -389,23 +396,23 @@ static void close_redis(struct sl_store *store)
 }
 
 static const struct sl_store_ops redis_ops = {
-    .decide = decide,
-    .refund = refund,
-    .reset = reset,
-    .hold = hold,
-    .settle = settle,
+    .decide = decide_bundles,
+    .refund = refund_charge,
+    .reset = reset_claim,
+    .hold = return_held,
+    .settle = settle_reservation,
     .close = close_redis,
     .channel = open_channel,
     .call = call_once,
-    .why = why,
-    .health = health,
+    .why = copy_last_failure,
+    .health = fill_in_health,
 };
 
 /* ---- opening ---- */
 
-/* A first connection, before anybody counts the milliseconds: it may have to cross a network,
- * and shake hands. */
-static void greet(struct redis *redis, struct sluice_error *note)
+/* Connects before the first decision, which has a short deadline: connecting may take a network
+ * round trip and a TLS handshake. */
+static void connect_first(struct redis *redis, struct sluice_error *note)
 {
     struct caller *caller = new_caller(redis);
     int64_t until_us = sl_link_now_us() + FIRST_WAIT_US;
@@ -416,20 +423,21 @@ static void greet(struct redis *redis, struct sluice_error *note)
     uint32_t tries = cluster ? sl_cluster_seeds(cluster) : 1;
     while (!sl_channel_is_up(caller->channel) && sl_link_now_us() < until_us &&
            atomic_load(&redis->shared.failed_connects) < tries)
-        turn(caller, until_us);
+        poll_once(caller, until_us);
     if (!sl_channel_is_up(caller->channel)) {
         struct sluice_error reason = { 0 };
-        why(&redis->store, &reason);
+        copy_last_failure(&redis->store, &reason);
         sl_error_say(note,
                      "Redis does not answer yet (%s); asking again, until then "
                      "`on_store_failure` decides",
                      *reason.text ? reason.text : sl_target_name(redis->shared.target));
     }
-    put_caller(redis, caller);
+    return_caller(redis, caller);
 }
 
 struct sl_store *sl_redis_open(const struct sl_redis_config *config, struct sluice_error *error)
 {
+    SL_CHECK(config && config->url && config->deadline_us >= 0);
     struct redis *redis = calloc(1, sizeof *redis);
     if (!redis) {
         sl_error_say(error, "out of memory");
@@ -453,11 +461,11 @@ struct sl_store *sl_redis_open(const struct sl_redis_config *config, struct slui
     if (is_there)
         redis->store.local = sl_memory_open(&local, error);
     redis->shared.answers = redis->store.answers =
-        sl_answer_cache_new(); /* NULL: everything is asked */
+        sl_answer_cache_new(); /* NULL: every request asks Redis */
     if (!redis->store.local) {
         close_redis(&redis->store);
         return NULL;
     }
-    greet(redis, error);
+    connect_first(redis, error);
     return &redis->store;
 }

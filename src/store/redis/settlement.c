@@ -1,12 +1,13 @@
-/* Settlements and sweeps.
+/* Settles reservations, and sweeps those that have expired.
  *
- * A settlement is two steps, because a script may only touch keys that were named to it, and
- * which they are stands in the reservation: one call takes it away, once, whoever else tries; the
- * next give back or charge (undo.h: again, while it is certain that they have not run). Who
- * dies in between leaves the charge as it is, which admits less. So whoever has begun one waits
- * for it before he leaves: sl_channel_settles. */
+ * A settlement is two steps, because a script may only touch keys that are named in its call, and
+ * the names are in the reservation. The first call takes the reservation away: it succeeds once,
+ * also if several callers try. The next calls give back or charge (undo.h: they are repeated while
+ * it is certain that they have not run). If the process dies in between, the charge stays as it is,
+ * which admits less. So a caller that has begun a settlement waits for it: sl_channel_settles. */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/cache/answer_cache.h"
 #include "store/redis/ask.h"
@@ -14,16 +15,17 @@
 
 enum {
     ASKED_MAX_BYTES = 1 << 16,
-    DUE_MAX = 32, /* due.lua says no more */
+    DUE_MAX = 32, /* due.lua returns no more */
 };
 
 /* ---- settlements ---- */
 
-static void settled(struct sl_settlement *settlement, int status)
+static void end_settlement(struct sl_settlement *settlement, int status)
 {
+    SL_CHECK(settlement->waiting == 0);
     if (settlement->changes)
         sl_answer_cache_forget(
-            settlement->channel->shared->answers); /* also if it failed: it may be done */
+            settlement->channel->shared->answers); /* also if it failed: it may have run */
     sl_buffer_release(&settlement->bytes);
     free(settlement->changes);
     settlement->status = status;
@@ -32,9 +34,10 @@ static void settled(struct sl_settlement *settlement, int status)
 
 static void one_change_less(struct sl_settlement *settlement, int status)
 {
+    SL_CHECK(settlement->waiting > 0);
     settlement->status = settlement->status ? settlement->status : status;
     if (--settlement->waiting == 0)
-        settled(settlement, settlement->status);
+        end_settlement(settlement, settlement->status);
 }
 
 static void on_changed(struct sl_undo_told *told, int status)
@@ -44,7 +47,7 @@ static void on_changed(struct sl_undo_told *told, int status)
         status);
 }
 
-/* The field "claim3" or "charged3" of a reservation; "": it has none. */
+/* Returns the field "claim3" or "charged3" of a reservation; "" if it has none. */
 static struct sluice_text field_of(const struct sl_redis_reply *reply, const char *name,
                                    size_t number)
 {
@@ -69,7 +72,7 @@ struct held {
     struct sl_claim_name name;
 };
 
-/* What is to be done about one charge. False: nothing. */
+/* Works out the change of one charge. Returns false if there is none to make. */
 static bool plan_change(const struct sl_settlement *settlement, const struct sl_redis_reply *reply,
                         size_t number, struct held *held, struct sl_changing *out)
 {
@@ -87,9 +90,9 @@ static bool plan_change(const struct sl_settlement *settlement, const struct sl_
     return true;
 }
 
-/* All words are written before the first is asked, which may end what they are written of. In a
- * cluster each claim is changed by a call of its own: also while a slot moves somebody answers a
- * script with one key. */
+/* All words are written before the first call is sent, because its end may free what they are
+ * written from. In a cluster each claim is changed by a call of its own: while a slot moves, one of
+ * the two nodes always answers a script with one key. */
 static void change_all(struct sl_settlement *settlement, const struct sl_changing *changes,
                        size_t count)
 {
@@ -103,6 +106,7 @@ static void change_all(struct sl_settlement *settlement, const struct sl_changin
         else
             settlement->status = SLUICE_NO_MEMORY;
     }
+    SL_CHECK(prepared <= count);
     settlement->waiting = 1 + prepared;
     for (size_t i = 0; i < prepared; i++)
         sl_undo_send(settlement->changes[i], settlement->is_due);
@@ -121,7 +125,7 @@ static void change_charges(struct sl_settlement *settlement, const struct sl_red
     if (has_room)
         change_all(settlement, changes, count);
     else
-        settled(settlement, SLUICE_NO_MEMORY);
+        end_settlement(settlement, SLUICE_NO_MEMORY);
     free(held);
     free(changes);
 }
@@ -131,15 +135,16 @@ static void on_taken(struct sl_redis_query *query, int status, const struct sl_r
     struct sl_settlement *settlement =
         (struct sl_settlement *)(void *)((char *)query - offsetof(struct sl_settlement, query));
     if (status != SLUICE_OK)
-        settled(settlement, status);
+        end_settlement(settlement, status);
     else if (reply->text_count < 2)
-        settled(settlement, SLUICE_NO_RESERVATION);
+        end_settlement(settlement, SLUICE_NO_RESERVATION);
     else
         change_charges(settlement, reply);
 }
 
 void sl_channel_settle(struct sl_channel *channel, struct sl_settlement *settlement)
 {
+    SL_CHECK(settlement->done);
     settlement->channel = channel;
     settlement->bytes = sl_buffer(ASKED_MAX_BYTES);
     settlement->changes = NULL;
@@ -154,7 +159,7 @@ void sl_channel_settle(struct sl_channel *channel, struct sl_settlement *settlem
                     &settlement->bytes, &settlement->query))
         sl_channel_ask(channel, &settlement->query);
     else
-        settled(settlement, SLUICE_NO_MEMORY);
+        end_settlement(settlement, SLUICE_NO_MEMORY);
 }
 
 bool sl_channel_settles(const struct sl_channel *channel, bool also_again)
@@ -171,18 +176,19 @@ struct sweep {
     struct sl_buffer bytes;
 };
 
-static void on_given_back(struct sl_settlement *settlement)
+static void on_expired_settled(struct sl_settlement *settlement)
 {
+    SL_CHECK(settlement->channel->sweeping > 0);
     settlement->channel->sweeping--;
     free(settlement);
 }
 
-static void give_back(struct sl_channel *channel, uint64_t id)
+static void settle_expired(struct sl_channel *channel, uint64_t id)
 {
     struct sl_settlement *settlement = calloc(1, sizeof *settlement);
     if (!settlement)
         return;
-    *settlement = (struct sl_settlement){ .id = id, .is_due = true, .done = on_given_back };
+    *settlement = (struct sl_settlement){ .id = id, .is_due = true, .done = on_expired_settled };
     channel->sweeping++;
     sl_channel_settle(channel, settlement);
 }
@@ -195,7 +201,7 @@ static uint64_t id_of(struct sluice_text text)
     return id;
 }
 
-/* The reply is gone when the first is asked for, if that loses the connection. */
+/* Reads all numbers first: settling may lose the connection, and the reply with it. */
 static void on_due(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
 {
     struct sweep *sweep = (struct sweep *)query;
@@ -207,7 +213,7 @@ static void on_due(struct sl_redis_query *query, int status, const struct sl_red
     sl_buffer_release(&sweep->bytes);
     free(sweep);
     for (size_t i = 0; i < count; i++)
-        give_back(channel, ids[i]);
+        settle_expired(channel, ids[i]);
 }
 
 static void sweep_shard(struct sl_channel *channel, uint32_t shard)

@@ -16,10 +16,12 @@ TESTS_ALONE;
 enum { RING = 32 };
 
 static struct sl_answer_cache *answers;
+static int64_t node_ahead_us; /* the asked node's clock, of the store's others */
 
 static int open_near(void **unused)
 {
     (void)unused;
+    node_ahead_us = 0;
     answers = sl_answer_cache_new();
     return answers ? 0 : -1;
 }
@@ -45,7 +47,7 @@ struct kept {
 
 static int64_t store_now_us(void)
 {
-    return boot_us + AHEAD;
+    return boot_us + AHEAD + node_ahead_us;
 }
 
 static uint64_t last_number;
@@ -309,6 +311,42 @@ WITH_NEAR(guards_of_all_rules_count_what_is_denied)
     }
     assert_false(sl_guard_backlog_take(backlog, &sum));
     assert_false(sl_answer_cache_is_due(answers));
+}
+
+/* In a cluster the claims of a request may live on nodes whose clocks differ. The last claim's node
+ * has said nothing: the latest clock stands for it. */
+WITH_NEAR(a_guard_counts_by_the_clock_of_its_own_node)
+{
+    static const struct sl_guard guard = { .window_us = 10 * S, .penalty_us = S, .threshold = 9 };
+    static const int64_t ahead_us[] = { 0, 50 * S, -30 * S, 50 * S };
+    struct sl_claim_name names[] = { { .guard = { "0", 1 } },
+                                     { .guard = { "1", 1 } },
+                                     { .guard = { "2", 1 } },
+                                     { .guard = { "3", 1 } } };
+    struct kept kept[COUNT(ahead_us)] = { 0 };
+    struct sl_claim claims[COUNT(ahead_us)];
+    struct sl_guard_backlog *backlog = sl_answer_cache_uncounted(answers);
+    struct sl_guard_backlog_sum sum;
+    for (size_t i = 0; i < COUNT(ahead_us); i++) {
+        node_ahead_us = ahead_us[i];
+        claims[i] = claim_on(&sl_fixed_window, &kept[i], 10);
+        ask_one(&sl_fixed_window, &kept[i], 10);
+        if (i + 1 < COUNT(ahead_us))
+            ask_one(&sl_fixed_window, &kept[i], 1);
+        claims[i].guard = &guard;
+        claims[i].guard_key.low = i + 1;
+        claims[i].name = &names[i];
+    }
+    struct sl_bundle bundle = bundle_of(claims, COUNT(claims), 1);
+    assert_true(sl_answer_cache_answer(answers, &bundle));
+    assert_true(claims[3].is_unseen && !claims[2].is_unseen);
+    assert_true(sl_guard_backlog_begin(backlog, boot_us));
+    for (size_t i = 0; i < COUNT(ahead_us); i++) {
+        assert_true(sl_guard_backlog_take(backlog, &sum));
+        int64_t there_us = boot_us + AHEAD + ahead_us[*sum.name - '0'];
+        assert_int_equal(sum.start_us, there_us - there_us % guard.window_us);
+    }
+    assert_int_equal(bundle.now_us, boot_us + AHEAD + 50 * S);
 }
 
 /* ---- anything ---- */
