@@ -311,12 +311,28 @@ static void put_user(struct sl_control *control, struct sl_job *job, const struc
     json_decref(object);
 }
 
+/* Violations are in memory alone where no rule is adaptive. */
+static bool has_violations_here(struct sl_control *control, const struct who *who)
+{
+    struct sl_user user;
+    return sl_users_find_kept(control->users, who->tenant, who->id, sl_walltime_us(), &user) &&
+           user.violations > 0;
+}
+
+/* Nothing is on disk, so nothing is written there. */
+static void forget_here(struct sl_control *control, struct sl_job *job, const struct who *who)
+{
+    sl_change_drop(control);
+    if (!job->dry_run)
+        sl_users_drop(control->users, who->tenant, who->id);
+}
+
 static void delete_user(struct sl_control *control, struct sl_job *job, const struct who *who)
 {
     struct sluice_error error = { 0 };
     struct sl_user_record record;
     bool found, is_recorded;
-    sl_control_flush(control); /* or somebody who was denied just now is not known on disk */
+    sl_control_flush(control); /* or a user denied just now is not in the registry yet */
     if (!sl_change_begin_user(control, job, who->tenant, who->id))
         return;
     if (!sl_registry_user(control->registry, who->tenant, who->id, &job->arena, &record,
@@ -332,7 +348,7 @@ static void delete_user(struct sl_control *control, struct sl_job *job, const st
         sl_change_fail(control, job, &error);
         return;
     }
-    if (!found) {
+    if (!found && !has_violations_here(control, who)) {
         sl_job_refuse(job, 404, "nothing is known of that user");
         sl_change_drop(control);
         return;
@@ -346,7 +362,9 @@ static void delete_user(struct sl_control *control, struct sl_job *job, const st
     sl_buffer_add(&job->out, SL_TEXT("}"));
     if (is_recorded)
         note(job, who, &record, &(struct sl_user_record){ 0 });
-    if (sl_change_end(control, job, NULL) && !job->dry_run)
+    if (!found)
+        forget_here(control, job, who);
+    else if (sl_change_end(control, job, NULL) && !job->dry_run)
         sl_users_drop(control->users, who->tenant, who->id);
 }
 

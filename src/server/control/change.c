@@ -23,13 +23,15 @@ static void roll_back(struct sl_control *control)
     end_trial(control);
 }
 
-/* A dry run makes no database: where there is none yet, it is tried on one in memory. */
+/* Neither a dry run nor a change that is refused makes a database: where there is none yet, a
+ * change is tried on one in memory first. Where rules are replicated, Redis decides. */
 static bool begin_trial(struct sl_control *control, const struct sl_job *job,
                         struct sluice_error *error)
 {
     /* A revision of 0 is also that of a database that cannot be read any more. */
     bool had_one = control->rules_revision || control->people_revision;
-    if (!job->dry_run || had_one || sl_registry_revision(control->registry) != 0)
+    bool is_trial = job->dry_run || (control->database && !control->spread && !job->is_rehearsed);
+    if (!is_trial || had_one || sl_registry_revision(control->registry) != 0)
         return true;
     struct sl_registry *trial = sl_registry_open(NULL, false, error);
     if (!trial)
@@ -217,10 +219,11 @@ bool sl_change_end(struct sl_control *control, struct sl_job *job, struct sl_rul
 {
     struct sluice_error error = { 0 };
     struct sl_edition *edition = NULL;
-    if (job->dry_run) {
+    if (job->dry_run || control->untouched) {
         roll_back(control);
         sl_ruleset_free(rules);
-        return true;
+        job->is_rehearsed = job->is_overtaken = !job->dry_run;
+        return job->dry_run;
     }
     if (rules) {
         /* Made before the commit: what is on disk can then be in force too. */

@@ -29,7 +29,14 @@ enum { VIOLATIONS_AT_ONCE = 1024, TRIES_MAX = 24, PAUSE_MAX_US = 32000 };
 bool sl_control_open(struct sl_control *control, const struct sl_settings *settings)
 {
     struct sluice_error error = { 0 };
-    control->database = sl_registry_path(settings, control->config->rules_file, &control->arena);
+    const char *replaces;
+    control->database =
+        sl_registry_path(settings, control->config->rules_file, &control->arena, &replaces);
+    if (replaces)
+        fprintf(stderr,
+                "sluice: note: using the database `%s`, which an earlier version made; without it "
+                "this rules file's would be `%s`\n",
+                control->database, replaces);
     control->registry = sl_registry_open(control->database, false, &error);
     if (!control->registry) {
         fprintf(stderr, "sluice: %s\n", error.text);
@@ -147,6 +154,14 @@ static void name_leases(const struct sl_server *server, const struct sl_edition 
                        sl_text(edition->rules->rules[i].name));
 }
 
+static bool has_adaptive_rule(const struct sl_ruleset *rules)
+{
+    for (size_t i = 0; i < rules->rule_count; i++)
+        if (rules->rules[i].adaptive)
+            return true;
+    return false;
+}
+
 /* Workers go over when they next come round. */
 void sl_control_publish(struct sl_control *control, struct sl_edition *edition)
 {
@@ -158,6 +173,7 @@ void sl_control_publish(struct sl_control *control, struct sl_edition *edition)
     if (server->record)
         sl_rule_stats_settle(server->record, edition->rules, edition->numbers);
     name_leases(server, edition);
+    control->keeps_violations = has_adaptive_rule(edition->rules);
     control->rules_revision = control->composed_revision;
     atomic_store(&server->spread.is_refused, false);
     for (size_t i = 0; server->workers && i < server->worker_count; i++) {
@@ -242,7 +258,8 @@ static bool write_violations(struct sl_control *control, const struct sl_violati
     return sl_registry_commit(control->registry, error);
 }
 
-/* False: there are none. */
+/* Where no rule is adaptive, violations change no decision: they are not worth a database, and are
+ * counted in memory alone. Returns false if there are none. */
 static bool flush_some(struct sl_control *control)
 {
     struct sl_violation all[VIOLATIONS_AT_ONCE];
@@ -250,7 +267,7 @@ static bool flush_some(struct sl_control *control)
     size_t count = sl_users_take_violations(control->users, all, VIOLATIONS_AT_ONCE);
     if (count == 0)
         return false;
-    bool good = write_violations(control, all, count, &error);
+    bool good = !control->keeps_violations || write_violations(control, all, count, &error);
     if (!good && !control->has_said_unwritten)
         fprintf(stderr, "sluice: note: violations are counted in memory alone: %s\n", error.text);
     control->has_said_unwritten = !good;
@@ -345,7 +362,8 @@ static void run(struct sl_control *control, struct sl_job *job)
 {
     job->route->run(control, job);
     for (int i = 1; i < TRIES_MAX && job->is_overtaken; i++) {
-        pause_before(i);
+        if (!job->is_rehearsed)
+            pause_before(i);
         take_back(job);
         job->route->run(control, job);
     }

@@ -20,7 +20,7 @@ struct sl_control {
     struct sl_server *server;
     const struct sl_serve_config *config;
     struct sl_registry *registry;
-    struct sl_registry *untouched; /* while a change is tried on another one; else NULL */
+    struct sl_registry *untouched; /* while a change is tried on one in memory; else NULL */
     struct sl_arena arena;
     const char *database; /* its path; NULL: in memory */
     struct sl_control_replication
@@ -33,6 +33,7 @@ struct sl_control {
     uint64_t refused_revision;  /* and of another process's that could not be */
     struct sl_sha256 *hasher;
     struct sl_buffer text; /* the rules file, as last accepted */
+    bool keeps_violations; /* in the registry: some rule in force is adaptive */
     bool has_said_unwritten;
     bool is_stale;         /* people could not be read: to be tried again */
     int64_t sweep_at_us;   /* by the time since the machine was started, */

@@ -9,6 +9,8 @@ static const char yaml[] = "tiers: { pro: { scale: 10 } }\n"
 static const char in_a_file[] = "database: $/sluice.db\n"
                                 "tiers: { pro: { scale: 10 } }\n"
                                 "rules: [{ name: api, per: user, limit: 2/1h }]\n";
+static const char adaptive[] = "database: $/sluice.db\n"
+                               "rules: [{ name: api, per: user, limit: 2/1h, adaptive: true }]\n";
 
 static struct sluice_error error;
 
@@ -211,6 +213,47 @@ static void violations_go_into_the_registry_when_they_are_flushed(void **unused)
     assert_in_range(violations_kept(registry()), 2, 3);
 }
 
+static void where_no_rule_is_adaptive_a_denial_makes_no_database(void **unused)
+{
+    (void)unused;
+    struct sl_user user;
+    model.now_us = sl_walltime_us();
+    deny("u1");
+    sl_control_look(&desk.control);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
+    assert_true(sl_users_find_kept(desk.control.users, "", "u1", model.now_us, &user));
+    assert_int_equal(user.violations, 1); /* in memory it is known */
+    put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\"}");
+    deny("u2");
+    sl_control_flush(&desk.control);
+    assert_int_equal(violations_kept(registry()), 0);
+}
+
+static void where_a_rule_is_adaptive_a_denial_makes_the_database(void **unused)
+{
+    (void)unused;
+    model.now_us = sl_walltime_us();
+    sl_control_look(&desk.control);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
+    deny("u1");
+    sl_control_look(&desk.control);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), 0);
+    assert_int_equal(violations_kept(registry()), 1);
+}
+
+static void a_rule_that_becomes_adaptive_keeps_violations_from_then_on(void **unused)
+{
+    (void)unused;
+    model.now_us = sl_walltime_us();
+    deny("u1");
+    sl_control_flush(&desk.control);
+    put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\", \"adaptive\": true}");
+    desk_compose(&desk, &stage);
+    deny("u2");
+    sl_control_flush(&desk.control);
+    assert_int_equal(violations_kept(registry()), 1); /* u2's */
+}
+
 static void closing_writes_what_is_left(void **unused)
 {
     (void)unused;
@@ -369,9 +412,12 @@ int main(void)
         WITHOUT_TENANTS(publishing_gives_it_to_every_worker_and_drops_the_old_one, yaml),
         WITHOUT_TENANTS(a_database_that_cannot_be_opened_is_said, yaml),
         WITHOUT_TENANTS(nothing_is_created_before_the_first_change, in_a_file),
-        WITHOUT_TENANTS(violations_go_into_the_registry_when_they_are_flushed, yaml),
-        WITHOUT_TENANTS(closing_writes_what_is_left, in_a_file),
-        WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, in_a_file),
+        WITHOUT_TENANTS(violations_go_into_the_registry_when_they_are_flushed, adaptive),
+        WITHOUT_TENANTS(where_no_rule_is_adaptive_a_denial_makes_no_database, in_a_file),
+        WITHOUT_TENANTS(where_a_rule_is_adaptive_a_denial_makes_the_database, adaptive),
+        WITHOUT_TENANTS(a_rule_that_becomes_adaptive_keeps_violations_from_then_on, in_a_file),
+        WITHOUT_TENANTS(closing_writes_what_is_left, adaptive),
+        WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, adaptive),
         WITHOUT_TENANTS(exemptions_that_are_over_are_swept_now_and_then, yaml),
         WITHOUT_TENANTS(where_more_are_over_than_one_sweep_takes_the_next_is_soon, yaml),
         WITHOUT_TENANTS(nothing_is_swept_just_after_the_wall_clock_has_leapt, yaml),

@@ -56,6 +56,41 @@ static void a_dry_run_makes_no_database(void **unused)
     sl_registry_close(other);
 }
 
+static void a_refused_change_makes_no_database(void **unused)
+{
+    (void)unused;
+    come_in();
+    assert_int_equal(status_of("PUT /v1/rules/more", BAD), 422);
+    assert_int_equal(status_of("PUT /v1/rules/more", UNFIT), 422);
+    assert_int_equal(status_of("PUT /v1/users/u", "{\"tier\": \"gold\"}"), 422);
+    assert_int_equal(status_of("DELETE /v1/rules/none", NULL), 404);
+    assert_int_equal(status_of("DELETE /v1/users/u", NULL), 404);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
+    assert_string_equal(in_force(), "api");
+    assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201);
+    struct sl_registry *other = open_another();
+    assert_string_equal(on_disk(other), "more=" GOOD);
+    assert_int_equal(sl_registry_revision(other), 1);
+    sl_registry_close(other);
+}
+
+/* The first change here is tried in memory first: by then another process may have made it. */
+static void the_first_change_is_made_on_what_another_process_has_made_meanwhile(void **unused)
+{
+    (void)unused;
+    come_in();
+    struct sl_registry *other = open_another();
+    DONE(sl_registry_begin(other, SL_CARE_POWER_CUT, &error));
+    DONE(sl_registry_put_rule(other, NULL, "theirs", GOOD, &error));
+    DONE(sl_registry_commit(other, &error));
+    assert_int_equal(answer_to_call("PUT /v1/rules/theirs", "If-None-Match: *\r\n", BETTER)->status,
+                     412);
+    assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201);
+    assert_string_equal(in_force(), "api theirs more");
+    assert_string_equal(on_disk(other), "theirs=" GOOD " more=" GOOD);
+    sl_registry_close(other);
+}
+
 /* What cannot be read is not empty: what was made of it stays in force. */
 static void where_the_database_is_gone_nothing_can_be_changed_or_tried(void **unused)
 {
@@ -198,6 +233,9 @@ int main(void)
         WITHOUT_TENANTS(a_change_is_on_disk_and_in_force_when_it_is_told, in_a_file),
         WITHOUT_TENANTS(a_dry_run_changes_nothing_and_says_what_would_be, yaml),
         WITHOUT_TENANTS(a_dry_run_makes_no_database, in_a_file),
+        WITHOUT_TENANTS(a_refused_change_makes_no_database, in_a_file),
+        WITHOUT_TENANTS(the_first_change_is_made_on_what_another_process_has_made_meanwhile,
+                        in_a_file),
         WITHOUT_TENANTS(where_the_database_is_gone_nothing_can_be_changed_or_tried, in_a_file),
         WITHOUT_TENANTS(what_is_refused_leaves_registry_and_rules_as_they_were, yaml),
         WITHOUT_TENANTS(users_and_outcomes_need_no_new_edition, yaml),
