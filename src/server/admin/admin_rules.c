@@ -78,7 +78,7 @@ static uint64_t revision_of(struct sl_control *control, const struct sl_job *job
     for (size_t i = 0; i < rules->rule_count; i++)
         if (is_visible(job, &rules->rules[i]) && rules->rules[i].revision > last)
             last = rules->rules[i].revision;
-    return control->spread ? SL_CHANGE_VERSION(last) : last;
+    return control->replication ? SL_CHANGE_VERSION(last) : last;
 }
 
 static void print_list(struct sl_control *control, struct sl_job *job, const char *tenant)
@@ -393,7 +393,7 @@ static bool check_path(struct sl_control *control, struct sl_job *job)
     const char *tenant = job->parts[0].at;
     bool is_own = !job->tenant || strcmp(job->tenant, tenant) == 0;
     /* Another instance may have made it just now: then the transaction knows. */
-    bool is_early = control->spread && !sl_job_is(job, "GET");
+    bool is_early = control->replication && !sl_job_is(job, "GET");
     if (is_own && (is_early || sl_control_tenant(control, job, tenant)))
         return true;
     return sl_job_refuse_tenant(job, tenant);

@@ -79,7 +79,7 @@ static void print_trust(struct sl_buffer *out, const struct sl_trust_weights *we
 static const char *etag_of(struct sl_control *control, struct sl_job *job,
                            const struct sl_user_record *record)
 {
-    if (!control->spread)
+    if (!control->replication)
         return sl_job_etag(job, 'u', record->revision);
     const char *text =
         sl_arena_print(&job->arena, "%d %" PRId64 " %d %d %s\n%s", record->has_created_at,
