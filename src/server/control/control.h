@@ -20,8 +20,7 @@ struct sl_control {
     struct sl_server *server;
     const struct sl_serve_config *config;
     struct sl_registry *registry;
-    struct sl_registry
-        *untouched; /* the real registry while a change is tried in memory, else NULL */
+    struct sl_registry *untouched; /* the real one while a change is tried in memory */
     struct sl_arena arena;
     const char *database;                       /* its path; NULL: in memory */
     struct sl_control_replication *replication; /* NULL: no replication */
@@ -30,8 +29,7 @@ struct sl_control {
     uint64_t rules_revision;    /* of the rules in force */
     uint64_t composed_revision; /* of the rules composed last */
     uint64_t begun_revision;    /* of the rules when the current change began */
-    uint64_t
-        refused_revision; /* of rules that another process wrote and that cannot be used here */
+    uint64_t refused_revision;  /* of another process's rules that cannot be used here */
     struct sl_sha256 *hasher;
     struct sl_buffer text; /* the rules file, as last accepted */
     bool keeps_violations; /* in the registry: some rule in force is adaptive */
