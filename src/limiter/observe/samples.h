@@ -31,7 +31,7 @@ static inline uint32_t sl_noted_tag(struct sl_hash128 key)
 
 struct sl_noted {
     struct sl_hash128 key; /* of its claim */
-    uint32_t rule;         /* of the rule */
+    uint32_t rule;         /* number of its rule */
     bool has_identifier;   /* else it was denied because it lacks one */
     bool is_shadow;        /* its denials were not enforced */
     uint64_t met;          /* approximate count of requests, denied or not */

@@ -179,7 +179,7 @@ static const struct sl_key file_keys[] = {
       .help = "who is asking, behind proxies" },
     { "admin", sl_read_keys, AT(admin), .below = &admin_table, .help = "who may change things" },
     { "database", sl_read_path, AT(database), .missing = "RULESFILE.db",
-      .help = "file for what the API changes; under systemd else $STATE_DIRECTORY/NAME.db" },
+      .help = "file for what the API changes; under systemd it is in $STATE_DIRECTORY" },
     { "spread", sl_read_bool, AT(spread), .standard = "true",
       .help = "with a Redis store, what the API changes reaches every instance" },
     { "trust", sl_read_keys, AT(trust), .below = &trust_table,

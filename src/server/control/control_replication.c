@@ -178,7 +178,7 @@ static void on_followed(struct sl_channel_call *call)
     struct sl_control *control = call->about;
     struct sl_control_replication *replication = control->replication;
     replication->is_asking = false;
-    if (!replication->line.channel || is_outdated(replication)) {
+    if (!replication->io.channel || is_outdated(replication)) {
         sl_replication_begin(&replication->follower);
         return;
     }
@@ -203,26 +203,26 @@ static void request_changes(struct sl_control *control)
     replication->call.about = control;
     replication->is_asking = true;
     replication->asked_at = replication->writes;
-    sl_channel_call(replication->line.channel, &replication->call);
-    sl_channel_flush(replication->line.channel);
+    sl_channel_call(replication->io.channel, &replication->call);
+    sl_channel_flush(replication->io.channel);
 }
 
 bool sl_control_replication_follow(struct sl_control *control, uv_loop_t *loop)
 {
     return !control->replication ||
-           sl_line_open(&control->replication->line, loop, control->server->store, SL_LINE_PATIENT);
+           sl_line_open(&control->replication->io, loop, control->server->store, SL_LINE_PATIENT);
 }
 
 void sl_control_replication_leave(struct sl_control *control)
 {
     if (control->replication)
-        sl_line_close(&control->replication->line);
+        sl_line_close(&control->replication->io);
 }
 
 void sl_control_replication_look(struct sl_control *control)
 {
     struct sl_control_replication *replication = control->replication;
-    if (!replication || !replication->line.channel || replication->is_asking)
+    if (!replication || !replication->io.channel || replication->is_asking)
         return;
     sl_replication_begin(&replication->follower);
     request_changes(control);

@@ -16,7 +16,7 @@ struct sl_job;
 
 struct sl_control_replication {
     struct sl_replication follower, visitor;
-    struct sl_store_io line;
+    struct sl_store_io io;
     struct sl_channel_call call; /* the follower's call */
     bool is_asking;              /* it is under way */
     uint64_t asked_at;           /* `writes` when it was made */
