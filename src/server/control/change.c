@@ -26,6 +26,17 @@ static void roll_back(struct sl_control *control)
     end_trial(control);
 }
 
+/* A database that cannot be opened is not an absent one. */
+static bool is_readable(struct sl_registry *registry, struct sluice_error *error)
+{
+    struct sl_arena scratch = { 0 };
+    struct sl_tenant *tenants;
+    size_t count;
+    bool good = sl_registry_tenants(registry, &scratch, &tenants, &count, error);
+    sl_arena_release(&scratch);
+    return good;
+}
+
 /* Neither a dry run nor a change that is refused makes a database: where there is none yet, a
  * change is tried on one in memory first. Where rules are replicated, Redis decides. */
 static bool begin_trial(struct sl_control *control, const struct sl_job *job,
@@ -37,6 +48,8 @@ static bool begin_trial(struct sl_control *control, const struct sl_job *job,
         job->dry_run || (control->database && !control->replication && !job->is_rehearsed);
     if (!is_trial || had_one || sl_registry_revision(control->registry) != 0)
         return true;
+    if (!job->dry_run && !is_readable(control->registry, error))
+        return false;
     struct sl_registry *trial = sl_registry_open(NULL, false, error);
     if (!trial)
         return false;

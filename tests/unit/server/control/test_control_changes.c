@@ -1,5 +1,7 @@
 /* Changes: whole or not at all, on disk before they are told, in force at once; tried and
  * refused. */
+#include <sys/stat.h>
+
 #include "unit/server/control_changes.h"
 
 /* ---- our own ---- */
@@ -72,6 +74,18 @@ static void a_refused_change_makes_no_database(void **unused)
     assert_string_equal(on_disk(other), "more=" GOOD);
     assert_int_equal(sl_registry_revision(other), 1);
     sl_registry_close(other);
+}
+
+static void a_database_that_cannot_be_opened_is_not_an_absent_one(void **unused)
+{
+    (void)unused;
+    come_in();
+    assert_int_equal(mkdir(in_folder("sluice.db"), 0700), 0);
+    assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 503);
+    assert_int_equal(status_of("DELETE /v1/rules/none", NULL), 503);
+    assert_string_equal(in_force(), "api");
+    assert_int_equal(rmdir(in_folder("sluice.db")), 0);
+    assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201);
 }
 
 /* The first change here is tried in memory first: by then another process may have made it. */
@@ -234,6 +248,7 @@ int main(void)
         WITHOUT_TENANTS(a_dry_run_changes_nothing_and_says_what_would_be, yaml),
         WITHOUT_TENANTS(a_dry_run_makes_no_database, in_a_file),
         WITHOUT_TENANTS(a_refused_change_makes_no_database, in_a_file),
+        WITHOUT_TENANTS(a_database_that_cannot_be_opened_is_not_an_absent_one, in_a_file),
         WITHOUT_TENANTS(the_first_change_is_made_on_what_another_process_has_made_meanwhile,
                         in_a_file),
         WITHOUT_TENANTS(where_the_database_is_gone_nothing_can_be_changed_or_tried, in_a_file),
