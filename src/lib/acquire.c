@@ -1,27 +1,28 @@
-/* Waiting until it may pass.
+/* Waits until a request may pass.
  *
- *   ask, willing to be held for as long as there is time left
+ *   decide, willing to be held for as long as there is time left
  *     allowed                  → sleep the delay, done
- *     denied, wait ≤ time left → sleep the wait, ask again
+ *     denied, wait ≤ time left → sleep the wait, decide again
  *     denied otherwise         → that is the answer
  *
- * A queue that is longer than the time left stays so while both pass: then there
- * is nothing to wait for.
+ * A queue that is longer than the time left stays so while both pass: then there is nothing to wait
+ * for.
  *
- * A wait is exact, but somebody else may have come first: then there is another
- * wait, and less time. So this ends, whatever others do. Time is that of the
- * stores' clocks, which counts while the machine sleeps. */
+ * A wait is exact, but another caller may have come first: then there is another wait, and less
+ * time. So the loop ends, whatever others do. Time is that of the stores' clocks, which goes on
+ * while the machine sleeps. */
 #include "lib/handles.h"
 
 #include "base/clock.h"
 
-/* One attempt on something: `self` knows what. */
+/* One attempt: `decide` knows the limit or the request. */
 struct attempt {
     int (*decide)(struct attempt *self, int64_t max_delay_us, struct sluice_decision *out);
     int64_t queue_us; /* filled in: how long it would be queued, allowed or not */
 };
 
-static int acquire(struct attempt *attempt, int64_t timeout_us, struct sluice_decision *out)
+static int decide_until_allowed(struct attempt *attempt, int64_t timeout_us,
+                                struct sluice_decision *out)
 {
     int64_t start_us = sl_boottime_us(), passed_us = 0;
     for (;;) {
@@ -69,7 +70,7 @@ int sluice_limit_acquire(struct sluice_limit *limit, struct sluice_text key, uin
         return SLUICE_INVALID;
     struct limit_attempt own = { { decide_limit, 0 }, limit, key, cost };
     struct sluice_decision decision;
-    int status = acquire(&own.attempt, timeout_us, &decision);
+    int status = decide_until_allowed(&own.attempt, timeout_us, &decision);
     if (status == SLUICE_OK)
         *out = decision;
     return status;
@@ -81,7 +82,7 @@ struct request_attempt {
     const struct sluice_request *request;
 };
 
-/* Scratch is not kept while it sleeps. */
+/* Gives the scratch back before sleeping. */
 static int decide_request(struct attempt *self, int64_t max_delay_us, struct sluice_decision *out)
 {
     const struct request_attempt *own = (const struct request_attempt *)self;
@@ -94,7 +95,7 @@ static int decide_request(struct attempt *self, int64_t max_delay_us, struct slu
     return status;
 }
 
-/* At a time of the caller's own, waiting would change nothing. */
+/* At a time given by the caller, waiting would change nothing. */
 int sluice_acquire(struct sluice_limiter *limiter, const struct sluice_request *request,
                    int64_t timeout_us, struct sluice_decision *out)
 {
@@ -102,5 +103,5 @@ int sluice_acquire(struct sluice_limiter *limiter, const struct sluice_request *
         timeout_us < 0 || !out)
         return SLUICE_INVALID;
     struct request_attempt own = { { decide_request, 0 }, limiter, request };
-    return acquire(&own.attempt, timeout_us, out);
+    return decide_until_allowed(&own.attempt, timeout_us, out);
 }

@@ -1,5 +1,5 @@
-/* Asking a limiter, from any thread: scratch out of the pool, the limiter's own
- * function, scratch back. */
+/* Decides by a limiter, from any thread: takes scratch out of the pool, calls the limiter's own
+ * function, puts the scratch back. */
 #include "lib/handles.h"
 
 static bool text_is_good(struct sluice_text text)

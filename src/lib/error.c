@@ -1,3 +1,4 @@
+/* Writes sentences into the error of the caller (see error.h). */
 #include "lib/error.h"
 
 #include <stdarg.h>
@@ -6,8 +7,8 @@
 
 enum { ROOM = sizeof((struct sluice_error *)0)->text, MORE_MAX_BYTES = 32 };
 
-/* Text that was cut may end with half a character: takes that off. */
-static void end_whole(char *text)
+/* Removes half a character from the end of text that was cut. */
+static void trim_partial_char(char *text)
 {
     size_t len = strlen(text), at = len;
     while (at && sl_utf8_continues(text[at - 1]))
@@ -29,11 +30,11 @@ int sl_error_add(struct sluice_error *error, int status, const char *format, ...
     va_start(arguments, format);
     vsnprintf(error->text + len, ROOM - len, format, arguments);
     va_end(arguments);
-    end_whole(error->text);
+    trim_partial_char(error->text);
     return status;
 }
 
-/* Takes a line off the front of *rest. */
+/* Cuts a line off the front of *rest. */
 static struct sluice_text take_line(const char **rest)
 {
     struct sluice_text line = { *rest, strcspn(*rest, "\n") };
@@ -41,7 +42,7 @@ static struct sluice_text take_line(const char **rest)
     return line;
 }
 
-/* Lines are shown whole, but for a first one that fills the room alone. */
+/* Adds whole lines; only a first line that fills the room alone is cut. */
 static void add_lines(struct sluice_error *error, const char *lines, size_t count)
 {
     size_t shown = 0;

@@ -1,10 +1,10 @@
-/* Sentences for people, in the room that the caller gave. */
+/* Error sentences for people, in the room that the caller gave. */
 #ifndef SL_LIB_ERROR_H
 #define SL_LIB_ERROR_H
 
 #include "lib/handles.h"
 
-/* An empty text to write to: the caller's, or `own` where he gave none. */
+/* Returns an empty text to write to: the caller's, or `own` if it gave none. */
 static inline struct sluice_error *sl_error_start(struct sluice_error *given,
                                                   struct sluice_error *own)
 {
@@ -13,12 +13,12 @@ static inline struct sluice_error *sl_error_start(struct sluice_error *given,
     return error;
 }
 
-/* Adds a line, cut where it does not fit. Returns `status`. */
+/* Adds a line, cut if it does not fit. Returns `status`. */
 __attribute__((format(printf, 3, 4))) int sl_error_add(struct sluice_error *error, int status,
                                                        const char *format, ...);
 
-/* Writes the problems of a report into an empty text, a line each: as many as
- * fit, and then how many more there are. Returns `status`. */
+/* Writes the problems of a report into an empty text, a line each: as many as fit, and then how
+ * many more there are. Returns `status`. */
 int sl_error_report(struct sluice_error *error, int status, struct sl_report *report);
 
 #endif

@@ -1,7 +1,7 @@
-/* What stands behind the handles of sluice.h.
+/* The structs behind the handles of sluice.h.
  *
- * Included first by every file of the library: everything else is compiled
- * with hidden names, and what sluice.h declares is what a program may see. */
+ * Included first by every file of the library: everything else is compiled with hidden names, and
+ * what sluice.h declares is what a program may see. */
 #ifndef SL_LIB_HANDLES_H
 #define SL_LIB_HANDLES_H
 
@@ -27,7 +27,7 @@ struct sluice_limit {
     uint32_t ring_len;
     const char *name;
 
-    struct sl_arena arena; /* for the name and whatever else the rule was read into */
+    struct sl_arena arena; /* holds the name and everything else of the rule */
 };
 
 struct sluice_limiter {
@@ -39,7 +39,7 @@ struct sluice_limiter {
 
 /* ---- a store ---- */
 
-/* Opens what a rules file's `store` names, for these rules; NULL: for none. */
+/* Opens the store that a rules file names, for these rules; NULL: for none. */
 int sl_handle_open(const struct sl_store_url *url, const struct sl_ruleset *rules,
                    struct sluice_store **out, struct sluice_error *error);
 
@@ -56,9 +56,8 @@ static inline struct sl_hash128 sl_limit_key(const struct sluice_limit *limit,
     return sl_hash128(key, limit->seed);
 }
 
-/* The one claim of a limit on a key, and the bundle around it: what a store
- * decides. Both stay where they are until it has. Field by field: most of a
- * claim is for the store to fill in. */
+/* Makes the one claim of a limit on a key, and the bundle around it. Both must stay in place until
+ * the store has decided. Field by field: the store fills in most of a claim. */
 static inline void sl_limit_claim(const struct sluice_limit *limit, struct sl_hash128 key,
                                   struct sl_bundle *bundle, struct sl_claim *claim)
 {
@@ -87,7 +86,7 @@ struct sl_limit_call {
     struct sl_namer namer;
 };
 
-/* To be ended whatever it returns: a status. */
+/* Returns a status; whatever it is, call sl_limit_end. */
 static inline int sl_limit_begin(const struct sluice_limit *limit, struct sluice_text key,
                                  struct sl_limit_call *call)
 {
@@ -106,7 +105,7 @@ static inline void sl_limit_end(struct sl_limit_call *call)
         sl_namer_release(&call->namer);
 }
 
-/* Decides it; `out` is untouched on an error. */
+/* Decides it; leaves `out` untouched on an error. */
 static inline int sl_limit_decide(const struct sluice_limit *limit, struct sl_bundle *bundle,
                                   struct sluice_decision *out)
 {
@@ -116,7 +115,7 @@ static inline int sl_limit_decide(const struct sluice_limit *limit, struct sl_bu
     return status;
 }
 
-/* What a refund can be made of; nothing charged is fine too. */
+/* Can a refund be made of it? A decision that charged nothing can. */
 static inline bool sl_charge_is_good(const struct sluice_decision *decision)
 {
     return decision && (!decision->charged || (decision->charged_at_us >= 0 &&
@@ -125,10 +124,10 @@ static inline bool sl_charge_is_good(const struct sluice_decision *decision)
 
 /* ---- a limiter ---- */
 
-/* Every text has bytes, every number is in its range. NULL is not good. */
+/* Checks that every text has bytes and every number is in its range. NULL is not good. */
 bool sl_request_is_good(const struct sluice_request *request);
 
-/* No memory even for asking: by the policy of the file. Returns the status. */
+/* Decides by the policy of the file, because there is no memory. Returns the status. */
 int sl_answer_no_memory(const struct sluice_limiter *limiter, struct sluice_decision *out);
 
 #endif

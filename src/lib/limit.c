@@ -2,8 +2,8 @@
  *
  *   key → hash → a bundle of one claim, on the stack → store → decision
  *
- * Everything about the limit is worked out when it is made; a decision hashes
- * and asks. It allocates nothing and locks nothing. */
+ * Everything about the limit is worked out when it is made; a decision hashes the key and calls the
+ * store. It allocates nothing and locks nothing. */
 #include "lib/handles.h"
 
 #include <stdlib.h>
@@ -12,9 +12,10 @@
 #include "limiter/identity.h"
 #include "rules/reading/rule_config.h"
 
-enum { BATCH_MAX = 32 }; /* at a time, 14 KiB of stack */
+enum { BATCH_MAX = 32 }; /* decided together, with 14 KiB of stack */
 
-static void init(struct sluice_limit *limit, const struct sl_rule *rule, struct sl_store *store)
+static void init_limit(struct sluice_limit *limit, const struct sl_rule *rule,
+                       struct sl_store *store)
 {
     limit->store = store;
     limit->seed = sl_rule_seeds(rule, store->secret).limit;
@@ -41,7 +42,7 @@ int sluice_limit_new(struct sluice_store *store, const struct sluice_limit_confi
     struct sl_rule rule;
     int status = SLUICE_OK;
     if (sl_rule_of_config(&limit->arena, config, &report, &rule)) {
-        init(limit, &rule, store->store);
+        init_limit(limit, &rule, store->store);
         *out = limit;
     } else {
         status = sl_error_report(error, SLUICE_INVALID, &report);
@@ -59,10 +60,9 @@ void sluice_limit_free(struct sluice_limit *limit)
     free(limit);
 }
 
-/* In place: what is copied as a whole right after its parts were written is
- * waited for. */
-static inline void ask_once(const struct sluice_limit *limit, struct sluice_text key, uint32_t cost,
-                            struct sl_fast_path *ask)
+/* Filled in place: a copy of the whole right after its parts were written would stall. */
+static inline void fill_fast_path(const struct sluice_limit *limit, struct sluice_text key,
+                                  uint32_t cost, struct sl_fast_path *ask)
 {
     struct sl_hash128 hash = sl_limit_key(limit, key);
     ask->algo = limit->algo;
@@ -73,7 +73,7 @@ static inline void ask_once(const struct sluice_limit *limit, struct sluice_text
     ask->done = false;
 }
 
-/* Not inline: the short way needs none of its room. */
+/* Not inline: the fast path needs none of its stack. */
 __attribute__((noinline)) static int decide_alone(const struct sluice_limit *limit,
                                                   struct sluice_text key, uint32_t cost, bool peek,
                                                   struct sluice_decision *out)
@@ -94,7 +94,7 @@ int sluice_limit_decide(struct sluice_limit *limit, struct sluice_text key, uint
     if (!limit || !sl_key_is_good(key) || !out)
         return SLUICE_INVALID;
     struct sl_fast_path ask;
-    ask_once(limit, key, cost, &ask);
+    fill_fast_path(limit, key, cost, &ask);
     if (limit->store->ops->once && !limit->algo->keeps_ring)
         limit->store->ops->once(limit->store, &ask, 1);
     if (!ask.done)
@@ -111,9 +111,8 @@ int sluice_limit_peek(struct sluice_limit *limit, struct sluice_text key, uint32
     return decide_alone(limit, key, cost, true, out);
 }
 
-/* There is no policy here to say what a failure means: it
- * looks like nobody's decision, as under the policy that rules have unless
- * they say otherwise. */
+/* A limit has no failure policy: a failure looks like a decision without a rule, as under the
+ * default policy of rules. */
 static int decide_rest(const struct sluice_limit *limit, const struct sl_fast_path *asks,
                        const struct sluice_text *keys, size_t count, struct sluice_decision *out)
 {
@@ -148,14 +147,14 @@ static int decide_rest(const struct sluice_limit *limit, const struct sl_fast_pa
     return first_bad;
 }
 
-/* At most BATCH_MAX. */
-static int decide_some(const struct sluice_limit *limit, const struct sluice_text *keys,
-                       size_t count, uint32_t cost, struct sluice_decision *out)
+/* Decides at most BATCH_MAX. */
+static int decide_chunk(const struct sluice_limit *limit, const struct sluice_text *keys,
+                        size_t count, uint32_t cost, struct sluice_decision *out)
 {
     struct sl_fast_path asks[BATCH_MAX];
     size_t done = 0;
     for (size_t i = 0; i < count; i++)
-        ask_once(limit, keys[i], cost, &asks[i]);
+        fill_fast_path(limit, keys[i], cost, &asks[i]);
     if (limit->store->ops->once && !limit->algo->keeps_ring)
         limit->store->ops->once(limit->store, asks, count);
     for (size_t i = 0; i < count; i++) {
@@ -177,7 +176,7 @@ int sluice_limit_decide_batch(struct sluice_limit *limit, const struct sluice_te
     int first_bad = SLUICE_OK;
     for (size_t done = 0; done < count; done += BATCH_MAX) {
         size_t some = count - done < BATCH_MAX ? count - done : BATCH_MAX;
-        int status = decide_some(limit, keys + done, some, cost, out + done);
+        int status = decide_chunk(limit, keys + done, some, cost, out + done);
         first_bad = first_bad ? first_bad : status;
     }
     return first_bad;

@@ -1,7 +1,7 @@
-/* A limiter: rules, the store they count on, and scratch for whoever asks.
+/* A limiter: rules, the store they count on, and scratch for its callers.
  *
- * The rules are immutable and the store is shared; what a decision needs for
- * itself comes out of the pool and goes back into it (decide.c). */
+ * The rules are immutable and the store is shared; scratch for a decision comes out of the pool and
+ * goes back into it (decide.c). */
 #include "lib/handles.h"
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 #include "lib/error.h"
 #include "rules/tree/tree.h"
 
-/* What changes decisions and is the server's alone: the library has no SHA-256. */
+/* Notes settings that change decisions and that only the server has: the library has no SHA-256. */
 static void note_unused(const struct sl_ruleset *rules, struct sluice_error *error)
 {
     if (rules->settings.identity.user_id_sha256_email_ip)
         sl_error_add(error, 0, "`identity.user_id` is for the server; give the id as `user` here");
 }
 
-/* The limiter's store, given or opened. */
+/* Sets the limiter's store: the given one, or one that it opens. */
 static int use_store(struct sluice_limiter *limiter, struct sluice_store *given,
                      struct sluice_error *error)
 {

@@ -1,4 +1,4 @@
-/* What numbers are called: versions, statuses, reasons. */
+/* The names of versions, statuses and reasons. */
 #include "lib/handles.h"
 
 #include "wire/json/decision.h"

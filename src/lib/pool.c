@@ -1,6 +1,7 @@
+/* The pool of scratch memory (see pool.h). */
 #include "lib/pool.h"
 
-/* Threads are numbered as they come, so that the first 64 do not meet. */
+/* Threads are numbered as they come, so that the first 64 use different places. */
 static size_t first_place(void)
 {
     static _Atomic(size_t) threads;
@@ -28,8 +29,8 @@ void sl_pool_release(struct sl_pool *pool)
         sl_limiter_free(atomic_load_explicit(&pool->places[i].limiter, memory_order_acquire));
 }
 
-/* Another's is better than a new one: there are then as many as calls at once,
- * not as many as threads. */
+/* Another thread's is better than a new one: there are then as many as calls at a time, not as many
+ * as threads. */
 struct sl_limiter *sl_pool_take(struct sl_pool *pool)
 {
     size_t first = first_place();

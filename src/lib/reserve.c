@@ -1,5 +1,5 @@
-/* Costs known only afterwards: a charge now, settled later by whoever has the
- * store open. */
+/* Reservations, for costs known only afterwards: a charge now, settled later by any program that
+ * has the store open. */
 #include "lib/handles.h"
 
 #define EXPIRY_MAX_US (INT64_C(24) * 3600 * 1000000)
@@ -50,9 +50,8 @@ int sluice_reserve(struct sluice_limiter *limiter, const struct sluice_request *
     return status;
 }
 
-/* What charged nothing has nothing to settle: who reserved need not ask
- * whether anything was. */
-static int settle(struct sluice_store *store, uint64_t id, uint32_t cost)
+/* Id 0, of a reservation that charged nothing, has nothing to settle: callers need not check. */
+static int settle_reservation(struct sluice_store *store, uint64_t id, uint32_t cost)
 {
     if (!store)
         return SLUICE_INVALID;
@@ -64,10 +63,10 @@ static int settle(struct sluice_store *store, uint64_t id, uint32_t cost)
 
 int sluice_commit(struct sluice_store *store, uint64_t id, uint32_t cost)
 {
-    return settle(store, id, cost);
+    return settle_reservation(store, id, cost);
 }
 
 int sluice_cancel(struct sluice_store *store, uint64_t id)
 {
-    return settle(store, id, 0);
+    return settle_reservation(store, id, 0);
 }

@@ -1,4 +1,4 @@
-/* Opening where counts live. */
+/* Opens and closes stores. */
 #include "lib/handles.h"
 
 #include <stdlib.h>

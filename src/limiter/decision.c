@@ -1,16 +1,14 @@
-/* From the answers of many claims to one decision.
+/* Makes one decision of the answers to many claims.
  *
- * Every enforced rule must allow. Denied, the decision shows the rule that
- * keeps the caller waiting longest, because that is when it pays to come back;
- * allowed, the rule with the least left, because that is the one to mind.
- * Shadow rules are decided and charged like the others and show in `reason`
- * and `explain` alone. */
+ * Every enforced rule must allow. Denied, the decision shows the rule that keeps the caller waiting
+ * longest, because that is when it pays to come back; allowed, the rule with the least left,
+ * because that is the one to mind. Shadow rules are decided and charged like the others and show in
+ * `reason` and `explain` alone. */
 #include "limiter/decision.h"
 
 #include "base/text/number.h"
 
-/* A decision has a bit for each of this many claims, and one for all that
- * follow. */
+/* A decision has a bit for each of this many claims, and one for all that follow. */
 enum { BITS_OWN = 63 };
 
 enum { TIMES_OWN = sizeof((struct sluice_decision *)0)->charged_after_us / sizeof(int32_t) };
@@ -36,7 +34,7 @@ static bool longer_wait(int64_t a_us, int64_t b_us)
     return a_us > b_us;
 }
 
-/* Does `a` say more than `b`? Ties go to the first in the file. */
+/* Is claim `a` the one to show, rather than `b`? Ties go to the first in the file. */
 static bool outranks(const struct sl_claim *a, const struct sl_claim *b, bool allowed)
 {
     if (allowed)
@@ -44,13 +42,13 @@ static bool outranks(const struct sl_claim *a, const struct sl_claim *b, bool al
     return longer_wait(a->answer.retry_after_us, b->answer.retry_after_us);
 }
 
-/* The store could not be asked about it. */
+/* The store could not decide this claim. */
 static bool is_left_out(const struct sl_bundle *bundle, const struct sl_claim *claim)
 {
     return bundle->is_degraded && claim->is_lost;
 }
 
-/* Of an enforced rule, which does not count meanwhile. */
+/* Is there such a claim of an enforced rule, which does not count meanwhile? */
 static bool lacks_a_rule(const struct sl_bundle *bundle)
 {
     for (size_t i = 0; bundle->is_degraded && i < bundle->claim_count; i++)
@@ -59,8 +57,8 @@ static bool lacks_a_rule(const struct sl_bundle *bundle)
     return false;
 }
 
-/* The claim that the decision shows, or claim_count: there is none. */
-static size_t spokesman(const struct sl_bundle *bundle)
+/* Returns the claim that the decision shows, or claim_count if there is none. */
+static size_t find_shown_claim(const struct sl_bundle *bundle)
 {
     size_t best = bundle->claim_count;
     for (size_t i = 0; i < bundle->claim_count; i++) {
@@ -73,7 +71,7 @@ static size_t spokesman(const struct sl_bundle *bundle)
     return best;
 }
 
-static bool shadow_denied(const struct sl_bundle *bundle)
+static bool has_shadow_denial(const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++)
         if (bundle->claims[i].shadow && !bundle->claims[i].allowed)
@@ -95,10 +93,10 @@ static uint64_t charged_bit(size_t number)
     return UINT64_C(1) << (number < BITS_OWN ? number : BITS_OWN);
 }
 
-/* Mostly there is one time for all. In a race they differ by a little, and in a cluster by what it
- * takes from slot to slot: then the first claims have their own. The others have the earliest, with
- * which a refund gives back less rather than more. */
-static void tell_charges(const struct sl_bundle *bundle, struct sluice_decision *out)
+/* Mostly all claims are charged at one time. In a race the times differ a little, and in a cluster
+ * by the way from slot to slot: then the first claims have times of their own. The others have the
+ * earliest, with which a refund gives back less rather than more. */
+static void set_charges(const struct sl_bundle *bundle, struct sluice_decision *out)
 {
     int64_t first_us = INT64_MAX, last_us = 0;
     uint64_t bits = 0;
@@ -125,8 +123,8 @@ int64_t sl_decision_charged_at_us(const struct sluice_decision *decision, size_t
     return sl_min_i64(decision->charged_at_us + sl_max_i64(after_us, 0), SL_TIME_MAX_US);
 }
 
-/* Behind the last bit of one claim: the enforced ones were charged all or none,
- * while a shadow may have been left out. Not giving back only admits less. */
+/* Behind the last bit of one claim the enforced ones were charged all or none, while a shadow may
+ * have been left out. Not giving back only admits less. */
 bool sl_decision_charged(const struct sluice_decision *decision, const struct sl_claim *claim,
                          size_t number)
 {
@@ -138,11 +136,11 @@ bool sl_decision_charged(const struct sluice_decision *decision, const struct sl
 void sl_decision_summarise(const struct sl_bundle *bundle, const struct sl_rule *const *rules,
                            enum sluice_reason nobody, struct sluice_decision *out)
 {
-    size_t best = spokesman(bundle);
-    bool shadow = bundle->allowed && shadow_denied(bundle);
+    size_t best = find_shown_claim(bundle);
+    bool shadow = bundle->allowed && has_shadow_denial(bundle);
     if (best == bundle->claim_count) {
         sl_decision_nobody(shadow ? SLUICE_REASON_SHADOW : nobody, out);
-        out->allowed = bundle->allowed; /* a store's no stands, even if no claim says it */
+        out->allowed = bundle->allowed; /* a denial by the store stands, even if no claim has one */
         out->decided_at_us = bundle->now_us + bundle->wall_shift_us;
     } else {
         sl_decision_show(bundle, &bundle->claims[best], rules[best]->name, out);
@@ -152,11 +150,11 @@ void sl_decision_summarise(const struct sl_bundle *bundle, const struct sl_rule 
             out->delay_us = sl_longest_delay_us(bundle);
     }
     if (bundle->allowed && lacks_a_rule(bundle))
-        out->reason = SLUICE_REASON_STORE; /* by its policy; what the others deny they deny */
-    tell_charges(bundle, out);
+        out->reason = SLUICE_REASON_STORE; /* by its policy; other rules still deny */
+    set_charges(bundle, out);
 }
 
-/* A rule that says deny outweighs those that allow. */
+/* A rule whose policy is `deny` outweighs those that allow. */
 void sl_decision_fail(enum sl_failure_policy file_policy, const struct sl_rule *const *rules,
                       size_t count, struct sluice_decision *out)
 {

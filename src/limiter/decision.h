@@ -1,4 +1,4 @@
-/* The answers of a bundle's claims, made into one decision. */
+/* Makes one decision of the answers to a bundle's claims. */
 #ifndef SL_LIMITER_DECISION_H
 #define SL_LIMITER_DECISION_H
 
@@ -14,19 +14,19 @@ static inline enum sluice_reason sl_denial_reason(const struct sl_claim *claim, 
     return cost > claim->limit.capacity ? SLUICE_REASON_COST : SLUICE_REASON_LIMITED;
 }
 
-/* When the claim's figures are all back, in the wall time that people read. */
+/* When the claim's figures are all back, as wall time. */
 static inline int64_t sl_reset_at_us(const struct sl_bundle *bundle, const struct sl_claim *claim)
 {
     int64_t reset_at_us = claim->figures.reset_at_us;
     return reset_at_us == SLUICE_NONE ? SLUICE_NONE : reset_at_us + bundle->wall_shift_us;
 }
 
-/* How long the request is queued in the enforced claim where it is queued longest;
- * denied, how long it would be. */
+/* Returns how long the request is queued in the enforced claim where it is queued longest; denied,
+ * how long it would be. */
 int64_t sl_longest_delay_us(const struct sl_bundle *bundle);
 
-/* What one claim says, as if it were the only one: all there is to a bundle of
- * one. Inline, because a limit without a rules file has no other step here. */
+/* Makes the decision of one claim, as if it were the only one: all there is to a bundle of one.
+ * Inline, because a limit without a rules file has no other step here. */
 static inline void sl_decision_show(const struct sl_bundle *bundle, const struct sl_claim *claim,
                                     const char *rule, struct sluice_decision *out)
 {
@@ -47,7 +47,7 @@ static inline void sl_decision_show(const struct sl_bundle *bundle, const struct
     };
 }
 
-/* The same for a claim that was decided the short way. */
+/* The same for a claim that was decided on the fast path. */
 static inline void sl_decision_fast_path(const struct sl_fast_path *once, const char *rule,
                                          struct sluice_decision *out)
 {
@@ -70,29 +70,29 @@ static inline void sl_decision_fast_path(const struct sl_fast_path *once, const 
     memset(out->charged_after_us, 0, sizeof out->charged_after_us);
 }
 
-/* Allowed, and no rule had a say. */
+/* Makes a decision that allows, without any rule. */
 void sl_decision_nobody(enum sluice_reason reason, struct sluice_decision *out);
 
-/* What all claims say together; rules[i] made claim i. `nobody` is the reason
- * where none of them is enforced. */
+/* Makes the decision of all claims; rules[i] made claim i. `nobody` is the reason if none of them
+ * is enforced. */
 void sl_decision_summarise(const struct sl_bundle *bundle, const struct sl_rule *const *rules,
                            enum sluice_reason nobody, struct sluice_decision *out);
 
-/* The store failed: by the policy of the rules that matched, or where it is not
- * even known which do (count 0), by the file's. */
+/* Makes the decision for a store that failed: by the policy of the rules that matched, or by the
+ * file's if these are not known (count 0). */
 void sl_decision_fail(enum sl_failure_policy file_policy, const struct sl_rule *const *rules,
                       size_t count, struct sluice_decision *out);
 
-/* One claim's own part in it. */
+/* Explains one claim of the decision. */
 void sl_decision_explain(const struct sl_bundle *bundle, const struct sl_claim *claim,
                          const struct sl_rule *rule, struct sluice_explained *out);
 
-/* Was the claim of this number, among those that the request makes, charged?
- * `claim` is that claim, made again. */
+/* Was the claim of this number, among those that the request makes, charged? `claim` is that claim,
+ * made again. */
 bool sl_decision_charged(const struct sluice_decision *decision, const struct sl_claim *claim,
                          size_t number);
 
-/* And when, by its store's clock. */
+/* Returns when it was charged, by its store's clock. */
 int64_t sl_decision_charged_at_us(const struct sluice_decision *decision, size_t number);
 
 #endif

@@ -1,6 +1,6 @@
-/* A limit without a rule goes the way of all others, so that it has their failure policy, their
- * names in Redis and their arithmetic: under rules made here, whose names no file can give. A
- * window's length is mixed into its keys, as with rules: another one counts afresh. */
+/* Limits that requests bring along, decided under rules made here, whose names no file can use: so
+ * they have the failure policy, the names in Redis and the arithmetic of any rule. The window's
+ * length is mixed into the keys, as for rules: another length counts afresh. */
 #include "limiter/direct.h"
 
 #include "algo/bucket.h"

@@ -1,3 +1,4 @@
+/* Decides by the failure policies of rules when the store does not answer (see fallback.h). */
 #include "limiter/fallback.h"
 
 #include <stdlib.h>
@@ -5,7 +6,7 @@
 #include "algo/bucket.h"
 #include "limiter/decision.h"
 
-/* A bucket's capacity and its rate; the time it takes to fill stays. */
+/* For a bucket, capacity and rate are cut; the time it takes to fill stays. */
 void sl_limit_share(const struct sl_algo *algo, struct sl_decimal share, struct sl_limit *limit)
 {
     int64_t digits = (int64_t)share.digits, unit = (int64_t)sl_power_of_ten(share.places);
@@ -30,8 +31,8 @@ struct stand_in {
     const struct sl_rule **rules;
 };
 
-static bool prepare(struct stand_in *in, const struct sl_settings *settings,
-                    const struct sl_bundle *bundle, const struct sl_rule *const *rules)
+static bool copy_local_claims(struct stand_in *in, const struct sl_settings *settings,
+                              const struct sl_bundle *bundle, const struct sl_rule *const *rules)
 {
     struct sl_claim *claims =
         aligned_alloc(_Alignof(struct sl_claim), (bundle->claim_count + 1) * sizeof *claims);
@@ -46,22 +47,22 @@ static bool prepare(struct stand_in *in, const struct sl_settings *settings,
         const struct sl_claim *claim = &bundle->claims[i];
         if (!is_local(claim, rules[i]))
             continue;
-        struct sl_claim *own = &claims[in->bundle.claim_count];
-        *own = *claim;
-        sl_limit_share(own->algo, settings->local_share, &own->limit);
+        struct sl_claim *copy = &claims[in->bundle.claim_count];
+        *copy = *claim;
+        sl_limit_share(copy->algo, settings->local_share, &copy->limit);
         in->rules[in->bundle.claim_count++] = rules[i];
     }
     return in->bundle.claim_count > 0;
 }
 
-/* Nothing of it can be given back to the store that failed. */
+/* The decision has no charge: it cannot be given back to the store that failed. */
 static bool decide_locally(const struct sl_settings *settings, struct sl_store *local,
                            const struct sl_bundle *bundle, const struct sl_rule *const *rules,
                            struct sluice_decision *out)
 {
     struct stand_in in;
-    bool is_decided =
-        prepare(&in, settings, bundle, rules) && sl_store_decide(local, &in.bundle) == SLUICE_OK;
+    bool is_decided = copy_local_claims(&in, settings, bundle, rules) &&
+                      sl_store_decide(local, &in.bundle) == SLUICE_OK;
     if (is_decided) {
         sl_decision_summarise(&in.bundle, in.rules, SLUICE_REASON_STORE, out);
         out->reason = SLUICE_REASON_STORE;
@@ -73,7 +74,8 @@ static bool decide_locally(const struct sl_settings *settings, struct sl_store *
     return is_decided;
 }
 
-/* Who lacks what an enforced rule counts by is denied whatever a store says. */
+/* Denies a request that lacks an identity which an enforced rule counts by, whatever a store
+ * says. */
 static bool deny_missing(const struct sl_bundle *bundle, const struct sl_rule *const *rules,
                          struct sluice_decision *out)
 {

@@ -1,10 +1,9 @@
-/* What was charged is given back, or forgotten. Claims are made again for that, as for a decision:
- * nobody keeps them. */
+/* Refunds and resets. Claims are made again for them, as for a decision: they are not kept. */
 #include "limiter/decision.h"
 #include "limiter/limiter_internal.h"
 #include "rules/index.h"
 
-/* The claims that the asker's decision was made of. */
+/* Makes the claims again that the decision was made of. */
 static void claim_again(struct sl_limiter *limiter, const struct sluice_request *request)
 {
     sl_limiter_make_claims(limiter);
@@ -25,7 +24,7 @@ int sl_limiter_refund(struct sl_limiter *limiter, const struct sluice_request *r
     if (!ops->refund)
         return SLUICE_UNSUPPORTED;
     sl_limiter_forget(limiter);
-    limiter->context.wall_us = decision->decided_at_us; /* trust as it was */
+    limiter->context.wall_us = decision->decided_at_us; /* trust as of then */
     limiter->context.wall_is_read = true;
     if (!sl_limiter_take_asker(limiter, request))
         return SLUICE_NO_MEMORY;
@@ -57,7 +56,7 @@ static int reset_named(struct sl_limiter *limiter, const char *name)
     return rule ? reset_rule(limiter, rule) : SLUICE_INVALID;
 }
 
-/* A rule that does not apply for want of an identity has nothing to forget. */
+/* A rule that does not apply because an identity is missing has no counts to forget. */
 static int reset_matching(struct sl_limiter *limiter)
 {
     int first_bad = SLUICE_OK;

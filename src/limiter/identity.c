@@ -1,11 +1,10 @@
-/* Keys are hashes of everything that makes two counts different:
+/* Makes keys: hashes of everything that makes two counts different.
  *
  *   seed    rule name, algorithm, window, alignment: a change starts afresh
  *   bytes   tenant, unless the rule spans tenants; the values in `per` order
  *
- * Values have their length before them, so that no two lists of values run
- * together to the same bytes. Tier, capacity and rate are not in it: what was
- * counted carries over when they change. */
+ * Values have their length before them, so that no two lists of values run together to the same
+ * bytes. Tier, capacity and rate are not in it: counts carry over when they change. */
 #include "limiter/identity.h"
 
 #include <stdlib.h>
@@ -14,11 +13,11 @@
 #include "rules/index.h"
 #include "rules/whitelist.h"
 
-/* A name as long as this is hashed by itself first: keys are made in a buffer
- * of fixed size however long the names of a request are. */
+/* A longer name is hashed by itself first: keys are made in a buffer of fixed size however long the
+ * names of a request are. */
 enum { NAME_MAX_BYTES = 128, KEY_MAX_BYTES = 1024 };
 
-static bool take_resource(struct sl_caller_keys *caller, struct sluice_text resource)
+static bool set_resource(struct sl_caller_keys *caller, struct sluice_text resource)
 {
     if (resource.len > caller->resource_room) {
         char *larger = realloc(caller->resource, resource.len);
@@ -35,7 +34,7 @@ static bool take_resource(struct sl_caller_keys *caller, struct sluice_text reso
     return true;
 }
 
-/* What is no address stays the text it is: it counts, and is on no network. */
+/* Text that is not an address stays as it is: it is counted, and is in no network. */
 static void read_ip(struct sl_caller_keys *caller, const struct sl_identity *identity,
                     struct sluice_text text)
 {
@@ -48,12 +47,12 @@ static void read_ip(struct sl_caller_keys *caller, const struct sl_identity *ide
     struct sl_address cut = sl_address_cut(&caller->address, bits);
     caller->ip_len = sl_address_print(&caller->address, caller->ip);
     caller->counted_ip_len = sl_address_print(&cut, caller->counted_ip);
-    caller->given_len = text.len; /* shorter than the array, being an address */
+    caller->given_len = text.len; /* an address is shorter than the array */
     memcpy(caller->given, text.at, text.len);
 }
 
-/* Requests of one address come in rows: what was read last need not be read again. */
-static void take_ip(struct sl_caller_keys *caller, const struct sl_identity *identity)
+/* Requests of one address come in rows: the address read last is not read again. */
+static void set_ip(struct sl_caller_keys *caller, const struct sl_identity *identity)
 {
     struct sluice_text text = caller->request.ip;
     struct sluice_text last = { caller->given, caller->given_len };
@@ -69,8 +68,8 @@ bool sl_caller_keys_init(struct sl_caller_keys *caller, const struct sl_ruleset 
 {
     caller->request = *request;
     caller->tier = sl_ruleset_tier(rules, request->tier);
-    take_ip(caller, &rules->settings.identity);
-    return take_resource(caller, request->resource);
+    set_ip(caller, &rules->settings.identity);
+    return set_resource(caller, request->resource);
 }
 
 void sl_caller_keys_release(struct sl_caller_keys *caller)
@@ -78,8 +77,8 @@ void sl_caller_keys_release(struct sl_caller_keys *caller)
     free(caller->resource);
 }
 
-/* Is it before that moment? Only an exemption that ends has to know what time it is. */
-static bool lasts(const struct sluice_request *request, int64_t until_us)
+/* Is the exemption in force? The clock is read only for one that ends. */
+static bool is_in_force(const struct sluice_request *request, int64_t until_us)
 {
     if (until_us == SL_EXEMPT_NOT || until_us == SL_EXEMPT_ALWAYS)
         return until_us == SL_EXEMPT_ALWAYS;
@@ -92,19 +91,20 @@ static bool has_exempt_key(const struct sluice_request *request, const struct sl
     static const struct sl_part api_key = { SL_ATTR_OTHER, { "api_key", 7 } };
     struct sluice_text digest_hex = sl_attribute_of(request, &api_key);
     return !sl_text_missing(digest_hex) &&
-           lasts(request, sl_whitelist_api_key_us(list, digest_hex));
+           is_in_force(request, sl_whitelist_api_key_us(list, digest_hex));
 }
 
 bool sl_caller_keys_exempt(const struct sl_caller_keys *caller, const struct sl_whitelist *list)
 {
     const struct sluice_request *request = &caller->request;
-    if (caller->has_address && lasts(request, sl_whitelist_address_us(list, &caller->address)))
+    if (caller->has_address &&
+        is_in_force(request, sl_whitelist_address_us(list, &caller->address)))
         return true;
     if (!sl_text_missing(request->user) &&
         sl_whitelist_has_user(list, request->tenant, request->user))
         return true;
     if (!sl_text_missing(request->client) &&
-        lasts(request, sl_whitelist_client_us(list, request->tenant, request->client)))
+        is_in_force(request, sl_whitelist_client_us(list, request->tenant, request->client)))
         return true;
     return sl_whitelist_has_api_keys(list) && has_exempt_key(request, list);
 }
@@ -114,7 +114,7 @@ struct key_bytes {
     size_t len;
 };
 
-static struct sl_hash128 hash_of(const struct key_bytes *key, uint64_t seed)
+static struct sl_hash128 hash_key(const struct key_bytes *key, uint64_t seed)
 {
     return sl_hash128((struct sluice_text){ key->at, key->len }, seed);
 }
@@ -128,9 +128,9 @@ static void add_bytes(struct key_bytes *key, const void *bytes, size_t len)
 static void add_name(struct key_bytes *key, struct sluice_text name, uint64_t seed)
 {
     uint32_t len = (uint32_t)name.len;
-    /* A full buffer goes on from a hash of itself. */
+    /* A full buffer is replaced by a hash of it. */
     if (key->len + NAME_MAX_BYTES + sizeof len > KEY_MAX_BYTES) {
-        struct sl_hash128 folded = hash_of(key, seed);
+        struct sl_hash128 folded = hash_key(key, seed);
         key->len = 0;
         add_bytes(key, &folded, sizeof folded);
     }
@@ -173,9 +173,9 @@ bool sl_caller_keys_keys(const struct sl_caller_keys *caller, const struct sl_ru
     bytes.len = 0;
     if (!add_identifier(&bytes, caller, rule, seeds->limit))
         return false;
-    *key = hash_of(&bytes, seeds->limit);
+    *key = hash_key(&bytes, seeds->limit);
     if (rule->guard.window_us)
-        *guard_key = hash_of(&bytes, seeds->guard);
+        *guard_key = hash_key(&bytes, seeds->guard);
     return true;
 }
 

@@ -1,12 +1,12 @@
-/* Requests that are charged together or not at all, such as the descriptors of one call of Envoy's.
+/* Requests that are charged together or not at all, such as the descriptors of one Envoy call.
  *
  *   asks      [a]     [b]         [c]      each with its part of
  *   claims   | r1 r4 | r1' r2 r9 | r2' |   all their claims, one bundle;  ': a key that was there
- *   merged   | r1 r4 r2 r9 |               what the store is asked then: each key once, costs added
- *   views     [a]     [b]         [c]      what it said, taken apart again
+ *   merged   | r1 r4 r2 r9 |               sent to the store: each key once, costs added
+ *   views     [a]     [b]         [c]      its answers, taken apart again
  *
- * A store decides claims on what it has read, so that two on one key would both get the last
- * unit: it never sees that. */
+ * A store decides claims on what it has read, so two claims on one key would both get the last
+ * unit: it never gets two. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -17,7 +17,7 @@ _Static_assert((int)SL_JOINED_MAX <= (int)SL_BUNDLES_MAX, "they fit an empty scr
 
 /* ---- room ---- */
 
-/* What was taken stays, elsewhere. */
+/* Moves the claims and rules taken so far to larger arrays. */
 static void move_scratch(struct sl_limiter *limiter, struct sl_claim *claims,
                          const struct sl_rule **matched)
 {
@@ -36,7 +36,7 @@ static void move_scratch(struct sl_limiter *limiter, struct sl_claim *claims,
     limiter->matched = matched;
 }
 
-/* For so many claims more. False: no memory. */
+/* Makes room for so many more claims. Returns false if there is no memory. */
 static bool make_room(struct sl_limiter *limiter, size_t more)
 {
     if (limiter->claim_count + more <= limiter->claim_room)
@@ -54,15 +54,15 @@ static bool make_room(struct sl_limiter *limiter, size_t more)
     return true;
 }
 
-static bool make_views(struct sl_limiter *limiter)
+static bool make_view_room(struct sl_limiter *limiter)
 {
     if (!limiter->views)
         limiter->views = calloc(SL_BUNDLES_MAX, sizeof *limiter->views);
     return limiter->views;
 }
 
-/* Words of zeros, as many as that; NULL: no memory. Until the next call. */
-static uint64_t *zeros(struct sl_limiter *limiter, size_t count)
+/* Returns so many zeroed words, valid until the next call; NULL if there is no memory. */
+static uint64_t *zeroed_words(struct sl_limiter *limiter, size_t count)
 {
     if (count > limiter->word_room) {
         uint64_t *words = calloc(count * 2, sizeof *words);
@@ -79,10 +79,10 @@ static uint64_t *zeros(struct sl_limiter *limiter, size_t count)
 
 /* ---- replacing ---- */
 
-/* A bit for each rule that a claim from there on replaces. NULL: no memory. */
+/* Returns a bit for each rule that a claim from there on replaces; NULL if there is no memory. */
 static const uint64_t *find_replaced(struct sl_limiter *limiter, size_t first)
 {
-    uint64_t *bits = zeros(limiter, limiter->rules->rule_count / 64 + 1);
+    uint64_t *bits = zeroed_words(limiter, limiter->rules->rule_count / 64 + 1);
     for (size_t i = first; bits && i < limiter->claim_count; i++) {
         const struct sl_rule *rule = limiter->matched[i];
         for (size_t k = 0; k < rule->replaces_count; k++)
@@ -105,7 +105,7 @@ void sl_limiter_replace(struct sl_limiter *limiter, size_t first_ask)
     size_t to = (size_t)(asks[first_ask].claims - limiter->claims);
     const uint64_t *replaced = find_replaced(limiter, to);
     if (!replaced)
-        return; /* all of them count: rather too much than too little */
+        return; /* all of them are counted: rather too much than too little */
     for (size_t k = first_ask; k < limiter->ask_count; k++) {
         size_t from = (size_t)(asks[k].claims - limiter->claims), end = from + asks[k].claim_count;
         asks[k].claims = limiter->claims + to;
@@ -124,25 +124,25 @@ void sl_limiter_replace(struct sl_limiter *limiter, size_t first_ask)
 
 /* ---- one bundle of many ---- */
 
-/* Claims by their keys: places of an open table hold a claim's number and one more; 0 is free. */
+/* Claims by their keys: an open-addressing table. A place holds a claim's number + 1; 0 is free. */
 struct keys {
     const struct sl_claim *claims;
     uint64_t *places;
     size_t mask;
 };
 
-/* For so many. False: no memory. */
+/* Opens it for so many claims. Returns false if there is no memory. */
 static bool open_keys(struct keys *keys, struct sl_limiter *limiter, const struct sl_claim *claims,
                       size_t count)
 {
     size_t room = 4;
     while (room < count * 2)
         room *= 2;
-    *keys = (struct keys){ claims, zeros(limiter, room), room - 1 };
+    *keys = (struct keys){ claims, zeroed_words(limiter, room), room - 1 };
     return keys->places;
 }
 
-/* The place of the claim with this key, or a free one. */
+/* Returns the place of the claim with this key, or a free one. */
 static uint64_t *place_of(const struct keys *keys, struct sl_hash128 key)
 {
     size_t at = key.low & keys->mask;
@@ -174,12 +174,12 @@ static enum twice find_twice(struct sl_limiter *limiter, size_t first)
     return ONCE;
 }
 
-/* Words of a claim that are else the store's: which of the merged ones it is in, and of those
- * whether their costs are too much. */
+/* Words of a claim that otherwise belong to the store: which merged claim it is in; of a merged
+ * one, whether its cost is too much. */
 enum { IS_IN, IS_TOO_MUCH };
 
-/* Limits that differ, by tier or because requests brought them: the lesser of both. */
-static void lessen(struct sl_limit *to, const struct sl_limit *limit)
+/* Limits that differ, by tier or because requests brought them: the lower of both. */
+static void lower_limit(struct sl_limit *to, const struct sl_limit *limit)
 {
     int64_t capacity = to->capacity < limit->capacity ? to->capacity : limit->capacity;
     if (limit->token_ns > to->token_ns)
@@ -187,10 +187,10 @@ static void lessen(struct sl_limit *to, const struct sl_limit *limit)
     to->capacity = capacity;
 }
 
-/* What takes something counts; of peeks the one that asks for most. */
+/* Costs that charge are added; of peeks the highest counts. */
 static void add_claim(struct sl_claim *to, const struct sl_claim *claim)
 {
-    lessen(&to->limit, &claim->limit);
+    lower_limit(&to->limit, &claim->limit);
     to->ring_len = to->ring_len > claim->ring_len ? to->ring_len : claim->ring_len;
     if (to->peek != claim->peek) {
         to->cost = to->peek ? claim->cost : to->cost;
@@ -203,8 +203,8 @@ static void add_claim(struct sl_claim *to, const struct sl_claim *claim)
     }
 }
 
-/* More than can be asked for at once never passes. It is only looked for: with a smaller limit than
- * its own a state would be repaired, which gives back what was taken. */
+/* A cost above the limit never passes. It is decided as a peek: with a limit smaller than its own a
+ * state would be repaired, which gives back charges. */
 static void refuse_too_much(struct sl_claim *claims, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -218,9 +218,9 @@ static void refuse_too_much(struct sl_claim *claims, size_t count)
     }
 }
 
-/* Behind the claims from `first` on: each key once. The others remember which one is theirs. False:
- * no memory. */
-static bool merge(struct sl_limiter *limiter, size_t first)
+/* Adds the merged claims after those from `first` on: each key once. The others remember their
+ * merged one. Returns false if there is no memory. */
+static bool merge_claims(struct sl_limiter *limiter, size_t first)
 {
     size_t count = limiter->claim_count - first, merged = 0;
     struct keys keys;
@@ -255,14 +255,14 @@ static bool is_uniform(const struct sl_claim *claims, size_t count)
     return true;
 }
 
-/* Of the asks from there on. False: no memory. */
-static bool bundle_up(struct sl_limiter *limiter, size_t first_ask)
+/* Makes one bundle of the requests from there on. Returns false if there is no memory. */
+static bool make_bundle(struct sl_limiter *limiter, size_t first_ask)
 {
     sl_limiter_replace(limiter, first_ask);
     size_t first = (size_t)(limiter->asks[first_ask].claims - limiter->claims);
     size_t end = limiter->claim_count;
     enum twice twice = find_twice(limiter, first);
-    if (twice == NO_MEMORY || (twice == TWICE && !merge(limiter, first)))
+    if (twice == NO_MEMORY || (twice == TWICE && !merge_claims(limiter, first)))
         return false;
     if (twice == TWICE)
         first = end;
@@ -281,7 +281,7 @@ static bool bundle_up(struct sl_limiter *limiter, size_t first_ask)
     return true;
 }
 
-/* ---- taking ---- */
+/* ---- taking requests ---- */
 
 static size_t joined_count(const struct sl_batch_in *in, size_t first)
 {
@@ -292,7 +292,7 @@ static size_t joined_count(const struct sl_batch_in *in, size_t first)
     return count;
 }
 
-/* One of many. */
+/* Takes one of several joined requests. */
 static int take_member(struct sl_limiter *limiter, const struct sl_batch_in *in, size_t number)
 {
     const struct sluice_request *request = &in->requests[number];
@@ -312,8 +312,8 @@ static int take_member(struct sl_limiter *limiter, const struct sl_batch_in *in,
     return SLUICE_OK;
 }
 
-/* There was no memory to ask for them. */
-static int give_up(struct sl_limiter *limiter, size_t first_ask)
+/* Answers all of them by the failure policy: there was no memory. */
+static int answer_no_memory(struct sl_limiter *limiter, size_t first_ask)
 {
     for (size_t i = first_ask; i < limiter->ask_count; i++)
         sl_limiter_fast_path(limiter, limiter->asks[i].request, SLUICE_NO_MEMORY,
@@ -333,8 +333,8 @@ static int take_joined(struct sl_limiter *limiter, const struct sl_batch_in *in,
     }
     if (limiter->ask_count == first_ask)
         return status;
-    if (!make_views(limiter) || !bundle_up(limiter, first_ask))
-        return give_up(limiter, first_ask);
+    if (!make_view_room(limiter) || !make_bundle(limiter, first_ask))
+        return answer_no_memory(limiter, first_ask);
     limiter->has_joined = true;
     return status;
 }
@@ -354,7 +354,7 @@ bool sl_limiter_take_next(struct sl_limiter *limiter, const struct sl_batch_in *
 
 /* ---- answers ---- */
 
-/* What the store said of this key. */
+/* Copies the store's answer for this key. */
 static void copy_answer(const struct sl_bundle *bundle, struct sl_claim *claim)
 {
     const struct sl_claim *said = &bundle->claims[claim->own[IS_IN]];
@@ -369,7 +369,7 @@ static void copy_answer(const struct sl_bundle *bundle, struct sl_claim *claim)
     claim->figures = said->figures;
 }
 
-static bool is_part(const struct sl_bundle *bundle, const struct sl_asking *ask)
+static bool is_in_bundle(const struct sl_bundle *bundle, const struct sl_asking *ask)
 {
     return ask->claims >= bundle->claims &&
            ask->claims + ask->claim_count <= bundle->claims + bundle->claim_count;
@@ -381,7 +381,7 @@ void sl_joined_view(const struct sl_bundle *bundles, const struct sl_asking *ask
     for (size_t i = 0; i < count; i++) {
         const struct sl_asking *ask = &asks[i];
         const struct sl_bundle *bundle = &bundles[ask->bundle];
-        for (size_t k = 0; !is_part(bundle, ask) && k < ask->claim_count; k++)
+        for (size_t k = 0; !is_in_bundle(bundle, ask) && k < ask->claim_count; k++)
             copy_answer(bundle, &ask->claims[k]);
         views[i] = *bundle;
         views[i].cost = ask->cost;
@@ -395,7 +395,7 @@ void sl_joined_view(const struct sl_bundle *bundles, const struct sl_asking *ask
 
 /* ---- where the store has failed ---- */
 
-/* What those before it take of this key. */
+/* Returns the cost that earlier requests take of this key. */
 static uint64_t taken_before(const struct sl_asking *asks, size_t number, struct sl_hash128 key)
 {
     uint64_t cost = 0;

@@ -1,14 +1,13 @@
-/* Requests become bundles of claims, the store decides them, decision.c says
- * what came of it.
+/* The limiter: makes bundles of claims for requests, has the store decide them, and makes decisions
+ * of the answers (decision.c).
  *
  *   matched  | r1 r4 | r1 | r1 r2 r9 | …         rules, side by side with
  *   claims   | c  c  | c  | c  c  c  | …         the claims they made
  *   bundles    [0]     [1]  [2]                  one per request, with
  *   asks       [0]     [1]  [2]                  where its answer goes
  *
- * One request is a batch of one. A batch is cut where SL_BUNDLES_MAX requests or
- * SL_CLAIMS_FREE claims are reached: behind those there is still room for a
- * request that matches every rule. */
+ * One request is a batch of one. A batch is cut at SL_BUNDLES_MAX requests or SL_CLAIMS_FREE
+ * claims: behind those there is still room for a request that matches every rule. */
 #include "limiter/limiter_internal.h"
 
 #include <stdlib.h>
@@ -65,7 +64,7 @@ void sl_limiter_set_users(struct sl_limiter *limiter, struct sl_users *users)
     limiter->context = (struct sl_user_context){ .users = users };
 }
 
-/* ---- the asker ---- */
+/* ---- the caller ---- */
 
 bool sl_limiter_take_asker(struct sl_limiter *limiter, const struct sluice_request *request)
 {
@@ -92,7 +91,7 @@ bool sl_limiter_meet(struct sl_limiter *limiter, const struct sluice_request *re
 
 /* ---- claims ---- */
 
-/* A claim of the asker's, but for its limit. False: its identity is missing. */
+/* Makes a claim of the caller, without its limit. Returns false if its identity is missing. */
 bool sl_limiter_make_claim(struct sl_limiter *limiter, const struct sl_rule *rule,
                            const struct sl_rule_seeds *seeds, struct sl_claim *claim)
 {
@@ -102,7 +101,7 @@ bool sl_limiter_make_claim(struct sl_limiter *limiter, const struct sl_rule *rul
         claim->guard = &rule->guard;
     if (!sl_caller_keys_keys(&limiter->caller, rule, seeds, &claim->key, &claim->guard_key))
         return false;
-    if (limiter->store->wants_names) { /* one that can be asked in vain */
+    if (limiter->store->wants_names) { /* a store that may not answer */
         claim->name = sl_name_claim(&limiter->namer, &limiter->caller, rule);
         claim->is_optional = rule->on_store_failure == SL_FAIL_ALLOW;
     }
@@ -116,7 +115,7 @@ bool sl_limiter_has_identity(const struct sl_limiter *limiter, const struct sl_r
                                &guard_key);
 }
 
-/* Denied without a state to look at. */
+/* Denied without looking at a state. */
 static void leave_keyless(struct sl_claim *claim)
 {
     claim->no_key = true;
@@ -125,13 +124,13 @@ static void leave_keyless(struct sl_claim *claim)
     claim->figures = (struct sl_figures){ 0, SLUICE_NONE };
 }
 
-/* A user's own numbers count even where the tier is unlimited. */
+/* A user's own numbers apply even if the tier is unlimited. */
 enum sl_applies sl_limiter_apply(struct sl_limiter *limiter, const struct sl_rule *rule,
                                  struct sl_claim *claim)
 {
     struct sl_caller_keys *caller = &limiter->caller;
     int32_t *trust = &caller->request.trust_thousandths;
-    if (rule->adaptive && *trust == SLUICE_NO_TRUST) /* once, for all rules that ask */
+    if (rule->adaptive && *trust == SLUICE_NO_TRUST) /* once for all adaptive rules */
         *trust = sl_user_context_trust(&limiter->context, limiter->rules, caller);
     const struct sl_user_numbers *own =
         sl_user_context_limit(&limiter->context, rule, caller->tier);
@@ -154,8 +153,8 @@ enum sl_applies sl_limiter_apply(struct sl_limiter *limiter, const struct sl_rul
     return rule->deny_missing ? SL_APPLIES : SL_MISSING;
 }
 
-/* The asker's claims, behind those that are there; the reason where none of
- * them is enforced. */
+/* Makes the caller's claims, after those that are there. Returns the reason if none of them is
+ * enforced. */
 enum sluice_reason sl_limiter_make_claims(struct sl_limiter *limiter)
 {
     enum sluice_reason nobody = SLUICE_REASON_NO_RULE;
@@ -247,8 +246,9 @@ void sl_limiter_ask(struct sl_limiter *limiter, const struct sluice_request *req
     };
 }
 
-static int take(struct sl_limiter *limiter, const struct sluice_request *request,
-                const struct sl_direct *direct, int64_t max_delay_us, struct sluice_decision *out)
+static int take_request(struct sl_limiter *limiter, const struct sluice_request *request,
+                        const struct sl_direct *direct, int64_t max_delay_us,
+                        struct sluice_decision *out)
 {
     int status = sl_limiter_take_asker(limiter, request) ? SLUICE_OK : SLUICE_NO_MEMORY;
     if (status != SLUICE_OK || is_exempt(limiter))
@@ -271,17 +271,17 @@ static int take(struct sl_limiter *limiter, const struct sluice_request *request
     return SLUICE_OK;
 }
 
-/* A bundle for the request; or its answer, where that needs no store. */
+/* Makes a bundle for the request; or answers it, if it needs no store. */
 int sl_limiter_take(struct sl_limiter *limiter, const struct sluice_request *request,
                     int64_t max_delay_us, struct sluice_decision *out)
 {
-    return take(limiter, request, NULL, max_delay_us, out);
+    return take_request(limiter, request, NULL, max_delay_us, out);
 }
 
 int sl_limiter_take_direct(struct sl_limiter *limiter, const struct sluice_request *request,
                            const struct sl_direct *direct, struct sluice_decision *out)
 {
-    return take(limiter, request, direct, SL_BY_THE_RULES, out);
+    return take_request(limiter, request, direct, SL_BY_THE_RULES, out);
 }
 
 bool sl_limiter_is_full(const struct sl_limiter *limiter)
@@ -289,7 +289,7 @@ bool sl_limiter_is_full(const struct sl_limiter *limiter)
     return limiter->ask_count == SL_BUNDLES_MAX || limiter->claim_count > SL_CLAIMS_FREE;
 }
 
-static struct sl_asked taken_of(struct sl_limiter *limiter)
+static struct sl_asked batch_of(struct sl_limiter *limiter)
 {
     return (struct sl_asked){ .limiter = limiter,
                               .bundles = limiter->has_joined ? limiter->views : limiter->bundles,
@@ -297,15 +297,15 @@ static struct sl_asked taken_of(struct sl_limiter *limiter)
                               .count = limiter->ask_count };
 }
 
-/* A limit that a request brought is nobody's rule. */
+/* Is it a limit that the request brought, and no rule? */
 static bool is_direct(const struct sl_limiter *limiter, const struct sl_asking *ask)
 {
     return ask->claim_count > 0 && ask->rules[0]->index >= limiter->rules->rule_count;
 }
 
-/* Those who were denied by an enforced rule, which nothing changes any more. What is
- * known of this minute already is not told again. */
-__attribute__((noinline)) static void tell_violations(const struct sl_asked *asked)
+/* Reports users denied by an enforced rule, when nothing changes the decision any more. A violation
+ * already known for this minute is not reported again. */
+__attribute__((noinline)) static void report_violations(const struct sl_asked *asked)
 {
     struct sl_users *users = asked->limiter->context.users;
     for (size_t i = 0; i < asked->count; i++) {
@@ -320,8 +320,9 @@ __attribute__((noinline)) static void tell_violations(const struct sl_asked *ask
     }
 }
 
-/* By the rules' policy. Is it allowed? */
-static bool stand_in(const struct sl_asked *asked, size_t number, struct sl_bundle bundle)
+/* Decides by the rules' failure policy. Returns true if it is allowed. */
+static bool decide_without_store(const struct sl_asked *asked, size_t number,
+                                 struct sl_bundle bundle)
 {
     const struct sl_limiter *limiter = asked->limiter;
     const struct sl_asking *ask = &asked->asks[number];
@@ -330,14 +331,14 @@ static bool stand_in(const struct sl_asked *asked, size_t number, struct sl_bund
     return ask->out->allowed;
 }
 
-/* The same with nothing taken, behind those that are joined from `first` on. */
-static bool would_stand_in(const struct sl_asked *asked, size_t first, size_t number)
+/* The same without charging, after those that are joined from `first` on. */
+static bool would_pass_without_store(const struct sl_asked *asked, size_t first, size_t number)
 {
-    return stand_in(asked, number,
-                    sl_joined_look(asked->asks + first, number - first, asked->bundles[number]));
+    return decide_without_store(
+        asked, number, sl_joined_look(asked->asks + first, number - first, asked->bundles[number]));
 }
 
-/* What no rule counts was only joined to what the store was asked for. */
+/* Allows a request that no rule counts and that was only joined to others. */
 static bool pass_uncounted(const struct sl_asking *ask)
 {
     if (ask->claim_count > 0)
@@ -346,8 +347,8 @@ static bool pass_uncounted(const struct sl_asking *ask)
     return true;
 }
 
-/* The request of that number, whose bundle the store has failed, and those that are joined to it:
- * a table that stands in is looked at first, so that nothing is taken of it where one of them is
+/* Answers the request of that number, whose bundle the store has failed, and those joined to it.
+ * The table that stands in is peeked at first, so that nothing is charged there if one of them is
  * denied; a peek is answered by that. Returns how many. */
 static size_t answer_failed(const struct sl_asked *asked, size_t first)
 {
@@ -357,14 +358,14 @@ static size_t answer_failed(const struct sl_asked *asked, size_t first)
         end++;
     bool allowed = true, are_joined = end - first > 1;
     for (size_t i = first; are_joined && i < end; i++)
-        allowed &= pass_uncounted(&asks[i]) || would_stand_in(asked, first, i);
+        allowed &= pass_uncounted(&asks[i]) || would_pass_without_store(asked, first, i);
     for (size_t i = first; allowed && i < end; i++)
         if (!are_joined || (asks[i].claim_count > 0 && !asks[i].peek))
-            stand_in(asked, i, asked->bundles[i]);
+            decide_without_store(asked, i, asked->bundles[i]);
     return end - first;
 }
 
-/* What the store has said, or left unsaid, becomes decisions. The first bad status. */
+/* Makes decisions of the store's answers, or of their absence. Returns the first bad status. */
 int sl_asked_answer(const struct sl_asked *asked)
 {
     struct sl_limiter *limiter = asked->limiter;
@@ -381,11 +382,11 @@ int sl_asked_answer(const struct sl_asked *asked)
         i++;
     }
     if (limiter->context.users)
-        tell_violations(asked);
+        report_violations(asked);
     return first_bad;
 }
 
-/* Counts them, once nothing changes their answers any more. */
+/* Counts the decisions, when nothing changes them any more. */
 void sl_asked_count(const struct sl_asked *asked)
 {
     struct sl_counts *counts = asked->limiter->counts;
@@ -402,10 +403,10 @@ void sl_asked_count(const struct sl_asked *asked)
         }
 }
 
-/* Answers every bundle. The first bad status. */
+/* Answers every bundle. Returns the first bad status. */
 static int decide_taken(struct sl_limiter *limiter)
 {
-    struct sl_asked asked = taken_of(limiter);
+    struct sl_asked asked = batch_of(limiter);
     limiter->store->ops->decide(limiter->store, limiter->bundles, limiter->bundle_count);
     if (limiter->has_joined)
         sl_joined_view(limiter->bundles, limiter->asks, limiter->ask_count, limiter->views);
@@ -414,13 +415,13 @@ static int decide_taken(struct sl_limiter *limiter)
 
 static void count_taken(struct sl_limiter *limiter, int64_t started_ns)
 {
-    struct sl_asked asked = taken_of(limiter);
+    struct sl_asked asked = batch_of(limiter);
     asked.started_ns = started_ns;
     sl_asked_count(&asked);
 }
 
-static int answer(struct sl_limiter *limiter, const struct sluice_request *request,
-                  int64_t max_delay_us, int64_t hold_us, struct sluice_decision *out)
+static int decide_uncounted(struct sl_limiter *limiter, const struct sluice_request *request,
+                            int64_t max_delay_us, int64_t hold_us, struct sluice_decision *out)
 {
     sl_limiter_forget(limiter);
     int status = sl_limiter_take(limiter, request, max_delay_us, out);
@@ -428,31 +429,31 @@ static int answer(struct sl_limiter *limiter, const struct sluice_request *reque
     return limiter->bundle_count ? decide_taken(limiter) : status;
 }
 
-static int decide(struct sl_limiter *limiter, const struct sluice_request *request,
-                  int64_t max_delay_us, struct sluice_decision *out)
+static int decide_and_count(struct sl_limiter *limiter, const struct sluice_request *request,
+                            int64_t max_delay_us, struct sluice_decision *out)
 {
     int64_t started_ns = sl_limiter_start_ns(limiter);
-    int status = answer(limiter, request, max_delay_us, 0, out);
+    int status = decide_uncounted(limiter, request, max_delay_us, 0, out);
     count_taken(limiter, started_ns);
     if (status != SLUICE_OK)
-        sl_limiter_forget(limiter); /* there is nothing to explain */
+        sl_limiter_forget(limiter); /* a failed decision has no explanation */
     return status;
 }
 
 int sl_limiter_decide(struct sl_limiter *limiter, const struct sluice_request *request,
                       struct sluice_decision *out)
 {
-    return decide(limiter, request, SL_BY_THE_RULES, out);
+    return decide_and_count(limiter, request, SL_BY_THE_RULES, out);
 }
 
 int sl_limiter_decide_within(struct sl_limiter *limiter, const struct sluice_request *request,
                              int64_t max_delay_us, struct sluice_decision *out)
 {
-    return decide(limiter, request, max_delay_us, out);
+    return decide_and_count(limiter, request, max_delay_us, out);
 }
 
-/* As many as there is room for. The first bad status. */
-static int take_some(struct sl_limiter *limiter, const struct sl_batch_in *in, size_t *next)
+/* Takes as many requests as there is room for. Returns the first bad status. */
+static int take_requests(struct sl_limiter *limiter, const struct sl_batch_in *in, size_t *next)
 {
     int first_bad = SLUICE_OK;
     while (*next < in->count && !sl_limiter_is_full(limiter)) {
@@ -476,7 +477,7 @@ int sl_limiter_decide_with_options(struct sl_limiter *limiter, const struct sl_b
     for (size_t i = 0; i < in->count;) {
         int64_t started_ns = sl_limiter_start_ns(limiter);
         sl_limiter_forget(limiter);
-        int status = take_some(limiter, in, &i);
+        int status = take_requests(limiter, in, &i);
         first_bad = first_bad ? first_bad : status;
         status = limiter->bundle_count ? decide_taken(limiter) : SLUICE_OK;
         first_bad = first_bad ? first_bad : status;
@@ -493,9 +494,10 @@ int sl_limiter_decide_batch(struct sl_limiter *limiter, const struct sluice_requ
                                           &(struct sl_batch_in){ requests, NULL, count, out });
 }
 
-/* A charge without its reservation was given back: as if it had not been decided. */
-static int hold(struct sl_limiter *limiter, int64_t expiry_us, struct sluice_decision *out,
-                uint64_t *id)
+/* If the reservation fails, the store has given back the charge; then the failure policy
+ * decides. */
+static int hold_charge(struct sl_limiter *limiter, int64_t expiry_us, struct sluice_decision *out,
+                       uint64_t *id)
 {
     struct sl_bundle *bundle = &limiter->bundles[0];
     bundle->status = limiter->store->ops->hold(limiter->store, bundle, expiry_us, id);
@@ -512,16 +514,16 @@ int sl_limiter_reserve(struct sl_limiter *limiter, const struct sluice_request *
         return SLUICE_UNSUPPORTED;
     *id = 0;
     int64_t started_ns = sl_limiter_start_ns(limiter);
-    int status = answer(limiter, request, SL_BY_THE_RULES, expiry_us, out);
+    int status = decide_uncounted(limiter, request, SL_BY_THE_RULES, expiry_us, out);
     if (status == SLUICE_OK && out->charged)
-        status = hold(limiter, expiry_us, out, id);
+        status = hold_charge(limiter, expiry_us, out, id);
     count_taken(limiter, started_ns);
     if (status != SLUICE_OK)
         sl_limiter_forget(limiter);
     return status;
 }
 
-/* ---- telling ---- */
+/* ---- explanations and counts ---- */
 
 size_t sl_limiter_match(struct sl_limiter *limiter, const struct sluice_request *request,
                         const struct sl_rule *const **rules)

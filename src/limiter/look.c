@@ -1,3 +1,4 @@
+/* Peeks at the counts of one identifier in many rules (see look.h). */
 #include "limiter/look.h"
 
 #include <stdlib.h>
@@ -8,14 +9,14 @@
 
 enum { AT_ONCE = 64 };
 
-/* Claims that are asked together lie in the limiter's scratch, their rules beside them. */
+/* Claims decided together lie in the limiter's scratch, their rules beside them. */
 struct rule_walk {
     struct sl_limiter *limiter;
     struct sl_look *look;
     bool matches[AT_ONCE];
 };
 
-static void tell(const struct rule_walk *walk, const struct sl_bundle *bundle, size_t number)
+static void report_rule(const struct rule_walk *walk, const struct sl_bundle *bundle, size_t number)
 {
     const struct sl_claim *claim = &bundle->claims[number];
     const struct sl_rule *rule = walk->limiter->matched[number];
@@ -28,7 +29,7 @@ static void tell(const struct rule_walk *walk, const struct sl_bundle *bundle, s
     walk->look->see(walk->look->about, &looked);
 }
 
-static int ask(struct rule_walk *walk)
+static int decide_claims(struct rule_walk *walk)
 {
     struct sl_limiter *limiter = walk->limiter;
     struct sl_bundle bundle = {
@@ -41,13 +42,13 @@ static int ask(struct rule_walk *walk)
     };
     int status = bundle.claim_count ? sl_store_decide(limiter->store, &bundle) : SLUICE_OK;
     for (size_t i = 0; status == SLUICE_OK && i < bundle.claim_count; i++)
-        tell(walk, &bundle, i);
+        report_rule(walk, &bundle, i);
     limiter->claim_count = 0;
     return status;
 }
 
-/* A claim more, if the rule counts by what is given. */
-static int take(struct rule_walk *walk, const struct sl_rule *rule, bool matches)
+/* Adds a claim, if the rule counts by what the request gives. */
+static int add_claim(struct rule_walk *walk, const struct sl_rule *rule, bool matches)
 {
     struct sl_limiter *limiter = walk->limiter;
     size_t number = limiter->claim_count;
@@ -60,7 +61,7 @@ static int take(struct rule_walk *walk, const struct sl_rule *rule, bool matches
         return SLUICE_OK;
     limiter->matched[number] = rule;
     walk->matches[number] = matches;
-    return ++limiter->claim_count == AT_ONCE ? ask(walk) : SLUICE_OK;
+    return ++limiter->claim_count == AT_ONCE ? decide_claims(walk) : SLUICE_OK;
 }
 
 static int look_at_all(struct rule_walk *walk, const struct sl_rule *const *matching, size_t count)
@@ -74,11 +75,11 @@ static int look_at_all(struct rule_walk *walk, const struct sl_rule *const *matc
         next += matches;
         if (name && strcmp(name, rule->name) != 0)
             continue;
-        int status = take(walk, rule, matches);
+        int status = add_claim(walk, rule, matches);
         if (status != SLUICE_OK)
             return status;
     }
-    return ask(walk);
+    return decide_claims(walk);
 }
 
 int sl_limiter_look(struct sl_limiter *limiter, struct sl_look *look)

@@ -1,6 +1,6 @@
-/* Names are made of what strangers send, so that nobody's must run into another's: what has a
- * meaning in a name (`:` `{` `}`), `%` itself and controls are written as %XX, and what is too
- * long is written as `%sha256=…`, which no value can spell. */
+/* Prints the names of claims. They are made of untrusted values, which must not run into each
+ * other: characters with a meaning in a name (`:` `{` `}`), `%` itself and controls are written as
+ * %XX, and values that are too long as `%sha256=…`, which no value can spell. */
 #include "limiter/name.h"
 
 #include "base/buffer.h"
@@ -20,15 +20,15 @@ void sl_namer_release(struct sl_namer *namer)
     sl_scratch_release(&namer->memory);
 }
 
-/* A name on its way; `at` NULL: only measured. */
+/* A name being printed; `at` NULL: only measured. */
 struct name_printer {
     struct sl_namer *namer;
-    bool is_lone; /* one value and nothing around it: what else has a meaning in a name has none */
+    bool is_lone; /* one value alone: no character has a meaning but `%` */
     char *at;
     size_t len;
 };
 
-static void add(struct name_printer *print, struct sluice_text text)
+static void add_text(struct name_printer *print, struct sluice_text text)
 {
     if (print->at && text.len)
         memcpy(print->at + print->len, text.at, text.len);
@@ -44,9 +44,9 @@ static void add_encoded(struct name_printer *print, struct sluice_text text)
         bool is_plain = c >= ' ' && c != 127 && c != '%' && !has_meaning;
         char coded[3] = { '%', hex[c >> 4], hex[c & 15] };
         if (is_plain)
-            add(print, (struct sluice_text){ text.at + i, 1 });
+            add_text(print, (struct sluice_text){ text.at + i, 1 });
         else
-            add(print, (struct sluice_text){ coded, sizeof coded });
+            add_text(print, (struct sluice_text){ coded, sizeof coded });
     }
 }
 
@@ -56,7 +56,7 @@ static void add_digest(struct name_printer *print, struct sluice_text text)
     char printed[SL_DIGEST_HEX + 1];
     sl_sha256_of(print->namer->hasher, text, &digest);
     sl_digest_print(&digest, printed);
-    add(print, (struct sluice_text){ printed, SL_DIGEST_HEX });
+    add_text(print, (struct sluice_text){ printed, SL_DIGEST_HEX });
 }
 
 static void add_value(struct name_printer *print, struct sluice_text text)
@@ -65,12 +65,12 @@ static void add_value(struct name_printer *print, struct sluice_text text)
         add_encoded(print, text);
         return;
     }
-    add(print, SL_TEXT("%sha256="));
+    add_text(print, SL_TEXT("%sha256="));
     add_digest(print, text);
 }
 
-/* A tenant is not a person, and an id that is a digest already need not be one again. With
- * `identity.user_id` it mostly is, but not where the request had no email. */
+/* A tenant is not a person, and a digest is not hashed again. With `identity.user_id` an id mostly
+ * is one, but not if the request had no email. */
 static bool is_hidden(const struct sl_settings *settings, const struct sl_part *part,
                       struct sluice_text value)
 {
@@ -86,10 +86,10 @@ static void add_identifier(struct name_printer *print, const struct sl_caller_ke
 {
     bool is_global = rule->per_count == 1 && rule->per[0].attribute == SL_ATTR_GLOBAL;
     if (is_global || rule->per_count == 0)
-        add(print, SL_TEXT("-"));
+        add_text(print, SL_TEXT("-"));
     for (size_t i = 0; !is_global && i < rule->per_count; i++) {
         if (i > 0)
-            add(print, SL_TEXT(":"));
+            add_text(print, SL_TEXT(":"));
         struct sluice_text value = sl_caller_keys_value(caller, &rule->per[i]);
         if (is_hidden(print->namer->settings, &rule->per[i], value))
             add_digest(print, value);
@@ -98,13 +98,13 @@ static void add_identifier(struct name_printer *print, const struct sl_caller_ke
     }
 }
 
-/* None is `-`, and a tenant of that name is not none. */
+/* No tenant is `-`; a tenant of that name is written otherwise. */
 static void add_tenant(struct name_printer *print, struct sluice_text tenant)
 {
     if (sl_text_missing(tenant))
-        add(print, SL_TEXT("-"));
+        add_text(print, SL_TEXT("-"));
     else if (sl_text_is(tenant, "-"))
-        add(print, SL_TEXT("%2D"));
+        add_text(print, SL_TEXT("%2D"));
     else
         add_value(print, tenant);
 }
@@ -115,18 +115,18 @@ static void add_claim(struct name_printer *print, const struct sl_caller_keys *c
     struct sluice_text tenant = caller->request.tenant;
     bool has_none = rule->spans_tenants || sl_text_missing(tenant);
     bool tags_tenant = !has_none && !print->namer->settings->hash_tag_identifier;
-    add(print, tags_tenant ? SL_TEXT("rl:{") : SL_TEXT("rl:"));
+    add_text(print, tags_tenant ? SL_TEXT("rl:{") : SL_TEXT("rl:"));
     add_tenant(print, has_none ? SL_TEXT("") : tenant);
-    add(print, tags_tenant ? SL_TEXT("}:") : SL_TEXT(":"));
-    add(print, sl_text(rule->name));
-    add(print, suffix);
-    add(print, tags_tenant ? SL_TEXT(":") : SL_TEXT(":{"));
+    add_text(print, tags_tenant ? SL_TEXT("}:") : SL_TEXT(":"));
+    add_text(print, sl_text(rule->name));
+    add_text(print, suffix);
+    add_text(print, tags_tenant ? SL_TEXT(":") : SL_TEXT(":{"));
     add_identifier(print, caller, rule);
     if (!tags_tenant)
-        add(print, SL_TEXT("}"));
+        add_text(print, SL_TEXT("}"));
 }
 
-/* Measured, then printed. */
+/* Measures the name, then prints it. */
 static bool print_claim(struct sl_namer *namer, const struct sl_caller_keys *caller,
                         const struct sl_rule *rule, struct sluice_text suffix,
                         struct sluice_text *out)
@@ -188,11 +188,11 @@ struct sluice_text sl_name_identifier(struct sl_namer *namer, const struct sl_ca
 
 static void add_key(struct name_printer *print, const char *rule, struct sluice_text key)
 {
-    add(print, SL_TEXT("rl:-:"));
-    add(print, sl_text(rule));
-    add(print, SL_TEXT(":{"));
+    add_text(print, SL_TEXT("rl:-:"));
+    add_text(print, sl_text(rule));
+    add_text(print, SL_TEXT(":{"));
     add_value(print, key);
-    add(print, SL_TEXT("}"));
+    add_text(print, SL_TEXT("}"));
 }
 
 const struct sl_claim_name *sl_name_key(struct sl_namer *namer, const char *rule,

@@ -1,14 +1,14 @@
-/* What decisions leave for those who watch. Every claim is counted, and its caller's register
- * set; whom it denied is noted, and of the others a sample: every one at first, then every second,
- * every fourth and so on, until the notes are handed over. So a quiet server sees everybody, and a
- * busy one spends next to nothing on it.
+/* Observes decisions. Every claim is counted, and its caller's register set. Denied identifiers are
+ * noted, and of the others a sample: every one at first, then every second, every fourth and so on,
+ * until the samples are handed over. So a quiet server notes every caller, and a busy one spends
+ * next to nothing on it.
  *
- * Names are made only for who is not noted yet. */
+ * Names are made only for identifiers that are not noted yet. */
 #include "base/clock.h"
 #include "limiter/limiter_internal.h"
 #include "limiter/observe/observer.h"
 
-enum { MET_MAX = SL_NOTED_MAX * 3 / 4 }; /* the rest is for who is denied */
+enum { MET_MAX = SL_NOTED_MAX * 3 / 4 }; /* the rest is for denied identifiers */
 
 bool sl_limiter_set_observer(struct sl_limiter *limiter, struct sl_observer *observer,
                              const uint32_t *numbers)
@@ -21,17 +21,17 @@ bool sl_limiter_set_observer(struct sl_limiter *limiter, struct sl_observer *obs
     return true;
 }
 
-/* Limits that requests bring along are counted, and nobody watches them. */
-static inline bool is_watched(const struct sl_limiter *limiter, const struct sl_rule *rule)
+/* Limits that requests bring along are counted, but not observed. */
+static inline bool is_observed(const struct sl_limiter *limiter, const struct sl_rule *rule)
 {
     return rule->index < limiter->rules->rule_count;
 }
 
-/* ---- whom ---- */
+/* ---- identifiers ---- */
 
-/* A path may hold somebody's name: where that must not be told, the rule's pattern is. */
-static struct sluice_text told_resource(const struct sl_limiter *limiter,
-                                        const struct sl_rule *rule)
+/* A path may contain a user's name: if names are hidden, the rule's pattern is shown instead. */
+static struct sluice_text shown_resource(const struct sl_limiter *limiter,
+                                         const struct sl_rule *rule)
 {
     if (!limiter->rules->settings.hash_identifiers)
         return limiter->caller.request.resource;
@@ -54,26 +54,26 @@ static bool name_noted(const struct sl_asked *asked, const struct sl_asking *ask
         identifier = sl_name_identifier(&limiter->namer, &limiter->caller, rule);
     bool good = (!noted->has_identifier || identifier.at) &&
                 sl_samples_keep(samples, identifier, &noted->identifier) &&
-                sl_samples_keep(samples, told_resource(limiter, rule), &noted->resource) &&
+                sl_samples_keep(samples, shown_resource(limiter, rule), &noted->resource) &&
                 (!has_tenant || sl_samples_keep(samples, request->tenant, &noted->tenant));
     if (!limiter->store->wants_names)
         sl_scratch_reset(&limiter->namer.memory);
     return good;
 }
 
-/* Who lacks an identity is nobody in particular: one for each rule. */
-static struct sl_hash128 key_of(const struct sl_claim *claim, uint32_t number)
+/* Claims without an identity share one key per rule. */
+static struct sl_hash128 noted_key(const struct sl_claim *claim, uint32_t number)
 {
     return claim->no_key ? (struct sl_hash128){ .low = number } : claim->key;
 }
 
-/* NULL: no room. */
+/* Returns NULL if there is no room. */
 static struct sl_noted *find_noted(const struct sl_asked *asked, const struct sl_asking *ask,
                                    const struct sl_claim *claim, const struct sl_rule *rule)
 {
     struct sl_samples *samples = asked->limiter->observer->samples;
     uint32_t number = asked->limiter->numbers[rule->index];
-    struct sl_hash128 key = key_of(claim, number);
+    struct sl_hash128 key = noted_key(claim, number);
     struct sl_noted *noted = sl_samples_find(samples, key);
     if (noted)
         return noted;
@@ -122,8 +122,8 @@ static void note_first(struct sl_noted *noted, const struct sl_claim *claim, int
     noted->remaining = claim->figures.remaining;
 }
 
-/* Mostly it is one who was denied before, or in a flood one for whom there is no room; else
- * false. */
+/* Handles the common cases, and returns true: an identifier that was denied before, or in a flood
+ * one for which there is no room. */
 static inline bool note_quickly(struct sl_samples *samples, const struct sl_claim *claim)
 {
     struct sl_noted *noted = sl_samples_find(samples, claim->key);
@@ -138,7 +138,7 @@ static inline bool note_quickly(struct sl_samples *samples, const struct sl_clai
     return noted->denied > 1;
 }
 
-/* A claim that is notable, the k-th of the bundle of that number. */
+/* Notes a notable claim, the k-th of the bundle of that number. */
 __attribute__((noinline)) static void note_denial(const struct sl_asked *asked, size_t number,
                                                   size_t k)
 {
@@ -163,14 +163,15 @@ __attribute__((noinline)) static void note_denial(const struct sl_asked *asked, 
 
 /* ---- a sample of all ---- */
 
-/* When there is no more room for strangers, who is noted already is met still: who asks most. */
+/* When there is no room for new identifiers, noted ones are still counted: those are the
+ * busiest. */
 static struct sl_noted *find_met(const struct sl_asked *asked, const struct sl_asking *ask,
                                  const struct sl_claim *claim, const struct sl_rule *rule)
 {
     struct sl_samples *samples = asked->limiter->observer->samples;
     if (samples->count < MET_MAX)
         return find_noted(asked, ask, claim, rule);
-    return sl_samples_find(samples, key_of(claim, asked->limiter->numbers[rule->index]));
+    return sl_samples_find(samples, noted_key(claim, asked->limiter->numbers[rule->index]));
 }
 
 static void note_met(const struct sl_asked *asked, size_t number)
@@ -182,7 +183,7 @@ static void note_met(const struct sl_asked *asked, size_t number)
         return;
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
-        if (claim->is_unseen || !is_watched(asked->limiter, ask->rules[i]))
+        if (claim->is_unseen || !is_observed(asked->limiter, ask->rules[i]))
             continue;
         struct sl_noted *noted = find_met(asked, ask, claim, ask->rules[i]);
         if (noted)
@@ -192,7 +193,7 @@ static void note_met(const struct sl_asked *asked, size_t number)
     }
 }
 
-/* The one whose turn it is has come by; `until_met` says how long ago. */
+/* The request to be sampled is in this batch; `until_met` says how long ago. */
 static void note_sample(const struct sl_asked *asked)
 {
     struct sl_observer *observer = asked->limiter->observer;
@@ -217,7 +218,7 @@ static uint32_t in_use(const struct sl_claim *claim)
     return used <= 0 ? 0 : (uint32_t)((sl_u128)used * 1000 / (sl_u128)capacity);
 }
 
-/* Of each decision, and of each rule that had a say in it. */
+/* Samples the time of each decision, and of each rule that took part in it. */
 static void note_time(const struct sl_asked *asked, uint64_t ns)
 {
     struct sl_samples *samples = asked->limiter->observer->samples;
@@ -228,7 +229,8 @@ static void note_time(const struct sl_asked *asked, uint64_t ns)
             continue;
         sl_samples_wanted(samples, from, &(struct sl_sample){ SL_ALL_RULES, .times = 1, .ns = ns });
         for (size_t k = 0; k < bundle->claim_count; k++) {
-            if (bundle->claims[k].is_unseen || !is_watched(asked->limiter, asked->asks[i].rules[k]))
+            if (bundle->claims[k].is_unseen ||
+                !is_observed(asked->limiter, asked->asks[i].rules[k]))
                 continue;
             uint32_t used = in_use(&bundle->claims[k]);
             sl_samples_wanted(samples, from,
@@ -243,7 +245,7 @@ static void note_time(const struct sl_asked *asked, uint64_t ns)
     }
 }
 
-/* By the store's clock, which may also have been put back. */
+/* Is a batch to be timed? The store's clock may have been put back. */
 static inline bool is_due(const struct sl_observer *observer, int64_t now_us)
 {
     return (uint64_t)(now_us - observer->timed_us) >= SL_OBSERVER_EVERY_US;
@@ -257,7 +259,7 @@ __attribute__((noinline)) static void note_sample_and_time(const struct sl_asked
     if (asked->started_ns) {
         int64_t now_us = asked->bundles[0].now_us;
         note_time(asked, (uint64_t)(sl_monotonic_ns() - asked->started_ns));
-        /* Where it is quiet, the next one too: all of them. */
+        /* On a quiet server every batch is timed. */
         observer->times_next = is_due(observer, now_us);
         observer->timed_us = now_us;
     }
@@ -280,8 +282,8 @@ static inline void watch_bundle(const struct sl_asked *asked, size_t number)
         if (__builtin_expect(claim->is_unseen, 0))
             continue;
         sl_count_add(&limiter->counts->by_rule[index][sl_outcome_of(bundle, claim)], 1);
-        if (bundle->status != SLUICE_OK || !is_watched(limiter, rules[i]))
-            continue; /* nobody was denied, or met */
+        if (bundle->status != SLUICE_OK || !is_observed(limiter, rules[i]))
+            continue; /* neither denied nor sampled */
         uint32_t place = limiter->numbers[index];
         if (place < SL_CALLERS_RULES && !claim->no_key) {
             sl_distinct_see(limiter->observer->callers[place], claim->key.low);

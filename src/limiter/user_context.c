@@ -1,7 +1,7 @@
-/* Exemptions, accounts and days are dated by the wall clock, which a store's own clock
- * need not be, and which is read only where somebody is to be looked up. A request with
- * a time of its own is asked for as of that time, so that a replay finds what a live
- * decision would have found then. */
+/* Looks up the user of a request. Exemptions, accounts and days are dated by the wall clock, which
+ * a store's own clock need not be, and which is read only to look up a user. A request with a time
+ * of its own is looked up as of that time, so that a replay finds what a live decision would have
+ * found then. */
 #include "limiter/user_context.h"
 
 #include "base/clock.h"
@@ -17,8 +17,8 @@ static int64_t now_us(struct sl_user_context *context, const struct sluice_reque
     return context->wall_us;
 }
 
-static void take_tier(const struct sl_user_context *context, const struct sl_ruleset *rules,
-                      struct sl_caller_keys *caller)
+static void set_tier(const struct sl_user_context *context, const struct sl_ruleset *rules,
+                     struct sl_caller_keys *caller)
 {
     if (!sl_text_missing(caller->request.tier) || !context->user.tier[0])
         return;
@@ -26,7 +26,7 @@ static void take_tier(const struct sl_user_context *context, const struct sl_rul
     caller->tier = sl_ruleset_tier(rules, caller->request.tier);
 }
 
-static bool find(struct sl_user_context *context, const struct sluice_request *request)
+static bool find_user(struct sl_user_context *context, const struct sluice_request *request)
 {
     struct sl_users *users = context->users;
     return !sl_text_missing(request->user) &&
@@ -38,19 +38,19 @@ static bool find(struct sl_user_context *context, const struct sluice_request *r
 void sl_user_context_meet(struct sl_user_context *context, const struct sl_ruleset *rules,
                           struct sl_caller_keys *caller)
 {
-    context->is_somebody = find(context, &caller->request);
-    context->is_exempt = context->is_somebody && context->user.is_exempt;
-    context->minutes = context->is_somebody ? context->user.violated_minute + 1 : 0;
-    if (context->is_somebody)
-        take_tier(context, rules, caller);
+    context->is_known = find_user(context, &caller->request);
+    context->is_exempt = context->is_known && context->user.is_exempt;
+    context->minutes = context->is_known ? context->user.violated_minute + 1 : 0;
+    if (context->is_known)
+        set_tier(context, rules, caller);
 }
 
 int32_t sl_user_context_trust(struct sl_user_context *context, const struct sl_ruleset *rules,
                               const struct sl_caller_keys *caller)
 {
     const struct sluice_request *request = &caller->request;
-    if (!context->is_somebody && request->other_count == 0)
-        return 0; /* nothing to read the clock for */
-    return sl_user_trust(&rules->settings.trust, request,
-                         context->is_somebody ? &context->user : NULL, now_us(context, request));
+    if (!context->is_known && request->other_count == 0)
+        return 0; /* no fact needs the clock */
+    return sl_user_trust(&rules->settings.trust, request, context->is_known ? &context->user : NULL,
+                         now_us(context, request));
 }

@@ -58,6 +58,7 @@ struct sl_job {
     struct sl_buffer out;
     bool is_problem;
     bool is_overtaken; /* another instance was faster: it is to be run again */
+    bool is_rehearsed; /* it would change something, so the database may be made */
 };
 
 /* A queue that several threads add to and one takes from, all at once. */

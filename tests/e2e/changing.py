@@ -70,7 +70,7 @@ def part(text):
 
 
 def database_of(server):
-    return server.folder / "sluice.db"
+    return server.database
 
 
 def dumped(path):

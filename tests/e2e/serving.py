@@ -32,14 +32,19 @@ ANY_PORT = {"http": "127.0.0.1:0"}
 
 class Server:
     """`sluice serve` with these rules. `listen` is a map as in the rules file; `folder` is where
-    the rules are put, and paths in them are relative to it."""
+    the rules are put, and paths in them are relative to it. Each server has a rules file of another
+    name; those of a given `folder` share a database all the same, since the rules name `database`
+    (None: they do not; each file has its own)."""
 
-    def __init__(self, rules, listen=None, folder=None, arguments=()):
+    named_database = None
+
+    def __init__(self, rules, listen=None, folder=None, arguments=(), database="sluice.db"):
         self.own_folder = None if folder else tempfile.TemporaryDirectory(prefix="sluice-")
         self.folder = Path(folder or self.own_folder.name)
         self.listen = listen or ANY_PORT
         number, self.rules_file = tempfile.mkstemp(".yaml", "rules-", self.folder)
         os.close(number)
+        self.named_database = database if folder else None
         self.write_rules(rules)
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
@@ -57,7 +62,10 @@ class Server:
     def write_rules(self, rules):
         """Replaces the rules file, whole. A reload is the caller's business."""
         new = Path(f"{self.rules_file}.new")
-        new.write_text(f"listen: {json.dumps(self.listen)}\n{rules}", encoding="utf-8")
+        named = f"\ndatabase: {self.named_database}\n" if self.named_database else ""
+        if re.search(r"^database:", rules, re.M):
+            named = ""
+        new.write_text(f"listen: {json.dumps(self.listen)}\n{rules}{named}", encoding="utf-8")
         new.rename(self.rules_file)
 
     def _read_lines(self):
@@ -77,6 +85,12 @@ class Server:
         """Of the first listener that has one."""
         return next(int(address.rpartition(":")[2]) for address in self.addresses
                     if not address.startswith("unix:"))
+
+    @property
+    def database(self):
+        """The file that changes are kept in, unless its rules name another."""
+        return self.folder / self.named_database if self.named_database else \
+            Path(f"{self.rules_file}.db")
 
     @property
     def pid(self):

@@ -45,12 +45,13 @@ def lists(admin):
 
 
 @pytest.mark.parametrize("setting, name", [
-    ("", "sluice.db"), ('store: "memory:limits.slu?size=1M"\n', "limits.slu.db"),
+    ("", None), ('store: "memory:limits.slu?size=1M"\n', None),
     ("database: mine.sqlite\n", "mine.sqlite"),
     ('database: mine.sqlite\nstore: "memory:limits.slu?size=1M"\n', "mine.sqlite")])
 def test_it_is_where_the_settings_say_once_something_has_changed(tmp_path, setting, name):
-    with Server(setting + RULES, folder=tmp_path) as server:
+    with Server(setting + RULES, folder=tmp_path, database=None) as server:
         admin = Caller(server)
+        name = name or f"{Path(server.rules_file).name}.db"
         lists(admin)
         admin.get("/v1/users/u")
         admin.spend(1, user="u", resource="/file")
@@ -129,7 +130,7 @@ def filled(folder):
 def refusal(folder):
     """What a server says that does not start, or None: it would."""
     rules = folder / "rules.yaml"
-    rules.write_text(f'listen: {{ http: "127.0.0.1:0" }}\n{RULES}')
+    rules.write_text(f'listen: {{ http: "127.0.0.1:0" }}\ndatabase: sluice.db\n{RULES}')
     try:
         with Started("-c", rules):
             return None

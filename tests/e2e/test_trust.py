@@ -202,7 +202,7 @@ def test_an_exempt_user_violates_nothing(clock):
 def test_a_violation_is_written_and_survives_a_kill(clock):
     with clock.server(RULES) as server:
         deny(Caller(server))
-        database = clock.folder / "limits.slu.db"
+        database = server.database
         wait_until(lambda: database.exists() and "'u'" in "".join(dumped(database)), "a row of it")
         server.kill()
     with clock.server(RULES) as server:
@@ -286,7 +286,7 @@ def test_of_whom_nothing_else_is_known_ends_after_thirty_days(clock):
     """In the database too; a record stays."""
     def kept():
         return {user for user in ("told", "denied", "recorded")
-                for line in dumped(clock.folder / "limits.slu.db") if f"'{user}'" in line}
+                for line in dumped(clock.folder / "sluice.db") if f"'{user}'" in line}
 
     clock.stand(MIDNIGHT)
     with clock.server(RULES) as server:

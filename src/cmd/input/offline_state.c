@@ -70,7 +70,8 @@ bool sl_offline_state_load(const char *rules_file, struct sl_offline_state *out)
     if (!alone)
         return false;
     bool from_input = strcmp(rules_file, "-") == 0;
-    const char *path = sl_registry_path(&alone->settings, from_input ? NULL : rules_file, &scratch);
+    const char *path =
+        sl_registry_path(&alone->settings, from_input ? NULL : rules_file, &scratch, NULL);
     if (from_input || !path) { /* it can be read once */
         *out = (struct sl_offline_state){ .rules = alone };
         sl_arena_release(&scratch);

@@ -1,4 +1,4 @@
-/* Rules are counted by their place in the file, which is all that a decision
+/* Counts of decisions. Rules are counted by their place in the file, which is all that a decision
  * knows without looking further; only inheriting, once per reload, goes by name. */
 #include "limiter/observe/counts.h"
 
@@ -12,7 +12,8 @@ struct sl_counts *sl_counts_new(const struct sl_ruleset *rules)
 {
     struct sl_counts *counts;
     size_t size = sizeof *counts + (rules->rule_count + SL_COUNTS_DIRECT) * sizeof *counts->by_rule;
-    size = (size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES; /* nobody else on the last line */
+    size =
+        (size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES; /* the last cache line is not shared */
     counts = aligned_alloc(LINE_BYTES, size);
     if (!counts)
         return NULL;
@@ -26,7 +27,7 @@ void sl_counts_free(struct sl_counts *counts)
     free(counts);
 }
 
-static void move(_Atomic uint64_t *to, _Atomic uint64_t *from)
+static void move_count(_Atomic uint64_t *to, _Atomic uint64_t *from)
 {
     sl_count_add(to, sl_count_read(from));
     atomic_store_explicit(from, 0, memory_order_relaxed);
@@ -41,7 +42,7 @@ static void inherit_rules(struct sl_counts *to, struct sl_counts *from)
     for (size_t i = 0; i < from->rules->rule_count; i++) {
         uint32_t place = sl_textmap_get(&places, 0, sl_text(from->rules->rules[i].name));
         for (size_t k = 0; place && k < SL_OUTCOME_COUNT; k++)
-            move(&to->by_rule[place - 1][k], &from->by_rule[i][k]);
+            move_count(&to->by_rule[place - 1][k], &from->by_rule[i][k]);
     }
     sl_arena_release(&arena);
 }
@@ -50,15 +51,15 @@ void sl_counts_inherit(struct sl_counts *to, struct sl_counts *from)
 {
     for (size_t i = 0; i < SL_REASON_COUNT; i++)
         for (size_t k = 0; k < 2; k++)
-            move(&to->decisions[i][k], &from->decisions[i][k]);
+            move_count(&to->decisions[i][k], &from->decisions[i][k]);
     for (size_t i = 0; i < SL_TRUST_TENTHS; i++)
-        move(&to->trust[i], &from->trust[i]);
-    move(&to->trust_thousandths, &from->trust_thousandths);
+        move_count(&to->trust[i], &from->trust[i]);
+    move_count(&to->trust_thousandths, &from->trust_thousandths);
     for (size_t i = 0; i < 2; i++)
-        move(&to->answers[i], &from->answers[i]);
+        move_count(&to->answers[i], &from->answers[i]);
     inherit_rules(to, from);
     for (size_t i = 0; i < SL_COUNTS_DIRECT; i++)
         for (size_t k = 0; k < SL_OUTCOME_COUNT; k++)
-            move(&to->by_rule[to->rules->rule_count + i][k],
-                 &from->by_rule[from->rules->rule_count + i][k]);
+            move_count(&to->by_rule[to->rules->rule_count + i][k],
+                       &from->by_rule[from->rules->rule_count + i][k]);
 }

@@ -1,12 +1,11 @@
-/* What a limiter has answered, counted for those who watch it.
+/* Counts of what a limiter has decided, for statistics.
  *
- * One thread writes a limiter's counts: the one that decides. Any thread reads
- * them while it does. So adding is a load and a store, without a locked
- * instruction, and what is read is never torn; counts read one after another may be
- * a few decisions apart. They lie on cache lines of their own: who reads them does
- * not hold up who decides.
+ * One thread writes a limiter's counts: the one that decides. Any thread reads them while it does.
+ * So adding is a load and a store, without a locked instruction, and a count is never torn; counts
+ * read one after another may be a few decisions apart. They lie on cache lines of their own:
+ * readers do not slow down the writer.
  *
- * Peeks are not counted, they decide nothing. */
+ * Peeks are not counted: they decide nothing. */
 #ifndef SL_LIMITER_OBSERVE_COUNTS_H
 #define SL_LIMITER_OBSERVE_COUNTS_H
 
@@ -16,12 +15,11 @@
 #include "rules/ruleset.h"
 #include "store/store.h"
 
-/* What a rule said when it was asked, whatever the others said: constant and the
- * name people see. */
+/* A rule's own outcome, whatever the others decided: constant and the name that users see. */
 #define SL_OUTCOMES(X)                                                                             \
     X(SL_OUTCOME_ALLOWED, "allowed")                                                               \
     X(SL_OUTCOME_DENIED, "denied")                                                                 \
-    X(SL_OUTCOME_SHADOW_DENIED, "shadow_denied") /* it would have denied, were it enforced */      \
+    X(SL_OUTCOME_SHADOW_DENIED, "shadow_denied") /* would deny if it were enforced */              \
     X(SL_OUTCOME_STORE_FAILED, "store_failed")
 
 enum sl_outcome {
@@ -37,31 +35,31 @@ enum { SL_OUTCOME_COUNT = SL_OUTCOMES(SL_ONE_MORE), SL_REASON_COUNT = SLUICE_REA
 /* Trust scores by tenths: up to 0.1, up to 0.2, … up to 1. */
 enum { SL_TRUST_TENTHS = 10 };
 
-/* Behind the rules: limits that requests brought, by their kind (limiter.h). */
+/* After the rules: limits that requests brought, by their kind (limiter.h). */
 enum { SL_COUNTS_DIRECT = 2 };
 
 struct sl_counts {
     const struct sl_ruleset *rules;
     _Atomic uint64_t decisions[SL_REASON_COUNT][2]; /* [reason][allowed] */
-    /* Of requests that an adaptive rule was asked about: the score that it used, and their sum. */
+    /* Trust scores used by adaptive rules, by tenths, and their sum. */
     _Atomic uint64_t trust[SL_TRUST_TENTHS];
     _Atomic uint64_t trust_thousandths;
-    _Atomic uint64_t answers[2]; /* [allowed]: of all, those that the store was not asked for */
-    /* By the rule's index; every rule that was asked. Of one rule: on one cache line. */
+    _Atomic uint64_t answers[2]; /* [allowed]: without asking the store */
+    /* By the rule's index; every rule that took part. One rule's counts are on one cache line. */
     _Alignas(32) _Atomic uint64_t by_rule[][SL_OUTCOME_COUNT];
 };
 
-/* Keeps the pointer. NULL: no memory. */
+/* Keeps the pointer to the rules. Returns NULL if there is no memory. */
 struct sl_counts *sl_counts_new(const struct sl_ruleset *rules);
 void sl_counts_free(struct sl_counts *counts);
 
-/* Any thread. */
+/* Called by any thread. */
 static inline uint64_t sl_count_read(const _Atomic uint64_t *count)
 {
     return atomic_load_explicit(count, memory_order_relaxed);
 }
 
-/* The one thread that writes. */
+/* Called by the one thread that writes. */
 static inline void sl_count_add(_Atomic uint64_t *count, uint64_t more)
 {
     atomic_store_explicit(count, sl_count_read(count) + more, memory_order_relaxed);
@@ -99,8 +97,8 @@ static inline void sl_counts_answer_cache(struct sl_counts *counts, const struct
         sl_count_add(&counts->answers[bundle->allowed], 1);
 }
 
-/* Every claim of a bundle that was decided; rules[i] made claim i. A rule that was not asked,
- * because another's denial was known, has said nothing. */
+/* Counts every claim of a decided bundle; rules[i] made claim i. A rule that was not decided,
+ * because another's denial was known, has no outcome. */
 static inline void sl_counts_bundle(struct sl_counts *counts, const struct sl_bundle *bundle,
                                     const struct sl_rule *const *rules)
 {
@@ -111,8 +109,7 @@ static inline void sl_counts_bundle(struct sl_counts *counts, const struct sl_bu
             sl_count_add(&counts->by_rule[(*rules)->index][sl_outcome_of(bundle, claim)], 1);
 }
 
-/* Moves over what `from` has counted, rules by their names; what was counted for a rule
- * that is gone is lost. */
+/* Moves the counts of `from`, rules by their names; counts of a rule that is gone are lost. */
 void sl_counts_inherit(struct sl_counts *to, struct sl_counts *from);
 
 #endif

@@ -1,3 +1,4 @@
+/* Hands samples from the deciding thread to the one that sums them up (see observer.h). */
 #include "limiter/observe/observer.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ void sl_observer_hand_over(struct sl_observer *observer)
         return;
     struct sl_samples *empty = atomic_exchange(&observer->empty, NULL);
     if (!empty)
-        return; /* the last was not given back yet */
+        return; /* the samples handed over last are not back yet */
     atomic_store_explicit(&observer->has_notes, false, memory_order_relaxed);
     atomic_store_explicit(&observer->full, observer->samples, memory_order_release);
     observer->samples = empty;

@@ -1,3 +1,4 @@
+/* Bounded memory for what one thread has observed (see samples.h). */
 #include "limiter/observe/samples.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@ struct sl_samples *sl_samples_new(void)
 {
     struct sl_samples *samples = aligned_alloc(_Alignof(struct sl_samples), sizeof *samples);
     if (samples) {
-        samples->count = SL_NOTED_MAX; /* so that all places are cleared */
+        samples->count = SL_NOTED_MAX; /* clears all places */
         sl_samples_clear(samples);
     }
     return samples;
@@ -54,8 +55,8 @@ void sl_samples_drop_last(struct sl_samples *samples)
     samples->count--;
 }
 
-/* A character is not cut in two. */
-static size_t cut(struct sluice_text text)
+/* Returns the length to keep, without cutting a character in two. */
+static size_t kept_len(struct sluice_text text)
 {
     size_t len = text.len;
     if (len <= TEXT_MAX_BYTES)
@@ -68,7 +69,7 @@ static size_t cut(struct sluice_text text)
 
 bool sl_samples_keep(struct sl_samples *samples, struct sluice_text text, struct sluice_text *out)
 {
-    size_t len = cut(text);
+    size_t len = kept_len(text);
     *out = (struct sluice_text){ 0 };
     if (!text.at)
         return true;

@@ -1,12 +1,11 @@
-/* What a limiter has seen of whom, in a moment: written by the thread that decides, then handed to
- * the one that sums up.
+/* Samples of one observer: written by the thread that decides, then handed to the one that sums up.
  *
- *   noted     whom a rule has denied, all of them, and whom it has met, a sample: each identifier
- *             once, with how often
- *   samples   how long decisions took, and how much of a limit they found in use
+ *   noted     the identifiers that a rule has denied, all of them, and of those it has met a
+ * sample: each once, with how often samples   how long decisions took, and how much of a limit they
+ * found in use
  *
- * Both are bounded; what finds no room is counted as missed. Rules go by their numbers (see
- * observer.h): their names and all else that is theirs may be gone when this is read. */
+ * Both are bounded; what finds no room is counted as missed. Rules have numbers (see observer.h):
+ * their names may be gone when the samples are read. */
 #ifndef SL_LIMITER_OBSERVE_SAMPLES_H
 #define SL_LIMITER_OBSERVE_SAMPLES_H
 
@@ -14,15 +13,15 @@
 
 enum {
     SL_NOTED_MAX = 512,
-    SL_NOTED_WAYS = 4, /* places that one key may take, side by side */
+    SL_NOTED_WAYS = 4, /* places for one key, side by side */
     SL_NOTED_SETS = 256,
     SL_SAMPLES_MAX = 2048,
-    SL_BURSTS_MAX = 64, /* rules that had some */
+    SL_BURSTS_MAX = 64, /* rules with bursts */
     SL_SAMPLES_TEXT_BYTES = 64 << 10,
-    SL_NOTED_SAMPLE = 256, /* so many are met one by one, then every second, every fourth, … */
+    SL_NOTED_SAMPLE = 256, /* so many are noted one by one, then every second, every fourth, … */
 };
 
-/* What stands in a place. */
+/* The parts of a place. */
 enum { SL_NOTED_NUMBER_BITS = 10, SL_NOTED_NUMBER = (1 << SL_NOTED_NUMBER_BITS) - 1 };
 
 static inline uint32_t sl_noted_tag(struct sl_hash128 key)
@@ -32,32 +31,32 @@ static inline uint32_t sl_noted_tag(struct sl_hash128 key)
 
 struct sl_noted {
     struct sl_hash128 key; /* of its claim */
-    uint32_t rule;         /* its number */
-    bool has_identifier;   /* else it was denied for want of one */
-    bool is_shadow;        /* what it denied was not enforced */
-    uint64_t met;          /* about so many requests, denied or not */
+    uint32_t rule;         /* number of its rule */
+    bool has_identifier;   /* else it was denied because it lacks one */
+    bool is_shadow;        /* its denials were not enforced */
+    uint64_t met;          /* approximate count of requests, denied or not */
     uint64_t denied;
     uint64_t warned, blocked; /* by the burst guard */
-    int64_t first_us;         /* its first denial, wall time, */
-    int64_t retry_after_us;   /* and what that said */
+    int64_t first_us;         /* its first denial, wall time */
+    int64_t retry_after_us;   /* the wait of that denial */
     int64_t capacity;
     int64_t remaining;
-    uint32_t request_count;                          /* of the guard's last event, */
-    int64_t guard_us;                                /* and when that was */
-    struct sluice_text tenant, identifier, resource; /* in the notes' own memory */
+    uint32_t request_count;                          /* of the guard's last event */
+    int64_t guard_us;                                /* when that was, wall time */
+    struct sluice_text tenant, identifier, resource; /* in the samples' own memory */
 };
 
-#define SL_ALL_RULES UINT32_MAX /* a sample's rule: of decisions, by however many rules */
+#define SL_ALL_RULES UINT32_MAX /* the rule of a sample of whole decisions */
 
 struct sl_sample {
     uint32_t rule;
     uint32_t times;      /* decisions that took so long */
     uint64_t ns;         /* each */
-    uint32_t in_use_sum; /* thousandths of the limit, of all of them together, */
-    uint32_t in_use_max; /* and of the highest */
+    uint32_t in_use_sum; /* thousandths of the limit, summed */
+    uint32_t in_use_max; /* the highest of them */
 };
 
-/* What burst guards of a rule did, whoever it was. */
+/* Events of a rule's burst guards, of all identifiers. */
 struct sl_bursts {
     uint32_t rule;
     uint64_t warned, blocked;
@@ -68,12 +67,12 @@ struct sl_samples {
     size_t burst_count;
     size_t sample_count;
     size_t text_len;
-    uint64_t missed_denials; /* whose are not known */
+    uint64_t missed_denials; /* denials without a note */
     uint64_t missed_met;
-    uint32_t stride;  /* each that is met stands for so many; */
-    uint32_t in_step; /* met so far by this one */
-    /* By key: bits of it and the number in `noted` + 1; 0: none. By the bits a stranger is told
-     * from who is noted without a look at him, in the same few instructions for everybody. */
+    uint32_t stride;  /* each noted request stands for so many */
+    uint32_t in_step; /* requests since the last noted one */
+    /* By key: bits of it, and the number in `noted` + 1; 0: none. The bits tell a new identifier
+     * from a noted one without reading the note, in the same few instructions for all. */
     _Alignas(16) uint32_t places[SL_NOTED_SETS][SL_NOTED_WAYS];
     struct sl_noted noted[SL_NOTED_MAX];
     struct sl_sample samples[SL_SAMPLES_MAX];
@@ -81,11 +80,11 @@ struct sl_samples {
     char text[SL_SAMPLES_TEXT_BYTES];
 };
 
-/* Empty. NULL: no memory. */
+/* Returns empty samples; NULL if there is no memory. */
 struct sl_samples *sl_samples_new(void);
 void sl_samples_clear(struct sl_samples *samples);
 
-/* The one of this key, or NULL. */
+/* Returns the note of this key, or NULL. */
 static inline struct sl_noted *sl_samples_find(struct sl_samples *samples, struct sl_hash128 key)
 {
     const uint32_t *set = samples->places[key.low % SL_NOTED_SETS];
@@ -101,19 +100,19 @@ static inline struct sl_noted *sl_samples_find(struct sl_samples *samples, struc
     return NULL;
 }
 
-/* One of this key, which is not there, and nothing else; NULL: no room. */
+/* Adds a note of this key, which is not there. Returns NULL if there is no room. */
 struct sl_noted *sl_samples_add(struct sl_samples *samples, struct sl_hash128 key);
 
-/* Keeps a copy, cut to the length that is kept of any text. False: no room. */
+/* Keeps a copy, cut to the length that is kept of any text. Returns false if there is no room. */
 bool sl_samples_keep(struct sl_samples *samples, struct sluice_text text, struct sluice_text *out);
 
-/* The one that was added last has no room for its texts: as if it had not been. */
+/* Removes the note added last, if there is no room for its texts. */
 void sl_samples_drop_last(struct sl_samples *samples);
 
-/* A guard of this rule has warned or blocked; of rules beyond the bound it is not known. */
+/* Counts a warning or a block by a guard of this rule; not for rules beyond the bound. */
 void sl_samples_burst(struct sl_samples *samples, uint32_t rule, bool warned, bool blocked);
 
-/* A decision on this rule took so long; `from` is where the samples of its batch begin. */
+/* Adds the time of a decision on this rule; `from` is where the samples of its batch begin. */
 void sl_samples_wanted(struct sl_samples *samples, size_t from, const struct sl_sample *sample);
 
 #endif

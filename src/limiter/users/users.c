@@ -1,11 +1,11 @@
-/* From what is known of a user, and what a request says, to a trust score; and moments
- * as people and tokens write them.
+/* Makes a trust score of what is known of a user and what a request says; and reads moments as
+ * people and tokens write them.
  *
  *   1767225600.25               seconds since 1970
  *   2026-01-01T00:00:00.25Z     RFC 3339, also with an offset: +01:00
  *
- * A fact that cannot be read counts as not given: a token with an odd claim is no
- * reason to deny, and a fact that is missing never raises a score. */
+ * A fact that cannot be read counts as not given: a token with an odd claim is no reason to deny,
+ * and a missing fact never raises a score. */
 #include "limiter/users/users.h"
 
 #define SECOND_US INT64_C(1000000)
@@ -44,7 +44,7 @@ static bool take_one_of(struct sluice_text *text, const char *letters)
     return true;
 }
 
-/* A point and what is behind it, if they are there: as µs, rounded down. */
+/* Cuts off a point and the digits after it, if they are there: as µs, rounded down. */
 static bool take_fraction(struct sluice_text *text, int64_t *out_us)
 {
     int64_t unit_us = SECOND_US;
@@ -61,8 +61,8 @@ static bool take_fraction(struct sluice_text *text, int64_t *out_us)
     return len > 0;
 }
 
-/* Days since 1970 of a day of the Gregorian calendar. Years begin in March here, so that
- * the day that may be missing is a year's last. */
+/* Returns the days since 1970 of a day of the Gregorian calendar. Years begin in March here, so
+ * that the leap day is a year's last. */
 static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)
 {
     int64_t years = year + 400 - (month <= 2); /* never negative; 400 have 146097 days */
@@ -147,8 +147,8 @@ bool sl_moment_parse(struct sluice_text text, int64_t *out_us)
 
 /* ---- trust ---- */
 
-/* Missing where the request does not say it. */
-static struct sluice_text said(const struct sluice_request *request, const char *name)
+/* Returns an attribute of the request; missing if the request has none. */
+static struct sluice_text attribute_named(const struct sluice_request *request, const char *name)
 {
     for (size_t i = 0; request && i < request->other_count; i++)
         if (sl_text_is(request->others[i].name, name))
@@ -159,7 +159,7 @@ static struct sluice_text said(const struct sluice_request *request, const char 
 static bool created_at(const struct sluice_request *request, const struct sl_user *user,
                        int64_t *out_us)
 {
-    if (sl_moment_parse(said(request, "created_at"), out_us))
+    if (sl_moment_parse(attribute_named(request, "created_at"), out_us))
         return true;
     if (!user || !user->has_created_at)
         return false;
@@ -169,7 +169,7 @@ static bool created_at(const struct sluice_request *request, const struct sl_use
 
 static bool email_is_verified(const struct sluice_request *request, const struct sl_user *user)
 {
-    struct sluice_text text = said(request, "email_verified");
+    struct sluice_text text = attribute_named(request, "email_verified");
     if (sl_text_is(text, "true"))
         return true;
     if (sl_text_is(text, "false"))
@@ -198,7 +198,7 @@ int32_t sl_user_trust(const struct sl_trust_weights *weights, const struct sluic
                       const struct sl_user *user, int64_t now_us)
 {
     if (!user && (!request || request->other_count == 0))
-        return 0; /* an unknown user, in the common case */
+        return 0; /* common: an unknown user */
     struct sl_trust_facts facts = sl_user_facts(request, user, now_us);
     return sl_trust_score(weights, &facts);
 }

@@ -1,8 +1,7 @@
-/* What is known of users: the seam between deciding and whoever keeps it.
+/* What is known of users: the seam between deciding and storing them.
  *
- * A limiter that has been given people asks for each request that names a user. It
- * is asked in the path of every decision, by any number of threads: finding takes no
- * lock and allocates nothing. */
+ * A limiter that has been given users looks up the user of each request. That is on the path of
+ * every decision, in any number of threads: finding takes no lock and allocates nothing. */
 #ifndef SL_LIMITER_USERS_USERS_H
 #define SL_LIMITER_USERS_USERS_H
 
@@ -24,7 +23,7 @@ struct sl_user_limit {
     struct sl_decimal rate; /* digits 0: not given */
 };
 
-/* Copied out, so that nothing of it changes while a decision is made. */
+/* A copy, so that nothing of it changes while a decision is made. */
 struct sl_user {
     bool is_exempt;
     char tier[SL_USER_TIER_MAX + 1]; /* "": none */
@@ -45,34 +44,34 @@ struct sl_user {
 struct sl_users;
 
 struct sl_users_ops {
-    /* False: nobody of that name is known, and *out is void. `tenant` is missing where
+    /* Returns false if no user of that name is known; *out is then void. `tenant` is missing if
      * there is none. */
     bool (*find)(struct sl_users *users, struct sluice_text tenant, struct sluice_text user,
                  int64_t now_us, struct sl_user *out);
 
-    /* The user was denied by an enforced rule. Cheap where that is known of this minute
-     * already. */
+    /* Reports that the user was denied by an enforced rule. Cheap if a violation of this minute is
+     * known already. */
     void (*violated)(struct sl_users *users, struct sluice_text tenant, struct sluice_text user,
                      int64_t now_us);
 };
 
 struct sl_users {
     const struct sl_users_ops *ops;
-    _Atomic uint32_t count; /* of those known: where it is 0, `find` need not be called */
+    _Atomic uint32_t count; /* known users; if 0, `find` need not be called */
 };
 
-/* What a score is made of at that time: what the request says (its attributes
- * `created_at` and `email_verified`) goes before the record. Both may be NULL. */
+/* Returns the facts of a score at that time: facts of the request (its attributes `created_at` and
+ * `email_verified`) go before the record. Both may be NULL. */
 struct sluice_request;
 struct sl_trust_facts sl_user_facts(const struct sluice_request *request,
                                     const struct sl_user *user, int64_t now_us);
 
-/* The score of these facts. */
+/* Returns the score of these facts. */
 int32_t sl_user_trust(const struct sl_trust_weights *weights, const struct sluice_request *request,
                       const struct sl_user *user, int64_t now_us);
 
-/* Seconds since 1970 (decimals allowed) or RFC 3339, as µs since 1970, finer parts cut
- * off. False: neither, or not of the years up to 9999. */
+/* Reads seconds since 1970 (decimals allowed) or RFC 3339, as µs since 1970, finer parts cut off.
+ * Returns false if it is neither, or beyond the year 9999. */
 bool sl_moment_parse(struct sluice_text text, int64_t *out_us);
 
 #endif

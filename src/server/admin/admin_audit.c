@@ -1,11 +1,11 @@
-/* /v1/audit: the newest events, as they were written. */
+/* /v1/audit: the newest events of the audit log, as they were written. */
 #include "base/text/number.h"
 #include "server/control/admin_json.h"
 #include "telemetry/audit/recent.h"
 
 enum { LIMIT = 100, LIMIT_MAX = 1000 };
 
-/* What is asked for; NULL, -1: any. */
+/* What the call asks for; NULL and -1 mean any. */
 struct filter {
     const char *tenant, *identifier, *rule;
     int kind, severity;
@@ -13,7 +13,7 @@ struct filter {
     uint64_t limit;
 };
 
-/* ---- asking ---- */
+/* ---- reading the query ---- */
 
 static bool read_event(struct sl_job *job, const char *name, int *out)
 {
@@ -78,18 +78,18 @@ static bool read_filter(struct sl_job *job, struct filter *out)
 
 /* ---- answering ---- */
 
-static bool is(struct sluice_text text, const char *wanted)
+static bool matches(struct sluice_text text, const char *wanted)
 {
     return !wanted || (text.at && sl_text_is(text, wanted));
 }
 
-static bool passes(const struct filter *filter, const struct sl_audit_kept *kept)
+static bool passes_filter(const struct filter *filter, const struct sl_audit_kept *kept)
 {
     int severity = (int)sl_audit_rows[kept->kind].severity;
     return (filter->kind < 0 || filter->kind == (int)kept->kind) &&
            (filter->severity < 0 || filter->severity == severity) &&
-           kept->at_us >= filter->since_us && is(kept->tenant, filter->tenant) &&
-           is(kept->identifier, filter->identifier) && is(kept->rule, filter->rule);
+           kept->at_us >= filter->since_us && matches(kept->tenant, filter->tenant) &&
+           matches(kept->identifier, filter->identifier) && matches(kept->rule, filter->rule);
 }
 
 static void print_events(struct sl_buffer *out, const struct sl_audit_recent *recent,
@@ -100,7 +100,7 @@ static void print_events(struct sl_buffer *out, const struct sl_audit_recent *re
     sl_print_name(out, "events");
     sl_buffer_add(out, SL_TEXT("["));
     for (; kept && count < filter->limit; kept = sl_audit_recent_before(recent, kept->number)) {
-        if (!passes(filter, kept))
+        if (!passes_filter(filter, kept))
             continue;
         sl_buffer_add(out, count++ ? SL_TEXT(", ") : SL_TEXT(""));
         sl_buffer_add(out, kept->line);

@@ -1,13 +1,13 @@
-/* /v1/exemptions: the whitelist. What the file exempts is listed first, and is the
- * file's to change. Users are found by who they are (people.h), the others by the
- * ruleset's whitelist, so those need a new edition. */
+/* /v1/exemptions: the whitelist. Exemptions of the file come first, and only the file can change
+ * them. Users are exempt in the user table (users.h); all other kinds are in the ruleset's
+ * whitelist, so those need a new edition. */
 #include "base/clock.h"
 #include "registry/users/load_users.h"
 #include "server/control/admin_json.h"
 
 enum { REASON_MAX_BYTES = 1024 };
 
-/* ---- values in their one form ---- */
+/* ---- canonical values ---- */
 
 static const char *print_network(struct sl_job *job, const struct sl_network *network)
 {
@@ -45,7 +45,7 @@ static const char *canonical_key(struct sl_job *job, const char *value)
     return sl_arena_copy(&job->arena, sl_text(hex));
 }
 
-/* tenant/name, the name as it is kept. */
+/* Returns tenant/name, the name as it is kept. */
 static const char *canonical_name(struct sl_control *control, struct sl_job *job, const char *value,
                                   bool is_user)
 {
@@ -67,8 +67,8 @@ static const char *canonical_name(struct sl_control *control, struct sl_job *job
     return sl_arena_print(&job->arena, "%.*s%s", (int)(name - value), value, id);
 }
 
-static const char *canonical(struct sl_control *control, struct sl_job *job,
-                             enum sl_exempt_kind kind, const char *value)
+static const char *canonical_value(struct sl_control *control, struct sl_job *job,
+                                   enum sl_exempt_kind kind, const char *value)
 {
     switch (kind) {
     case SL_EXEMPT_IP:
@@ -96,7 +96,7 @@ static void print_exemption(struct sl_buffer *out, const struct sl_exemption *ex
     sl_print_text(out, "reason", exemption->reason);
 }
 
-static const char *name_of(struct sl_job *job, const struct sl_exempt_name *name)
+static const char *name_to_print(struct sl_job *job, const struct sl_exempt_name *name)
 {
     if (!name->tenant.at)
         return sl_arena_copy(&job->arena, name->name);
@@ -104,18 +104,20 @@ static const char *name_of(struct sl_job *job, const struct sl_exempt_name *name
                           (int)name->name.len, name->name.at);
 }
 
-/* The file's, as if the API had made them. Returns how many. */
-static size_t list_file(struct sl_control *control, struct sl_job *job, struct sl_exemption **out)
+/* Fills in the file's exemptions as if the API had made them. Returns how many. */
+static size_t list_file_exemptions(struct sl_control *control, struct sl_job *job,
+                                   struct sl_exemption **out)
 {
     const struct sl_exempt *exempt = &sl_control_rules(control)->exempt;
     size_t count =
         exempt->ip_count + exempt->user_count + exempt->client_count + exempt->api_key_count;
     struct sl_exemption *all = sl_arena_take(&job->arena, (count + 1) * sizeof *all), *next = all;
     for (size_t i = 0; i < exempt->user_count; i++)
-        *next++ = (struct sl_exemption){ SL_EXEMPT_USER, name_of(job, &exempt->users[i]), 0, NULL };
-    for (size_t i = 0; i < exempt->client_count; i++)
         *next++ =
-            (struct sl_exemption){ SL_EXEMPT_CLIENT, name_of(job, &exempt->clients[i]), 0, NULL };
+            (struct sl_exemption){ SL_EXEMPT_USER, name_to_print(job, &exempt->users[i]), 0, NULL };
+    for (size_t i = 0; i < exempt->client_count; i++)
+        *next++ = (struct sl_exemption){ SL_EXEMPT_CLIENT, name_to_print(job, &exempt->clients[i]),
+                                         0, NULL };
     for (size_t i = 0; i < exempt->ip_count; i++)
         *next++ =
             (struct sl_exemption){ SL_EXEMPT_IP, print_network(job, &exempt->ips[i]), 0, NULL };
@@ -126,8 +128,8 @@ static size_t list_file(struct sl_control *control, struct sl_job *job, struct s
     return count;
 }
 
-static void print_all(struct sl_buffer *out, const struct sl_exemption *all, size_t count,
-                      const char *source)
+static void print_exemptions(struct sl_buffer *out, const struct sl_exemption *all, size_t count,
+                             const char *source)
 {
     for (size_t i = 0; i < count; i++) {
         if (out->at[out->len - 1] != '[')
@@ -137,7 +139,7 @@ static void print_all(struct sl_buffer *out, const struct sl_exemption *all, siz
     }
 }
 
-static void list(struct sl_control *control, struct sl_job *job)
+static void list_exemptions(struct sl_control *control, struct sl_job *job)
 {
     static const char *const parameters[] = { NULL };
     struct sluice_error error = { 0 };
@@ -150,10 +152,10 @@ static void list(struct sl_control *control, struct sl_job *job)
         sl_job_refuse(job, 503, "%s", error.text);
         return;
     }
-    size_t file_count = list_file(control, job, &files);
+    size_t file_count = list_file_exemptions(control, job, &files);
     sl_buffer_add(&job->out, SL_TEXT("{\"exemptions\": ["));
-    print_all(&job->out, files, file_count, "file");
-    print_all(&job->out, ours, count, "api");
+    print_exemptions(&job->out, files, file_count, "file");
+    print_exemptions(&job->out, ours, count, "api");
     sl_buffer_add(&job->out, SL_TEXT("]}"));
 }
 
@@ -171,13 +173,14 @@ static bool read_value(struct sl_control *control, struct sl_job *job, const cha
     if (!read_kind(job, kind, &out->kind))
         return false;
     if (!value || !*value)
-        return sl_job_refuse(job, 422, "`value` is missing: whom to exempt");
-    out->value = canonical(control, job, out->kind, value);
+        return sl_job_refuse(job, 422,
+                             "`value` is missing: the user, client, address or key to exempt");
+    out->value = canonical_value(control, job, out->kind, value);
     return out->value;
 }
 
-/* In force: users where they are found, the others with a new edition. */
-static bool end_change(struct sl_control *control, struct sl_job *job, enum sl_exempt_kind kind)
+/* Puts the change in force: users in the user table, the others with a new edition. */
+static bool commit_change(struct sl_control *control, struct sl_job *job, enum sl_exempt_kind kind)
 {
     struct sluice_error error = { 0 };
     struct sl_ruleset *rules = NULL;
@@ -195,7 +198,8 @@ static bool end_change(struct sl_control *control, struct sl_job *job, enum sl_e
     return true;
 }
 
-/* One that is over is not there any more, though a row may be. `found` is it, where it is. */
+/* Returns false for an exemption that has ended, though its row may still be there. Sets *found if
+ * it is there. */
 static bool is_live(struct sl_control *control, struct sl_job *job,
                     const struct sl_exemption *exemption, struct sl_exemption *found)
 {
@@ -213,7 +217,7 @@ static bool is_live(struct sl_control *control, struct sl_job *job,
     return false;
 }
 
-static void add(struct sl_control *control, struct sl_job *job)
+static void add_exemption(struct sl_control *control, struct sl_job *job)
 {
     static const char *const members[] = { "kind", "value", "until", "reason", NULL };
     static const char *const parameters[] = { NULL };
@@ -254,26 +258,26 @@ static void add(struct sl_control *control, struct sl_job *job)
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     sl_job_note(job, &(struct sl_audit_note){ .exempt = &exemption });
-    end_change(control, job, exemption.kind);
+    commit_change(control, job, exemption.kind);
 }
 
-static bool is_files(struct sl_control *control, struct sl_job *job,
-                     const struct sl_exemption *exemption)
+static bool is_of_file(struct sl_control *control, struct sl_job *job,
+                       const struct sl_exemption *exemption)
 {
     struct sl_exemption *all;
-    size_t count = list_file(control, job, &all);
+    size_t count = list_file_exemptions(control, job, &all);
     for (size_t i = 0; i < count; i++) {
         if (all[i].kind != exemption->kind)
             continue;
-        const char *value = canonical(control, job, all[i].kind, all[i].value);
+        const char *value = canonical_value(control, job, all[i].kind, all[i].value);
         if (value && strcmp(value, exemption->value) == 0)
             return true;
     }
     return false;
 }
 
-/* In the query or in a body. */
-static bool read_which(struct sl_control *control, struct sl_job *job, struct sl_exemption *out)
+/* Reads which exemption to delete, of the query or a body. */
+static bool read_target(struct sl_control *control, struct sl_job *job, struct sl_exemption *out)
 {
     static const char *const members[] = { "kind", "value", NULL };
     const char *kind = sl_job_query(job, "kind"), *value = sl_job_query(job, "value");
@@ -293,12 +297,12 @@ static bool read_which(struct sl_control *control, struct sl_job *job, struct sl
     return good;
 }
 
-static void take_away(struct sl_control *control, struct sl_job *job)
+static void delete_exemption(struct sl_control *control, struct sl_job *job)
 {
     struct sl_exemption exemption = { 0 }, old;
     struct sluice_error error = { 0 };
     bool found;
-    if (!read_which(control, job, &exemption) || !sl_change_begin(control, job))
+    if (!read_target(control, job, &exemption) || !sl_change_begin(control, job))
         return;
     bool was_live = is_live(control, job, &exemption, &old);
     if (!sl_registry_drop_exemption(control->registry, exemption.kind, exemption.value, &found,
@@ -307,7 +311,7 @@ static void take_away(struct sl_control *control, struct sl_job *job)
         return;
     }
     if (!found || !was_live) {
-        bool is_there = is_files(control, job, &exemption);
+        bool is_there = is_of_file(control, job, &exemption);
         sl_job_refuse(job, is_there ? 409 : 404,
                       is_there ? "that is the rules file's exemption; take it out there"
                                : "there is no such exemption");
@@ -322,15 +326,15 @@ static void take_away(struct sl_control *control, struct sl_job *job)
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     sl_job_note(job, &(struct sl_audit_note){ .exempt = &old });
-    end_change(control, job, exemption.kind);
+    commit_change(control, job, exemption.kind);
 }
 
 void sl_run_exemptions(struct sl_control *control, struct sl_job *job)
 {
     if (sl_job_is(job, "POST"))
-        add(control, job);
+        add_exemption(control, job);
     else if (sl_job_is(job, "DELETE"))
-        take_away(control, job);
+        delete_exemption(control, job);
     else
-        list(control, job);
+        list_exemptions(control, job);
 }

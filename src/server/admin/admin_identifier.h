@@ -1,4 +1,5 @@
-/* Whom a call of the admin API is about, written like a request. admin_reset.c */
+/* The identifier that a call of the admin API is about, written like a request. Implemented in
+ * admin_reset.c. */
 #ifndef SL_SERVER_ADMIN_ADMIN_IDENTIFIER_H
 #define SL_SERVER_ADMIN_ADMIN_IDENTIFIER_H
 
@@ -8,16 +9,16 @@
 
 struct sl_identifier {
     struct sluice_request request;
-    const char *rule; /* one that there is; NULL: any */
+    const char *rule; /* an existing rule; NULL: any */
     struct sl_json_room room;
     char user_id[SL_DIGEST_HEX + 1];
 };
 
-/* Out of the job's body. False: refused. */
+/* Reads it out of the job's body. Returns false if it refused the job. */
 bool sl_job_read_identifier(struct sl_control *control, struct sl_job *job,
                             struct sl_identifier *out);
 
-/* The main thread's, by the rules in force. */
+/* Returns the main thread's limiter, for the rules in force. */
 struct sl_limiter *sl_control_limiter(const struct sl_control *control);
 
 #endif

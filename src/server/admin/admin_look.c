@@ -1,4 +1,4 @@
-/* /v1/look: how somebody stands. */
+/* /v1/look: the counts of one identifier in every rule. */
 #include "limiter/look.h"
 #include "server/admin/admin_identifier.h"
 
@@ -26,7 +26,7 @@ static void print_numbers(struct sl_buffer *out, const struct sluice_explained *
     print_number(out, "retry_after", whole_seconds(told->retry_after_us));
 }
 
-static void see(void *about, const struct sl_looked *looked)
+static void print_rule_state(void *about, const struct sl_looked *looked)
 {
     struct sl_buffer *out = about;
     const struct sl_rule *rule = looked->rule;
@@ -46,7 +46,7 @@ static void see(void *about, const struct sl_looked *looked)
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-/* The rules first, for whether they matter is known only then. */
+/* Prints the rules first: only then is it known whether the identifier is exempt. */
 void sl_run_look(struct sl_control *control, struct sl_job *job)
 {
     struct sl_identifier who;
@@ -57,7 +57,7 @@ void sl_run_look(struct sl_control *control, struct sl_job *job)
         return;
     }
     struct sl_look look = {
-        .request = &who.request, .name = who.rule, .see = see, .about = &job->out
+        .request = &who.request, .name = who.rule, .see = print_rule_state, .about = &job->out
     };
     sl_buffer_add(&job->out, SL_TEXT("{\"rules\": ["));
     int status = sl_limiter_look(sl_control_limiter(control), &look);

@@ -1,4 +1,4 @@
-/* /v1/outcomes: how calls ended, for the trust of who made them. */
+/* /v1/outcomes: how calls ended, which is a part of their users' trust. */
 #include "base/clock.h"
 #include "registry/users/load_users.h"
 #include "server/control/admin_json.h"
@@ -32,7 +32,7 @@ static bool read_outcome(struct sl_control *control, struct sl_job *job, const j
     return out->id || sl_job_refuse(job, 503, "out of memory");
 }
 
-/* All or none. */
+/* Reads all outcomes, or refuses all. */
 static struct sl_user_day *read_outcomes(struct sl_control *control, struct sl_job *job,
                                          const json_t *json, size_t *count)
 {
@@ -49,7 +49,7 @@ static struct sl_user_day *read_outcomes(struct sl_control *control, struct sl_j
     return days;
 }
 
-/* Kept through the end of this process, not through a power cut: they are many. */
+/* The commit survives the end of this process, not a power cut: outcomes are many. */
 static bool write_outcomes(struct sl_control *control, struct sl_job *job,
                            const struct sl_user_day *days, size_t count)
 {

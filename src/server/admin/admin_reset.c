@@ -13,9 +13,9 @@ struct sl_limiter *sl_control_limiter(const struct sl_control *control)
     return edition->limiters[edition->limiter_count - 1];
 }
 
-/* Takes `rule` out of the attributes, where the reader has put it. */
-static const char *take_rule(struct sl_job *job, struct sl_json_room *room,
-                             struct sluice_request *request)
+/* Removes `rule` from the attributes, where the reader has put it. */
+static const char *take_rule_member(struct sl_job *job, struct sl_json_room *room,
+                                    struct sluice_request *request)
 {
     for (size_t i = 0; i < request->other_count; i++) {
         struct sluice_text value = room->others[i].value;
@@ -36,7 +36,7 @@ static bool has_identifier(const struct sl_rule *rule, const struct sluice_reque
     return true;
 }
 
-/* Of the rules that the answer lists, if there are any. */
+/* Writes the event of the rules that the answer lists, if any. */
 static void note_reset(struct sl_control *control, struct sl_job *job,
                        const struct sluice_request *request)
 {
@@ -47,8 +47,8 @@ static void note_reset(struct sl_control *control, struct sl_job *job,
         sl_audit_note_reset(control, job, request, rules);
 }
 
-/* Forgets them in the rule of that name; refused where that cannot be. `skips`: nothing to
- * forget is no reason to stop. */
+/* Forgets the identifier's counts in the rule of that name; refuses the job if that is impossible.
+ * `skips`: go on if there is nothing to forget. */
 static bool reset_rule(struct sl_control *control, struct sl_job *job,
                        const struct sluice_request *request, const char *name, bool skips)
 {
@@ -67,7 +67,7 @@ static bool reset_rule(struct sl_control *control, struct sl_job *job,
     if (status == SLUICE_INVALID)
         return sl_job_refuse(job, 422, "rule `%s` counts by something that is not given", name);
     sl_buffer_add(&job->out, SL_TEXT("]"));
-    note_reset(control, job, request); /* what is forgotten by now stays so */
+    note_reset(control, job, request); /* rules that were reset stay reset */
     return sl_job_refuse(job, 503, "%s", sluice_status_text(status));
 }
 
@@ -76,7 +76,8 @@ static bool is_callers(const struct sl_job *job, const struct sl_rule *rule)
     return !job->tenant || sl_rule_is_of(rule, job->tenant);
 }
 
-/* Those that match, of a tenant its own; whoever is exempt may have counts from before. */
+/* Resets all matching rules; for a tenant, its own. An exempt identifier may have counts from
+ * before its exemption. */
 static bool reset_all(struct sl_control *control, struct sl_job *job,
                       struct sluice_request *request)
 {
@@ -112,7 +113,7 @@ bool sl_job_read_identifier(struct sl_control *control, struct sl_job *job,
         return sl_job_refuse(job, out->room.unfit ? 422 : 400, "%s", out->room.error);
     if (out->request.at_us != SLUICE_NOW)
         return sl_job_refuse(job, 422, "`at_us` is for `sluice replay`; leave it out");
-    const char *rule = take_rule(job, &out->room, &out->request);
+    const char *rule = take_rule_member(job, &out->room, &out->request);
     if (!check_tenant(job, &out->request))
         return false;
     if (sl_control_rules(control)->settings.identity.user_id_sha256_email_ip)

@@ -1,8 +1,8 @@
 /* /v1/rules and /v1/tenants/T/rules: rules as they are in force, and changes to them.
  *
- * A change is written into a transaction, everything is composed out of what the
- * database would hold, and only rules that stand together with all others are
- * committed. So there is one meaning of "valid", the rules file's. */
+ * A change is written in a transaction, everything is composed out of what the database would hold,
+ * and it is committed only if all rules are valid together. So "valid" has one meaning, that of the
+ * rules file. */
 #include "limiter/identity.h"
 #include "rules/condition.h"
 #include "server/control/admin_json.h"
@@ -11,14 +11,14 @@ static const char *const no_parameters[] = { NULL };
 
 /* ---- finding ---- */
 
-/* What the ruleset calls it. */
+/* Returns the name that the ruleset uses. */
 static const char *full_name(struct sl_job *job, const char *tenant, const char *name)
 {
     return tenant ? sl_arena_print(&job->arena, "%s/%s", tenant, name) : name;
 }
 
-/* A rule of everybody's that can only ever meet this tenant. */
-static bool is_about(const struct sl_rule *rule, const char *tenant)
+/* Is it a rule for all tenants that can match requests of this tenant only? */
+static bool is_about_tenant(const struct sl_rule *rule, const char *tenant)
 {
     for (size_t i = 0; i < rule->when_count; i++)
         if (rule->when[i].attribute.attribute == SL_ATTR_TENANT)
@@ -26,12 +26,12 @@ static bool is_about(const struct sl_rule *rule, const char *tenant)
     return false;
 }
 
-/* To a tenant, what is not its own is not there. */
+/* A tenant sees its own rules only. */
 static bool is_visible(const struct sl_job *job, const struct sl_rule *rule)
 {
     if (!job->tenant)
         return true;
-    return rule->tenant ? sl_rule_is_of(rule, job->tenant) : is_about(rule, job->tenant);
+    return rule->tenant ? sl_rule_is_of(rule, job->tenant) : is_about_tenant(rule, job->tenant);
 }
 
 /* ---- printing ---- */
@@ -51,7 +51,7 @@ static const char *short_name(const struct sl_rule *rule)
     return rule->tenant ? rule->name + strlen(rule->tenant) + 1 : rule->name;
 }
 
-/* Its members, the closing brace to come. */
+/* Prints its members, without the closing brace. */
 static void print_members(struct sl_job *job, const struct sl_rule *rule)
 {
     struct sl_buffer *out = &job->out;
@@ -68,7 +68,7 @@ static void print_rule(struct sl_job *job, const struct sl_rule *rule)
     sl_buffer_add(&job->out, SL_TEXT("}"));
 }
 
-/* Of the last change; to a tenant, of what it sees: the rest is not its business. */
+/* Returns the revision of the last change; for a tenant, of the rules that it sees. */
 static uint64_t revision_of(struct sl_control *control, const struct sl_job *job)
 {
     const struct sl_ruleset *rules = sl_control_rules(control);
@@ -78,7 +78,7 @@ static uint64_t revision_of(struct sl_control *control, const struct sl_job *job
     for (size_t i = 0; i < rules->rule_count; i++)
         if (is_visible(job, &rules->rules[i]) && rules->rules[i].revision > last)
             last = rules->rules[i].revision;
-    return control->spread ? SL_CHANGE_VERSION(last) : last;
+    return control->replication ? SL_CHANGE_VERSION(last) : last;
 }
 
 static void print_list(struct sl_control *control, struct sl_job *job, const char *tenant)
@@ -108,7 +108,7 @@ static void print_list(struct sl_control *control, struct sl_job *job, const cha
 
 /* ---- warnings ---- */
 
-static bool said_before(const struct sl_report *report, const char *text)
+static bool was_given_before(const struct sl_report *report, const char *text)
 {
     for (size_t i = 0; i < sl_report_kept(report); i++)
         if (strcmp(report->problems[i].text, text) == 0)
@@ -116,7 +116,7 @@ static bool said_before(const struct sl_report *report, const char *text)
     return false;
 }
 
-/* What the linter says about the rules that it did not say before. */
+/* Prints the warnings of the linter that it did not give for the old rules. */
 static void print_warnings(struct sl_buffer *out, const struct sl_ruleset *old,
                            const struct sl_ruleset *new)
 {
@@ -127,7 +127,7 @@ static void print_warnings(struct sl_buffer *out, const struct sl_ruleset *old,
     sl_print_name(out, "warnings");
     sl_buffer_add(out, SL_TEXT("["));
     for (size_t i = 0; i < sl_report_kept(&after); i++) {
-        if (said_before(&before, after.problems[i].text))
+        if (was_given_before(&before, after.problems[i].text))
             continue;
         sl_buffer_add(out, is_first ? SL_TEXT("") : SL_TEXT(", "));
         is_first = false;
@@ -146,8 +146,8 @@ static bool have_same_per(const struct sl_rule *a, const struct sl_rule *b)
     return are_same;
 }
 
-/* Does what was counted carry over? Where the keys stay what they were. */
-static const char *counts_of(const struct sl_rule *old, const struct sl_rule *new)
+/* Do counts carry over? Only where the keys stay the same. */
+static const char *what_counts_do(const struct sl_rule *old, const struct sl_rule *new)
 {
     if (!old)
         return "new";
@@ -157,7 +157,7 @@ static const char *counts_of(const struct sl_rule *old, const struct sl_rule *ne
 
 /* ---- changing ---- */
 
-/* Tenants choose among the algorithms of their tier. */
+/* A tenant may use the algorithms of its tier. */
 static bool check_algorithm(struct sl_control *control, struct sl_job *job,
                             const struct sl_ruleset *rules, const struct sl_rule *rule)
 {
@@ -175,9 +175,9 @@ static bool check_algorithm(struct sl_control *control, struct sl_job *job,
 
 enum { OWN_RULE_MAX_BYTES = 16384, OWN_RULE_LIST_MAX = 64 };
 
-/* What a tenant writes costs everybody's memory and time, so it is small; and tiers are the
- * operator's, who must be able to take them away. */
-static bool check_own(struct sl_job *job, const json_t *json)
+/* Rules of tenants cost memory and time of the whole server, so they are small. They name no
+ * tiers: the operator must be able to remove those. */
+static bool check_own_rule(struct sl_job *job, const json_t *json)
 {
     if (job->body.len > OWN_RULE_MAX_BYTES)
         return sl_job_refuse(job, 413, "a tenant's rule has at most %d bytes", OWN_RULE_MAX_BYTES);
@@ -191,7 +191,7 @@ static bool check_lists(struct sl_job *job, const struct sl_rule *rule)
     size_t values = rule->except_count + rule->replaces_count;
     for (size_t i = 0; i < rule->when_count; i++)
         values += sl_condition_size(&rule->when[i]);
-    return values - 1 <= OWN_RULE_LIST_MAX || /* but for the tenant, which is ours to add */
+    return values - 1 <= OWN_RULE_LIST_MAX || /* the tenant that Sluice adds does not count */
            sl_job_refuse(
                job, 422,
                "a tenant's rule has at most %d entries in `except`, `when` and `replaces`",
@@ -209,7 +209,7 @@ static bool check_tenant(struct sl_control *control, struct sl_job *job, const c
     return true;
 }
 
-/* The answer to a PUT that is about to be committed. */
+/* Prints the answer to a PUT that is about to be committed. */
 static void print_put(struct sl_control *control, struct sl_job *job, const struct sl_rule *old,
                       const struct sl_ruleset *rules, const struct sl_rule *new)
 {
@@ -218,8 +218,8 @@ static void print_put(struct sl_control *control, struct sl_job *job, const stru
     job->would = old ? "replace" : "create";
     job->etag = job->dry_run ? NULL : etag_of(job, new);
     print_members(job, new);
-    sl_print_text(out, "counts", counts_of(old, new));
-    if (job->tenant) /* a warning names rules, and they may be anybody's */
+    sl_print_text(out, "counts", what_counts_do(old, new));
+    if (job->tenant) /* warnings name rules, which may be other tenants' */
         sl_print_raw(out, "warnings", "[]");
     else
         print_warnings(out, sl_control_rules(control), rules);
@@ -227,9 +227,9 @@ static void print_put(struct sl_control *control, struct sl_job *job, const stru
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-/* For the audit log; each of them may be NULL. */
-static void note(struct sl_job *job, const char *full, const struct sl_rule *old,
-                 const struct sl_rule *new)
+/* Describes the change for the audit log; `old` or `new` may be NULL. */
+static void note_change(struct sl_job *job, const char *full, const struct sl_rule *old,
+                        const struct sl_rule *new)
 {
     const char *slash = strchr(full, '/');
     struct sluice_text tenant = { full, slash ? (size_t)(slash - full) : 0 };
@@ -241,8 +241,8 @@ static void note(struct sl_job *job, const char *full, const struct sl_rule *old
                                       .after = new ? new->json : NULL });
 }
 
-static bool try_put(struct sl_control *control, struct sl_job *job, const char *tenant,
-                    const char *name)
+static bool put_in_change(struct sl_control *control, struct sl_job *job, const char *tenant,
+                          const char *name)
 {
     struct sluice_error error = { 0 };
     const char *full = full_name(job, tenant, name);
@@ -261,7 +261,7 @@ static bool try_put(struct sl_control *control, struct sl_job *job, const char *
         return sl_change_drop(control);
     }
     print_put(control, job, old, rules, new);
-    note(job, full, old, new);
+    note_change(job, full, old, new);
     return sl_change_end(control, job, rules);
 }
 
@@ -274,18 +274,18 @@ static void put_rule(struct sl_control *control, struct sl_job *job, const char 
         sl_job_refuse(job, 422, "a rule's name has 1 to 64 letters, digits, `.`, `_` or `-`");
         return;
     }
-    json_t *json = sl_job_json(job); /* whether it is JSON at all */
+    json_t *json = sl_job_json(job); /* it must be JSON at all */
     if (!json)
         return;
-    bool good = !tenant || check_own(job, json);
+    bool good = !tenant || check_own_rule(job, json);
     json_decref(json);
     if (good && sl_change_begin(control, job))
-        try_put(control, job, tenant, name);
+        put_in_change(control, job, tenant, name);
 }
 
-/* How a rule goes: its row, or the file's rule is hidden by one. */
-static bool take_away(struct sl_control *control, struct sl_job *job, const struct sl_rule *old,
-                      const char *tenant, const char *name)
+/* Deletes a rule: its row goes, or a row hides the file's rule. */
+static bool delete_or_hide(struct sl_control *control, struct sl_job *job,
+                           const struct sl_rule *old, const char *tenant, const char *name)
 {
     struct sluice_error error = { 0 };
     bool found = true;
@@ -301,8 +301,8 @@ static bool take_away(struct sl_control *control, struct sl_job *job, const stru
     return sl_change_drop(control);
 }
 
-static bool try_delete(struct sl_control *control, struct sl_job *job, const char *tenant,
-                       const char *name)
+static bool delete_in_change(struct sl_control *control, struct sl_job *job, const char *tenant,
+                             const char *name)
 {
     const char *full = full_name(job, tenant, name);
     const struct sl_rule *old = sl_ruleset_rule(sl_control_rules(control), full);
@@ -316,7 +316,7 @@ static bool try_delete(struct sl_control *control, struct sl_job *job, const cha
     }
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL))
         return sl_change_drop(control);
-    if (!take_away(control, job, old, tenant, name))
+    if (!delete_or_hide(control, job, old, tenant, name))
         return false;
     struct sl_ruleset *rules = sl_change_compose(control, job, 422);
     if (!rules)
@@ -333,7 +333,7 @@ static bool try_delete(struct sl_control *control, struct sl_job *job, const cha
         sl_buffer_add(&job->out, SL_TEXT("null"));
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
-    note(job, full, old, now);
+    note_change(job, full, old, now);
     return sl_change_end(control, job, rules);
 }
 
@@ -342,7 +342,7 @@ static void delete_rule(struct sl_control *control, struct sl_job *job, const ch
 {
     static const char *const parameters[] = { "undo", NULL };
     if (sl_job_check_query(job, parameters) && sl_change_begin(control, job))
-        try_delete(control, job, tenant, name);
+        delete_in_change(control, job, tenant, name);
 }
 
 static void get_rule(struct sl_control *control, struct sl_job *job, const char *tenant,
@@ -352,7 +352,7 @@ static void get_rule(struct sl_control *control, struct sl_job *job, const char 
         sl_ruleset_rule(sl_control_rules(control), full_name(job, tenant, name));
     if (!sl_job_check_query(job, no_parameters))
         return;
-    /* A tenant sees rules of everybody's that are about it, under their own names. */
+    /* A tenant also sees rules for all tenants that are about it, under their own names. */
     if (!rule && job->tenant)
         rule = sl_ruleset_rule(sl_control_rules(control), name);
     if (!rule || !is_visible(job, rule)) {
@@ -363,8 +363,8 @@ static void get_rule(struct sl_control *control, struct sl_job *job, const char 
     print_rule(job, rule);
 }
 
-static void run_one(struct sl_control *control, struct sl_job *job, const char *tenant,
-                    const char *name)
+static void run_rule(struct sl_control *control, struct sl_job *job, const char *tenant,
+                     const char *name)
 {
     if (sl_job_is(job, "PUT"))
         put_rule(control, job, tenant, name);
@@ -384,16 +384,16 @@ void sl_run_rules(struct sl_control *control, struct sl_job *job)
 
 void sl_run_rule(struct sl_control *control, struct sl_job *job)
 {
-    run_one(control, job, job->tenant, job->parts[0].at);
+    run_rule(control, job, job->tenant, job->parts[0].at);
 }
 
-/* The tenant in the path; another's is not there. */
+/* Checks the tenant of the path; another tenant's does not exist for the caller. */
 static bool check_path(struct sl_control *control, struct sl_job *job)
 {
     const char *tenant = job->parts[0].at;
     bool is_own = !job->tenant || strcmp(job->tenant, tenant) == 0;
-    /* Another instance may have made it just now: then the transaction knows. */
-    bool is_early = control->spread && !sl_job_is(job, "GET");
+    /* Another instance may have just made it: then the transaction finds it. */
+    bool is_early = control->replication && !sl_job_is(job, "GET");
     if (is_own && (is_early || sl_control_tenant(control, job, tenant)))
         return true;
     return sl_job_refuse_tenant(job, tenant);
@@ -408,5 +408,5 @@ void sl_run_tenant_rules(struct sl_control *control, struct sl_job *job)
 void sl_run_tenant_rule(struct sl_control *control, struct sl_job *job)
 {
     if (check_path(control, job))
-        run_one(control, job, job->parts[0].at, job->parts[1].at);
+        run_rule(control, job, job->parts[0].at, job->parts[1].at);
 }

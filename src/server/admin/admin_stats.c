@@ -1,4 +1,4 @@
-/* /v1/stats: the last minute, hour and day, and who. */
+/* /v1/stats: statistics of the last minute, hour and day, with the top callers. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -8,11 +8,11 @@
 
 enum { TOP_DEFAULT = 10, RULES_DEFAULT = 1000, RULES_MAX = 100000 };
 
-/* ---- what is asked ---- */
+/* ---- reading the query ---- */
 
-struct asking {
+struct stats_query {
     struct sl_stats_print print;
-    const char *rule; /* only this one; or NULL */
+    const char *rule; /* only this rule; or NULL */
     size_t limit;
 };
 
@@ -49,23 +49,23 @@ static bool read_series(struct sl_job *job, struct sl_stats_print *print)
     return true;
 }
 
-static bool read_asking(struct sl_control *control, struct sl_job *job, struct asking *asking)
+static bool read_query(struct sl_control *control, struct sl_job *job, struct stats_query *query)
 {
     static const char *const parameters[] = { "window", "series", "rule", "top", "limit", NULL };
-    *asking = (struct asking){ .limit = RULES_DEFAULT, .print.top = TOP_DEFAULT };
+    *query = (struct stats_query){ .limit = RULES_DEFAULT, .print.top = TOP_DEFAULT };
     if (!sl_job_check_query(job, parameters))
         return false;
-    asking->rule = sl_job_query(job, "rule");
-    if (asking->rule && !sl_ruleset_rule(sl_control_rules(control), asking->rule))
-        return sl_job_refuse(job, 404, "there is no rule `%s`", asking->rule);
-    asking->print.out = &job->out;
-    asking->print.record = control->server->record;
-    asking->print.now_s = sl_boottime_us() / 1000000;
-    asking->print.wall_us = sl_walltime_us();
-    asking->print.is_watched = sl_is_observed(&sl_control_rules(control)->settings);
-    return read_window(job, &asking->print) && read_series(job, &asking->print) &&
-           read_count(job, "top", SL_TOP_ENTRIES, &asking->print.top) &&
-           read_count(job, "limit", RULES_MAX, &asking->limit);
+    query->rule = sl_job_query(job, "rule");
+    if (query->rule && !sl_ruleset_rule(sl_control_rules(control), query->rule))
+        return sl_job_refuse(job, 404, "there is no rule `%s`", query->rule);
+    query->print.out = &job->out;
+    query->print.record = control->server->record;
+    query->print.now_s = sl_boottime_us() / 1000000;
+    query->print.wall_us = sl_walltime_us();
+    query->print.is_watched = sl_is_observed(&sl_control_rules(control)->settings);
+    return read_window(job, &query->print) && read_series(job, &query->print) &&
+           read_count(job, "top", SL_TOP_ENTRIES, &query->print.top) &&
+           read_count(job, "limit", RULES_MAX, &query->limit);
 }
 
 /* ---- rules ---- */
@@ -88,9 +88,9 @@ static void print_limit(struct sl_buffer *out, const struct sl_rule *rule)
         sl_print_text(out, "refill_per_second", NULL);
 }
 
-static void print_rule(const struct asking *asking, const struct sl_rule *rule, uint32_t number)
+static void print_rule(const struct stats_query *query, const struct sl_rule *rule, uint32_t number)
 {
-    const struct sl_stats_print *print = &asking->print;
+    const struct sl_stats_print *print = &query->print;
     const struct sl_detail *detail = print->record->ids.rules[number].detail;
     const struct sl_top_term *terms = print->record->terms;
     struct sl_buffer *out = print->out;
@@ -117,7 +117,7 @@ static void print_rule(const struct asking *asking, const struct sl_rule *rule, 
     sl_buffer_add(out, SL_TEXT("}}"));
 }
 
-/* A rule's place in the file, and how busy it is. */
+/* A rule's place in the file, and its checks. */
 struct rank {
     size_t index;
     uint64_t checks;
@@ -137,35 +137,35 @@ static int by_index(const void *a, const void *b)
     return left->index < right->index ? -1 : 1;
 }
 
-/* In the longest of the periods that were asked for. */
-static uint64_t checks_of(const struct asking *asking, uint32_t number)
+/* Returns the checks of a rule in the longest period of the query. */
+static uint64_t checks_of(const struct stats_query *query, uint32_t number)
 {
-    const struct sl_detail *detail = asking->print.record->ids.rules[number].detail;
+    const struct sl_detail *detail = query->print.record->ids.rules[number].detail;
     struct sl_sums sum = { 0 };
     uint64_t checks = 0;
     enum sl_period period = SL_PERIOD_COUNT - 1;
-    while (period > 0 && !asking->print.periods[period])
+    while (period > 0 && !query->print.periods[period])
         period--;
     if (detail)
-        sl_figure_sum(&detail->figure, period, asking->print.now_s, &sum);
+        sl_figure_sum(&detail->figure, period, query->print.now_s, &sum);
     for (size_t i = 0; i < SL_OUTCOME_COUNT; i++)
         checks += sum.outcomes[i];
     return checks;
 }
 
-/* The busiest, if not all are wanted; in the order of the rules. */
-static void print_rules(const struct asking *asking, struct sl_job *job,
+/* Prints the busiest rules, or all, in the order of the file. */
+static void print_rules(const struct stats_query *query, struct sl_job *job,
                         const struct sl_edition *edition)
 {
     const struct sl_ruleset *rules = edition->rules;
     struct rank *places = sl_arena_take(&job->arena, (rules->rule_count + 1) * sizeof *places);
     size_t count = 0;
     for (size_t i = 0; i < rules->rule_count; i++)
-        if (!asking->rule || strcmp(asking->rule, rules->rules[i].name) == 0)
-            places[count++] = (struct rank){ i, checks_of(asking, edition->numbers[i]) };
-    if (count > asking->limit) {
+        if (!query->rule || strcmp(query->rule, rules->rules[i].name) == 0)
+            places[count++] = (struct rank){ i, checks_of(query, edition->numbers[i]) };
+    if (count > query->limit) {
         qsort(places, count, sizeof *places, by_checks);
-        count = asking->limit;
+        count = query->limit;
         qsort(places, count, sizeof *places, by_index);
     }
     sl_print_i64(&job->out, "rules_total", (int64_t)rules->rule_count);
@@ -173,21 +173,21 @@ static void print_rules(const struct asking *asking, struct sl_job *job,
     for (size_t i = 0; i < count; i++) {
         if (i)
             sl_buffer_add(&job->out, SL_TEXT(", "));
-        print_rule(asking, &rules->rules[places[i].index], edition->numbers[places[i].index]);
+        print_rule(query, &rules->rules[places[i].index], edition->numbers[places[i].index]);
     }
     sl_buffer_add(&job->out, SL_TEXT("]"));
 }
 
-/* ---- the rest ---- */
+/* ---- algorithms, connections, decisions ---- */
 
-static void print_algorithms(const struct asking *asking)
+static void print_algorithms(const struct stats_query *query)
 {
-    struct sl_buffer *out = asking->print.out;
+    struct sl_buffer *out = query->print.out;
     sl_buffer_add(out, SL_TEXT(", \"algorithms\": ["));
     for (size_t i = 0; sl_algos[i]; i++) {
         sl_buffer_add(out, i ? SL_TEXT(", {") : SL_TEXT("{"));
         sl_print_text(out, "algorithm", sl_algos[i]->name);
-        sl_stats_print_figure(&asking->print, &asking->print.record->algos[i]);
+        sl_stats_print_figure(&query->print, &query->print.record->algos[i]);
         sl_buffer_add(out, SL_TEXT("}"));
     }
     sl_buffer_add(out, SL_TEXT("]"));
@@ -210,22 +210,22 @@ static void print_connections(struct sl_buffer *out, struct sl_server *server)
 void sl_run_stats(struct sl_control *control, struct sl_job *job)
 {
     struct sl_server *server = control->server;
-    struct asking asking;
-    if (!read_asking(control, job, &asking))
+    struct stats_query query;
+    if (!read_query(control, job, &query))
         return;
     struct sl_buffer *out = &job->out;
     sl_buffer_add(out, SL_TEXT("{"));
-    sl_print_i64(out, "at_us", asking.print.wall_us);
-    sl_stats_print_time(out, "at", asking.print.wall_us);
+    sl_print_i64(out, "at_us", query.print.wall_us);
+    sl_stats_print_time(out, "at", query.print.wall_us);
     sl_stats_print_time(out, "started_at", server->started_us);
-    sl_print_i64(out, "uptime_s", asking.print.now_s - server->record->started_s);
+    sl_print_i64(out, "uptime_s", query.print.now_s - server->record->started_s);
     sl_print_bool(out, "identifiers_hashed", sl_control_rules(control)->settings.hash_identifiers);
-    /* Without its lock: this thread is the one that writes it. */
+    /* Read without the lock: this thread is the only writer. */
     sl_buffer_add(out, SL_TEXT(", \"decisions\": {"));
-    sl_stats_print_figure(&asking.print, &server->record->all);
+    sl_stats_print_figure(&query.print, &server->record->all);
     sl_buffer_add(out, SL_TEXT("}"));
-    print_algorithms(&asking);
-    print_rules(&asking, job, server->edition);
+    print_algorithms(&query);
+    print_rules(&query, job, server->edition);
     sl_print_store_stats(out, server);
     sl_print_replication_stats(out, server);
     print_connections(out, server);

@@ -1,4 +1,4 @@
-/* /v1/tenants: who has a key, and of which tier. */
+/* /v1/tenants: tenants, their tiers and their keys. */
 #include "base/clock.h"
 #include "base/hash.h"
 #include "server/control/admin_json.h"
@@ -64,8 +64,8 @@ static void print_tenant(struct sl_control *control, struct sl_job *job,
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-/* For the audit log: its tier and how many keys it has, or NULL. */
-static const char *brief(struct sl_job *job, const struct sl_tenant *tenant)
+/* Returns its tier and its count of keys for the audit log, or NULL. */
+static const char *audit_json(struct sl_job *job, const struct sl_tenant *tenant)
 {
     struct sl_buffer out = sl_buffer(SIZE_MAX);
     if (!tenant)
@@ -86,11 +86,11 @@ static void note_tenant(struct sl_job *job, const struct sl_tenant *old,
     sl_job_note(job, &(struct sl_audit_note){ .subject = "tenant",
                                               .name = name,
                                               .tenant = name,
-                                              .before = brief(job, old),
-                                              .after = brief(job, new) });
+                                              .before = audit_json(job, old),
+                                              .after = audit_json(job, new) });
 }
 
-/* A key by its label, tier and the first digits of its digest; never itself. */
+/* Describes a key by its label, tier and the first digits of its digest; never the key itself. */
 static void note_key(struct sl_job *job, const struct sl_tenant_key *key, bool is_there)
 {
     struct sl_buffer out = sl_buffer(SIZE_MAX);
@@ -159,13 +159,13 @@ static bool check_tier(struct sl_control *control, struct sl_job *job, const cha
     return sl_job_refuse(job, 422, "there is no tier `%s`", tier);
 }
 
-static bool matches(struct sl_job *job, const struct sl_tenant *tenant)
+static bool check_match(struct sl_job *job, const struct sl_tenant *tenant)
 {
     return sl_job_check_match(job, tenant ? sl_job_etag(job, 't', tenant->revision) : NULL);
 }
 
-/* Keys are part of an edition, so every change makes one. */
-static bool end_change(struct sl_control *control, struct sl_job *job)
+/* Commits: keys are part of an edition, so every change makes a new one. */
+static bool commit_change(struct sl_control *control, struct sl_job *job)
 {
     struct sl_ruleset *rules = sl_change_compose(control, job, 409);
     return rules && sl_change_end(control, job, rules);
@@ -189,7 +189,7 @@ static void put_tenant(struct sl_control *control, struct sl_job *job, const cha
     if (!good || !sl_change_begin(control, job))
         return;
     const struct sl_tenant *old = sl_control_tenant(control, job, name);
-    if (!matches(job, old) || !check_tier(control, job, tier)) {
+    if (!check_match(job, old) || !check_tier(control, job, tier)) {
         sl_change_drop(control);
         return;
     }
@@ -207,7 +207,7 @@ static void put_tenant(struct sl_control *control, struct sl_job *job, const cha
     job->etag = job->dry_run ? NULL : sl_job_etag(job, 't', tenant->revision);
     print_tenant(control, job, tenant);
     note_tenant(job, old, tenant);
-    end_change(control, job);
+    commit_change(control, job);
 }
 
 static void delete_tenant(struct sl_control *control, struct sl_job *job, const char *name)
@@ -217,7 +217,7 @@ static void delete_tenant(struct sl_control *control, struct sl_job *job, const 
     if (!sl_job_check_query(job, no_parameters) || !sl_change_begin(control, job))
         return;
     const struct sl_tenant *old = sl_control_tenant(control, job, name);
-    if (!matches(job, old)) {
+    if (!check_match(job, old)) {
         sl_change_drop(control);
         return;
     }
@@ -237,7 +237,7 @@ static void delete_tenant(struct sl_control *control, struct sl_job *job, const 
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     note_tenant(job, old, NULL);
-    end_change(control, job);
+    commit_change(control, job);
 }
 
 void sl_run_tenant(struct sl_control *control, struct sl_job *job)
@@ -253,7 +253,7 @@ void sl_run_tenant(struct sl_control *control, struct sl_job *job)
 
 /* ---- keys ---- */
 
-/* 256 bits of the kernel's. */
+/* Returns a new key: 256 bits of the kernel's random numbers. */
 static const char *make_key(struct sl_job *job)
 {
     return sl_arena_print(&job->arena, "sk_%016llx%016llx%016llx%016llx",
@@ -261,7 +261,7 @@ static const char *make_key(struct sl_job *job)
                           (unsigned long long)sl_random64(), (unsigned long long)sl_random64());
 }
 
-/* The digest that is given, or a new key with its own. False: refused. */
+/* Reads the digest of the body, or makes a new key. Returns false if it refused the job. */
 static bool read_key(struct sl_control *control, struct sl_job *job, const json_t *object,
                      struct sl_tenant_key *key, const char **plain)
 {
@@ -326,10 +326,10 @@ void sl_run_tenant_keys(struct sl_control *control, struct sl_job *job)
     }
     print_key(job, &key, plain);
     note_key(job, &key, false);
-    end_change(control, job);
+    commit_change(control, job);
 }
 
-/* By the first digits of its digest; NULL: none, or several. */
+/* Finds a key by the first digits of its digest. Returns NULL if there is none, or several. */
 static const struct sl_tenant_key *find_key(const struct sl_tenant *tenant, const char *id)
 {
     const struct sl_tenant_key *found = NULL;
@@ -370,5 +370,5 @@ void sl_run_tenant_key(struct sl_control *control, struct sl_job *job)
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     note_key(job, key, true);
-    end_change(control, job);
+    commit_change(control, job);
 }

@@ -1,9 +1,10 @@
-/* /v1/tiers: as rules, but for who refers to them. */
+/* /v1/tiers: tiers as they are in force, and changes to them. As for rules, but a tier in use
+ * cannot be deleted. */
 #include "server/control/admin_json.h"
 
 static const char *const no_parameters[] = { NULL };
 
-static const struct sl_tier *find(const struct sl_ruleset *rules, const char *name)
+static const struct sl_tier *find_tier(const struct sl_ruleset *rules, const char *name)
 {
     ptrdiff_t number = sl_ruleset_tier(rules, sl_text(name));
     return number < 0 ? NULL : &rules->tiers[number];
@@ -19,7 +20,7 @@ static const char *etag_of(struct sl_job *job, const struct sl_tier *tier)
     return sl_origin_etag(job, origin_of(tier));
 }
 
-/* Its members, the closing brace to come. */
+/* Prints its members, without the closing brace. */
 static void print_members(struct sl_job *job, const struct sl_tier *tier)
 {
     struct sl_buffer *out = &job->out;
@@ -53,9 +54,9 @@ void sl_run_tiers(struct sl_control *control, struct sl_job *job)
 
 /* ---- changing ---- */
 
-/* For the audit log; one of them may be NULL. */
-static void note(struct sl_job *job, const char *name, const struct sl_tier *old,
-                 const struct sl_tier *new)
+/* Describes the change for the audit log; `old` or `new` may be NULL. */
+static void note_change(struct sl_job *job, const char *name, const struct sl_tier *old,
+                        const struct sl_tier *new)
 {
     sl_job_note(job, &(struct sl_audit_note){ .subject = "tier",
                                               .name = name,
@@ -63,10 +64,10 @@ static void note(struct sl_job *job, const char *name, const struct sl_tier *old
                                               .after = new ? new->json : NULL });
 }
 
-static bool try_put(struct sl_control *control, struct sl_job *job, const char *name)
+static bool put_in_change(struct sl_control *control, struct sl_job *job, const char *name)
 {
     struct sluice_error error = { 0 };
-    const struct sl_tier *old = find(sl_control_rules(control), name);
+    const struct sl_tier *old = find_tier(sl_control_rules(control), name);
     if (!sl_job_check_match(job, old ? etag_of(job, old) : NULL))
         return sl_change_drop(control);
     if (!sl_registry_put_tier(control->registry, name, job->body.at, &error))
@@ -74,14 +75,14 @@ static bool try_put(struct sl_control *control, struct sl_job *job, const char *
     struct sl_ruleset *rules = sl_change_compose(control, job, 422);
     if (!rules)
         return false;
-    const struct sl_tier *new = find(rules, name);
+    const struct sl_tier *new = find_tier(rules, name);
     job->status = old || job->dry_run ? 200 : 201;
     job->would = old ? "replace" : "create";
     job->etag = job->dry_run ? NULL : etag_of(job, new);
     print_members(job, new);
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
-    note(job, name, old, new);
+    note_change(job, name, old, new);
     return sl_change_end(control, job, rules);
 }
 
@@ -98,27 +99,27 @@ static void put_tier(struct sl_control *control, struct sl_job *job, const char 
         return;
     json_decref(json);
     if (sl_change_begin(control, job))
-        try_put(control, job, name);
+        put_in_change(control, job, name);
 }
 
-/* Whoever is of a tier that is gone would silently have the limits of none. */
+/* Refuses to delete a tier in use: its users would silently get the limits of no tier. */
 static bool check_unused(struct sl_control *control, struct sl_job *job, const char *name,
                          const struct sl_ruleset *rules)
 {
     struct sluice_error error = { 0 };
     const char *user = NULL;
-    if (find(rules, name)) /* it is the file's again */
+    if (find_tier(rules, name)) /* the file's tier takes its place */
         return true;
     if (!sl_registry_tier_user(control->registry, name, &job->arena, &user, &error))
         return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
     return !user || sl_job_refuse(job, 409, "%s is of tier `%s`; change that first", user, name);
 }
 
-static bool try_delete(struct sl_control *control, struct sl_job *job, const char *name)
+static bool delete_in_change(struct sl_control *control, struct sl_job *job, const char *name)
 {
     struct sluice_error error = { 0 };
     bool found = true;
-    const struct sl_tier *old = find(sl_control_rules(control), name);
+    const struct sl_tier *old = find_tier(sl_control_rules(control), name);
     if (!old && !job->undo) {
         sl_job_refuse(job, 404, "there is no tier `%s`", name);
         return sl_change_drop(control);
@@ -135,7 +136,7 @@ static bool try_delete(struct sl_control *control, struct sl_job *job, const cha
         sl_job_refuse(job, 404, "the API has changed nothing about a tier `%s`", name);
         return sl_change_drop(control);
     }
-    /* A conflict: it is rules that name it, not what was sent. */
+    /* 409: rules that stay need the tier; the request itself is valid. */
     struct sl_ruleset *rules = sl_change_compose(control, job, 409);
     if (!rules)
         return false;
@@ -143,7 +144,7 @@ static bool try_delete(struct sl_control *control, struct sl_job *job, const cha
         sl_ruleset_free(rules);
         return sl_change_drop(control);
     }
-    const struct sl_tier *now = find(rules, name);
+    const struct sl_tier *now = find_tier(rules, name);
     sl_buffer_add(&job->out, SL_TEXT("{"));
     sl_print_text(&job->out, "name", name);
     sl_print_bool(&job->out, "deleted", true);
@@ -155,7 +156,7 @@ static bool try_delete(struct sl_control *control, struct sl_job *job, const cha
         sl_buffer_add(&job->out, SL_TEXT("null"));
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
-    note(job, name, old, now);
+    note_change(job, name, old, now);
     return sl_change_end(control, job, rules);
 }
 
@@ -163,12 +164,12 @@ static void delete_tier(struct sl_control *control, struct sl_job *job, const ch
 {
     static const char *const parameters[] = { "undo", NULL };
     if (sl_job_check_query(job, parameters) && sl_change_begin_all(control, job))
-        try_delete(control, job, name);
+        delete_in_change(control, job, name);
 }
 
 static void get_tier(struct sl_control *control, struct sl_job *job, const char *name)
 {
-    const struct sl_tier *tier = find(sl_control_rules(control), name);
+    const struct sl_tier *tier = find_tier(sl_control_rules(control), name);
     if (!sl_job_check_query(job, no_parameters))
         return;
     if (!tier) {

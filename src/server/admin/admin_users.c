@@ -1,4 +1,4 @@
-/* /v1/users/ID: what is known of a user, and the trust made of it. */
+/* /v1/users/ID: a user's record, counts of the last days, and the trust score made of them. */
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 
 #define DAY_US INT64_C(86400000000)
 
-/* ---- who ---- */
+/* ---- the user of a call ---- */
 
 bool sl_user_check_id(struct sl_job *job, const char *what, const char *text)
 {
@@ -35,7 +35,7 @@ struct who {
     const char *id; /* as it is kept */
 };
 
-static bool take_who(struct sl_control *control, struct sl_job *job, struct who *out)
+static bool read_path(struct sl_control *control, struct sl_job *job, struct who *out)
 {
     static const char *const parameters[] = { "tenant", NULL };
     if (!sl_job_check_query(job, parameters) || !sl_user_check_id(job, "ID", job->parts[0].at) ||
@@ -45,7 +45,7 @@ static bool take_who(struct sl_control *control, struct sl_job *job, struct who 
     return out->id || sl_job_refuse(job, 503, "out of memory");
 }
 
-/* ---- looking ---- */
+/* ---- printing ---- */
 
 static void print_trust(struct sl_buffer *out, const struct sl_trust_weights *weights,
                         const struct sl_user *user, int64_t now_us)
@@ -75,11 +75,12 @@ static void print_trust(struct sl_buffer *out, const struct sl_trust_weights *we
     sl_buffer_add(out, SL_TEXT("}}"));
 }
 
-/* Where records spread, revisions are each instance's own: then it is made of what they say. */
+/* With replication, revisions differ between instances: the tag is then made of the record's
+ * content. */
 static const char *etag_of(struct sl_control *control, struct sl_job *job,
                            const struct sl_user_record *record)
 {
-    if (!control->spread)
+    if (!control->replication)
         return sl_job_etag(job, 'u', record->revision);
     const char *text =
         sl_arena_print(&job->arena, "%d %" PRId64 " %d %d %s\n%s", record->has_created_at,
@@ -89,7 +90,7 @@ static const char *etag_of(struct sl_control *control, struct sl_job *job,
     return sl_job_etag(job, 'u', sl_hash64(sl_text(text), 0));
 }
 
-/* Of the record, as it is or would be; what happened is the people's. */
+/* Prints the record as it is or would be; counts come from the user table. */
 static void print_user(struct sl_control *control, struct sl_job *job,
                        const struct sl_user_record *record, bool is_known)
 {
@@ -169,8 +170,8 @@ static bool read_tier(struct sl_control *control, struct sl_job *job, const json
     return true;
 }
 
-static bool check_own(struct sl_control *control, struct sl_job *job,
-                      const struct sl_user_limit *own)
+static bool check_limit(struct sl_control *control, struct sl_job *job,
+                        const struct sl_user_limit *own)
 {
     struct sl_numbers numbers;
     const struct sl_rule *rule = sl_ruleset_rule(sl_control_rules(control), own->rule);
@@ -181,7 +182,7 @@ static bool check_own(struct sl_control *control, struct sl_job *job,
     return sl_job_refuse(job, 422, "there is no rule `%s`", own->rule);
 }
 
-/* The text of `limits` out of the body, since numbers are kept as they are written. */
+/* Returns the text of `limits` in the body: numbers are kept as they were written. */
 static const char *limits_text(struct sl_job *job)
 {
     struct sl_report report = { .file = "body" };
@@ -217,7 +218,7 @@ static bool read_limits(struct sl_control *control, struct sl_job *job, const js
     if (!sl_limits_read(sl_text(written), own, &count, &error))
         return sl_job_refuse(job, 422, "%s", error.text);
     for (size_t i = 0; i < count; i++)
-        if (!check_own(control, job, &own[i]))
+        if (!check_limit(control, job, &own[i]))
             return false;
     if (count) {
         sl_limits_print(&text, own, count);
@@ -227,7 +228,7 @@ static bool read_limits(struct sl_control *control, struct sl_job *job, const js
     return true;
 }
 
-static bool read_changes(struct sl_control *control, struct sl_job *job, const json_t *object,
+static bool read_members(struct sl_control *control, struct sl_job *job, const json_t *object,
                          struct sl_user_record *record)
 {
     if (job->tenant && (json_object_get(object, "tier") || json_object_get(object, "limits")))
@@ -241,8 +242,8 @@ static bool are_same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* For the audit log: tier and limits, where there are any; else NULL. */
-static const char *brief(struct sl_job *job, const struct sl_user_record *record)
+/* Returns tier and limits for the audit log, or NULL if it has neither. */
+static const char *audit_json(struct sl_job *job, const struct sl_user_record *record)
 {
     struct sl_buffer out = sl_buffer(SIZE_MAX);
     if (!record->tier && !record->limits)
@@ -256,21 +257,22 @@ static const char *brief(struct sl_job *job, const struct sl_user_record *record
     return copy;
 }
 
-/* Facts come and go with every sign-up: what is noted is what the operator gives or takes. */
-static void note(struct sl_job *job, const struct who *who, const struct sl_user_record *old,
-                 const struct sl_user_record *new)
+/* Describes the change for the audit log: what the operator gives or takes away. Other facts change
+ * with every sign-up. */
+static void note_change(struct sl_job *job, const struct who *who, const struct sl_user_record *old,
+                        const struct sl_user_record *new)
 {
     if (!are_same(old->tier, new->tier) || !are_same(old->limits, new->limits))
         sl_job_note(job, &(struct sl_audit_note){ .subject = "user",
                                                   .name = who->id,
                                                   .tenant = *who->tenant ? who->tenant : NULL,
-                                                  .before = brief(job, old),
-                                                  .after = brief(job, new) });
+                                                  .before = audit_json(job, old),
+                                                  .after = audit_json(job, new) });
 }
 
-/* In the transaction: what is not given stays as it is there. */
-static bool try_put(struct sl_control *control, struct sl_job *job, const struct who *who,
-                    const json_t *object)
+/* Runs in the transaction: members that are not given keep their values. */
+static bool put_in_change(struct sl_control *control, struct sl_job *job, const struct who *who,
+                          const json_t *object)
 {
     struct sluice_error error = { 0 };
     struct sl_user_record record;
@@ -282,7 +284,7 @@ static bool try_put(struct sl_control *control, struct sl_job *job, const struct
         record = (struct sl_user_record){ .tenant = who->tenant, .id = who->id };
     struct sl_user_record old = record;
     if (!sl_job_check_match(job, found ? etag_of(control, job, &record) : NULL) ||
-        !read_changes(control, job, object, &record))
+        !read_members(control, job, object, &record))
         return sl_change_drop(control);
     if (!sl_registry_put_user(control->registry, &record, &error) ||
         !sl_registry_user(control->registry, who->tenant, who->id, &job->arena, &record,
@@ -290,7 +292,7 @@ static bool try_put(struct sl_control *control, struct sl_job *job, const struct
         return sl_change_fail(control, job, &error);
     job->status = found || job->dry_run ? 200 : 201;
     job->would = found ? "replace" : "create";
-    note(job, who, &old, &record);
+    note_change(job, who, &old, &record);
     if (!sl_change_end(control, job, NULL))
         return false;
     if (!job->dry_run)
@@ -307,8 +309,24 @@ static void put_user(struct sl_control *control, struct sl_job *job, const struc
     if (!object)
         return;
     if (sl_change_begin_user(control, job, who->tenant, who->id))
-        try_put(control, job, who, object);
+        put_in_change(control, job, who, object);
     json_decref(object);
+}
+
+/* Without adaptive rules, violations are in memory alone. */
+static bool has_violations(struct sl_control *control, const struct who *who)
+{
+    struct sl_user user;
+    return sl_users_find_kept(control->users, who->tenant, who->id, sl_walltime_us(), &user) &&
+           user.violations > 0;
+}
+
+/* Forgets violations in memory; the registry has nothing to delete. */
+static void forget_violations(struct sl_control *control, struct sl_job *job, const struct who *who)
+{
+    sl_change_drop(control);
+    if (!job->dry_run)
+        sl_users_drop(control->users, who->tenant, who->id);
 }
 
 static void delete_user(struct sl_control *control, struct sl_job *job, const struct who *who)
@@ -316,7 +334,7 @@ static void delete_user(struct sl_control *control, struct sl_job *job, const st
     struct sluice_error error = { 0 };
     struct sl_user_record record;
     bool found, is_recorded;
-    sl_control_flush(control); /* or somebody who was denied just now is not known on disk */
+    sl_control_flush(control); /* or a user denied just now is not in the registry yet */
     if (!sl_change_begin_user(control, job, who->tenant, who->id))
         return;
     if (!sl_registry_user(control->registry, who->tenant, who->id, &job->arena, &record,
@@ -332,7 +350,7 @@ static void delete_user(struct sl_control *control, struct sl_job *job, const st
         sl_change_fail(control, job, &error);
         return;
     }
-    if (!found) {
+    if (!found && !has_violations(control, who)) {
         sl_job_refuse(job, 404, "nothing is known of that user");
         sl_change_drop(control);
         return;
@@ -345,15 +363,17 @@ static void delete_user(struct sl_control *control, struct sl_job *job, const st
     sl_print_dry_run(job);
     sl_buffer_add(&job->out, SL_TEXT("}"));
     if (is_recorded)
-        note(job, who, &record, &(struct sl_user_record){ 0 });
-    if (sl_change_end(control, job, NULL) && !job->dry_run)
+        note_change(job, who, &record, &(struct sl_user_record){ 0 });
+    if (!found)
+        forget_violations(control, job, who);
+    else if (sl_change_end(control, job, NULL) && !job->dry_run)
         sl_users_drop(control->users, who->tenant, who->id);
 }
 
 void sl_run_user(struct sl_control *control, struct sl_job *job)
 {
     struct who who;
-    if (!take_who(control, job, &who))
+    if (!read_path(control, job, &who))
         return;
     if (sl_job_is(job, "PUT"))
         put_user(control, job, &who);

@@ -1,7 +1,7 @@
-/* Calls of the admin API: who may, and then on to the main thread.
+/* Calls of the admin API: checks the role, then sends a job to the main thread.
  *
- * Everything that the answer needs is copied: the connection's buffer goes on to
- * other messages, and the connection may be gone when the answer comes. */
+ * Everything that the answer needs is copied: the connection's buffer goes on to other messages,
+ * and the connection may be closed when the answer comes. */
 #include <stdlib.h>
 
 #include "server/auth/caller.h"
@@ -13,8 +13,8 @@ enum { ANSWER_MAX_BYTES = 15 << 20 };
 
 static const char wants_json[] = "Send JSON, with `Content-Type: application/json`.";
 
-/* Whether this role may do this; else it is refused. */
-static bool may(struct sl_message *message, enum sl_role role)
+/* Returns true if this role may make the call; otherwise refuses it. */
+static bool check_role(struct sl_message *message, enum sl_role role)
 {
     struct sluice_text method = message->head->method;
     bool looks = sl_text_is(method, "GET") || sl_text_is(method, "HEAD") || message->route->looks;
@@ -29,24 +29,25 @@ static bool may(struct sl_message *message, enum sl_role role)
     return false;
 }
 
-static struct sluice_text copy(struct sl_job *job, struct sluice_text text)
+static struct sluice_text copy_text(struct sl_job *job, struct sluice_text text)
 {
     if (!text.at)
         return text;
     return (struct sluice_text){ sl_arena_copy(&job->arena, text), text.len };
 }
 
-static struct sluice_text field(struct sl_job *job, const struct sl_http_head *head,
-                                struct sluice_text lower)
+static struct sluice_text copy_field(struct sl_job *job, const struct sl_http_head *head,
+                                     struct sluice_text lower)
 {
     for (size_t i = 0; i < head->field_count; i++)
         if (sl_http_name_is(head->fields[i].name, lower))
-            return copy(job, head->fields[i].value);
+            return copy_text(job, head->fields[i].value);
     return (struct sluice_text){ 0 };
 }
 
-/* Lists in several lines are legal and nobody writes them: half of one is not to be heeded. */
-static bool is_once(const struct sl_http_head *head, struct sluice_text lower)
+/* Is the header field given at most once? Fields in several lines are legal and unused in practice;
+ * using one of them would be wrong. */
+static bool is_given_once(const struct sl_http_head *head, struct sluice_text lower)
 {
     size_t count = 0;
     for (size_t i = 0; i < head->field_count; i++)
@@ -54,7 +55,7 @@ static bool is_once(const struct sl_http_head *head, struct sluice_text lower)
     return count <= 1;
 }
 
-static bool take_parts(struct sl_job *job, struct sluice_text path)
+static bool copy_path_parts(struct sl_job *job, struct sluice_text path)
 {
     struct sluice_text parts[SL_JOB_PARTS_MAX] = { { 0 } };
     sl_path_matches(job->route->path, path, parts);
@@ -77,17 +78,17 @@ static struct sl_job *make_job(struct sl_message *message)
     job->call = *message->call;
     job->route = message->route;
     job->out = sl_buffer(ANSWER_MAX_BYTES);
-    job->method = copy(job, sl_text_is(head->method, "HEAD") ? SL_TEXT("GET") : head->method);
-    job->query = copy(job, head->query);
-    job->if_match = field(job, head, SL_TEXT("if-match"));
-    job->if_none_match = field(job, head, SL_TEXT("if-none-match"));
+    job->method = copy_text(job, sl_text_is(head->method, "HEAD") ? SL_TEXT("GET") : head->method);
+    job->query = copy_text(job, head->query);
+    job->if_match = copy_field(job, head, SL_TEXT("if-match"));
+    job->if_none_match = copy_field(job, head, SL_TEXT("if-none-match"));
     if (message->body_len)
-        job->body = copy(job, (struct sluice_text){ message->body, message->body_len });
+        job->body = copy_text(job, (struct sluice_text){ message->body, message->body_len });
     return job;
 }
 
-/* To the main thread, and the connection waits. That thread may be faster than this one, so what
- * was asked before is decided first: a reset must find its counts. */
+/* Sends the job to the main thread; the connection waits. That thread may be faster than this one,
+ * so requests that came before are decided first: a reset must find their counts. */
 static void send_job(struct sl_message *message, struct sl_job *job)
 {
     struct sl_server *server = message->conn->worker->server;
@@ -106,15 +107,16 @@ void sl_call_admin(struct sl_message *message)
 {
     enum sl_role role;
     const struct sl_key_owner *owner;
-    if (!sl_caller_role(message, &role, &owner) || !may(message, role))
+    if (!sl_caller_role(message, &role, &owner) || !check_role(message, role))
         return;
-    /* What a page of another site can make a browser send without asking has another type. */
+    /* A page of another site can make a browser send a body without asking the server first, but
+     * only with other content types. */
     if (message->body_len && !message->head->known[SL_HTTP_CONTENT_TYPE].at) {
         sl_message_refuse(message, 415, wants_json);
         return;
     }
-    if (!is_once(message->head, SL_TEXT("if-match")) ||
-        !is_once(message->head, SL_TEXT("if-none-match"))) {
+    if (!is_given_once(message->head, SL_TEXT("if-match")) ||
+        !is_given_once(message->head, SL_TEXT("if-none-match"))) {
         sl_message_refuse(message, 400, "`If-Match` or `If-None-Match` is there twice; send one.");
         return;
     }
@@ -127,7 +129,7 @@ void sl_call_admin(struct sl_message *message)
     job->is_local = role == SL_ROLE_ADMIN && !message->head->known[SL_HTTP_AUTHORIZATION].at;
     if (owner)
         job->tenant = sl_arena_copy(&job->arena, owner->tenant);
-    if (!take_parts(job, message->head->path)) {
+    if (!copy_path_parts(job, message->head->path)) {
         sl_job_free(job);
         sl_message_refuse(
             message, 400,
@@ -137,9 +139,9 @@ void sl_call_admin(struct sl_message *message)
     send_job(message, job);
 }
 
-/* ---- the way back ---- */
+/* ---- the answer ---- */
 
-static void reply(struct sl_round *round, struct sl_call *call)
+static void send_answer(struct sl_round *round, struct sl_call *call)
 {
     struct sl_job *job = call->job;
     if (job->out.failed) {
@@ -168,7 +170,7 @@ void sl_jobs_answer(struct sl_worker *worker, struct sl_job *answers)
             job->call.first = call->first;
             *call = job->call;
             call->job = job;
-            call->reply = call->reply ? call->reply : reply;
+            call->reply = call->reply ? call->reply : send_answer;
             sl_round_add_now(round, call);
             sl_conn_unpark(conn);
         }

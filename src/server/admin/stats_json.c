@@ -1,3 +1,4 @@
+/* Prints statistics as JSON (see stats_json.h). */
 #include "server/admin/stats_json.h"
 
 #include "server/control/admin_json.h"
@@ -27,7 +28,7 @@ static void print_ratio(struct sl_buffer *out, const char *name, uint64_t part, 
         sl_print_billionths(out, name, (int64_t)((unsigned __int128)part * BILLION / whole));
 }
 
-/* Null: nobody has looked. */
+/* Prints null if it was never measured. */
 static void print_known(struct sl_buffer *out, const char *name, uint64_t number, bool is_known)
 {
     if (is_known)
@@ -162,7 +163,7 @@ void sl_stats_print_rule_figure(const struct sl_stats_print *print, const struct
             print_period(print, figure, period, &has_callers);
 }
 
-/* ---- use, and whom ---- */
+/* ---- use, and top lists ---- */
 
 void sl_stats_print_use(const struct sl_stats_print *print, const struct sl_detail *detail)
 {

@@ -1,4 +1,4 @@
-/* How the store is doing, as a member of /v1/stats. */
+/* The state of the store, as a member of /v1/stats. */
 #include "base/clock.h"
 #include "rules/store_url.h"
 #include "server/admin/stats_json.h"
@@ -32,12 +32,12 @@ static void print_calls(struct sl_buffer *out, const struct sl_store_health *hea
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-/* Over all rules. */
+/* Sums over all rules. */
 struct lease_totals {
     uint64_t held, most, units[SL_LEASE_END_COUNT], calls[SL_LEASE_RESULT_COUNT], short_of;
 };
 
-static void add_up(struct sl_leases *leases, struct lease_totals *sum)
+static void add_rule_leases(struct sl_leases *leases, struct lease_totals *sum)
 {
     struct sl_lease_held held[SL_LEASE_RULES];
     sl_leases_held(leases, held, sl_boottime_us());
@@ -54,12 +54,12 @@ static void add_up(struct sl_leases *leases, struct lease_totals *sum)
     }
 }
 
-/* What is missing from limits because of them, at the most, and what has become of it. Each rule by
- * itself is in the metrics, under these names. */
+/* Prints how many units leases hold at most, and what became of units. /metrics has each rule,
+ * under the same names. */
 static void print_leases(struct sl_buffer *out, struct sl_leases *leases)
 {
     struct lease_totals sum;
-    add_up(leases, &sum);
+    add_rule_leases(leases, &sum);
     sl_buffer_add(out, SL_TEXT(", \"leases\": {"));
     sl_print_i64(out, "held_units", (int64_t)sum.held);
     sl_print_i64(out, "most_units", (int64_t)sum.most);
@@ -76,7 +76,7 @@ static void print_leases(struct sl_buffer *out, struct sl_leases *leases)
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-/* Of Redis it is the one that decides while Redis does not. */
+/* With Redis it is the table that decides while Redis does not answer. */
 static void print_table(struct sl_buffer *out, const struct sl_server *server)
 {
     struct sluice_stats table;

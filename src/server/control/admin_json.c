@@ -1,3 +1,4 @@
+/* Reads and prints the JSON bodies of the admin API (see admin_json.h). */
 #include "server/control/admin_json.h"
 
 #include <inttypes.h>
@@ -75,7 +76,7 @@ bool sl_json_moment(struct sl_job *job, const json_t *object, const char *name, 
     *has = value && !json_is_null(value);
     if (!*has)
         return true;
-    /* Years to 9999. */
+    /* Up to the year 9999. */
     if (json_is_integer(value) && json_integer_value(value) >= 0 &&
         json_integer_value(value) <= INT64_C(253402300799))
         *out_us = json_integer_value(value) * 1000000;
@@ -142,7 +143,7 @@ void sl_print_i64(struct sl_buffer *out, const char *name, int64_t value)
     sl_buffer_add_i64(out, value);
 }
 
-/* A whole number of parts of 10^-places, without zeros at the end. */
+/* Prints parts / 10^places, without trailing zeros. */
 static void print_parts(struct sl_buffer *out, int64_t parts, int places)
 {
     char text[48];

@@ -1,3 +1,4 @@
+/* Audit events of changes, resets and reloads (see audit_note.h). */
 #include "server/control/audit_note.h"
 
 #include "base/clock.h"
@@ -6,7 +7,7 @@
 #include "server/control/admin_json.h"
 #include "telemetry/audit/line.h"
 
-/* Of a reload so much is told in one event; how many changes there were is told in any case. */
+/* A reload is one event, with at most this many bytes of changes; `changes_total` is exact. */
 enum { CHANGES_MAX_BYTES = 32 << 10 };
 
 #define TEXT(name_, text_)                                                                         \
@@ -27,7 +28,7 @@ static void write_event(struct sl_control *control, const struct sl_audit_event 
 
 /* ---- by jobs ---- */
 
-static const char *kept(struct sl_job *job, const char *text)
+static const char *copy_to_job(struct sl_job *job, const char *text)
 {
     return text ? sl_arena_copy(&job->arena, sl_text(text)) : NULL;
 }
@@ -36,10 +37,10 @@ void sl_job_note(struct sl_job *job, const struct sl_audit_note *note)
 {
     job->note = (struct sl_audit_note){
         .subject = note->subject,
-        .name = kept(job, note->name),
-        .tenant = kept(job, note->tenant),
-        .before = kept(job, note->before),
-        .after = kept(job, note->after),
+        .name = copy_to_job(job, note->name),
+        .tenant = copy_to_job(job, note->tenant),
+        .before = copy_to_job(job, note->before),
+        .after = copy_to_job(job, note->after),
         .exempt = note->exempt,
     };
 }
@@ -61,23 +62,23 @@ static const char *digest_of(struct sl_control *control, struct sl_arena *arena,
     return sl_arena_copy(arena, sl_text(hex));
 }
 
-static bool hides(const struct sl_control *control)
+static bool hides_names(const struct sl_control *control)
 {
     return sl_control_rules(control)->settings.hash_identifiers;
 }
 
 /* ---- exemptions ---- */
 
-/* Users' names are digests already, where they have to be. */
-static const char *exempt_value(struct sl_control *control, struct sl_job *job,
-                                const struct sl_exemption *exempt)
+/* Names of users are digests already where they must be. */
+static const char *name_for_exempt(struct sl_control *control, struct sl_job *job,
+                                   const struct sl_exemption *exempt)
 {
-    return exempt->kind == SL_EXEMPT_IP && hides(control)
+    return exempt->kind == SL_EXEMPT_IP && hides_names(control)
                ? digest_of(control, &job->arena, sl_text(exempt->value))
                : exempt->value;
 }
 
-static struct sluice_text moment(struct sl_job *job, int64_t us)
+static struct sluice_text print_moment(struct sl_job *job, int64_t us)
 {
     struct sl_buffer text = sl_buffer(64);
     if (!us)
@@ -88,8 +89,9 @@ static struct sluice_text moment(struct sl_job *job, int64_t us)
     return sl_text(copy);
 }
 
-/* Whom an exemption is of: the tenant before the slash, and the name behind it. */
-static void name_exempt(struct sl_audit_event *event, enum sl_exempt_kind kind, const char *value)
+/* Splits an exemption's value: the tenant before the slash, the name after it. */
+static void split_exempt_value(struct sl_audit_event *event, enum sl_exempt_kind kind,
+                               const char *value)
 {
     const char *slash = strchr(value, '/');
     if (kind == SL_EXEMPT_API_KEY)
@@ -101,17 +103,17 @@ static void name_exempt(struct sl_audit_event *event, enum sl_exempt_kind kind, 
     event->identifier = sl_text(slash + 1);
 }
 
-static void note_exempt(struct sl_control *control, struct sl_job *job)
+static void write_exempt_event(struct sl_control *control, struct sl_job *job)
 {
     const struct sl_exemption *exempt = job->note.exempt;
-    const char *value = exempt_value(control, job, exempt);
+    const char *value = name_for_exempt(control, job, exempt);
     bool is_removed = strcmp(job->would, "delete") == 0;
     struct sl_audit_figure figures[] = {
         TEXT("actor", sl_text(sl_job_actor(job))),
         TEXT("change", sl_text(job->would)),
         TEXT("kind", sl_text(sl_exempt_kind_name(exempt->kind))),
         TEXT("value", sl_text(value)),
-        TEXT("until", moment(job, exempt->until_us)),
+        TEXT("until", print_moment(job, exempt->until_us)),
         TEXT("reason", sl_text(exempt->reason)),
     };
     struct sl_audit_event event = {
@@ -119,17 +121,17 @@ static void note_exempt(struct sl_control *control, struct sl_job *job)
         .figures = figures,
         .figure_count = sizeof figures / sizeof *figures,
     };
-    name_exempt(&event, exempt->kind, value);
+    split_exempt_value(&event, exempt->kind, value);
     write_event(control, &event);
 }
 
-/* ---- everything else ---- */
+/* ---- other changes ---- */
 
 void sl_audit_note_change(struct sl_control *control, struct sl_job *job)
 {
     const struct sl_audit_note *note = &job->note;
     if (note->exempt) {
-        note_exempt(control, job);
+        write_exempt_event(control, job);
         return;
     }
     if (!note->subject)
@@ -153,16 +155,16 @@ void sl_audit_note_change(struct sl_control *control, struct sl_job *job)
 
 /* ---- resets ---- */
 
-/* One of the request's names, as it is counted; a digest, where nothing else may be kept. */
-static struct sluice_text reset_value(struct sl_control *control, struct sl_job *job,
-                                      const struct sl_caller_keys *caller,
-                                      enum sl_attribute attribute)
+/* Returns one of the request's names as it is counted, or its digest under `hash_identifiers`. */
+static struct sluice_text name_for_reset(struct sl_control *control, struct sl_job *job,
+                                         const struct sl_caller_keys *caller,
+                                         enum sl_attribute attribute)
 {
     struct sluice_text value =
         sl_caller_keys_value(caller, &(struct sl_part){ .attribute = attribute });
     if (sl_text_missing(value))
         return (struct sluice_text){ 0 };
-    if (!hides(control)) /* with a NUL in it, if there is one */
+    if (!hides_names(control)) /* a NUL byte in it stays */
         return (struct sluice_text){ sl_arena_copy(&job->arena, value), value.len };
     if (attribute == SL_ATTR_USER)
         return sl_text(sl_users_id(control->users, value, &job->arena));
@@ -175,9 +177,9 @@ void sl_audit_note_reset(struct sl_control *control, struct sl_job *job,
     struct sl_caller_keys caller = { 0 };
     if (!sl_caller_keys_init(&caller, sl_control_rules(control), request))
         return;
-    struct sluice_text user = reset_value(control, job, &caller, SL_ATTR_USER);
-    struct sluice_text client = reset_value(control, job, &caller, SL_ATTR_CLIENT);
-    struct sluice_text ip = reset_value(control, job, &caller, SL_ATTR_IP);
+    struct sluice_text user = name_for_reset(control, job, &caller, SL_ATTR_USER);
+    struct sluice_text client = name_for_reset(control, job, &caller, SL_ATTR_CLIENT);
+    struct sluice_text ip = name_for_reset(control, job, &caller, SL_ATTR_IP);
     bool is_one = (user.at != NULL) + (client.at != NULL) + (ip.at != NULL) == 1;
     struct sl_audit_figure figures[] = {
         TEXT("actor", sl_text(sl_job_actor(job))),
@@ -187,41 +189,42 @@ void sl_audit_note_reset(struct sl_control *control, struct sl_job *job,
         TEXT("ip", ip),
     };
     struct sluice_text all = caller.request.resource;
-    write_event(
-        control,
-        &(struct sl_audit_event){
-            .kind = SL_AUDIT_RESET,
-            .tenant =
-                sl_text_missing(request->tenant) ? (struct sluice_text){ 0 } : request->tenant,
-            .identifier = !is_one   ? (struct sluice_text){ 0 }
-                          : user.at ? user
-                          : ip.at   ? ip
-                                    : client,
-            .resource = sl_text_missing(all) || hides(control) ? (struct sluice_text){ 0 } : all,
-            .rule = sl_text(job->note.name),
-            .figures = figures,
-            .figure_count = sizeof figures / sizeof *figures,
-        });
+    write_event(control, &(struct sl_audit_event){
+                             .kind = SL_AUDIT_RESET,
+                             .tenant = sl_text_missing(request->tenant) ? (struct sluice_text){ 0 }
+                                                                        : request->tenant,
+                             .identifier = !is_one   ? (struct sluice_text){ 0 }
+                                           : user.at ? user
+                                           : ip.at   ? ip
+                                                     : client,
+                             .resource = sl_text_missing(all) || hides_names(control)
+                                             ? (struct sluice_text){ 0 }
+                                             : all,
+                             .rule = sl_text(job->note.name),
+                             .figures = figures,
+                             .figure_count = sizeof figures / sizeof *figures,
+                         });
     sl_caller_keys_release(&caller);
 }
 
 /* ---- reloads ---- */
 
-/* What is called the same on both sides, and what only on one. */
+/* The difference of two rulesets: what has changed under the same name, and what only one of them
+ * has. */
 struct diff {
     struct sl_arena arena;
-    struct sl_buffer out; /* the array of changes, without its end */
+    struct sl_buffer out; /* the array of changes, not closed yet */
     size_t count;
 };
 
-/* Something that rules hold: a rule or a tier. */
-struct thing {
+/* A rule or a tier. */
+struct named_json {
     struct sluice_text name;
     const char *json;
 };
 
-static void print_change(struct diff *diff, const char *subject, const struct thing *before,
-                         const struct thing *after)
+static void add_change(struct diff *diff, const char *subject, const struct named_json *before,
+                       const struct named_json *after)
 {
     struct sl_buffer *out = &diff->out;
     const char *change = !before ? "create" : !after ? "delete" : "replace";
@@ -238,11 +241,11 @@ static void print_change(struct diff *diff, const char *subject, const struct th
     sl_print_raw(out, "after", after ? after->json : "null");
     sl_buffer_add(out, SL_TEXT("}"));
     if (out->failed)
-        out->len = len; /* this one and those behind it are only counted */
+        out->len = len; /* this change and later ones are only counted */
 }
 
-static void compare(struct diff *diff, const char *subject, const struct thing *old,
-                    const struct thing *new)
+static void add_changes(struct diff *diff, const char *subject, const struct named_json *old,
+                        const struct named_json *new)
 {
     struct sl_textmap places = { 0 };
     size_t old_count = 0;
@@ -253,26 +256,26 @@ static void compare(struct diff *diff, const char *subject, const struct thing *
         uint32_t place = sl_textmap_get(&places, 0, new->name);
         is_there[place] = true;
         if (!place || strcmp(old[place - 1].json, new->json) != 0)
-            print_change(diff, subject, place ? &old[place - 1] : NULL, new);
+            add_change(diff, subject, place ? &old[place - 1] : NULL, new);
     }
     for (size_t i = 0; i < old_count; i++)
         if (!is_there[i + 1])
-            print_change(diff, subject, &old[i], NULL);
+            add_change(diff, subject, &old[i], NULL);
 }
 
-static const struct thing *rules_of(struct diff *diff, const struct sl_ruleset *rules)
+static const struct named_json *list_rules(struct diff *diff, const struct sl_ruleset *rules)
 {
-    struct thing *all = sl_arena_take(&diff->arena, (rules->rule_count + 1) * sizeof *all);
+    struct named_json *all = sl_arena_take(&diff->arena, (rules->rule_count + 1) * sizeof *all);
     for (size_t i = 0; i < rules->rule_count; i++)
-        all[i] = (struct thing){ sl_text(rules->rules[i].name), rules->rules[i].json };
+        all[i] = (struct named_json){ sl_text(rules->rules[i].name), rules->rules[i].json };
     return all;
 }
 
-static const struct thing *tiers_of(struct diff *diff, const struct sl_ruleset *rules)
+static const struct named_json *list_tiers(struct diff *diff, const struct sl_ruleset *rules)
 {
-    struct thing *all = sl_arena_take(&diff->arena, (rules->tier_count + 1) * sizeof *all);
+    struct named_json *all = sl_arena_take(&diff->arena, (rules->tier_count + 1) * sizeof *all);
     for (size_t i = 0; i < rules->tier_count; i++)
-        all[i] = (struct thing){ rules->tiers[i].name, rules->tiers[i].json };
+        all[i] = (struct named_json){ rules->tiers[i].name, rules->tiers[i].json };
     return all;
 }
 
@@ -306,8 +309,8 @@ void sl_audit_note_reload(struct sl_control *control, const struct sl_audit_note
 {
     struct diff diff = { .out = sl_buffer(CHANGES_MAX_BYTES) };
     sl_buffer_add(&diff.out, SL_TEXT("["));
-    compare(&diff, "tier", tiers_of(&diff, rules->old), tiers_of(&diff, rules->new));
-    compare(&diff, "rule", rules_of(&diff, rules->old), rules_of(&diff, rules->new));
+    add_changes(&diff, "tier", list_tiers(&diff, rules->old), list_tiers(&diff, rules->new));
+    add_changes(&diff, "rule", list_rules(&diff, rules->old), list_rules(&diff, rules->new));
     diff.out.failed = false;
     diff.out.most = CHANGES_MAX_BYTES + 1;
     sl_buffer_add(&diff.out, SL_TEXT("]"));

@@ -1,5 +1,8 @@
-/* A change: into a transaction, composed out of what that would leave, on disk, in force.
- * In this order, so that what is acknowledged is both, and what is refused is neither. */
+/* One change of the admin API: written in a transaction, composed into a ruleset, committed, then
+ * put in force.
+ *
+ * In this order, so that a change that is acknowledged is on disk and in force, and a refused one
+ * is neither. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -7,7 +10,7 @@
 #include "server/control/control.h"
 #include "wire/json/decision.h"
 
-/* The transaction has ended, one way or the other. */
+/* Puts the real registry back. The transaction has ended. */
 static void end_trial(struct sl_control *control)
 {
     if (!control->untouched)
@@ -23,14 +26,30 @@ static void roll_back(struct sl_control *control)
     end_trial(control);
 }
 
-/* A dry run makes no database: where there is none yet, it is tried on one in memory. */
+/* A database that cannot be opened is not an absent one. */
+static bool is_readable(struct sl_registry *registry, struct sluice_error *error)
+{
+    struct sl_arena scratch = { 0 };
+    struct sl_tenant *tenants;
+    size_t count;
+    bool good = sl_registry_tenants(registry, &scratch, &tenants, &count, error);
+    sl_arena_release(&scratch);
+    return good;
+}
+
+/* Neither a dry run nor a change that is refused makes a database: where there is none yet, a
+ * change is tried on one in memory first. Where rules are replicated, Redis decides. */
 static bool begin_trial(struct sl_control *control, const struct sl_job *job,
                         struct sluice_error *error)
 {
-    /* A revision of 0 is also that of a database that cannot be read any more. */
-    bool had_one = control->rules_revision || control->people_revision;
-    if (!job->dry_run || had_one || sl_registry_revision(control->registry) != 0)
+    /* A database that can no longer be read has revision 0 too. */
+    bool had_one = control->rules_revision || control->users_revision;
+    bool is_trial =
+        job->dry_run || (control->database && !control->replication && !job->is_rehearsed);
+    if (!is_trial || had_one || sl_registry_revision(control->registry) != 0)
         return true;
+    if (!job->dry_run && !is_readable(control->registry, error))
+        return false;
     struct sl_registry *trial = sl_registry_open(NULL, false, error);
     if (!trial)
         return false;
@@ -52,7 +71,8 @@ bool sl_change_drop(struct sl_control *control)
     return false;
 }
 
-/* Where what others have changed cannot be in force here, a tag of what is would be yesterday's. */
+/* Refuses conditional changes while the registry's rules cannot be in force here: entity tags would
+ * be those of older rules. */
 static bool can_compare(struct sl_control *control, const struct sl_job *job,
                         struct sluice_error *error)
 {
@@ -64,59 +84,59 @@ static bool can_compare(struct sl_control *control, const struct sl_job *job,
                                "instance's rules file, so that no tag can be compared here");
 }
 
-/* `is_users`: about a user's record, whose tag is made of the record alone. */
-static bool begin(struct sl_control *control, struct sl_job *job, bool is_users)
+/* `is_users`: the change is about a user's record, whose tag is made of the record alone. */
+static bool begin_change(struct sl_control *control, struct sl_job *job, bool is_users)
 {
     struct sluice_error error = { 0 };
-    bool is_ready = !control->spread || sl_replication_ready(control, job->dry_run, &error);
+    bool is_ready = !control->replication || sl_replication_ready(control, job->dry_run, &error);
     if (!is_ready || !begin_trial(control, job, &error) ||
         !sl_registry_begin(control->registry, SL_CARE_POWER_CUT, &error)) {
         end_trial(control);
         return sl_job_refuse(job, 503, "nothing was changed: %s", error.text);
     }
-    /* As of now nobody else can change it: what is in force must be what is there, or a
-     * tag would be compared with that of yesterday. */
+    /* From here on no other process can change the registry: put in force what it holds, or tags
+     * would be compared with those of older rules. */
     if (!control->untouched)
         sl_control_take_over_rules(control);
     if (!is_users && !can_compare(control, job, &error))
         return sl_change_fail(control, job, &error);
-    if (!control->spread && !control->untouched && !job->dry_run &&
+    if (!control->replication && !control->untouched && !job->dry_run &&
         !sl_replica_leave(control->registry, &error))
         return sl_change_fail(control, job, &error);
     control->begun_revision = sl_registry_rules_revision(control->registry);
-    if (control->spread && !control->untouched && !sl_replication_start(control, &error))
+    if (control->replication && !control->untouched && !sl_replication_start(control, &error))
         return sl_change_fail(control, job, &error);
     return true;
 }
 
 bool sl_change_begin(struct sl_control *control, struct sl_job *job)
 {
-    if (control->spread)
-        control->spread->has_row = control->spread->wants_users = false;
-    return begin(control, job, false);
+    if (control->replication)
+        control->replication->has_row = control->replication->wants_users = false;
+    return begin_change(control, job, false);
 }
 
 bool sl_change_begin_user(struct sl_control *control, struct sl_job *job, const char *tenant,
                           const char *id)
 {
-    if (control->spread) {
-        control->spread->row = (struct sl_row_name){ SL_ROW_USER, tenant, id };
-        control->spread->has_row = true;
-        control->spread->wants_users = false;
+    if (control->replication) {
+        control->replication->row = (struct sl_row_name){ SL_ROW_USER, tenant, id };
+        control->replication->has_row = true;
+        control->replication->wants_users = false;
     }
-    return begin(control, job, true);
+    return begin_change(control, job, true);
 }
 
 bool sl_change_begin_all(struct sl_control *control, struct sl_job *job)
 {
-    if (control->spread) {
-        control->spread->has_row = false;
-        control->spread->wants_users = true;
+    if (control->replication) {
+        control->replication->has_row = false;
+        control->replication->wants_users = true;
     }
-    return begin(control, job, false);
+    return begin_change(control, job, false);
 }
 
-/* Are all problems those of this tenant's own rules? */
+/* Are all problems about this tenant's own rules? */
 static bool is_about_tenant(const struct sl_report *report, const char *tenant)
 {
     char start[128];
@@ -141,7 +161,7 @@ void sl_job_refuse_report(struct sl_job *job, uint32_t status, struct sl_report 
                   status == 409 ? "rules that stay need it; see `errors`"
                   : count == 1  ? report->problems[0].text
                                 : "there are several problems; see `errors`");
-    out->len--; /* the brace */
+    out->len--; /* the closing brace */
     sl_buffer_add(out, SL_TEXT(", \"errors\": ["));
     for (size_t i = 0; i < count; i++) {
         const struct sl_problem *problem = &report->problems[i];
@@ -193,15 +213,15 @@ struct sl_ruleset *sl_change_compose(struct sl_control *control, struct sl_job *
     return rules;
 }
 
-/* Where rules spread, Redis has it first. False: the transaction is over. */
-static bool spread(struct sl_control *control, struct sl_job *job)
+/* With replication, Redis takes the change first. Returns false if the transaction is over. */
+static bool write_to_redis(struct sl_control *control, struct sl_job *job)
 {
     static const uint32_t refusals[] = {
         [SL_REPLICATION_REFUSED] = 503, [SL_REPLICATION_LARGE] = 413, [SL_REPLICATION_FULL] = 409
     };
     struct sluice_error error = { 0 };
     enum sl_replication_end end =
-        control->spread ? sl_replication_write(control, &error) : SL_REPLICATION_WON;
+        control->replication ? sl_replication_write(control, &error) : SL_REPLICATION_WON;
     if (end == SL_REPLICATION_WON)
         return true;
     roll_back(control);
@@ -217,13 +237,14 @@ bool sl_change_end(struct sl_control *control, struct sl_job *job, struct sl_rul
 {
     struct sluice_error error = { 0 };
     struct sl_edition *edition = NULL;
-    if (job->dry_run) {
+    if (job->dry_run || control->untouched) {
         roll_back(control);
         sl_ruleset_free(rules);
-        return true;
+        job->is_rehearsed = job->is_overtaken = !job->dry_run;
+        return job->dry_run;
     }
     if (rules) {
-        /* Made before the commit: what is on disk can then be in force too. */
+        /* Made before the commit: what is committed can then be put in force. */
         edition =
             sl_control_edition(control, rules, sl_files_keep(control->server->edition->files));
         if (!edition) {
@@ -231,17 +252,17 @@ bool sl_change_end(struct sl_control *control, struct sl_job *job, struct sl_rul
             return sl_job_refuse(job, 503, "nothing was changed: out of memory");
         }
     }
-    /* Within the transaction, where it is ours: a change that the rules need not be composed for
-     * must not look like another process's. */
+    /* Read inside the transaction, where the revision is ours: a change without a new ruleset must
+     * not look like one of another process. */
     uint64_t revision = sl_registry_rules_revision(control->registry);
-    if (!spread(control, job)) {
+    if (!write_to_redis(control, job)) {
         sl_edition_drop(edition);
         return false;
     }
     if (!sl_registry_commit(control->registry, &error)) {
         sl_edition_drop(edition);
         return sl_job_refuse(job, 503, "%s: %s",
-                             control->spread ? SL_ELSEWHERE_ALONE : "nothing was changed",
+                             control->replication ? SL_ELSEWHERE_ALONE : "nothing was changed",
                              error.text);
     }
     if (edition)

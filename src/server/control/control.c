@@ -1,6 +1,8 @@
-/* Composing is always of everything: the file's text and every row of the registry
- * make one ruleset, as at the start. Ten thousand rules take some 50 ms, changes are rare,
- * and there is no second way to the rules in force that could lead somewhere else. */
+/* The control plane: composes rules, publishes editions, keeps users, runs jobs (see control.h).
+ *
+ * Composing always reads everything: the file's text and every row of the registry make one
+ * ruleset, as at the start. Ten thousand rules take some 50 ms, changes are rare, and a second
+ * way to the rules in force could end elsewhere. */
 #include "server/control/control.h"
 
 #include "telemetry/rule_stats.h"
@@ -22,14 +24,21 @@ enum { VIOLATIONS_AT_ONCE = 1024, TRIES_MAX = 24, PAUSE_MAX_US = 32000 };
 #define SWEEP_US      (3600 * SECOND_US)
 #define SWEEP_SOON_US SECOND_US
 #define STEADY_US     (10 * SECOND_US)
-#define KEPT_US       (7 * 86400 * SECOND_US) /* an exemption that is over */
+#define KEPT_US       (7 * 86400 * SECOND_US) /* an exemption, after its end */
 
 /* ---- opening ---- */
 
 bool sl_control_open(struct sl_control *control, const struct sl_settings *settings)
 {
     struct sluice_error error = { 0 };
-    control->database = sl_registry_path(settings, control->config->rules_file, &control->arena);
+    const char *replaces;
+    control->database =
+        sl_registry_path(settings, control->config->rules_file, &control->arena, &replaces);
+    if (replaces)
+        fprintf(stderr,
+                "sluice: note: using the database `%s`, which an earlier version made; without it "
+                "this rules file's would be `%s`\n",
+                control->database, replaces);
     control->registry = sl_registry_open(control->database, false, &error);
     if (!control->registry) {
         fprintf(stderr, "sluice: %s\n", error.text);
@@ -130,15 +139,15 @@ struct sl_edition *sl_control_edition(struct sl_control *control, struct sl_rule
     return edition;
 }
 
-/* What is kept is kept under these: a change needs a restart, as has been said. */
-static void keep_hiding(struct sl_settings *settings, const struct sl_settings *old)
+/* Users are stored under these settings, so a change needs a restart (which was logged). */
+static void keep_hash_settings(struct sl_settings *settings, const struct sl_settings *old)
 {
     settings->hash_identifiers = old->hash_identifiers;
     if (old->hash_identifiers)
         settings->identity.user_id_sha256_email_ip = old->identity.user_id_sha256_email_ip;
 }
 
-/* A number that was another rule's has nothing of that one's counts. */
+/* Rule numbers are reused: leases learn their names, and drop the counts of the rule before. */
 static void name_leases(const struct sl_server *server, const struct sl_edition *edition)
 {
     struct sl_leases *leases = sl_answer_cache_leases(server->store->answers);
@@ -147,17 +156,26 @@ static void name_leases(const struct sl_server *server, const struct sl_edition 
                        sl_text(edition->rules->rules[i].name));
 }
 
-/* Workers go over when they next come round. */
+static bool has_adaptive_rule(const struct sl_ruleset *rules)
+{
+    for (size_t i = 0; i < rules->rule_count; i++)
+        if (rules->rules[i].adaptive)
+            return true;
+    return false;
+}
+
+/* Workers take the new edition when they wake. */
 void sl_control_publish(struct sl_control *control, struct sl_edition *edition)
 {
     struct sl_server *server = control->server;
     struct sl_edition *old = server->edition;
     if (old)
-        keep_hiding(&edition->rules->settings, &old->rules->settings);
+        keep_hash_settings(&edition->rules->settings, &old->rules->settings);
     server->edition = edition;
     if (server->record)
         sl_rule_stats_settle(server->record, edition->rules, edition->numbers);
     name_leases(server, edition);
+    control->keeps_violations = has_adaptive_rule(edition->rules);
     control->rules_revision = control->composed_revision;
     atomic_store(&server->spread.is_refused, false);
     for (size_t i = 0; server->workers && i < server->worker_count; i++) {
@@ -169,7 +187,7 @@ void sl_control_publish(struct sl_control *control, struct sl_edition *edition)
     sl_edition_drop(old);
 }
 
-static void take_over_edition(struct sl_control *control, struct sl_edition *edition)
+static void publish_taken_over(struct sl_control *control, struct sl_edition *edition)
 {
     struct sl_edition *old = sl_edition_keep(control->server->edition);
     sl_control_publish(control, edition);
@@ -182,7 +200,7 @@ static void take_over_edition(struct sl_control *control, struct sl_edition *edi
     sl_edition_drop(old);
 }
 
-/* Another process has changed the rules. What cannot be used is said once. */
+/* Another process has changed the rules. Rules that cannot be used are logged once. */
 void sl_control_take_over_rules(struct sl_control *control)
 {
     uint64_t revision = sl_registry_rules_revision(control->registry);
@@ -198,7 +216,7 @@ void sl_control_take_over_rules(struct sl_control *control)
         rules ? sl_control_edition(control, rules, sl_files_keep(control->server->edition->files))
               : NULL;
     if (edition) {
-        take_over_edition(control, edition);
+        publish_taken_over(control, edition);
         return;
     }
     control->refused_revision = revision;
@@ -207,7 +225,7 @@ void sl_control_take_over_rules(struct sl_control *control)
             "sluice: what the database holds now cannot be used; the rules in force stay\n");
 }
 
-/* Mostly it is users, and then the rules need not be read again. */
+/* Mostly users have changed; then the rules are not composed again. */
 void sl_control_take_over(struct sl_control *control)
 {
     struct sluice_error error = { 0 };
@@ -218,14 +236,14 @@ void sl_control_take_over(struct sl_control *control)
         fprintf(stderr, "sluice: %s\n", error.text);
 }
 
-/* ---- people ---- */
+/* ---- users ---- */
 
 bool sl_control_refresh_users(struct sl_control *control, struct sluice_error *error)
 {
     sl_answer_cache_forget(
-        control->server->store->answers); /* who is exempt now, or has another limit */
+        control->server->store->answers); /* exemptions and limits may have changed */
     return sl_users_fill(control->users, control->registry, sl_walltime_us(),
-                         &control->people_revision, error);
+                         &control->users_revision, error);
 }
 
 static bool write_violations(struct sl_control *control, const struct sl_violation *all,
@@ -242,15 +260,16 @@ static bool write_violations(struct sl_control *control, const struct sl_violati
     return sl_registry_commit(control->registry, error);
 }
 
-/* False: there are none. */
-static bool flush_some(struct sl_control *control)
+/* If no rule is adaptive, violations change no decision: they are not worth a database and stay in
+ * memory. Returns false if there are none. */
+static bool flush_violations(struct sl_control *control)
 {
     struct sl_violation all[VIOLATIONS_AT_ONCE];
     struct sluice_error error = { 0 };
     size_t count = sl_users_take_violations(control->users, all, VIOLATIONS_AT_ONCE);
     if (count == 0)
         return false;
-    bool good = write_violations(control, all, count, &error);
+    bool good = !control->keeps_violations || write_violations(control, all, count, &error);
     if (!good && !control->has_said_unwritten)
         fprintf(stderr, "sluice: note: violations are counted in memory alone: %s\n", error.text);
     control->has_said_unwritten = !good;
@@ -261,27 +280,28 @@ static bool flush_some(struct sl_control *control)
     return true;
 }
 
-/* As many as can wait, and no more: decisions go on meanwhile. */
+/* Bounded by as many as can wait at a time, because decisions go on meanwhile. */
 void sl_control_flush(struct sl_control *control)
 {
-    for (int i = 0; i < SL_VIOLATIONS_WAITING_MAX / VIOLATIONS_AT_ONCE && flush_some(control); i++)
+    for (int i = 0; i < SL_VIOLATIONS_WAITING_MAX / VIOLATIONS_AT_ONCE && flush_violations(control);
+         i++)
         ;
 }
 
-/* What is long over need not be kept; a failure is none of anybody's, and tried again. True: there
+/* Deletes expired rows. Errors are not reported: the next sweep tries again. Returns true if there
  * may be more. */
-static bool sweep(struct sl_control *control, int64_t now_us)
+static bool sweep_expired(struct sl_control *control, int64_t now_us)
 {
     struct sluice_error error = { 0 };
     bool has_more = false;
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
     sl_users_sweep(control->users, first_day);
-    if (control->spread)
+    if (control->replication)
         has_more = sl_replication_sweep(control, KEPT_US);
     if (sl_registry_revision(control->registry) == 0 ||
         !sl_registry_begin(control->registry, SL_CARE_KILL, &error))
         return has_more;
-    if ((control->spread ||
+    if ((control->replication ||
          sl_registry_sweep(control->registry, now_us - KEPT_US, &has_more, &error)) &&
         sl_registry_forget_days(control->registry, first_day, &error))
         return sl_registry_commit(control->registry, &error) && has_more;
@@ -289,9 +309,9 @@ static bool sweep(struct sl_control *control, int64_t now_us)
     return false;
 }
 
-/* Once an hour, and soon again where it was not all; unless the wall clock went another way than
- * time: what it says of dates may be taken back, and what was deleted would not be. */
-static void sweep_now_and_then(struct sl_control *control)
+/* Sweeps once an hour, and again soon if rows are left. Not after a jump of the wall clock: the
+ * jump may be corrected, but deleted rows do not come back. */
+static void sweep_if_due(struct sl_control *control)
 {
     int64_t boot_us = sl_boottime_us(), wall_us = sl_walltime_us();
     int64_t drift_us = wall_us - boot_us - control->wall_ahead_us;
@@ -301,7 +321,7 @@ static void sweep_now_and_then(struct sl_control *control)
         control->sweep_at_us = boot_us + SWEEP_US;
     if (boot_us < control->sweep_at_us)
         return;
-    control->sweep_at_us = boot_us + (sweep(control, wall_us) ? SWEEP_SOON_US : SWEEP_US);
+    control->sweep_at_us = boot_us + (sweep_expired(control, wall_us) ? SWEEP_SOON_US : SWEEP_US);
 }
 
 void sl_control_look(struct sl_control *control)
@@ -309,21 +329,21 @@ void sl_control_look(struct sl_control *control)
     if (sl_registry_is_changed(control->registry) || control->is_stale)
         sl_control_take_over(control);
     sl_control_flush(control);
-    sweep_now_and_then(control);
+    sweep_if_due(control);
     sl_control_replication_look(control);
 }
 
 uint64_t sl_control_revision(struct sl_control *control)
 {
-    if (control->spread)
+    if (control->replication)
         return atomic_load(&control->server->spread.versions[SL_LOG_RULES]);
     return sl_registry_revision(control->registry);
 }
 
 /* ---- jobs ---- */
 
-/* As if it had just come. */
-static void take_back(struct sl_job *job)
+/* Resets the job to how it arrived. */
+static void reset_job(struct sl_job *job)
 {
     sl_buffer_clear(&job->out);
     job->status = 200;
@@ -332,21 +352,22 @@ static void take_back(struct sl_job *job)
     job->is_problem = job->is_overtaken = false;
 }
 
-/* Those who were overtaken at once do not come back at once: each waits a while of its own, longer
- * from one time to the next. */
+/* Waits a random time that grows with each try, so that instances which collided do not collide
+ * again. */
 static void pause_before(int try)
 {
     uint64_t most_us = UINT64_C(1000) << (try < 5 ? try : 5);
     usleep((useconds_t)(sl_random64() % (most_us < PAUSE_MAX_US ? most_us : PAUSE_MAX_US)));
 }
 
-/* Again, as long as other instances are faster: everything is asked and checked anew. */
-static void run(struct sl_control *control, struct sl_job *job)
+/* Runs the job again while other instances are faster: everything is read and checked anew. */
+static void run_until_decided(struct sl_control *control, struct sl_job *job)
 {
     job->route->run(control, job);
     for (int i = 1; i < TRIES_MAX && job->is_overtaken; i++) {
-        pause_before(i);
-        take_back(job);
+        if (!job->is_rehearsed)
+            pause_before(i);
+        reset_job(job);
         job->route->run(control, job);
     }
     if (job->is_overtaken)
@@ -366,7 +387,7 @@ void sl_control_run(struct sl_control *control, struct sl_job *job)
     else if (job->body.at && !(route->bodies && sl_methods_have(route->bodies, job->method)))
         sl_job_refuse(job, 422, "this call takes no body; leave it out");
     else
-        run(control, job);
+        run_until_decided(control, job);
     sl_jobs_add(&worker->answers, job, SIZE_MAX);
     sl_worker_wake(worker);
 }

@@ -1,10 +1,12 @@
+/* Compares settings with what this process can do, and with those it started with. */
 #include "server/control/startup_check.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
 #include <uv.h>
 
-/* Those of a worker: its loop's, its listeners, and connections that are refused. */
+/* File descriptors that are not clients': of the process; of each worker (its loop, its listeners,
+ * connections about to be refused). */
 enum { FILES_OF_OUR_OWN = 64, FILES_OF_A_WORKER = 12 + 64 };
 
 bool sl_startup_is_serveable(const struct sl_settings *settings)
@@ -13,14 +15,14 @@ bool sl_startup_is_serveable(const struct sl_settings *settings)
            settings->resp.address;
 }
 
-static bool differ(const char *a, const char *b)
+static bool texts_differ(const char *a, const char *b)
 {
     return !a != !b || (a && strcmp(a, b) != 0);
 }
 
 static bool listener_differs(const struct sl_listener *old, const struct sl_listener *new)
 {
-    return differ(old->address, new->address) || old->proxy_protocol != new->proxy_protocol ||
+    return texts_differ(old->address, new->address) || old->proxy_protocol != new->proxy_protocol ||
            old->tls != new->tls;
 }
 
@@ -31,17 +33,17 @@ const char *sl_startup_fixed_change(const struct sl_settings *old, const struct 
         return "listen";
     if (old->workers != new->workers)
         return "workers";
-    if (differ(old->store.text, new->store.text))
+    if (texts_differ(old->store.text, new->store.text))
         return "store";
     if (old->store.kind != SL_STORE_MEMORY && old->store_deadline_us != new->store_deadline_us)
         return "store_deadline";
-    if (differ(old->store_tls.ca, new->store_tls.ca) ||
-        differ(old->store_tls.certificate, new->store_tls.certificate) ||
-        differ(old->store_tls.key, new->store_tls.key))
+    if (texts_differ(old->store_tls.ca, new->store_tls.ca) ||
+        texts_differ(old->store_tls.certificate, new->store_tls.certificate) ||
+        texts_differ(old->store_tls.key, new->store_tls.key))
         return "store_tls";
-    if (differ(old->audit, new->audit))
+    if (texts_differ(old->audit, new->audit))
         return "audit";
-    if (differ(old->database, new->database))
+    if (texts_differ(old->database, new->database))
         return "database";
     if (old->spread != new->spread && old->store.kind != SL_STORE_MEMORY)
         return "spread";
@@ -53,7 +55,6 @@ const char *sl_startup_fixed_change(const struct sl_settings *old, const struct 
     return NULL;
 }
 
-/* As many files as the hard limit lets us have, and no more connections than that. */
 bool sl_startup_files(struct sl_settings *settings, bool says)
 {
     struct rlimit limit;

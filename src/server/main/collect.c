@@ -1,4 +1,4 @@
-/* Figures, from the workers that make them. */
+/* Collects statistics from the workers. */
 #include "server/main/collect.h"
 #include "base/clock.h"
 #include "server/worker.h"
@@ -16,12 +16,13 @@ static void add_limiter(struct sl_counted *to, const struct sl_edition *edition,
             to->by_rule[edition->numbers[i]][k] += sl_count_read(&counts->by_rule[i][k]);
 }
 
-/* Those of a worker that has not gone over to a new edition yet are with the old one. */
-static void count(struct sl_rule_stats *record, struct sl_server *server, int64_t now_s)
+/* Adds up the decisions of all workers. A worker that has not taken a new edition yet has its
+ * counts in the old one. */
+static void count_decisions(struct sl_rule_stats *record, struct sl_server *server, int64_t now_s)
 {
     struct sl_counted counted;
     if (!sl_rule_stats_begin_count(record, &counted))
-        return; /* at the next look */
+        return; /* the next call tries again */
     pthread_mutex_lock(&server->counts_lock);
     for (size_t i = 0; i < server->worker_count; i++)
         if (server->workers[i].edition)
@@ -30,15 +31,15 @@ static void count(struct sl_rule_stats *record, struct sl_server *server, int64_
     sl_rule_stats_count(record, &counted, now_s);
 }
 
-/* ---- looking ---- */
+/* ---- every look ---- */
 
-/* What is due once a second, but for the denials: to print them needs no lock, for this thread is
- * the one that writes. */
-static void sum_up(struct sl_rule_stats *record, struct sl_server *server)
+/* Does what is due once a second, except for printing denials, which needs no lock: this thread is
+ * their only writer. */
+static void update_second(struct sl_rule_stats *record, struct sl_server *server)
 {
     int64_t now_s = sl_boottime_us() / 1000000;
     record->counted_s = now_s;
-    count(record, server, now_s);
+    count_decisions(record, server, now_s);
     sl_rule_stats_take_callers(record, now_s);
     sl_rule_stats_turn(record, now_s, sl_walltime_us());
 }
@@ -55,7 +56,7 @@ void sl_collect_rule_stats(struct sl_rule_stats *record, struct sl_server *serve
             sl_worker_wake(&server->workers[i]);
     }
     if (is_due)
-        sum_up(record, server);
+        update_second(record, server);
     pthread_mutex_unlock(&record->lock);
     if (is_due)
         sl_denials_flush(record->denials, &record->ids, audit);
@@ -71,7 +72,7 @@ void sl_rule_stats_end(struct sl_rule_stats *record, struct sl_server *server,
         sl_observer_hand_over(record->observers[i]);
         sl_rule_stats_absorb(record, i, now_s);
     }
-    sum_up(record, server);
+    update_second(record, server);
     pthread_mutex_unlock(&record->lock);
     sl_denials_flush(record->denials, &record->ids, audit);
 }

@@ -1,10 +1,9 @@
-/* The main thread: it opens everything, then waits for signals and for the files
- * to change, and reads them again. Workers answer meanwhile; reading ten thousand
- * rules holds nobody up.
+/* The main thread: opens everything, then waits for signals and for changes of the files, and reads
+ * them again. Workers answer meanwhile; reading ten thousand rules holds up no request.
  *
  *   SIGHUP, a file changed   → a new edition, or the old one stays
  *   SIGTERM, SIGINT          → drain; again: at once
- */
+ * */
 #include "server/server.h"
 
 #include <errno.h>
@@ -41,7 +40,7 @@ struct keeper {
     struct sl_audit audit;
     struct sl_rule_stats record;
     struct sl_store_watch store_watch;
-    struct sl_edition *first; /* what cannot change is as it was in it */
+    struct sl_edition *first; /* settings that need a restart are as they were in it */
     bool has_said_files;
     bool speaks_tls;
     bool is_loop_open;
@@ -54,8 +53,8 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
-/* The file's own rules: what it says beside them (listeners, store, keys) is read from
- * here. NULL: it has said why, or *report does. */
+/* Returns the file's own rules: its other settings (listeners, store, keys) are read from here.
+ * Returns NULL after logging the reason, or with it in *report. */
 static struct sl_ruleset *load_alone(struct keeper *keeper, struct sl_buffer *text,
                                      struct sl_report *report)
 {
@@ -76,7 +75,8 @@ static struct sl_ruleset *load_alone(struct keeper *keeper, struct sl_buffer *te
     return NULL;
 }
 
-/* What the settings name beside the rules. Takes the rules over. NULL: in *report. */
+/* Loads the files that the settings name. Takes ownership of the rules. Returns NULL with the
+ * reasons in *report. */
 static struct sl_files *load_files(struct keeper *keeper, struct sl_ruleset *alone,
                                    struct sl_report *report)
 {
@@ -93,7 +93,8 @@ static struct sl_files *load_files(struct keeper *keeper, struct sl_ruleset *alo
     return files;
 }
 
-/* Of this text, the registry, and the files that it names. NULL: in *report. */
+/* Returns an edition of this text, the registry, and the files that it names. Returns NULL with the
+ * reasons in *report. */
 static struct sl_edition *make_edition(struct keeper *keeper, struct sl_ruleset *alone,
                                        struct sluice_text text, struct sl_report *report)
 {
@@ -111,8 +112,8 @@ static struct sl_edition *make_edition(struct keeper *keeper, struct sl_ruleset 
     return edition;
 }
 
-/* Watches the files of these rules (NULL: not known yet), from before they are read.
- * What was known of those that were watched already still is. */
+/* Watches the files of these rules (NULL: not known yet), from before they are read. Files that are
+ * watched already keep what is known of them. */
 static void watch_files(struct keeper *keeper, const struct sl_settings *settings)
 {
     struct sl_watch old = keeper->watch;
@@ -128,8 +129,8 @@ static void watch_files(struct keeper *keeper, const struct sl_settings *setting
     sl_watch_release(&old);
 }
 
-/* What a reload cannot change. */
-static void note_fixed(const struct keeper *keeper, const struct sl_ruleset *rules)
+/* Logs a change that needs a restart. */
+static void log_fixed_change(const struct keeper *keeper, const struct sl_ruleset *rules)
 {
     const struct sl_ruleset *first = keeper->first->rules;
     const char *fixed = sl_startup_fixed_change(&first->settings, &rules->settings);
@@ -141,9 +142,9 @@ static void note_fixed(const struct keeper *keeper, const struct sl_ruleset *rul
                         "log, and has little room for one, or none; a restart may give it more\n");
 }
 
-/* What a reload has changed, for the audit log. */
-static void note_reload(struct keeper *keeper, const struct sl_edition *old,
-                        struct sluice_text old_text)
+/* Writes the reload's event to the audit log. */
+static void audit_reload(struct keeper *keeper, const struct sl_edition *old,
+                         struct sluice_text old_text)
 {
     struct sl_control *control = &keeper->control;
     struct sl_arena arena = { 0 };
@@ -159,7 +160,7 @@ static void note_reload(struct keeper *keeper, const struct sl_edition *old,
     sl_arena_release(&arena);
 }
 
-/* The text is kept where its rules are in force. */
+/* Keeps the text once its rules are in force. */
 static bool adopt_text(struct keeper *keeper, struct sl_ruleset *alone, struct sl_buffer *text,
                        struct sl_report *report)
 {
@@ -172,10 +173,10 @@ static bool adopt_text(struct keeper *keeper, struct sl_ruleset *alone, struct s
     keeper->control.text = *text;
     *text = sl_buffer(SL_RULES_FILE_MAX_BYTES);
     if (old)
-        note_fixed(keeper, edition->rules);
+        log_fixed_change(keeper, edition->rules);
     sl_control_publish(&keeper->control, edition);
     if (old)
-        note_reload(keeper, old, (struct sluice_text){ old_text.at, old_text.len });
+        audit_reload(keeper, old, (struct sluice_text){ old_text.at, old_text.len });
     sl_edition_drop(old);
     sl_buffer_release(&old_text);
     return true;
@@ -193,7 +194,7 @@ static bool reload_rules(struct keeper *keeper, struct sl_report *report)
     return good;
 }
 
-/* The report is whoever's asked. */
+/* Reloads; the problems are added to the caller's report. */
 static bool reload_into(void *about, struct sl_report *report)
 {
     struct keeper *keeper = about;
@@ -226,7 +227,7 @@ static void on_hangup(uv_signal_t *signal, int number)
 {
     struct keeper *keeper = signal->data;
     (void)number;
-    /* Its handler stays while it ends: without one the signal would kill. */
+    /* The handler stays while the server drains: without one the signal would kill it. */
     if (atomic_load(&keeper->server.is_draining))
         return;
     sl_audit_reopen(&keeper->audit);
@@ -255,7 +256,7 @@ static void on_jobs(uv_async_t *jobs)
     }
 }
 
-/* Unix sockets': nobody finds the way here any more. */
+/* Removes the files of Unix sockets: new clients cannot connect any more. */
 static void remove_files(struct sl_server *server)
 {
     for (size_t i = 0; i < server->listening_count; i++)
@@ -267,7 +268,7 @@ static void on_stop(uv_signal_t *signal, int number)
     struct keeper *keeper = signal->data;
     (void)number;
     if (atomic_exchange(&keeper->server.is_draining, true))
-        _exit(1); /* told twice */
+        _exit(1); /* the second signal */
     sl_notify("STOPPING=1");
     uv_timer_stop(&keeper->look);
     remove_files(&keeper->server);
@@ -332,7 +333,7 @@ static bool open_listener(struct sl_server *server, const struct sl_listener *li
     return true;
 }
 
-/* What they say is listened to: HTTP first, which `tell` shows. */
+/* Opens the listeners of the settings: HTTP first, which is printed at the start. */
 static bool open_listeners(struct sl_server *server, const struct sl_settings *settings)
 {
     return open_listener(server, &settings->http, &sl_front_http, false) &&
@@ -348,7 +349,7 @@ static bool open_store(struct keeper *keeper, const struct sl_ruleset *rules)
     sl_store_open(&rules->settings.store, rules, &server->store, &error);
     if (!server->store || *error.text)
         fprintf(stderr, "sluice: %s%s\n", server->store ? "note: " : "", error.text);
-    /* A note of one that is asked over connections says that it does not answer yet. */
+    /* A note of a store that is asked over connections says that it does not answer yet. */
     keeper->store_watch.is_down = keeper->store_watch.was_open =
         server->store && server->store->ops->health && *error.text;
     if (server->store)
@@ -399,7 +400,7 @@ static bool open_record(struct keeper *keeper)
     return good;
 }
 
-/* What the settings of the file decide once and for all. */
+/* Opens what the settings of the file decide until a restart. */
 static bool open_parts(struct keeper *keeper, const struct sl_ruleset *alone)
 {
     struct sl_server *server = &keeper->server;
@@ -441,14 +442,14 @@ static bool open_all(struct keeper *keeper)
     keeper->first = sl_edition_keep(server->edition);
     const struct sl_settings *settings = &server->edition->rules->settings;
     server->auth_throttle_rules = sl_auth_throttle_rules(&settings->identity);
-    /* The loop first: libuv aborts where its very first loop runs out of files half way. */
+    /* The loop first: libuv aborts if its very first loop runs out of file descriptors half way. */
     return open_loop(keeper) && sl_control_replication_follow(&keeper->control, &keeper->loop) &&
            open_listeners(server, settings) && start_workers(server);
 }
 
-/* ---- telling ---- */
+/* ---- printing the start ---- */
 
-static void tell(const struct keeper *keeper)
+static void print_start(const struct keeper *keeper)
 {
     const struct sl_server *server = &keeper->server;
     const struct sl_ruleset *rules = server->edition->rules;
@@ -471,9 +472,9 @@ static void tell(const struct keeper *keeper)
     fflush(stdout);
 }
 
-/* ---- the whole ---- */
+/* ---- serving ---- */
 
-/* When the workers have ended, or have not begun. */
+/* Called after the workers have ended, or before they begin. */
 static void close_all(struct keeper *keeper)
 {
     struct sl_server *server = &keeper->server;
@@ -514,16 +515,16 @@ int sl_serve(const struct sl_serve_config *config)
     pthread_mutex_init(&keeper.server.counts_lock, NULL);
     keeper.server.started_us = sl_walltime_us();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a database at its limit is an error like any other */
+    signal(SIGXFSZ, SIG_IGN); /* writing a file that has reached its limit is an ordinary error */
     if (!control->hasher || !open_all(&keeper)) {
         if (keeper.server.workers && keeper.server.workers[0].is_started) {
             remove_files(&keeper.server);
-            _exit(2); /* threads run already: the system clears up */
+            _exit(2); /* threads are running: the kernel releases everything */
         }
         close_all(&keeper);
         return 2;
     }
-    tell(&keeper);
+    print_start(&keeper);
     sl_process_look(&keeper.server.process);
     sl_notify("READY=1");
     uv_run(&keeper.loop, UV_RUN_DEFAULT);

@@ -1,3 +1,4 @@
+/* Sends notifications to systemd (see systemd.h). */
 #include "server/main/systemd.h"
 
 #include <inttypes.h>
@@ -12,8 +13,8 @@
 
 #include "base/clock.h"
 
-/* A path, or `@` and a name without a file: those begin with a zero byte. */
-static bool address_of(const char *name, struct sockaddr_un *out, socklen_t *len)
+/* Reads a path, or `@` and a name without a file: such addresses begin with a zero byte. */
+static bool read_address(const char *name, struct sockaddr_un *out, socklen_t *len)
 {
     size_t count = strlen(name);
     if ((name[0] != '/' && name[0] != '@') || count < 2 || count >= sizeof out->sun_path)
@@ -31,12 +32,12 @@ void sl_notify(const char *state)
     const char *name = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address;
     socklen_t len;
-    if (!name || !address_of(name, &address, &len))
+    if (!name || !read_address(name, &address, &len))
         return;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return;
-    /* Whoever does not listen loses the news, not the server. */
+    /* A receiver that is not listening loses the message; the server goes on. */
     ssize_t sent =
         sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, len);
     (void)sent;

@@ -1,8 +1,7 @@
-/* The line to try: made from the rules themselves, so that it shows a denial
- * whatever they are. Of the enforced rules the one with the smallest limit is
- * asked as somebody whom it counts; where the limit is high, with a cost that uses
- * it up in a few calls. What is exempt, excepted or otherwise let pass is found by
- * trying it first, on counts of our own. */
+/* The command to try, printed at the start: made of the rules, so that it shows a denial whatever
+ * they are. It uses the enforced rule with the smallest limit and a caller that the rule counts; if
+ * the limit is high, with a cost that uses it up in a few calls. A request that is exempt or
+ * otherwise passes is found by trying it first, on separate counts. */
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "limiter/limiter.h"
@@ -28,7 +27,7 @@ static int64_t capacity_of(const struct sl_rule *rule)
     return rule->numbers[0].limit.capacity;
 }
 
-/* The enforced rule with the smallest limit behind `last`, or NULL; of equal ones the
+/* Returns the enforced rule with the next smallest limit after `last`, or NULL; of equal ones the
  * first in the file first. */
 static const struct sl_rule *next_smallest(const struct sl_ruleset *rules,
                                            const struct sl_rule *last)
@@ -46,7 +45,7 @@ static const struct sl_rule *next_smallest(const struct sl_ruleset *rules,
     return best;
 }
 
-/* In a JSON string inside a shell's single quotes. */
+/* Adds a JSON member, inside a shell's single quotes. */
 static void add_member(struct sl_buffer *out, struct sluice_text name, struct sluice_text value)
 {
     if (out->at[out->len - 1] != '{')
@@ -56,8 +55,8 @@ static void add_member(struct sl_buffer *out, struct sluice_text name, struct sl
     sl_json_print_string(out, value);
 }
 
-/* Then it has a value of its own. */
-static bool asks_for(const struct sl_rule *rule, const struct sl_part *part)
+/* Does a condition of the rule need a value of this attribute? Then it has one already. */
+static bool has_condition_on(const struct sl_rule *rule, const struct sl_part *part)
 {
     for (size_t i = 0; i < rule->when_count; i++)
         if (sl_condition_needs_value(&rule->when[i]) &&
@@ -67,11 +66,11 @@ static bool asks_for(const struct sl_rule *rule, const struct sl_part *part)
     return false;
 }
 
-static void add_person(struct sl_buffer *out, const struct sl_rule *rule)
+static void add_caller(struct sl_buffer *out, const struct sl_rule *rule)
 {
     for (size_t j = 0; j < rule->per_count; j++) {
         const struct sl_part *part = &rule->per[j];
-        if (asks_for(rule, part))
+        if (has_condition_on(rule, part))
             continue;
         for (size_t i = 0; i < sizeof users / sizeof *users; i++)
             if (part->attribute == users[i].attribute)
@@ -81,8 +80,7 @@ static void add_person(struct sl_buffer *out, const struct sl_rule *rule)
     }
 }
 
-/* A text that the pattern matches: `x` for every star. Cut if it is longer than anybody would
- * try. */
+/* Returns a text that the pattern matches: `x` for every star. Cut to PATTERN_MAX_BYTES. */
 static struct sluice_text example_of(struct sluice_text pattern, char room[PATTERN_MAX_BYTES])
 {
     size_t len = pattern.len < PATTERN_MAX_BYTES ? pattern.len : PATTERN_MAX_BYTES;
@@ -121,7 +119,7 @@ static void add_request(struct sl_buffer *out, const struct sl_rule *rule, int64
     add_resource(out, rule);
     for (size_t i = 0; i < rule->when_count; i++)
         add_condition(out, &rule->when[i]);
-    add_person(out, rule);
+    add_caller(out, rule);
     if (cost > 1) {
         bool is_first = out->at[out->len - 1] == '{';
         sl_buffer_add(out, is_first ? SL_TEXT("\"cost\": ") : SL_TEXT(", \"cost\": "));
@@ -130,7 +128,7 @@ static void add_request(struct sl_buffer *out, const struct sl_rule *rule, int64
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-/* An address to listen on is not always one to ask at. */
+/* Adds a URL to call: an address to listen on is not always one to connect to. */
 static void add_url(struct sl_buffer *out, const char *address)
 {
     const char *port = strrchr(address, ':');
@@ -152,7 +150,7 @@ static void add_url(struct sl_buffer *out, const char *address)
     sl_buffer_add(out, SL_TEXT("/v1/check"));
 }
 
-/* Is the last of so many calls denied, if they come at once? */
+/* Is the last of so many calls denied, if all come at once? */
 static bool is_denied(const struct sl_ruleset *rules, struct sluice_text request, int64_t calls)
 {
     char used_up[REQUEST_MAX_BYTES];
@@ -174,7 +172,7 @@ static bool is_denied(const struct sl_ruleset *rules, struct sluice_text request
     return !decision.allowed;
 }
 
-/* The request and how often it is made; false: that would show nothing. */
+/* Finds a request, and how often to make it. Returns false if none would show a denial. */
 static bool find_request(const struct sl_ruleset *rules, struct sl_buffer *request, int64_t *calls)
 {
     const struct sl_rule *rule = NULL;
@@ -183,7 +181,7 @@ static bool find_request(const struct sl_ruleset *rules, struct sl_buffer *reque
         *calls = capacity + 1;
         if (*calls > CALLS_MAX) {
             cost = sl_div_ceil(capacity, 4);
-            *calls = 6; /* one more than it takes: a bucket fills meanwhile */
+            *calls = 6; /* one more than needed, because a bucket fills meanwhile */
         }
         sl_buffer_clear(request);
         add_request(request, rule, cost);
@@ -210,7 +208,7 @@ bool sl_try_print(const struct sl_ruleset *rules, const char *address, struct sl
     struct sl_buffer request = sl_buffer(REQUEST_MAX_BYTES);
     bool is_tls = strncmp(address, "https:", 6) == 0;
     int64_t calls;
-    /* curl would need more than a line. */
+    /* curl would need more than one line. */
     bool needs_more = settings->http.proxy_protocol || (is_tls && settings->tls.client_ca);
     bool found = !needs_more && !strchr(address, '\'') && find_request(rules, &request, &calls);
     if (found) {

@@ -1,5 +1,5 @@
-/* Summing up what workers have counted, and the order of the page. A new family of one number is a
- * row of `singles`; others have a function here or in a metrics_X.c of their own. */
+/* Sums up the counts of all workers, and orders the page of metrics. A new family of one number is
+ * a row of `singles`; others have a function here or in a metrics_X.c of their own. */
 #include "server/metrics/metrics.h"
 
 #include <stdlib.h>
@@ -35,21 +35,21 @@ void sl_metrics_release(struct sl_metrics *metrics)
     sl_arena_release(&metrics->arena);
 }
 
-static void know_places(struct sl_metrics *metrics)
+static void index_rules(struct sl_metrics *metrics)
 {
     for (size_t i = 0; i < metrics->rule_count; i++)
         sl_textmap_add(&metrics->arena, &metrics->places, 0, sl_text(metrics->rules[i].name),
                        (uint32_t)i + 1);
 }
 
-/* The row for rule number `index` of those rules, or NULL. */
+/* Returns the row for rule number `index` of those rules, or NULL. */
 static struct sl_metric_rule *row_of(struct sl_metrics *metrics, const struct sl_ruleset *rules,
                                      size_t index)
 {
     if (rules == metrics->ruleset)
         return &metrics->rules[index];
     if (!metrics->places.entries)
-        know_places(metrics);
+        index_rules(metrics);
     uint32_t place = sl_textmap_get(&metrics->places, 0, sl_text(rules->rules[index].name));
     return place ? &metrics->rules[place - 1] : NULL;
 }
@@ -94,7 +94,7 @@ static const bool can_be[SL_REASON_COUNT][2] = {
     [SLUICE_REASON_SHADOW][true] = true,
 };
 
-/* Which samples there are: see metrics_rules.c. */
+/* metrics_rules.c says which samples are printed. */
 static void print_decisions(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     sl_page_family(page, "sluice_decisions_total", "counter",
@@ -126,7 +126,7 @@ static void print_exemptions(struct sl_metrics_page *page, const struct sl_metri
 {
     const uint64_t *exempt = metrics->decisions[SLUICE_REASON_EXEMPT];
     sl_page_family(page, "sluice_exemptions_used_total", "counter",
-                   "Requests that passed because of who asked: exempt, or of an unlimited tier.");
+                   "Requests that passed because their caller is exempt, or of an unlimited tier.");
     sl_page_number(page, exempt[false] + exempt[true]);
 }
 

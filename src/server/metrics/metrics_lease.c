@@ -1,6 +1,5 @@
-/* Leases: what became of units, what is held and may be, how calls for them ended; of rules that
- * lease. Summed over a fleet, `held` is what is missing from a limit, and `most` the bound of that.
- */
+/* Metrics of leases: what became of units, how many are held and may be, how calls ended; for rules
+ * that lease. Summed over a fleet, `held` is what is missing from a limit, and `most` its bound. */
 #include "base/clock.h"
 #include "server/metrics/metrics_internal.h"
 
@@ -20,9 +19,9 @@ struct lease_row {
     struct sl_lease_held held;
 };
 
-static void print_by(struct sl_metrics_page *page, const struct lease_row *leased,
-                     const char *label, const char *const *names, const _Atomic uint64_t *counts,
-                     size_t count)
+static void print_labelled_counts(struct sl_metrics_page *page, const struct lease_row *leased,
+                                  const char *label, const char *const *names,
+                                  const _Atomic uint64_t *counts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         sl_page_label(page, "rule", sl_text(leased->rule->name));
@@ -33,15 +32,17 @@ static void print_by(struct sl_metrics_page *page, const struct lease_row *lease
 
 static void print_units(struct sl_metrics_page *page, const struct lease_row *leased)
 {
-    print_by(page, leased, "end", ends, leased->counts->units, SL_LEASE_END_COUNT);
+    print_labelled_counts(page, leased, "end", ends, leased->counts->units, SL_LEASE_END_COUNT);
 }
 
 static void print_calls(struct sl_metrics_page *page, const struct lease_row *leased)
 {
-    print_by(page, leased, "result", results, leased->counts->calls, SL_LEASE_RESULT_COUNT);
+    print_labelled_counts(page, leased, "result", results, leased->counts->calls,
+                          SL_LEASE_RESULT_COUNT);
 }
 
-static void print_one(struct sl_metrics_page *page, const struct lease_row *leased, uint64_t number)
+static void print_rule_number(struct sl_metrics_page *page, const struct lease_row *leased,
+                              uint64_t number)
 {
     sl_page_label(page, "rule", sl_text(leased->rule->name));
     sl_page_number(page, number);
@@ -49,17 +50,17 @@ static void print_one(struct sl_metrics_page *page, const struct lease_row *leas
 
 static void print_held(struct sl_metrics_page *page, const struct lease_row *leased)
 {
-    print_one(page, leased, leased->held.units);
+    print_rule_number(page, leased, leased->held.units);
 }
 
 static void print_most(struct sl_metrics_page *page, const struct lease_row *leased)
 {
-    print_one(page, leased, leased->held.most);
+    print_rule_number(page, leased, leased->held.most);
 }
 
 static void print_short(struct sl_metrics_page *page, const struct lease_row *leased)
 {
-    print_one(page, leased, sl_count_read(&leased->counts->short_of));
+    print_rule_number(page, leased, sl_count_read(&leased->counts->short_of));
 }
 
 static const struct of_leased {

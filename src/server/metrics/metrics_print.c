@@ -1,3 +1,4 @@
+/* Prints families and samples in Prometheus' text format (see metrics_print.h). */
 #include "server/metrics/metrics_print.h"
 
 #include <inttypes.h>
@@ -23,8 +24,8 @@ void sl_page_family(struct sl_metrics_page *page, const char *name, const char *
 
 /* ---- a sample ---- */
 
-/* Of a histogram there are three, told apart by the end of their name. */
-static void begin(struct sl_metrics_page *page, const char *suffix)
+/* A histogram has three kinds of samples, which differ in the end of their name. */
+static void begin_sample(struct sl_metrics_page *page, const char *suffix)
 {
     if (page->has_name)
         return;
@@ -35,7 +36,7 @@ static void begin(struct sl_metrics_page *page, const char *suffix)
 
 static void begin_label(struct sl_metrics_page *page, const char *name)
 {
-    begin(page, "");
+    begin_sample(page, "");
     sl_buffer_add(page->out, page->has_label ? SL_TEXT("\",") : SL_TEXT("{"));
     sl_buffer_add(page->out, sl_text(name));
     sl_buffer_add(page->out, SL_TEXT("=\""));
@@ -69,7 +70,7 @@ void sl_page_label_i64(struct sl_metrics_page *page, const char *name, int64_t v
 
 void sl_page_text(struct sl_metrics_page *page, struct sluice_text value)
 {
-    begin(page, "");
+    begin_sample(page, "");
     sl_buffer_add(page->out, page->has_label ? SL_TEXT("\"} ") : SL_TEXT(" "));
     sl_buffer_add(page->out, value);
     sl_buffer_add(page->out, SL_TEXT("\n"));
@@ -95,7 +96,7 @@ void sl_page_decimal(struct sl_metrics_page *page, uint64_t units, uint32_t plac
     sl_page_text(page, (struct sluice_text){ text, (size_t)len });
 }
 
-/* ---- many at once ---- */
+/* ---- several families ---- */
 
 void sl_page_singles(struct sl_metrics_page *page, const struct sl_single *singles, size_t count,
                      const void *figures)
@@ -109,7 +110,7 @@ void sl_page_singles(struct sl_metrics_page *page, const struct sl_single *singl
 static void begin_histogram(struct sl_metrics_page *page, const struct sl_page_buckets *histogram,
                             const char *suffix)
 {
-    begin(page, suffix);
+    begin_sample(page, suffix);
     if (histogram->label)
         sl_page_label(page, histogram->label, sl_text(histogram->value));
 }

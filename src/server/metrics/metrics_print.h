@@ -11,28 +11,28 @@
 
 struct sl_metrics_page {
     struct sl_buffer *out;
-    const char *family; /* whose samples follow */
-    bool has_name;      /* the sample is begun: its name is there, */
-    bool has_label;     /* and a label */
+    const char *family; /* the family of the samples that follow */
+    bool has_name;      /* the sample's name is printed */
+    bool has_label;     /* and a label of it */
 };
 
-/* All but `out` is static text. */
+/* All texts but `out` are static. */
 void sl_page_family(struct sl_metrics_page *page, const char *name, const char *type,
                     const char *help);
 
-/* Whatever the value holds is escaped. */
+/* Escapes the value. */
 void sl_page_label(struct sl_metrics_page *page, const char *name, struct sluice_text value);
 void sl_page_label_i64(struct sl_metrics_page *page, const char *name, int64_t value);
 
 void sl_page_number(struct sl_metrics_page *page, uint64_t value);
 
-/* units / 10^places, without zeros at its end. */
+/* Prints units / 10^places, without trailing zeros. */
 void sl_page_decimal(struct sl_metrics_page *page, uint64_t units, uint32_t places);
 
-/* A value that is a number's text. */
+/* Prints a value that is text already. */
 void sl_page_text(struct sl_metrics_page *page, struct sluice_text value);
 
-/* Families of one number each, which stands at `offset` of some struct: a uint64_t. */
+/* A family of one number: a uint64_t at `offset` of some struct. */
 struct sl_single {
     const char *name, *type, *help;
     size_t offset;
@@ -43,12 +43,12 @@ void sl_page_singles(struct sl_metrics_page *page, const struct sl_single *singl
 
 /* The samples of one histogram of a family. */
 struct sl_page_buckets {
-    const char *label; /* beside `le`; NULL: none */
+    const char *label; /* in addition to `le`; NULL: none */
     const char *value;
-    const char *const *bounds; /* each bucket's upper one, as text */
-    const uint64_t *counts;    /* in each bucket alone; the last: beyond all bounds */
+    const char *const *bounds; /* upper bound of each bucket, as text */
+    const uint64_t *counts;    /* of each bucket alone; the last: above all bounds */
     size_t bound_count;
-    uint64_t sum; /* of all values, in units of 10^-places */
+    uint64_t sum; /* the sum of all values, in units of 10^-places */
     uint32_t sum_places;
 };
 

@@ -1,4 +1,4 @@
-/* The process, under the names that every program uses. */
+/* Metrics of the process, under the names that all programs use. */
 #include "server/metrics/metrics_internal.h"
 
 static const struct sl_single singles[] = {

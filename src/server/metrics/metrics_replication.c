@@ -1,10 +1,10 @@
-/* What spreads: how far this instance is, and what came of it. */
+/* Metrics of replication: how far this instance is, and how its changes ended. */
 #include "server/metrics/metrics_internal.h"
 #include "store/redis/channel.h"
 
 static const char *const log_names[SL_LOG_COUNT] = { "rules", "users" };
 
-/* What is one number each, as it is now. */
+/* The families of one number each, with their current values. */
 struct now {
     uint64_t applied, conflicts, failures, is_refused;
 };

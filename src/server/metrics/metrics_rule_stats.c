@@ -1,4 +1,5 @@
-/* What is measured and not only counted: from the record that the main thread keeps. */
+/* Metrics that are measured rather than counted, of the rule statistics that the main thread
+ * keeps. */
 #include "base/clock.h"
 #include "server/metrics/metrics_internal.h"
 #include "telemetry/rule_stats.h"
@@ -24,7 +25,7 @@ static void print_latency(struct sl_metrics_page *page, const char *algorithm,
 
 /* ---- rules ---- */
 
-/* A rule's measures at a moment. */
+/* One rule's measurements at one moment. */
 struct rule_reading {
     const struct sl_rule *rule;
     bool has_measures;
@@ -34,7 +35,7 @@ struct rule_reading {
     uint32_t in_use_max; /* in the last minute */
 };
 
-static void measure(struct rule_reading *seen, const struct sl_detail *detail, int64_t now_s)
+static void read_rule(struct rule_reading *seen, const struct sl_detail *detail, int64_t now_s)
 {
     struct sl_measures hour, minute;
     seen->warned = detail->warned;
@@ -54,7 +55,7 @@ static void measure(struct rule_reading *seen, const struct sl_detail *detail, i
     }
 }
 
-static void label(struct sl_metrics_page *page, const struct rule_reading *seen)
+static void label_rule(struct sl_metrics_page *page, const struct rule_reading *seen)
 {
     sl_page_label(page, "rule", sl_text(seen->rule->name));
 }
@@ -63,7 +64,7 @@ static void print_callers(struct sl_metrics_page *page, const struct rule_readin
 {
     if (!seen->has_measures)
         return;
-    label(page, seen);
+    label_rule(page, seen);
     sl_page_label(page, "span", SL_TEXT("hour"));
     sl_page_number(page, seen->callers);
 }
@@ -72,7 +73,7 @@ static void print_limited(struct sl_metrics_page *page, const struct rule_readin
 {
     if (!seen->has_measures)
         return;
-    label(page, seen);
+    label_rule(page, seen);
     sl_page_label(page, "span", SL_TEXT("hour"));
     sl_page_number(page, seen->limited < seen->callers ? seen->limited : seen->callers);
 }
@@ -81,10 +82,10 @@ static void print_in_use(struct sl_metrics_page *page, const struct rule_reading
 {
     if (!seen->in_use_times)
         return;
-    label(page, seen);
+    label_rule(page, seen);
     sl_page_label(page, "stat", SL_TEXT("mean"));
     sl_page_decimal(page, seen->in_use_sum * 1000 / seen->in_use_times, 6);
-    label(page, seen);
+    label_rule(page, seen);
     sl_page_label(page, "stat", SL_TEXT("max"));
     sl_page_decimal(page, seen->in_use_max, 3);
 }
@@ -93,7 +94,7 @@ static void print_warnings(struct sl_metrics_page *page, const struct rule_readi
 {
     if (!seen->rule->guard.window_us)
         return;
-    label(page, seen);
+    label_rule(page, seen);
     sl_page_number(page, seen->warned);
 }
 
@@ -101,7 +102,7 @@ static void print_blocks(struct sl_metrics_page *page, const struct rule_reading
 {
     if (!seen->rule->guard.window_us)
         return;
-    label(page, seen);
+    label_rule(page, seen);
     sl_page_number(page, seen->blocked);
 }
 
@@ -121,13 +122,13 @@ static const struct {
     { "sluice_burst_blocks_total", "counter", "Blocks by the rule's burst guard.", print_blocks },
 };
 
-/* What the page says of the record, copied out of it. */
+/* What the page prints of the statistics, copied out of them. */
 struct copy {
     struct sl_latencies latencies[SL_ALGO_COUNT];
     struct rule_reading *rules;
 };
 
-/* The lock is held: the main thread waits for it meanwhile. */
+/* Copies under the lock, which the main thread waits for meanwhile. */
 static void copy_record(struct copy *copy, const struct sl_metrics *metrics, int64_t now_s)
 {
     const struct sl_rule_stats *record = metrics->record;
@@ -138,7 +139,7 @@ static void copy_record(struct copy *copy, const struct sl_metrics *metrics, int
         copy->rules[i] = (struct rule_reading){ .rule = &metrics->ruleset->rules[i],
                                                 .has_measures = number < SL_CALLERS_RULES };
         if (detail)
-            measure(&copy->rules[i], detail, now_s);
+            read_rule(&copy->rules[i], detail, now_s);
     }
 }
 

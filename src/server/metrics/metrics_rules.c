@@ -1,16 +1,16 @@
-/* Rules: what they are, and what they said.
+/* Metrics of rules: their settings, and their outcomes.
  *
- * sluice_rule_info has everything about a rule that is no number, so that the other families need
- * the rule's name alone and a query joins what it wants to group by:
+ * sluice_rule_info has everything about a rule that is not a number, so that the other families
+ * need the rule's name alone and a query joins what it wants to group by:
  *
  *   sum by (resource) (rate(sluice_rule_decisions_total[5m])
  *                      * on (rule) group_left (resource) sluice_rule_info) */
 #include "rules/numbers.h"
 #include "server/metrics/metrics_internal.h"
 
-/* ---- what they are ---- */
+/* ---- settings ---- */
 
-/* `user`, or `ip,user` */
+/* Prints `user`, or `ip,user`. */
 static void print_per(struct sl_metrics_page *page, const struct sl_rule *rule)
 {
     char text[2048];
@@ -84,7 +84,7 @@ static void print_families(struct sl_metrics_page *page, const struct sl_ruleset
     }
 }
 
-/* ---- what they said ---- */
+/* ---- outcomes ---- */
 
 static const char *const outcome_names[] = {
 #define NAME(constant, name) [constant] = name,
@@ -92,9 +92,9 @@ static const char *const outcome_names[] = {
 #undef NAME
 };
 
-/* A sample is there from the start, at 0, so that its first increase is seen; but not one that
- * cannot be, such as what a shadow rule denied. If that was counted all the same (the rule was
- * enforced before the last reload), it is shown: a counter must not vanish. */
+/* Prints samples from the start, at 0, so that the first increase is seen; but not impossible ones,
+ * such as denials of a shadow rule. If there are counts all the same (the rule was enforced before
+ * the last reload), they are printed: a counter must not vanish. */
 static void print_outcomes(struct sl_metrics_page *page, const struct sl_metric_rule *rule)
 {
     enum sl_outcome cannot_be = rule->shadow ? SL_OUTCOME_DENIED : SL_OUTCOME_SHADOW_DENIED;
@@ -108,7 +108,7 @@ static void print_outcomes(struct sl_metrics_page *page, const struct sl_metric_
     }
 }
 
-/* They are never shadow. */
+/* Limits that requests bring are never shadow. */
 static void print_direct(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     static const char *const kinds[] = { "bucket", "window" };

@@ -1,4 +1,4 @@
-/* Where counts live: a store that is asked over connections, and the embedded table. */
+/* Metrics of the store: one that is asked over connections, and the embedded table. */
 #include "server/metrics/metrics_internal.h"
 
 static const char *const call_ends[] = {
@@ -37,7 +37,7 @@ static const struct sl_single of_health[] = {
 #undef AT
 };
 
-/* What a cluster does more often than one Redis, or alone. */
+/* Prints what only a cluster does, or does more often than one Redis. */
 static void print_cluster(struct sl_metrics_page *page, const struct sl_store_health *store)
 {
     sl_page_family(page, "sluice_store_redirections_total", "counter",
@@ -80,7 +80,7 @@ static void print_health(struct sl_metrics_page *page, const struct sl_store_hea
     print_cluster(page, store);
 }
 
-static void print_near(struct sl_metrics_page *page, const struct sl_metrics *metrics)
+static void print_caches(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
     sl_page_family(page, "sluice_decisions_from_memory_total", "counter",
                    "Of all decisions those that the store was not asked for, because what it would "
@@ -100,7 +100,7 @@ static const struct sl_single of_table[] = {
     { "sluice_table_slots", "gauge", "Slots of the table; it is meant for half as many keys.",
       AT(slots) },
     { "sluice_table_live", "gauge", "Keys whose state still matters, logs aside.", AT(live) },
-    { "sluice_table_limiting", "gauge", "Of all keys those that denied somebody.", AT(limiting) },
+    { "sluice_table_limiting", "gauge", "Live keys that have denied a request.", AT(limiting) },
     { "sluice_table_insertions_total", "counter", "Keys put in, since the table was created.",
       AT(insertions) },
     { "sluice_table_evictions_total", "counter", "States given up that still mattered.",
@@ -121,7 +121,7 @@ void sl_metrics_print_store(struct sl_metrics_page *page, const struct sl_metric
 {
     if (metrics->has_store) {
         print_health(page, &metrics->store);
-        print_near(page, metrics);
+        print_caches(page, metrics);
     }
     if (metrics->has_table)
         sl_page_singles(page, of_table, SL_COUNT_OF(of_table), &metrics->table);

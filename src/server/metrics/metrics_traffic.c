@@ -1,10 +1,10 @@
-/* Connections, bytes, answers, and who was sent away. */
+/* Metrics of traffic: connections, bytes, answers, and refused clients. */
 #include "server/auth/auth_throttle.h"
 #include "server/metrics/metrics_internal.h"
 
 /* ---- summing up ---- */
 
-static void add(_Atomic uint64_t *to, const _Atomic uint64_t *from)
+static void add_counter(_Atomic uint64_t *to, const _Atomic uint64_t *from)
 {
     sl_count_add(to, sl_count_read(from));
 }
@@ -12,22 +12,22 @@ static void add(_Atomic uint64_t *to, const _Atomic uint64_t *from)
 void sl_metrics_add_traffic(struct sl_metrics *metrics, const struct sl_traffic *traffic)
 {
     struct sl_traffic *sum = &metrics->traffic;
-    add(&sum->received_bytes, &traffic->received_bytes);
-    add(&sum->sent_bytes, &traffic->sent_bytes);
-    add(&sum->malformed, &traffic->malformed);
-    add(&sum->bad_proxy_headers, &traffic->bad_proxy_headers);
-    add(&sum->failed_handshakes, &traffic->failed_handshakes);
-    add(&sum->commands, &traffic->commands);
-    add(&sum->malformed_commands, &traffic->malformed_commands);
-    add(&sum->malformed_sessions, &traffic->malformed_sessions);
+    add_counter(&sum->received_bytes, &traffic->received_bytes);
+    add_counter(&sum->sent_bytes, &traffic->sent_bytes);
+    add_counter(&sum->malformed, &traffic->malformed);
+    add_counter(&sum->bad_proxy_headers, &traffic->bad_proxy_headers);
+    add_counter(&sum->failed_handshakes, &traffic->failed_handshakes);
+    add_counter(&sum->commands, &traffic->commands);
+    add_counter(&sum->malformed_commands, &traffic->malformed_commands);
+    add_counter(&sum->malformed_sessions, &traffic->malformed_sessions);
     for (size_t i = 0; i < SL_STATUS_CLASSES; i++)
-        add(&sum->answers[i], &traffic->answers[i]);
+        add_counter(&sum->answers[i], &traffic->answers[i]);
     for (size_t i = 0; i < SL_GRPC_STATUS_COUNT; i++)
-        add(&sum->statuses[i], &traffic->statuses[i]);
+        add_counter(&sum->statuses[i], &traffic->statuses[i]);
     for (size_t i = 0; i < SL_REFUSED_COUNT; i++)
-        add(&sum->refused[i], &traffic->refused[i]);
+        add_counter(&sum->refused[i], &traffic->refused[i]);
     for (size_t i = 0; i < SL_TIMER_COUNT; i++)
-        add(&sum->late[i], &traffic->late[i]);
+        add_counter(&sum->late[i], &traffic->late[i]);
 }
 
 void sl_metrics_add_auth_throttle(struct sl_metrics *metrics,
@@ -63,7 +63,7 @@ static const struct sl_single singles[] = {
       "Connections for gRPC that were ended for what was no HTTP/2, or a flood of frames.",
       AT(traffic.malformed_sessions) },
     { "sluice_proxy_headers_refused_total", "counter",
-      "PROXY headers that were none, or came from somebody who is no trusted proxy.",
+      "PROXY headers that were malformed, or came from a peer that is not a trusted proxy.",
       AT(traffic.bad_proxy_headers) },
     { "sluice_tls_handshakes_failed_total", "counter", "TLS handshakes that began and did not end.",
       AT(traffic.failed_handshakes) },
@@ -91,7 +91,7 @@ static void print_statuses(struct sl_metrics_page *page, const struct sl_traffic
     }
 }
 
-/* Those that end while nobody asks any more are left out. */
+/* Timeouts that end idle connections are left out. */
 static const char *const waits[SL_TIMER_COUNT] = {
     [SL_TIMER_OPENING] = "opening", [SL_TIMER_IDLE] = "idle",   [SL_TIMER_HEAD] = "head",
     [SL_TIMER_BODY] = "body",       [SL_TIMER_WRITE] = "write",
@@ -121,9 +121,10 @@ static const char *const attempt_kinds[] = {
 
 static void print_callers(struct sl_metrics_page *page, const struct sl_metrics *metrics)
 {
-    sl_page_family(page, "sluice_callers_refused_total", "counter",
-                   "Messages refused for who sent them: 401 nothing to believe, 403 not for them, "
-                   "429 too many wrong credentials from there.");
+    sl_page_family(
+        page, "sluice_callers_refused_total", "counter",
+        "Messages refused because of their sender: 401 no valid credentials, 403 not allowed, "
+        "429 too many wrong credentials from there.");
     for (size_t i = 0; i < SL_REFUSED_COUNT; i++) {
         sl_page_label_i64(page, "code", refused_statuses[i]);
         sl_page_number(page, sl_count_read(&metrics->traffic.refused[i]));

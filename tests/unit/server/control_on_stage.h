@@ -68,7 +68,7 @@ static inline void desk_keep_few(struct desk *desk, size_t users_max)
     control->users = sl_users_open(&(struct sl_users_config){
         .most = users_max, .hash_identifiers = settings->hash_identifiers });
     SL_CHECK(control->users != NULL);
-    control->people_revision = 0;
+    control->users_revision = 0;
     SL_CHECK(sl_control_refresh_users(control, &error));
 }
 

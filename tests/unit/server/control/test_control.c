@@ -9,6 +9,8 @@ static const char yaml[] = "tiers: { pro: { scale: 10 } }\n"
 static const char in_a_file[] = "database: $/sluice.db\n"
                                 "tiers: { pro: { scale: 10 } }\n"
                                 "rules: [{ name: api, per: user, limit: 2/1h }]\n";
+static const char adaptive[] = "database: $/sluice.db\n"
+                               "rules: [{ name: api, per: user, limit: 2/1h, adaptive: true }]\n";
 
 static struct sluice_error error;
 
@@ -187,7 +189,7 @@ static uint64_t violations_kept(struct sl_registry *of)
     return count;
 }
 
-WITHOUT_TENANTS(violations_go_into_the_registry_when_they_are_flushed, yaml)
+WITHOUT_TENANTS(violations_go_into_the_registry_when_they_are_flushed, adaptive)
 {
     model.now_us = sl_walltime_us(); /* what is of another month is forgotten */
     deny("u1");
@@ -202,7 +204,45 @@ WITHOUT_TENANTS(violations_go_into_the_registry_when_they_are_flushed, yaml)
     assert_in_range(violations_kept(registry()), 2, 3);
 }
 
-WITHOUT_TENANTS(closing_writes_what_is_left, in_a_file)
+WITHOUT_TENANTS(where_no_rule_is_adaptive_a_denial_makes_no_database, in_a_file)
+{
+    struct sl_user user;
+    model.now_us = sl_walltime_us();
+    deny("u1");
+    sl_control_look(&desk.control);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
+    assert_true(sl_users_find_kept(desk.control.users, "", "u1", model.now_us, &user));
+    assert_int_equal(user.violations, 1); /* in memory it is known */
+    put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\"}");
+    deny("u2");
+    sl_control_flush(&desk.control);
+    assert_int_equal(violations_kept(registry()), 0);
+}
+
+WITHOUT_TENANTS(where_a_rule_is_adaptive_a_denial_makes_the_database, adaptive)
+{
+    model.now_us = sl_walltime_us();
+    sl_control_look(&desk.control);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
+    deny("u1");
+    sl_control_look(&desk.control);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), 0);
+    assert_int_equal(violations_kept(registry()), 1);
+}
+
+WITHOUT_TENANTS(a_rule_that_becomes_adaptive_keeps_violations_from_then_on, in_a_file)
+{
+    model.now_us = sl_walltime_us();
+    deny("u1");
+    sl_control_flush(&desk.control);
+    put_rule(NULL, "more", "{\"per\": \"ip\", \"limit\": \"1/1s\", \"adaptive\": true}");
+    desk_compose(&desk, &stage);
+    deny("u2");
+    sl_control_flush(&desk.control);
+    assert_int_equal(violations_kept(registry()), 1); /* u2's */
+}
+
+WITHOUT_TENANTS(closing_writes_what_is_left, adaptive)
 {
     deny("u1");
     sl_control_flush(&desk.control); /* so that there is a file */
@@ -221,7 +261,7 @@ static void flush(void *about)
     sl_control_flush(about);
 }
 
-WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, in_a_file)
+WITHOUT_TENANTS(violations_that_cannot_be_written_are_said_once_until_they_can, adaptive)
 {
     deny("u1");
     sl_control_flush(&desk.control);

@@ -1,5 +1,7 @@
 /* Changes: whole or not at all, on disk before they are told, in force at once; tried and
  * refused. */
+#include <sys/stat.h>
+
 #include "unit/server/control_changes.h"
 
 /* ---- our own ---- */
@@ -50,6 +52,50 @@ WITHOUT_TENANTS(a_dry_run_makes_no_database, in_a_file)
     struct sl_registry *other = open_another();
     assert_string_equal(on_disk(other), "more=" GOOD);
     assert_string_equal(in_force(), "api more");
+    sl_registry_close(other);
+}
+
+WITHOUT_TENANTS(a_refused_change_makes_no_database, in_a_file)
+{
+    come_in();
+    assert_int_equal(status_of("PUT /v1/rules/more", BAD), 422);
+    assert_int_equal(status_of("PUT /v1/rules/more", UNFIT), 422);
+    assert_int_equal(status_of("PUT /v1/users/u", "{\"tier\": \"gold\"}"), 422);
+    assert_int_equal(status_of("DELETE /v1/rules/none", NULL), 404);
+    assert_int_equal(status_of("DELETE /v1/users/u", NULL), 404);
+    assert_int_equal(access(in_folder("sluice.db"), F_OK), -1);
+    assert_string_equal(in_force(), "api");
+    assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201);
+    struct sl_registry *other = open_another();
+    assert_string_equal(on_disk(other), "more=" GOOD);
+    assert_int_equal(sl_registry_revision(other), 1);
+    sl_registry_close(other);
+}
+
+WITHOUT_TENANTS(a_database_that_cannot_be_opened_is_not_an_absent_one, in_a_file)
+{
+    come_in();
+    assert_int_equal(mkdir(in_folder("sluice.db"), 0700), 0);
+    assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 503);
+    assert_int_equal(status_of("DELETE /v1/rules/none", NULL), 503);
+    assert_string_equal(in_force(), "api");
+    assert_int_equal(rmdir(in_folder("sluice.db")), 0);
+    assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201);
+}
+
+/* The first change here is tried in memory first: by then another process may have made it. */
+WITHOUT_TENANTS(the_first_change_is_made_on_what_another_process_has_made_meanwhile, in_a_file)
+{
+    come_in();
+    struct sl_registry *other = open_another();
+    DONE(sl_registry_begin(other, SL_CARE_POWER_CUT, &error));
+    DONE(sl_registry_put_rule(other, NULL, "theirs", GOOD, &error));
+    DONE(sl_registry_commit(other, &error));
+    assert_int_equal(answer_to_call("PUT /v1/rules/theirs", "If-None-Match: *\r\n", BETTER)->status,
+                     412);
+    assert_int_equal(status_of("PUT /v1/rules/more", GOOD), 201);
+    assert_string_equal(in_force(), "api theirs more");
+    assert_string_equal(on_disk(other), "theirs=" GOOD " more=" GOOD);
     sl_registry_close(other);
 }
 

@@ -31,7 +31,8 @@ TEST(its_first_families_are_as_written_here)
         "sluice_decisions_total{reason=\"store_unavailable\",outcome=\"denied\"} 0\n"
         "sluice_decisions_total{reason=\"store_unavailable\",outcome=\"allowed\"} 0\n"
         "sluice_decisions_total{reason=\"shadow\",outcome=\"allowed\"} 1\n"
-        "# HELP sluice_exemptions_used_total Requests that passed because of who asked: exempt, or "
+        "# HELP sluice_exemptions_used_total Requests that passed because their caller is exempt, "
+        "or "
         "of an unlimited tier.\n"
         "# TYPE sluice_exemptions_used_total counter\n"
         "sluice_exemptions_used_total 1\n");
