@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text/time.h"
 #include "cmd/input/table_look.h"
 #include "cmd/options.h"
 #include "cmd/terminal/screen.h"
@@ -64,9 +65,7 @@ static const char *percent(uint64_t part, uint64_t whole, char out[SHORT_MAX])
 
 static const char *wall_time(int64_t us, char out[SHORT_MAX])
 {
-    time_t seconds = us / 1000000;
-    struct tm utc;
-    if (!gmtime_r(&seconds, &utc) || !strftime(out, SHORT_MAX, "%Y-%m-%d %H:%M:%S UTC", &utc))
+    if (!sl_time_print_short(out, us / 1000000))
         snprintf(out, SHORT_MAX, "%" PRId64 " us", us);
     return out;
 }
