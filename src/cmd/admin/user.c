@@ -118,42 +118,22 @@ static bool show_user(const struct sl_admin_reply *reply)
     return true;
 }
 
-static bool show_set(const struct sl_admin_reply *reply)
-{
-    return sl_admin_show_put(reply, "user", "changed");
-}
-
-static bool show_forget(const struct sl_admin_reply *reply)
-{
-    if (!json_is_object(reply->json))
-        return false;
-    sl_admin_tell(reply, "user", reply->asked->name, "forgotten");
-    putchar('\n');
-    return true;
-}
-
 /* ---- the commands ------------------------------------------------------------ */
 
-#define ID                                                                                         \
-    {                                                                                              \
-        "ID", "which user? give the id", SL_OPTION_OPERAND, SL_ASKED(name), "the user"             \
-    }
+#define ID     SL_ADMIN_OPERAND("ID", "user", "the id", name)
 #define TENANT SL_ADMIN_TENANT("the user's tenant; without: a user of none")
 
 static const struct sl_option show_options[] = { ID, TENANT, SL_ADMIN_SERVER };
 static const struct sl_option set_options[] = {
     ID,
-    { "JSON", NULL, SL_OPTION_OPERAND, SL_ASKED(body),
-      "any of created_at, email_verified, tier, limits; null takes it away" },
-    SL_ADMIN_FILE,
+    SL_ADMIN_BODY("any of created_at, email_verified, tier, limits; null takes it away"),
     TENANT,
-    SL_ADMIN_DRY_RUN,
-    SL_ADMIN_IF_MATCH,
-    SL_ADMIN_NEW,
-    SL_ADMIN_SERVER,
+    SL_ADMIN_SET_END,
 };
 static const struct sl_option forget_options[] = {
-    ID, TENANT, SL_ADMIN_DRY_RUN, SL_ADMIN_IF_MATCH, SL_ADMIN_SERVER,
+    ID,
+    TENANT,
+    SL_ADMIN_DELETE_END,
 };
 
 #define PATHS .path = "/v1/users/{name}", .tenant_path = "/v1/users/{name}?tenant={tenant}"
@@ -174,7 +154,9 @@ static const struct sl_admin_call set = {
     .method = "PUT",
     PATHS,
     .body = sl_admin_given,
-    .show = show_set,
+    .show = sl_admin_show_put,
+    .noun = "user",
+    .verb = "changed",
 };
 
 static const struct sl_admin_call forget = {
@@ -182,7 +164,9 @@ static const struct sl_admin_call forget = {
                      "Forgets a user, with all outcomes and violations.", forget_options, ""),
     .method = "DELETE",
     PATHS,
-    .show = show_forget,
+    .show = sl_admin_show_gone,
+    .noun = "user",
+    .verb = "forgotten",
 };
 
 static const struct sl_command *const members[] = {

@@ -207,7 +207,7 @@ static void init(struct server_view *view, const struct sl_board *board)
 
 static bool show_once(const struct sl_admin_reply *reply)
 {
-    const struct sl_board *board = (const struct sl_board *)(const void *)reply->asked;
+    const struct sl_board *board = (const struct sl_board *)(const void *)reply->args;
     struct server_view view;
     init(&view, board);
     bool good = sl_board_read(&view.next.figures, reply->json, board->window);
