@@ -1,4 +1,4 @@
-/* The admin API as commands: a row for each call says what is args, what goes with it
+/* The admin API as commands: a row for each call says what is asked, what goes with it
  * and how the answer is shown; one function runs them all.
  *
  *   rules set NAME JSON  →  PUT /v1/rules/NAME, JSON  →  "rule `api` created"
@@ -54,7 +54,7 @@ struct sl_admin_call {
     const struct sl_admin_parameter *query; /* ended by a row without a name; NULL: none */
     /* Appends the body; NULL: there is none. False: error->text. */
     bool (*body)(const struct sl_admin *args, struct sl_buffer *out, struct sluice_error *error);
-    /* Prints it for people. False: this is no answer to what was args. */
+    /* Prints it for people. False: this is no answer to the call. */
     bool (*show)(const struct sl_admin_reply *reply);
     const char *noun; /* of what is changed: "rule" */
     const char *verb; /* what has happened to it then: "replaced", "forgotten" */

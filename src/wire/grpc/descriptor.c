@@ -95,6 +95,7 @@ static bool join(struct naming *naming, const struct candidate *candidate, struc
             memcpy(at, part.at, part.len);
         at += part.len;
     }
+    SL_CHECK(at == out->at + out->len);
     return true;
 }
 
@@ -134,6 +135,7 @@ static bool put_entry(struct naming *naming, size_t number)
     const struct sluice_attribute *entry = &naming->descriptor->entries[number];
     struct sluice_text name;
     struct sluice_request *request = naming->request;
+    SL_CHECK(request->other_count <= number);
     if (!free_name(naming, number, &name))
         return false;
     struct sluice_text *field = field_of(request, name);
@@ -174,6 +176,8 @@ static bool put_shape(struct naming *naming, const struct sl_descriptor *descrip
         at[key.len] = ',';
         at += key.len + 1;
     }
+    SL_CHECK(at == text + len);
+    SL_CHECK(naming->request->other_count <= descriptor->count);
     naming->others[naming->request->other_count++] =
         (struct sluice_attribute){ SL_TEXT("descriptor"), { text, len - 1 } };
     return true;
@@ -183,6 +187,7 @@ static bool put_shape(struct naming *naming, const struct sl_descriptor *descrip
 
 const char *sl_descriptor_wrong(const struct sl_descriptor *descriptor)
 {
+    SL_CHECK(descriptor->entries || descriptor->count == 0);
     if (descriptor->domain.len == 0)
         return "`domain` is empty; set it in the filter's configuration.";
     if (descriptor->count == 0)
@@ -199,6 +204,8 @@ bool sl_descriptor_name(const struct sl_descriptor *descriptor, struct sl_scratc
                         struct sluice_request *out)
 {
     struct naming naming;
+    SL_CHECK(descriptor->count > 0 && descriptor->count <= SL_DESCRIPTOR_ENTRIES_MAX);
+    SL_CHECK(out->other_count == 0);
     naming.memory = memory;
     naming.descriptor = descriptor;
     naming.request = out;
@@ -253,6 +260,7 @@ static bool print_entries(const struct sl_descriptor *descriptor, struct sl_scra
         at += encode(descriptor->entries[i].value, at);
         *at++ = ',';
     }
+    SL_CHECK(at > text && at <= text + most);
     *out = (struct sluice_text){ text, (size_t)(at - text) - 1 };
     return true;
 }
@@ -261,6 +269,8 @@ bool sl_descriptor_name_alone(const struct sl_descriptor *descriptor, const char
                               struct sl_scratch *memory, struct sluice_request *out)
 {
     size_t room = (descriptor->count + 1) * sizeof(struct sluice_attribute);
+    SL_CHECK(descriptor->count > 0 && descriptor->count <= SL_DESCRIPTOR_ENTRIES_MAX);
+    SL_CHECK(key && out->other_count == 0);
     struct sluice_attribute *others = sl_scratch_take(memory, room);
     if (!others || !print_entries(descriptor, memory, &others->value))
         return false;
@@ -276,6 +286,7 @@ bool sl_descriptor_name_alone(const struct sl_descriptor *descriptor, const char
         else if (!field && !sl_attribute_is_of_descriptor(entry->name))
             others[out->other_count++] = *entry;
     }
+    SL_CHECK(out->other_count <= descriptor->count + 1);
     put_aliases(descriptor, out);
     return true;
 }

@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include "base/check.h"
+
 static const char *const digits[] = {
 #define DIGITS(name, number) [number] = #number,
     SL_GRPC_STATUSES(DIGITS)
@@ -16,11 +18,13 @@ static const char *const names[] = {
 
 struct sluice_text sl_grpc_status_digits(enum sl_grpc_status status)
 {
+    SL_CHECK(status < SL_GRPC_STATUS_COUNT);
     return sl_text(digits[status]);
 }
 
 struct sluice_text sl_grpc_status_name(enum sl_grpc_status status)
 {
+    SL_CHECK(status < SL_GRPC_STATUS_COUNT);
     return sl_text(names[status]);
 }
 
@@ -78,6 +82,8 @@ static enum sl_grpc_end begin_message(struct sl_grpc_reader *reader)
 enum sl_grpc_end sl_grpc_read(struct sl_grpc_reader *reader, struct sluice_text *bytes,
                               struct sl_buffer *body)
 {
+    SL_CHECK(reader->prefix_len <= SL_GRPC_PREFIX_BYTES && body);
+    SL_CHECK(bytes->at || bytes->len == 0);
     if (reader->prefix_len < SL_GRPC_PREFIX_BYTES) {
         struct sluice_text part = cut(bytes, (size_t)(SL_GRPC_PREFIX_BYTES - reader->prefix_len));
         if (part.len)
@@ -89,12 +95,15 @@ enum sl_grpc_end sl_grpc_read(struct sl_grpc_reader *reader, struct sluice_text 
         if (end != SL_GRPC_MORE)
             return end;
     }
+    SL_CHECK(reader->left <= SL_GRPC_MESSAGE_MAX_BYTES); /* else it was refused before */
     struct sluice_text part = cut(bytes, reader->left);
     if (part.len)
         sl_buffer_add(body, part);
     reader->left -= (uint32_t)part.len;
-    if (reader->left > 0)
+    if (reader->left > 0) {
+        SL_CHECK(bytes->len == 0);
         return SL_GRPC_MORE;
+    }
     *reader = (struct sl_grpc_reader){ 0 };
     return SL_GRPC_WHOLE;
 }
@@ -149,6 +158,7 @@ bool sl_grpc_parse_timeout(struct sluice_text text, int64_t *out_us)
         return false;
     /* In microseconds before it is multiplied: 99,999,999 hours are more than 2^63 ns. */
     *out_us = one_ns >= 1000 ? count * (one_ns / 1000) : (count * one_ns + 999) / 1000;
+    SL_CHECK(*out_us >= 0);
     return true;
 }
 
@@ -163,6 +173,7 @@ bool sl_grpc_is_content_type(struct sluice_text type)
 void sl_grpc_print_message(struct sl_buffer *out, struct sluice_text text)
 {
     static const char hex[] = "0123456789ABCDEF";
+    SL_CHECK(text.at || text.len == 0);
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];
         if (c >= 0x20 && c <= 0x7e && c != '%') {

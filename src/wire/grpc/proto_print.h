@@ -3,6 +3,7 @@
 #ifndef SL_WIRE_GRPC_PROTO_PRINT_H
 #define SL_WIRE_GRPC_PROTO_PRINT_H
 
+#include "base/check.h"
 #include "base/text.h"
 
 enum { SL_PROTO_VARINT_MAX_BYTES = 10 };
@@ -18,6 +19,7 @@ static inline char *sl_proto_put_varint(char *at, uint64_t value)
 /* Up to two times SL_PROTO_VARINT_MAX_BYTES. */
 static inline char *sl_proto_put_number(char *at, uint32_t number, uint64_t value)
 {
+    SL_CHECK(number > 0);
     if (value == 0)
         return at;
     return sl_proto_put_varint(sl_proto_put_varint(at, (uint64_t)number << 3), value);
@@ -26,6 +28,7 @@ static inline char *sl_proto_put_number(char *at, uint32_t number, uint64_t valu
 /* What stands before `len` bytes, which may be none. */
 static inline char *sl_proto_put_head(char *at, uint32_t number, size_t len)
 {
+    SL_CHECK(number > 0);
     return sl_proto_put_varint(sl_proto_put_varint(at, (uint64_t)number << 3 | 2), len);
 }
 

@@ -2,6 +2,8 @@
  * it would be written in halves and read whole, for which the processor waits. */
 #include "wire/grpc/proto_walk.h"
 
+#include "base/check.h"
+
 enum { VARINT_MAX_BYTES = 10, NUMBER_MAX = 0x1fffffff };
 
 /* Each returns where it ends; NULL: it does not. */
@@ -57,6 +59,7 @@ bool sl_proto_next(struct sluice_text *message, struct sl_proto_field *out)
     uint64_t tag;
     if (message->len == 0)
         return false;
+    SL_CHECK(message->at);
     const char *end = message->at + message->len, *at = read_varint(message->at, end, &tag);
     if (!at || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
         return false;
@@ -83,6 +86,7 @@ bool sl_proto_next(struct sluice_text *message, struct sl_proto_field *out)
     }
     if (!at)
         return false;
+    SL_CHECK(at > message->at && at <= end);
     message->at = at;
     message->len = (size_t)(end - at);
     return true;

@@ -49,6 +49,7 @@ static char *put_limit(char *at, const struct sluice_decision *decision)
     char *end = sl_proto_put_number(part, LIMIT_REQUESTS, saturated(decision->limit));
     end = sl_proto_put_number(end, LIMIT_UNIT, (uint64_t)sl_unit_of(decision->window_us));
     end = sl_proto_put_text(end, LIMIT_NAME, name);
+    SL_CHECK(end <= part + sizeof part);
     at = sl_proto_put_head(at, STATUS_LIMIT, (size_t)(end - part));
     memcpy(at, part, (size_t)(end - part));
     return at + (end - part);
@@ -63,6 +64,7 @@ static char *put_reset(char *at, const struct sluice_decision *decision)
     uint64_t us = left_us > 0 ? (uint64_t)left_us : 0;
     char *end = sl_proto_put_number(part, DURATION_SECONDS, us / 1000000);
     end = sl_proto_put_number(end, DURATION_NANOS, us % 1000000 * 1000);
+    SL_CHECK(end <= part + sizeof part);
     at = sl_proto_put_head(at, STATUS_RESET, (size_t)(end - part));
     memcpy(at, part, (size_t)(end - part));
     return at + (end - part);
@@ -75,6 +77,7 @@ static void print_status(struct sl_buffer *out, const struct sluice_decision *de
     end = put_limit(end, decision);
     end = sl_proto_put_number(end, STATUS_REMAINING, remaining_of(decision));
     end = put_reset(end, decision);
+    SL_CHECK(end <= part + sizeof part);
     sl_buffer_add(out, between(head, sl_proto_put_head(head, CALL_STATUSES, (size_t)(end - part))));
     sl_buffer_add(out, between(part, end));
 }
@@ -89,8 +92,11 @@ static void print_header(struct sl_buffer *out, struct sluice_text name, struct 
     if (!at)
         return;
     at = sl_proto_put_head(at, CALL_HEADERS, len);
+    const char *fields = at;
     at = sl_proto_put_text(at, HEADER_KEY, name);
-    sl_buffer_end(out, sl_proto_put_text(at, HEADER_VALUE, value));
+    at = sl_proto_put_text(at, HEADER_VALUE, value);
+    SL_CHECK(at == fields + len);
+    sl_buffer_end(out, at);
 }
 
 static void print_lines(struct sl_buffer *out, struct sluice_text lines)
@@ -118,6 +124,7 @@ void sl_rls_print(struct sl_buffer *out, const struct sl_rls_answer *answer)
 {
     char code[2 * SL_PROTO_VARINT_MAX_BYTES];
     bool passes = true;
+    SL_CHECK(answer->decisions || answer->count == 0);
     for (size_t i = 0; i < answer->count; i++)
         passes &= answer->decisions[i].allowed;
     sl_buffer_add(out,
@@ -157,6 +164,7 @@ static bool matters_more(const struct sluice_decision *a, const struct sluice_de
 const struct sluice_decision *sl_rls_foremost(const struct sluice_decision *decisions, size_t count)
 {
     const struct sluice_decision *first = decisions;
+    SL_CHECK(decisions && count > 0);
     for (size_t i = 1; i < count; i++)
         if (matters_more(&decisions[i], first))
             first = &decisions[i];

@@ -1,5 +1,6 @@
 #include "wire/grpc/rls_request.h"
 
+#include "base/check.h"
 #include "wire/grpc/proto_walk.h"
 
 const char sl_rls_no_memory[] = "Out of memory; try again.";
@@ -83,6 +84,7 @@ static bool read_descriptor(struct sluice_text message, struct sluice_attribute 
         if (is_field(&field, DESCRIPTOR_ENTRIES, SL_PROTO_BYTES, &good)) {
             good = read_entry(field.text, &entries[*count]);
             *count += *count < SL_DESCRIPTOR_ENTRIES_MAX + 1;
+            SL_CHECK(*count <= SL_DESCRIPTOR_ENTRIES_MAX + 1); /* `entries` has one more */
         } else if (is_field(&field, DESCRIPTOR_LIMIT, SL_PROTO_BYTES, &good)) {
             good = read_limit(field.text, out);
         } else if (is_field(&field, DESCRIPTOR_COST, SL_PROTO_BYTES, &good)) {
@@ -101,6 +103,7 @@ static void set_cost(const struct extras *extras, struct sl_rls_descriptor *out)
     uint32_t cost = extras->has_cost ? (uint32_t)extras->cost : out->cost;
     out->peeks = extras->has_cost && cost == 0;
     out->cost = cost == 0 ? 1 : cost;
+    SL_CHECK(out->cost > 0);
 }
 
 static const char *wrong_extras(const struct extras *extras)
@@ -131,6 +134,7 @@ static const char *take_descriptor(struct sluice_text message, struct sl_scratch
         wrong = wrong_extras(&extras);
     if (wrong)
         return wrong;
+    SL_CHECK(count > 0 && count <= SL_DESCRIPTOR_ENTRIES_MAX);
     struct sluice_attribute *kept = sl_scratch_take(memory, count * sizeof *kept);
     if (!kept)
         return sl_rls_no_memory;
@@ -182,12 +186,15 @@ const char *sl_rls_read(struct sluice_text message, struct sl_scratch *memory,
                         struct sl_rls_request *out)
 {
     struct outline outline;
+    SL_CHECK(message.at || message.len == 0);
+    SL_CHECK(memory && out);
     outline.domain = SL_TEXT("");
     outline.cost = 0;
     outline.count = 0;
     const char *wrong = read_outline(message, &outline);
     if (wrong)
         return wrong;
+    SL_CHECK(outline.count > 0 && outline.count <= SL_RLS_DESCRIPTORS_MAX);
     struct sl_rls_descriptor *list = sl_scratch_take(memory, outline.count * sizeof *list);
     if (!list)
         return sl_rls_no_memory;

@@ -68,6 +68,7 @@ static bool read_size(struct sl_chunked *chunked, char c, size_t room_bytes,
                       struct sl_http_wrong *wrong)
 {
     int digit = sl_hex_digit(c);
+    SL_CHECK(chunked->line_len <= SIZE_MAX_DIGITS);
     if (digit >= 0)
         return read_digit(chunked, digit, room_bytes, wrong);
     if (chunked->line_len == 0)
@@ -82,6 +83,7 @@ static bool read_size(struct sl_chunked *chunked, char c, size_t room_bytes,
 
 static bool read_extension(struct sl_chunked *chunked, char c, struct sl_http_wrong *wrong)
 {
+    SL_CHECK(chunked->line_len <= SL_CHUNK_LINE_MAX_BYTES);
     if (c == '\r')
         return go(chunked, SIZE_LF);
     if (!sl_byte_fits(c, SL_BYTE_VALUE) || (unsigned char)c >= 0x80)
@@ -96,6 +98,7 @@ static bool read_extension(struct sl_chunked *chunked, char c, struct sl_http_wr
 /* Line ends aside, which the bytes before them bound. */
 static bool spend(struct sl_chunked *chunked, enum chunked_state next, struct sl_http_wrong *wrong)
 {
+    SL_CHECK(chunked->spent <= SL_CHUNK_TRAILERS_MAX_BYTES);
     if (chunked->spent == SL_CHUNK_TRAILERS_MAX_BYTES)
         return refuse(wrong, 431, "The trailers are too large; they have at most 4096 bytes.");
     chunked->spent++;
@@ -173,6 +176,7 @@ static size_t move_data(struct sl_chunked *chunked, char *body, const char *at, 
     size_t count = chunked->left < len ? (size_t)chunked->left : len;
     memmove(body + chunked->decoded_len, at, count);
     chunked->decoded_len += count;
+    SL_CHECK(body + chunked->decoded_len <= at + count);
     chunked->left -= count;
     if (chunked->left == 0)
         go(chunked, DATA_CR);
@@ -183,7 +187,7 @@ enum sl_chunked_end sl_chunked_read(struct sl_chunked *chunked, char *body, char
                                     const char *end, size_t most_bytes, struct sl_http_wrong *wrong)
 {
     SL_CHECK(body + chunked->decoded_len <= *at && *at <= end);
-    SL_CHECK(chunked->decoded_len <= most_bytes);
+    SL_CHECK(chunked->decoded_len <= most_bytes && chunked->state <= DONE);
     while (chunked->state != DONE && *at < end) {
         if (chunked->state == DATA)
             *at += move_data(chunked, body, *at, (size_t)(end - *at));
@@ -192,5 +196,6 @@ enum sl_chunked_end sl_chunked_read(struct sl_chunked *chunked, char *body, char
         else
             return SL_CHUNKED_WRONG;
     }
+    SL_CHECK(*at <= end && chunked->decoded_len <= most_bytes);
     return chunked->state == DONE ? SL_CHUNKED_DONE : SL_CHUNKED_MORE;
 }

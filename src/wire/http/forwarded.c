@@ -30,6 +30,7 @@
  * X-Forwarded-For has no quotes, and its commas are just commas. */
 #include "wire/http/forwarded.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "wire/http/bytes.h"
 #include "wire/http/head.h"
@@ -38,6 +39,7 @@ enum { NODE_MAX_BYTES = 128 }; /* an address has 45 at most; a hidden port may b
 
 static void drop(struct sluice_text *text, size_t count)
 {
+    SL_CHECK(count <= text->len);
     text->at += count;
     text->len -= count;
 }
@@ -106,6 +108,8 @@ static bool bare(struct sluice_text node, struct sl_address *out, struct sluice_
 enum sl_forwarded_kind sl_x_forwarded_for_last(struct sluice_text *list, struct sl_address *out)
 {
     struct sluice_text node = { 0 };
+    size_t before = list->len;
+    SL_CHECK(list->at || list->len == 0);
     while (node.len == 0 && list->len > 0) {
         const char *comma = memrchr(list->at, ',', list->len);
         size_t start = comma ? (size_t)(comma - list->at) + 1 : 0;
@@ -117,6 +121,7 @@ enum sl_forwarded_kind sl_x_forwarded_for_last(struct sluice_text *list, struct 
 
     struct sl_address address;
     struct sluice_text port;
+    SL_CHECK(list->len < before); /* so that a walk comes to its end */
     bool good = node.at[0] == '[' ? bracketed(node, &address, &port) : bare(node, &address, &port);
     if (!good || (port.at && !is_port(port)))
         return SL_FORWARDED_OPAQUE;
@@ -230,6 +235,7 @@ static struct sluice_text unquoted(struct sluice_text text, char room[NODE_MAX_B
     if (text.len == 0 || text.at[0] != '"')
         return text;
     size_t len = 0;
+    SL_CHECK(text.len >= 2 && text.at[text.len - 1] == '"');
     for (size_t i = 1; i < text.len - 1; i++) {
         if (text.at[i] == '\\')
             i++;
@@ -255,9 +261,12 @@ static bool read_node(struct sluice_text node, struct sl_address *out)
 
 enum sl_forwarded_kind sl_forwarded_last(struct sluice_text *list, struct sl_address *out)
 {
+    size_t before = list->len;
+    SL_CHECK(list->at || list->len == 0);
     struct sluice_text node, element = take_element(list);
     if (element.len == 0)
         return SL_FORWARDED_END;
+    SL_CHECK(list->len < before);
     if (!read_element(element, &node)) {
         list->len = 0;
         return SL_FORWARDED_OPAQUE;

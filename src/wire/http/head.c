@@ -18,6 +18,7 @@
  * the other way. */
 #include "wire/http/head.h"
 
+#include "base/check.h"
 #include "wire/http/bytes.h"
 #include "wire/http/target.h"
 
@@ -88,6 +89,7 @@ size_t sl_http_find_end(struct sl_http_search *search, struct sluice_text bytes,
 {
     size_t len = bytes.len < SL_HTTP_HEAD_MAX_BYTES ? bytes.len : SL_HTTP_HEAD_MAX_BYTES;
     *wrong = (struct sl_http_wrong){ 0 };
+    SL_CHECK(search->line_start <= search->at && search->at <= bytes.len);
     while (search->at < len) {
         const char *lf = memchr(bytes.at + search->at, '\n', len - search->at);
         if (!lf)
@@ -97,6 +99,7 @@ size_t sl_http_find_end(struct sl_http_search *search, struct sluice_text bytes,
         else if (wrong->status)
             return 0;
     }
+    SL_CHECK(search->line_start <= search->at && search->at == len);
     if (len == SL_HTTP_HEAD_MAX_BYTES)
         refuse_size(search, wrong);
     return 0;
@@ -243,6 +246,7 @@ static const char *read_field(const char *line, const char *end, struct sl_http_
     const char *behind = skip_value(value, end);
     if (behind[0] != '\r' || behind[1] != '\n')
         return bad_value(behind, wrong);
+    SL_CHECK(colon < value && value <= behind && behind + 2 <= end);
     const char *last = behind;
     while (last > value && sl_byte_is_blank(last[-1]))
         last--;
@@ -257,6 +261,7 @@ static const char *read_fields(const char *at, const char *end, struct sl_http_h
 {
     size_t count = 0;
     while (*at != '\r') {
+        SL_CHECK(at < end);
         if (count == SL_HTTP_FIELDS_MAX)
             return stop(wrong, 431, "There are too many headers; 100 are let pass.");
         struct sl_http_field *field = &out->fields[count++];
@@ -265,6 +270,7 @@ static const char *read_fields(const char *at, const char *end, struct sl_http_h
             return NULL;
         note_known(out, field);
     }
+    SL_CHECK(at < end && count <= SL_HTTP_FIELDS_MAX);
     out->field_count = count;
     return at[1] == '\n' ? at + 2 : bad_value(at, wrong);
 }
@@ -377,6 +383,7 @@ static bool read_expect(struct sl_http_head *out, struct sl_http_wrong *wrong)
 bool sl_http_read_head(struct sluice_text head, struct sl_http_head *out,
                        struct sl_http_wrong *wrong)
 {
+    SL_CHECK(head.at || head.len == 0);
     const char *end = head.at + head.len;
     if (head.len > SL_HTTP_HEAD_MAX_BYTES)
         return refuse(wrong, 431, too_large);
@@ -395,5 +402,6 @@ bool sl_http_read_head(struct sluice_text head, struct sl_http_head *out,
     if (!check_host(out, wrong) || !read_framing(out, wrong) || !read_expect(out, wrong))
         return false;
     read_connection(out);
+    SL_CHECK(out->path.len > 0 && !(out->chunked && out->length));
     return true;
 }

@@ -6,6 +6,7 @@
  * at most 15 digits. X-RateLimit-… are nobody's standard: plain numbers. */
 #include "wire/http/limit_fields.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "rules/ruleset.h"
 
@@ -72,6 +73,7 @@ static void print_ratelimit(struct sl_buffer *out, const struct sluice_decision 
 
 static void print_retry_after(struct sl_buffer *out, const struct sluice_decision *decision)
 {
+    SL_CHECK(decision->retry_after_us >= 0);
     sl_buffer_add(out, SL_TEXT("Retry-After: "));
     sl_buffer_add_i64(out, sl_div_ceil(decision->retry_after_us, US_PER_S));
     sl_buffer_add(out, SL_TEXT("\r\n"));
@@ -80,6 +82,7 @@ static void print_retry_after(struct sl_buffer *out, const struct sluice_decisio
 void sl_limit_fields_print(struct sl_buffer *out, const struct sluice_decision *decision,
                            uint32_t headers)
 {
+    SL_CHECK(out && decision);
     if (!decision->rule || decision->remaining == SLUICE_NONE)
         return;
     if (headers & SL_HEADER_X_RATELIMIT)

@@ -17,6 +17,7 @@
  * others. A LOCAL header's block is passed over unread, as it demands. */
 #include "wire/http/proxy_header.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 
 enum {
@@ -27,6 +28,10 @@ enum {
 
 #define V1_START     SL_TEXT("PROXY ")
 #define V2_SIGNATURE SL_TEXT("\r\n\r\n\0\r\nQUIT\n")
+
+static const char not_proxy[] =
+    "every connection to this listener starts with a PROXY header: let the load balancer send one, "
+    "or set `proxy_protocol: false`";
 
 static ptrdiff_t refuse(const char **wrong, const char *why)
 {
@@ -112,6 +117,7 @@ static ptrdiff_t read_v1(struct sluice_text bytes, struct sl_proxy_header *out, 
         return refuse(wrong, "the PROXY line is longer than 107 bytes");
     if (!lf)
         return 0;
+    SL_CHECK((size_t)(lf - bytes.at) >= V1_START.len);
     if (lf[-1] != '\r') /* it is behind `PROXY ` */
         return refuse(wrong, "the PROXY line ends with CR and LF");
     const char *line = bytes.at + V1_START.len;
@@ -146,6 +152,7 @@ static bool tlvs_fit(const uint8_t *at, const uint8_t *end)
 
 static struct sl_address address_at(const uint8_t *at, uint32_t family)
 {
+    SL_CHECK(family == INET || family == INET6);
     struct sl_address address = { { [10] = 0xff, [11] = 0xff } };
     if (family == INET)
         memcpy(address.byte + 12, at, 4);
@@ -198,12 +205,16 @@ static ptrdiff_t read_v2(struct sluice_text bytes, struct sl_proxy_header *out, 
 ptrdiff_t sl_proxy_header_read(struct sluice_text bytes, struct sl_proxy_header *out,
                                const char **wrong)
 {
+    SL_CHECK(out && wrong);
     if (bytes.len == 0)
         return 0;
+    ptrdiff_t len = -1;
     if (starts_like(bytes, V1_START))
-        return read_v1(bytes, out, wrong);
-    if (starts_like(bytes, V2_SIGNATURE))
-        return read_v2(bytes, out, wrong);
-    return refuse(wrong, "every connection to this listener starts with a PROXY header: let the "
-                         "load balancer send one, or set `proxy_protocol: false`");
+        len = read_v1(bytes, out, wrong);
+    else if (starts_like(bytes, V2_SIGNATURE))
+        len = read_v2(bytes, out, wrong);
+    else
+        refuse(wrong, not_proxy);
+    SL_CHECK(len <= (ptrdiff_t)bytes.len);
+    return len;
 }

@@ -7,6 +7,7 @@
  */
 #include "wire/http/target.h"
 
+#include "base/check.h"
 #include "wire/http/bytes.h"
 
 static bool refuse(struct sl_http_wrong *wrong, const char *detail)
@@ -49,6 +50,7 @@ static bool read_path(struct sl_http_head *out, size_t from, const char *slash)
         out->path = (struct sluice_text){ slash, 1 };
     if (mark)
         out->query = between(mark + 1, end);
+    SL_CHECK(out->path.len > 0 && out->path.len <= out->target.len);
     return true;
 }
 
@@ -75,6 +77,8 @@ static bool read_absolute(struct sl_http_head *out, struct sl_http_wrong *wrong)
 
 bool sl_http_read_target(struct sl_http_head *out, struct sl_http_wrong *wrong)
 {
+    SL_CHECK(out->method.len > 0 && out->target.len > 0);
+    SL_CHECK(!out->path.at && !out->query.at);
     /* A 2xx to CONNECT would be the start of a tunnel, whatever its target. */
     if (sl_text_equal(out->method, SL_TEXT("CONNECT")))
         return refuse(wrong, "This server is no proxy: CONNECT is not for it.");

@@ -1,5 +1,6 @@
 #include "wire/json/decision.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "base/text/utf8.h"
 
@@ -10,6 +11,7 @@ const char *sl_reason_name(enum sluice_reason reason)
         SLUICE_REASONS(NAME)
 #undef NAME
     };
+    SL_CHECK((size_t)reason < sizeof names / sizeof *names);
     return names[reason];
 }
 
@@ -56,6 +58,7 @@ static size_t add_character(struct sl_buffer *out, struct sluice_text text)
 
 void sl_json_print_string(struct sl_buffer *out, struct sluice_text text)
 {
+    SL_CHECK(text.at || text.len == 0);
     sl_buffer_add(out, SL_TEXT("\""));
     for (size_t i = 0; i < text.len;) {
         unsigned char c = (unsigned char)text.at[i];
@@ -125,6 +128,7 @@ static void add_row(struct sl_buffer *out, const struct sluice_explained *row)
 void sl_json_print_decision(struct sl_buffer *out, const struct sluice_decision *decision,
                             const struct sluice_explained *rows, size_t row_count)
 {
+    SL_CHECK(out && decision);
     add_bool(out, SL_TEXT("{\"allowed\": "), decision->allowed);
     add_name(out, SL_TEXT(", \"rule\": "), decision->rule);
     add_name(out, SL_TEXT(", \"algorithm\": "), decision->algorithm);
@@ -191,6 +195,7 @@ static const char *error_of(const struct sluice_decision *decision)
 void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
                      const struct sluice_decision *decision, struct sl_explained_rows rows)
 {
+    SL_CHECK(before.len == 0 || before.at[before.len - 1] == ',');
     sl_buffer_add(out, before);
     if (!decision->allowed) {
         sl_buffer_add(out, before.len ? SL_TEXT(" \"error\": \"") : SL_TEXT("{\"error\": \""));
@@ -201,6 +206,8 @@ void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
     }
     size_t start = out->len;
     sl_json_print_decision(out, decision, rows.at, rows.count);
-    if ((before.len || !decision->allowed) && !out->failed)
+    if ((before.len || !decision->allowed) && !out->failed) {
+        SL_CHECK(start < out->len && out->at[start] == '{');
         out->at[start] = ' ';
+    }
 }

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "base/check.h"
+
 struct reader {
     struct sl_json_scan *scan;
     struct sl_members members;
@@ -53,6 +55,7 @@ static bool read_object(struct reader *reader)
 
 static bool fail_here(const struct sl_json_scan *scan, struct sl_json_room *room)
 {
+    SL_CHECK(scan->error && scan->at >= scan->start);
     snprintf(room->error, sizeof room->error, "byte %zu: %s", (size_t)(scan->at - scan->start) + 1,
              scan->error);
     return false;
@@ -62,9 +65,11 @@ bool sl_json_next_request(struct sl_json_scan *scan, struct sl_json_room *room,
                           struct sluice_request *out)
 {
     struct sluice_request request = sluice_request();
+    SL_CHECK(scan && room && out);
     struct reader reader = { .scan = scan, .members = sl_members(room, &request) };
     if (!read_object(&reader))
         return scan->error ? fail_here(scan, room) : false;
+    SL_CHECK(request.other_count <= SL_JSON_OTHERS_MAX && scan->at <= scan->end);
     *out = request;
     return true;
 }

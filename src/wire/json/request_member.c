@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "algo/algo.h"
+#include "base/check.h"
 #include "base/text/number.h"
 
 enum type { TEXT, COST, TRUST, TIME, FLAG };
@@ -48,6 +49,7 @@ enum { MEMBER_COUNT = sizeof members / sizeof *members };
 static bool fail(struct sl_members *into, const char *format, struct sluice_text name,
                  const char *more)
 {
+    SL_CHECK(name.at);
     int shown = name.len > 64 ? 64 : (int)name.len;
     while (name.len > 64 && shown && sl_utf8_continues(name.at[shown]))
         shown--; /* not in the middle of a character */
@@ -94,6 +96,7 @@ bool sl_json_read_trust(struct sluice_text number, int32_t *out_thousandths)
     }
     if (value > 1000 || (value == 1000 && more))
         return false;
+    SL_CHECK(value >= 0);
     *out_thousandths = value;
     return true;
 }
@@ -152,6 +155,7 @@ static bool put_other(struct sl_members *into, struct sluice_text name, enum sl_
                       struct sluice_text value)
 {
     struct sluice_request *request = into->request;
+    SL_CHECK(request->others == into->room->others && request->other_count <= SL_JSON_OTHERS_MAX);
     for (size_t i = 0; i < request->other_count; i++)
         if (sl_text_equal(into->room->others[i].name, name))
             return fail(into, "`%.*s` is given twice%s", name, "");
@@ -188,6 +192,7 @@ static bool put(struct sl_members *into, const struct member *member, enum sl_js
 bool sl_members_put(struct sl_members *into, struct sluice_text name, enum sl_json_kind kind,
                     struct sluice_text value)
 {
+    SL_CHECK(kind != SL_JSON_BAD);
     const struct member *member = find(name);
     return member ? put(into, member, kind, value) : put_other(into, name, kind, value);
 }

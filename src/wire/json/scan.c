@@ -1,5 +1,6 @@
 #include "wire/json/scan.h"
 
+#include "base/check.h"
 #include "base/text/utf8.h"
 
 static bool fail(struct sl_json_scan *scan, const char *error)
@@ -52,6 +53,7 @@ static bool unicode_escape(struct sl_json_scan *scan, char **out)
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
     *out += sl_utf8_put(*out, (uint32_t)code);
+    SL_CHECK(*out <= scan->at);
     return true;
 }
 
@@ -88,6 +90,7 @@ static bool plain(struct sl_json_scan *scan, char **out)
 
 bool sl_json_string(struct sl_json_scan *scan, struct sluice_text *text)
 {
+    SL_CHECK(scan->start <= scan->at && scan->at <= scan->end);
     if (!sl_json_take(scan, '"'))
         return fail(scan, "expected a string");
     char *start = scan->at;
@@ -106,6 +109,7 @@ bool sl_json_string(struct sl_json_scan *scan, struct sluice_text *text)
     if (scan->at == scan->end)
         return fail(scan, "the string has no end");
     scan->at++;
+    SL_CHECK(out < scan->at && scan->at <= scan->end); /* an escape is longer than its character */
     *text = (struct sluice_text){ start, (size_t)(out - start) };
     return true;
 }
@@ -142,6 +146,7 @@ static bool number(struct sl_json_scan *scan, struct sluice_text *text)
         if (!digits(scan))
             return fail(scan, "not a number as JSON writes it");
     }
+    SL_CHECK(start < scan->at && scan->at <= scan->end);
     *text = (struct sluice_text){ start, (size_t)(scan->at - start) };
     return true;
 }
@@ -157,6 +162,7 @@ static bool word(struct sl_json_scan *scan, struct sluice_text expected)
 
 enum sl_json_kind sl_json_scalar(struct sl_json_scan *scan, struct sluice_text *text)
 {
+    SL_CHECK(scan->start <= scan->at && scan->at <= scan->end);
     sl_json_skip_space(scan);
     if (scan->at == scan->end) {
         fail(scan, "a value is missing");

@@ -3,6 +3,7 @@
 #ifndef SL_WIRE_JSON_SCAN_H
 #define SL_WIRE_JSON_SCAN_H
 
+#include "base/check.h"
 #include "base/text.h"
 
 struct sl_json_scan {
@@ -14,6 +15,7 @@ struct sl_json_scan {
 
 static inline struct sl_json_scan sl_json_scan(char *text, size_t len)
 {
+    SL_CHECK(text || len == 0);
     return (struct sl_json_scan){ .start = text, .at = text, .end = text + len };
 }
 

@@ -1,6 +1,7 @@
 /* A decision as a map. Most of it is names, which are literals with their lengths; a map is written
  * in place, because asking for room forty times takes longer than writing. */
 #include "wire/json/decision.h"
+#include "base/check.h"
 #include "wire/resp/print.h"
 
 enum {
@@ -85,8 +86,10 @@ static inline void put_bool(struct pen *pen, struct sluice_text key, bool value)
 static void add_row(struct sl_resp_out out, const struct sluice_explained *row)
 {
     struct sluice_text rule = sl_text(row->rule), algorithm = sl_text(row->algorithm);
-    size_t most = LINE_MAX_BYTES + ROW_MEMBERS * PAIR_MAX_BYTES + TEXTS_BYTES;
-    struct pen pen = { sl_buffer_begin(out.bytes, most + rule.len + algorithm.len), out.form };
+    size_t most =
+        LINE_MAX_BYTES + ROW_MEMBERS * PAIR_MAX_BYTES + TEXTS_BYTES + rule.len + algorithm.len;
+    char *start = sl_buffer_begin(out.bytes, most);
+    struct pen pen = { start, out.form };
     if (!pen.at)
         return;
     put_map(&pen, ROW_MEMBERS);
@@ -98,6 +101,7 @@ static void add_row(struct sl_resp_out out, const struct sluice_explained *row)
     put_number(&pen, NAME(9, "remaining"), row->remaining);
     put_maybe(&pen, NAME(11, "reset_at_us"), row->reset_at_us);
     put_number(&pen, NAME(14, "retry_after_us"), row->retry_after_us);
+    SL_CHECK((size_t)(pen.at - start) <= most);
     sl_buffer_end(out.bytes, pen.at);
 }
 
@@ -106,9 +110,10 @@ static void add_members(struct sl_resp_out out, const struct sluice_decision *de
 {
     struct sluice_text rule = sl_text(decision->rule), algorithm = sl_text(decision->algorithm);
     struct sluice_text reason = sl_text(sl_reason_name(decision->reason));
-    size_t most = LINE_MAX_BYTES + MEMBERS * PAIR_MAX_BYTES + TEXTS_BYTES;
-    struct pen pen = { sl_buffer_begin(out.bytes, most + rule.len + algorithm.len + reason.len),
-                       out.form };
+    size_t most = LINE_MAX_BYTES + MEMBERS * PAIR_MAX_BYTES + TEXTS_BYTES + rule.len +
+                  algorithm.len + reason.len;
+    char *start = sl_buffer_begin(out.bytes, most);
+    struct pen pen = { start, out.form };
     if (!pen.at)
         return;
     put_map(&pen, count);
@@ -123,12 +128,14 @@ static void add_members(struct sl_resp_out out, const struct sluice_decision *de
     put_number(&pen, NAME(8, "delay_us"), decision->delay_us);
     put_maybe(&pen, NAME(8, "reset_at"), sl_whole_seconds(decision->reset_at_us));
     put_number(&pen, NAME(11, "retry_after"), sl_whole_seconds(decision->retry_after_us));
+    SL_CHECK((size_t)(pen.at - start) <= most);
     sl_buffer_end(out.bytes, pen.at);
 }
 
 void sl_resp_print_decision(struct sl_resp_out out, const struct sluice_decision *decision,
                             const struct sluice_explained *rows, size_t row_count)
 {
+    SL_CHECK(out.bytes && decision);
     add_members(out, decision, rows ? MEMBERS + 1 : MEMBERS);
     if (!rows)
         return;

@@ -1,5 +1,6 @@
 /* A line that somebody has typed, split into words. What is unquoted is never longer than
  * what was written, so it is put where that stood. */
+#include "base/check.h"
 #include "wire/resp/resp.h"
 
 struct inline_words {
@@ -34,6 +35,7 @@ static char escaped(char c)
 
 static void take_escape(struct inline_words *words)
 {
+    SL_CHECK(words->end - words->at >= 2 && words->to <= words->at);
     bool has_hex = words->end - words->at >= 4 && words->at[1] == 'x' &&
                    sl_hex_digit(words->at[2]) >= 0 && sl_hex_digit(words->at[3]) >= 0;
     if (has_hex) {
@@ -75,6 +77,7 @@ static bool take_word(struct inline_words *words, struct sluice_text *out)
         if (!is_quote)
             *words->to++ = *words->at++;
     }
+    SL_CHECK(words->to <= words->at && words->at <= words->end);
     *out = (struct sluice_text){ start, (size_t)(words->to - start) };
     return true;
 }
@@ -82,6 +85,7 @@ static bool take_word(struct inline_words *words, struct sluice_text *out)
 bool sl_resp_split(char *line, size_t len, struct sl_resp_command *out)
 {
     struct inline_words words = { .at = line, .end = line + len };
+    SL_CHECK(line || len == 0);
     for (out->count = 0;; out->count++) {
         while (words.at < words.end && is_space(*words.at))
             words.at++;

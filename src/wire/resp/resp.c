@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/check.h"
+
 enum { DIGITS_MAX = 10 }; /* longer is more than any bound */
 
 static enum sl_resp_end refuse(struct sl_resp_command *out, const char *what)
@@ -85,6 +87,7 @@ static enum sl_resp_end read_count(struct sl_resp_reader *reader, const char *by
         return refuse(out, "invalid multibulk length");
     if (reader->by_strangers && count > SL_RESP_STRANGER_ARGS_MAX)
         return refuse(out, "unauthenticated multibulk length");
+    SL_CHECK(at <= bytes + len);
     reader->at = (size_t)(at - bytes);
     reader->count = count > 0 ? (uint32_t)count : 0;
     return SL_RESP_COMMAND;
@@ -129,6 +132,7 @@ static enum sl_resp_end read_bulk(struct sl_resp_reader *reader, const char *byt
     }
     if (at[bulk_len] != '\r' || at[bulk_len + 1] != '\n')
         return refuse(out, "expected CRLF behind a bulk string");
+    SL_CHECK(reader->read < SL_RESP_ARGS_MAX);
     out->args[reader->read++] = (struct sluice_text){ at, (size_t)bulk_len };
     reader->at = (size_t)(at - bytes + bulk_len + 2);
     reader->wanted = 0;
@@ -166,6 +170,7 @@ static void start_over(struct sl_resp_reader *reader)
 static bool is_http(const struct sl_resp_command *command)
 {
     static const char version[] = "HTTP/";
+    SL_CHECK(command->count > 0);
     struct sluice_text first = command->args[0], last = command->args[command->count - 1];
     return sl_resp_word_is(first, SL_TEXT("post")) || sl_resp_word_is(first, SL_TEXT("host:")) ||
            (last.len >= sizeof version - 1 && memcmp(last.at, version, sizeof version - 1) == 0);
@@ -211,6 +216,7 @@ enum sl_resp_end sl_resp_read(struct sl_resp_reader *reader, char *bytes, size_t
                               struct sl_resp_command *out)
 {
     enum sl_resp_end end;
+    SL_CHECK(reader->at <= len && reader->read <= reader->count);
     if (len == 0)
         return SL_RESP_MORE;
     if (*bytes != '*') {
@@ -223,7 +229,10 @@ enum sl_resp_end sl_resp_read(struct sl_resp_reader *reader, char *bytes, size_t
             end = read_array(reader, bytes, len, out);
         }
     }
-    if (end == SL_RESP_COMMAND)
+    if (end == SL_RESP_COMMAND) {
+        SL_CHECK(out->len > 0 && out->len <= len && out->count <= SL_RESP_ARGS_MAX);
         start_over(reader);
+    }
+    SL_CHECK(reader->at <= len);
     return end;
 }
