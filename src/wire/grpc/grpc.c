@@ -1,3 +1,4 @@
+/* gRPC's statuses, message framing and headers. */
 #include "wire/grpc/grpc.h"
 
 #include <strings.h>
@@ -59,7 +60,7 @@ enum sl_grpc_status sl_grpc_status_of_http(uint32_t status)
 
 /* ---- messages ---- */
 
-static struct sluice_text cut(struct sluice_text *bytes, size_t most)
+static struct sluice_text cut_front(struct sluice_text *bytes, size_t most)
 {
     struct sluice_text taken = { bytes->at, bytes->len < most ? bytes->len : most };
     if (taken.len)
@@ -68,8 +69,8 @@ static struct sluice_text cut(struct sluice_text *bytes, size_t most)
     return taken;
 }
 
-/* Its length is known now. */
-static enum sl_grpc_end begin_message(struct sl_grpc_reader *reader)
+/* The prefix is whole: reads the flag and the length from it. */
+static enum sl_grpc_end read_prefix(struct sl_grpc_reader *reader)
 {
     const unsigned char *prefix = reader->prefix;
     if (prefix[0])
@@ -85,18 +86,19 @@ enum sl_grpc_end sl_grpc_read(struct sl_grpc_reader *reader, struct sluice_text 
     SL_CHECK(reader->prefix_len <= SL_GRPC_PREFIX_BYTES && body);
     SL_CHECK(bytes->at || bytes->len == 0);
     if (reader->prefix_len < SL_GRPC_PREFIX_BYTES) {
-        struct sluice_text part = cut(bytes, (size_t)(SL_GRPC_PREFIX_BYTES - reader->prefix_len));
+        struct sluice_text part =
+            cut_front(bytes, (size_t)(SL_GRPC_PREFIX_BYTES - reader->prefix_len));
         if (part.len)
             memcpy(reader->prefix + reader->prefix_len, part.at, part.len);
         reader->prefix_len = (uint8_t)(reader->prefix_len + part.len);
         if (reader->prefix_len < SL_GRPC_PREFIX_BYTES)
             return SL_GRPC_MORE;
-        enum sl_grpc_end end = begin_message(reader);
+        enum sl_grpc_end end = read_prefix(reader);
         if (end != SL_GRPC_MORE)
             return end;
     }
     SL_CHECK(reader->left <= SL_GRPC_MESSAGE_MAX_BYTES); /* else it was refused before */
-    struct sluice_text part = cut(bytes, reader->left);
+    struct sluice_text part = cut_front(bytes, reader->left);
     if (part.len)
         sl_buffer_add(body, part);
     reader->left -= (uint32_t)part.len;
@@ -122,7 +124,7 @@ void sl_grpc_print_prefix(char *out, uint32_t message_len)
 
 /* ---- headers ---- */
 
-/* How long one of a unit is, in nanoseconds; 0: there is no such unit. */
+/* Returns the length of a unit of `grpc-timeout`; 0: there is no such unit. */
 static int64_t unit_ns(char unit)
 {
     switch (unit) {
@@ -156,7 +158,7 @@ bool sl_grpc_parse_timeout(struct sluice_text text, int64_t *out_us)
     int64_t one_ns = unit_ns(text.at[text.len - 1]);
     if (one_ns == 0)
         return false;
-    /* In microseconds before it is multiplied: 99,999,999 hours are more than 2^63 ns. */
+    /* Converted to µs before the multiplication: 99,999,999 hours are more than 2^63 ns. */
     *out_us = one_ns >= 1000 ? count * (one_ns / 1000) : (count * one_ns + 999) / 1000;
     SL_CHECK(*out_us >= 0);
     return true;

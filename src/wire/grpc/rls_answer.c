@@ -1,3 +1,4 @@
+/* Prints a RateLimitResponse, field by field, without protobuf-c. */
 #include "wire/grpc/rls_answer.h"
 
 #include "base/check.h"
@@ -31,14 +32,14 @@ static uint32_t saturated(int64_t number)
     return number < 0 ? 0 : number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
 }
 
-/* Nothing limits it: as many as can be said. Where no rule matches, none are known of. */
+/* An exempt request has no limit: the largest number. If no rule matches, `remaining` is none. */
 static uint32_t remaining_of(const struct sluice_decision *decision)
 {
     return decision->reason == SLUICE_REASON_EXEMPT ? UINT32_MAX : saturated(decision->remaining);
 }
 
-/* A window that is no unit of Envoy's has the unit UNKNOWN: a wrong one would make a wrong
- * `x-ratelimit-limit`. A limit that a descriptor brought has no name. */
+/* A window that is none of Envoy's units has the unit UNKNOWN: from a wrong unit Envoy would make
+ * a wrong `x-ratelimit-limit`. A limit that a descriptor brought has no name. */
 static char *put_limit(char *at, const struct sluice_decision *decision)
 {
     char part[PART_MAX_BYTES];
@@ -84,7 +85,7 @@ static void print_status(struct sl_buffer *out, const struct sluice_decision *de
 
 /* ---- headers ---- */
 
-/* In place, since there are half a dozen of them. */
+/* Written in place: an answer has half a dozen of them. */
 static void print_header(struct sl_buffer *out, struct sluice_text name, struct sluice_text value)
 {
     size_t len = sl_proto_text_size(name.len) + sl_proto_text_size(value.len);
@@ -111,7 +112,7 @@ static void print_lines(struct sl_buffer *out, struct sluice_text lines)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the answer ---- */
 
 static void print_body(struct sl_buffer *out, struct sluice_text body)
 {
@@ -139,9 +140,9 @@ void sl_rls_print(struct sl_buffer *out, const struct sl_rls_answer *answer)
         print_body(out, answer->body);
 }
 
-/* ---- which one matters ---- */
+/* ---- the decision that headers and body show ---- */
 
-/* Forever is longest. */
+/* A denial that never ends waits longest. */
 static int64_t wait_us(const struct sluice_decision *decision)
 {
     return decision->retry_after_us == SLUICE_NEVER ? INT64_MAX : decision->retry_after_us;

@@ -1,3 +1,4 @@
+/* Reads a RateLimitRequest where it lies, without protobuf-c. */
 #include "wire/grpc/rls_request.h"
 
 #include "base/check.h"
@@ -22,7 +23,7 @@ struct extras {
     uint64_t cost;
 };
 
-/* Is it that field? *good turns false where it is, and is not of that kind. */
+/* Returns true if it is that field and of that kind. Of another kind, *good turns false. */
 static bool is_field(const struct sl_proto_field *field, uint32_t number, enum sl_proto_kind kind,
                      bool *good)
 {
@@ -32,7 +33,7 @@ static bool is_field(const struct sl_proto_field *field, uint32_t number, enum s
     return *good;
 }
 
-/* ---- the parts of a descriptor; false: it is no protobuf ---- */
+/* ---- the parts of a descriptor; each returns false if it is no protobuf ---- */
 
 static bool read_entry(struct sluice_text message, struct sluice_attribute *out)
 {
@@ -74,7 +75,7 @@ static bool read_cost(struct sluice_text message, struct extras *out)
     return good && message.len == 0;
 }
 
-/* Entries up to one too many, of which sl_descriptor_wrong says that they are. */
+/* Stores at most one entry too many; sl_descriptor_wrong refuses that. */
 static bool read_descriptor(struct sluice_text message, struct sluice_attribute *entries,
                             size_t *count, struct extras *out)
 {
@@ -113,15 +114,15 @@ static const char *wrong_extras(const struct extras *extras)
                "MONTH, YEAR.";
     if (extras->cost > UINT32_MAX)
         return "A descriptor's `hits_addend` is above 4294967295; ask for less at once.";
-    /* When it was charged is not said, and what is given back late would let more pass. */
+    /* The message does not say when it was charged, and a late refund would let too many pass. */
     if (extras->gives_back)
         return "A descriptor's `is_negative_hits` is not supported; reserve and commit over HTTP.";
     return NULL;
 }
 
-/* out->descriptor.domain and out->cost are the call's, before. */
-static const char *take_descriptor(struct sluice_text message, struct sl_scratch *memory,
-                                   struct sl_rls_descriptor *out)
+/* On entry out->descriptor.domain and out->cost are those of the call. Returns what is wrong. */
+static const char *read_whole_descriptor(struct sluice_text message, struct sl_scratch *memory,
+                                         struct sl_rls_descriptor *out)
 {
     struct sluice_attribute entries[SL_DESCRIPTOR_ENTRIES_MAX + 2];
     struct extras extras = { 0 };
@@ -150,12 +151,12 @@ static const char *take_descriptor(struct sluice_text message, struct sl_scratch
 
 /* ---- the call ---- */
 
-/* What all descriptors need to know, wherever in the message it stands, and where they are. */
+/* What all descriptors share, wherever in the message it stands, and where they lie. */
 struct outline {
     struct sluice_text domain;
     uint32_t cost;
     struct sluice_text descriptors[SL_RLS_DESCRIPTORS_MAX];
-    size_t count; /* may be more than there is room for */
+    size_t count; /* of all, stored or not */
 };
 
 static const char *read_outline(struct sluice_text message, struct outline *out)
@@ -201,7 +202,7 @@ const char *sl_rls_read(struct sluice_text message, struct sl_scratch *memory,
     for (size_t i = 0; i < outline.count && !wrong; i++) {
         list[i] =
             (struct sl_rls_descriptor){ .descriptor.domain = outline.domain, .cost = outline.cost };
-        wrong = take_descriptor(outline.descriptors[i], memory, &list[i]);
+        wrong = read_whole_descriptor(outline.descriptors[i], memory, &list[i]);
     }
     if (!wrong)
         *out = (struct sl_rls_request){ outline.domain, list, outline.count };

@@ -1,20 +1,20 @@
-/* The PROXY protocol, as a load balancer speaks it before the first byte of a
+/* Reads the PROXY protocol, which a load balancer speaks before the first byte of a
  * connection.
  *
  *   version 1, a line:   PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n
  *   version 2, binary:   signature 12 | version, command | family, transport |
  *                        length 2 | addresses | type, length and value, repeated
  *
- * The first bytes tell the two from each other and from everything else, so a
- * stranger's first wrong byte is refused at once; after that, version 1 is given
- * the 107 bytes that it may have, and version 2 the length that it says. Bytes
- * behind the header are somebody else's and not looked at. What has arrived of a
- * good header is never called wrong, however it is cut.
+ * The first bytes tell the two from each other and from any other protocol, so a
+ * first wrong byte is refused at once. After that, version 1 may have 107 bytes, and
+ * version 2 the length that it names. Bytes behind the header are the connection's
+ * and are not looked at. The start of a good header is never refused, wherever it is
+ * cut.
  *
- * Of a header that names no address (LOCAL, UNKNOWN, UNSPEC, a Unix socket,
- * datagrams, which no connection of ours carries) the meaning is: it is the peer
- * itself. So says the specification for the first, and lets us choose for the
- * others. A LOCAL header's block is passed over unread, as it demands. */
+ * A header without an address (LOCAL, UNKNOWN, UNSPEC, a Unix socket, datagrams, which
+ * no connection here carries) means the peer itself: the specification says so for
+ * LOCAL and leaves the others to us. The block of a LOCAL header is skipped unread, as
+ * the specification demands. */
 #include "wire/http/proxy_header.h"
 
 #include "base/check.h"
@@ -39,7 +39,7 @@ static ptrdiff_t refuse(const char **wrong, const char *why)
     return -1;
 }
 
-/* As far as both go. */
+/* Compares only as many bytes as both have. */
 static bool starts_like(struct sluice_text bytes, struct sluice_text start)
 {
     size_t len = bytes.len < start.len ? bytes.len : start.len;
@@ -161,7 +161,7 @@ static struct sl_address address_at(const uint8_t *at, uint32_t family)
     return address;
 }
 
-/* The block of a PROXY command, behind the fixed part. NULL, or what is wrong. */
+/* Reads the block of a PROXY command, behind the fixed part. Returns what is wrong, or NULL. */
 static const char *read_block(const uint8_t *fixed, size_t len, struct sl_proxy_header *out)
 {
     const uint8_t *block = fixed + V2_FIXED_BYTES;
@@ -170,7 +170,7 @@ static const char *read_block(const uint8_t *fixed, size_t len, struct sl_proxy_
         return "the PROXY header has a family or transport that does not exist";
     if (len < address_bytes[family])
         return "the PROXY header is too short for its addresses";
-    /* What an unknown family's block is made of, nobody says. */
+    /* The specification does not say what the block of an unknown family holds. */
     if (family != UNSPEC && !tlvs_fit(block + address_bytes[family], block + len))
         return "the PROXY header has a field that is longer than the header";
     struct sl_proxy_header header = { .has_source = (family == INET || family == INET6) &&

@@ -1,9 +1,10 @@
+/* The table of HTTP statuses and their phrases. */
 #include "wire/http/status.h"
 
 #include "base/check.h"
 #include "wire/json/decision.h"
 
-/* The statuses we ever choose; `deny_status` may be any other. */
+/* The statuses that the server chooses; `deny_status` may be any other. */
 #define STATUSES(X)                                                                                \
     X(200, "OK")                                                                                   \
     X(201, "Created")                                                                              \

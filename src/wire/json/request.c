@@ -1,6 +1,8 @@
-/* Why not a JSON library: building a tree of a 99-byte request costs more than
+/* Reads a request from JSON without a tree.
+ *
+ * Why not a JSON library: building a tree of a 99-byte request costs more than
  * deciding it, and a library's numbers are doubles where ours are exact
- * decimals. Everything that is read here is fuzzed against one, though. */
+ * decimals. A fuzz target compares this reader with a library, though. */
 #include "wire/json/request.h"
 
 #include <stdio.h>
@@ -25,8 +27,8 @@ static bool read_member(struct reader *reader)
     return kind != SL_JSON_BAD && sl_members_put(&reader->members, name, kind, value);
 }
 
-/* Something else than an object where one should be: a value of the wrong type, or
- * no JSON at all? */
+/* There is no object where one should be. Tells a value of the wrong type from a text that
+ * is no JSON. */
 static bool refuse_other(struct reader *reader)
 {
     struct sl_json_scan value = *reader->scan;

@@ -1,12 +1,12 @@
-/* A line that somebody has typed, split into words. What is unquoted is never longer than
- * what was written, so it is put where that stood. */
+/* Splits a typed line into words. A word is never longer unquoted than quoted, so it is
+ * unquoted in place. */
 #include "base/check.h"
 #include "wire/resp/resp.h"
 
 struct inline_words {
     char *at;
     const char *end;
-    char *to; /* of the word that is being read */
+    char *to; /* the end of the current word, unquoted */
 };
 
 static bool is_space(char c)
@@ -14,7 +14,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* What the letter behind a backslash stands for, in double quotes. */
+/* Returns the byte for the letter behind a backslash, in double quotes. */
 static char escaped(char c)
 {
     switch (c) {
@@ -47,8 +47,8 @@ static void take_escape(struct inline_words *words)
     words->at += 2;
 }
 
-/* From its quote to the one that closes it, behind which the word must end. False: it does
- * not. In single quotes only the quote itself is escaped. */
+/* Reads from a quote to the one that closes it. Returns false if the word does not end
+ * behind that. In single quotes only the quote itself can be escaped. */
 static bool take_quoted(struct inline_words *words)
 {
     char quote = *words->at++;

@@ -1,3 +1,4 @@
+/* Prints replies of the Redis protocol in RESP2 or RESP3. */
 #include "wire/resp/print.h"
 
 #include "base/check.h"
@@ -5,7 +6,7 @@
 
 #define CRLF SL_TEXT("\r\n")
 
-/* A line such as `:12`, in one piece: an answer is mostly these. */
+/* Adds a line such as `:12` in one piece: most of an answer is such lines. */
 static void add_number(struct sl_buffer *bytes, char type, int64_t number)
 {
     char line[1 + SL_DIGITS_MAX + 2];
