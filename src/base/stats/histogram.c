@@ -1,3 +1,4 @@
+/* A histogram that holds memory for the steps in use only. */
 #include "base/stats/histogram.h"
 
 #include <stdlib.h>
