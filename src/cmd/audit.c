@@ -1,12 +1,12 @@
-/* sluice audit: what a running server has written down of late. */
+/* sluice audit: the latest events of a running server. */
 #include "cmd/audit.h"
 
 #include <stdio.h>
 
 #include "cmd/admin/admin.h"
 
-/* Members that have columns of their own, or are too much for one. */
-static bool is_told_elsewhere(const char *name, const json_t *value)
+/* Returns true for members that have a column of their own, or do not fit into one. */
+static bool is_shown_elsewhere(const char *name, const json_t *value)
 {
     static const char *const elsewhere[] = { "at",         "event", "severity",   "tenant",
                                              "identifier", "rule",  "limit_type", NULL };
@@ -23,7 +23,7 @@ static const char *details(struct sl_arena *arena, const json_t *event)
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)event, name, value)
     {
-        if (is_told_elsewhere(name, value))
+        if (is_shown_elsewhere(name, value))
             continue;
         all =
             sl_arena_print(arena, "%s%s%s: %s", all, *all ? ", " : "", name, sl_cell(arena, value));

@@ -1,4 +1,4 @@
-/* sluice lint: is this rules file right, and does it say what was meant? */
+/* sluice lint: checks a rules file for errors and surprises. */
 #include <stddef.h>
 #include <stdio.h>
 

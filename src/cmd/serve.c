@@ -38,7 +38,7 @@ static bool read_default(void *about, struct sl_buffer *out, struct sl_report *r
     return true;
 }
 
-/* Else it has said so. */
+/* Returns false, with a message, if it is no address. */
 static bool is_address(const struct sl_command *command, const char *option, const char *text)
 {
     if (!text || sl_listen_address_is_good(sl_text(text)))

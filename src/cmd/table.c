@@ -1,7 +1,7 @@
-/* sluice table: how a table is doing.
+/* sluice table: shows the figures of a shared table.
  *
- * All figures but two are the store's own. Counting keys reads every slot: seconds
- * where there are gigabytes. */
+ * All figures but two are the store's own. Counting keys reads every slot, which takes
+ * seconds for gigabytes. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
@@ -108,8 +108,8 @@ static void print_table(const char *file, const struct sl_table_figures *figures
 
 /* ---- looking ----------------------------------------------------------------- */
 
-/* A dot a second on a terminal, once two have passed: the count is one call, and
- * does not say how far it is. */
+/* Prints a dot a second on a terminal, after the first two: the count is one call
+ * that does not report progress. */
 static volatile sig_atomic_t ticks;
 
 static void tick(int signal)

@@ -223,7 +223,7 @@ def test_any_name_can_be_exempt_and_removed_again(admin, user, until):
 def test_a_user_is_set_shown_and_forgotten(admin):
     facts = '{"created_at": "2020-01-01T00:00:00Z", "email_verified": true, ' \
             '"limits": {"api": {"capacity": 1}}}'
-    assert "of whom nothing is known" in admin("user", "show", "u/1", "--tenant", "acme").out
+    assert "which the server does not know" in admin("user", "show", "u/1", "--tenant", "acme").out
     assert admin("user", "set", "u/1", facts, "--tenant", "acme").out.startswith(
         "user `u/1` created (etag ")
     assert admin("user", "set", "u/1", '{"tier": "pro"}', "--tenant", "acme").out.startswith(
@@ -235,7 +235,7 @@ def test_a_user_is_set_shown_and_forgotten(admin):
         assert f"{line}\n" in shown
     request = {"resource": "/api/x", "user": "u/1", "tenant": "acme"}
     assert [admin.allowed(**request) for _ in range(2)] == [True, False]
-    assert "of whom nothing is known" in admin("user", "show", "u/1").out  # of no tenant
+    assert "which the server does not know" in admin("user", "show", "u/1").out  # of no tenant
     assert admin("user", "forget", "u/1", "--tenant", "acme").out == "user `u/1` forgotten\n"
     assert "(404)" in admin("user", "forget", "u/1", "--tenant", "acme", code=1).err
 

@@ -1,3 +1,4 @@
+/* Runs a call of the admin API: builds its request, sends it, and shows the answer. */
 #include "cmd/admin/admin.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 enum { BODY_MAX_BYTES = 1024 * 1024 }; /* the server takes no more */
 
-/* ---- what is asked ----------------------------------------------------------- */
+/* ---- the request ------------------------------------------------------------- */
 
 static const struct option_slot {
     const char *name;
@@ -23,16 +24,16 @@ static const struct option_slot {
     { "tenant", SL_ADMIN_FIELD(tenant) },
 };
 
-static struct sluice_text told_at(const struct sl_admin *args, size_t offset)
+static struct sluice_text argument_at(const struct sl_admin *args, size_t offset)
 {
     return sl_text(*(const char *const *)(const void *)((const char *)args + offset));
 }
 
-static struct sluice_text told(const struct sl_admin *args, struct sluice_text name)
+static struct sluice_text argument_named(const struct sl_admin *args, struct sluice_text name)
 {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (sl_text_is(name, places[i].name))
-            return told_at(args, places[i].offset);
+            return argument_at(args, places[i].offset);
     return (struct sluice_text){ 0 };
 }
 
@@ -44,7 +45,7 @@ static void add_parameter(struct sl_buffer *out, const char *name, struct sluice
     sl_url_escape(out, value);
 }
 
-/* The row's path with what was told in its places. */
+/* Writes the row's path, with the arguments in their places, and the query. */
 static void make_path(const struct sl_admin_call *call, const struct sl_admin *args,
                       struct sl_buffer *out)
 {
@@ -55,13 +56,13 @@ static void make_path(const struct sl_admin_call *call, const struct sl_admin *a
         at += plain;
         if (*at) {
             size_t len = strcspn(at, "}");
-            sl_url_escape(out, told(args, (struct sluice_text){ at + 1, len - 1 }));
+            sl_url_escape(out, argument_named(args, (struct sluice_text){ at + 1, len - 1 }));
             at += len + 1;
         }
     }
     for (const struct sl_admin_parameter *by = call->query; by && by->name; by++)
-        if (told_at(args, by->offset).at)
-            add_parameter(out, by->name, told_at(args, by->offset));
+        if (argument_at(args, by->offset).at)
+            add_parameter(out, by->name, argument_at(args, by->offset));
     if (args->dry_run)
         add_parameter(out, "dry_run", SL_TEXT("true"));
     if (args->undo)
@@ -105,7 +106,7 @@ bool sl_admin_print(json_t *object, bool good, struct sl_buffer *out, struct slu
 
 /* ---- the answer -------------------------------------------------------------- */
 
-/* The bytes as they came; on a terminal without those that would change it. */
+/* Prints the bytes as they came; on a terminal, control characters are escaped. */
 static void print_raw(struct sluice_text text)
 {
     if (!isatty(STDOUT_FILENO)) {
@@ -120,8 +121,8 @@ static void print_raw(struct sluice_text text)
     sl_buffer_release(&out);
 }
 
-/* NULL, or what is wrong with an answer that is no problem. */
-static const char *show(const struct sl_admin_call *call, const struct sl_admin_reply *reply)
+/* Shows a successful answer. Returns NULL, or what is wrong with it. */
+static const char *show_answer(const struct sl_admin_call *call, const struct sl_admin_reply *reply)
 {
     bool dry = json_is_true(json_object_get(reply->json, "dry_run"));
     if (!reply->json)
@@ -135,14 +136,14 @@ static const char *show(const struct sl_admin_call *call, const struct sl_admin_
     return call->show(reply) ? NULL : "about something else";
 }
 
-static int answered(const struct sl_admin_call *call, const struct sl_admin *args,
-                    const struct sl_http_response *answer)
+static int finish_answered(const struct sl_admin_call *call, const struct sl_admin *args,
+                           const struct sl_http_response *answer)
 {
     struct sluice_text text = { answer->body.at, answer->body.len };
     struct sl_arena arena = { 0 };
     json_t *json = json_loadb(text.at ? text.at : "", text.len, JSON_ALLOW_NUL, NULL);
     struct sl_admin_reply reply = { call, args, text, json, answer->status, &arena };
-    const char *wrong = show(call, &reply);
+    const char *wrong = show_answer(call, &reply);
     if (wrong)
         sl_admin_say(&call->command, "the answer (%d) is %s: is it the right server?",
                      answer->status, wrong);
@@ -151,8 +152,8 @@ static int answered(const struct sl_admin_call *call, const struct sl_admin *arg
     return wrong ? 2 : 0;
 }
 
-static int refused(const struct sl_admin_call *call, const struct sl_admin *args,
-                   const struct sl_http_response *answer)
+static int finish_refused(const struct sl_admin_call *call, const struct sl_admin *args,
+                          const struct sl_http_response *answer)
 {
     if (!answer->is_problem || !sl_admin_say_no(call, args, answer)) {
         sl_admin_say(&call->command,
@@ -181,7 +182,8 @@ int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *args)
     };
     int code = 2;
     if (good && sl_client_ask(&args->client, &question, &answer, &error))
-        code = answer.status < 400 ? answered(call, args, &answer) : refused(call, args, &answer);
+        code = answer.status < 400 ? finish_answered(call, args, &answer)
+                                   : finish_refused(call, args, &answer);
     else
         sl_admin_say(&call->command, "%s", error.text);
     sl_answer_release(&answer);

@@ -1,10 +1,10 @@
-/* The admin API as commands: a row for each call says what is asked, what goes with it
- * and how the answer is shown; one function runs them all.
+/* Commands of the admin API: a row for each call gives its path, its body and how its
+ * answer is shown; one function runs them all.
  *
  *   rules set NAME JSON  →  PUT /v1/rules/NAME, JSON  →  "rule `api` created"
  *
- * All rows share one struct of what was told on the command line; which of its fields a
- * command fills is said by its options. */
+ * All rows share one struct of arguments; a command's options say which of its fields it
+ * fills. */
 #ifndef SL_CMD_ADMIN_ADMIN_H
 #define SL_CMD_ADMIN_ADMIN_H
 
@@ -23,13 +23,13 @@ struct sl_admin {
     const char *file;   /* the same in a file */
     const char *tenant, *tier, *label, *sha256, *until, *reason;
     const char *rule, *resource, *user, *ip, *client_id, *method; /* of a reset */
-    const char *event, *severity, *identifier, *since, *limit;    /* of what happened */
+    const char *event, *severity, *identifier, *since, *limit;    /* of events */
     struct sl_attrs attrs;
     const char *if_match;
     bool is_new, dry_run, undo, no_tier, json;
 };
 
-/* An answer that is JSON and no problem. */
+/* A successful answer: JSON, and no problem. */
 struct sl_admin_reply {
     const struct sl_admin_call *call;
     const struct sl_admin *args;
@@ -39,30 +39,30 @@ struct sl_admin_reply {
     struct sl_arena *arena; /* for what is printed */
 };
 
-/* A parameter of the query, where it was told. */
+/* A parameter of the query, sent if its argument was given. */
 struct sl_admin_parameter {
     const char *name;
     size_t offset; /* of a const char * */
 };
 
 struct sl_admin_call {
-    struct sl_command command; /* whose run is sl_admin_run */
+    struct sl_command command; /* with sl_admin_run as its run */
     const char *method;
-    /* {name}, {second} and {tenant} stand for what was told; the second path is
-     * taken where --tenant was given. */
+    /* {name}, {second} and {tenant} stand for the arguments; the second path is used
+     * if --tenant was given. */
     const char *path, *tenant_path;
     const struct sl_admin_parameter *query; /* ended by a row without a name; NULL: none */
-    /* Appends the body; NULL: there is none. False: error->text. */
+    /* Appends the body; NULL: there is none. Returns false with error->text set. */
     bool (*body)(const struct sl_admin *args, struct sl_buffer *out, struct sluice_error *error);
-    /* Prints it for people. False: this is no answer to the call. */
+    /* Prints the answer for people. Returns false if it is no answer to this call. */
     bool (*show)(const struct sl_admin_reply *reply);
     const char *noun; /* of what is changed: "rule" */
     const char *verb; /* what has happened to it then: "replaced", "forgotten" */
 };
 
-/* 0 done, 1 the server said no, 2 it could not be asked. */
+/* Returns 0 if done, 1 if the server said no, 2 if it could not be asked. */
 int sl_admin_run(const struct sl_command *command, int argc, char **argv);
-/* The same, where the command line has been read. */
+/* The same with a command line that has been parsed. */
 int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *args);
 
 extern const struct sl_admin_call sl_call_reset;
@@ -70,29 +70,29 @@ extern const struct sl_admin_call sl_call_reload;
 
 /* ---- bodies ---- */
 
-/* What stands behind the name or in --file, as it is. */
+/* Appends the JSON operand or the contents of --file, unchanged. */
 bool sl_admin_given(const struct sl_admin *args, struct sl_buffer *out, struct sluice_error *error);
 
-/* Adds a text, unless it is NULL. False: it is no UTF-8. */
+/* Adds a text, unless it is NULL. Returns false if it is no UTF-8. */
 bool sl_admin_put(json_t *object, const char *member, const char *text);
-/* Appends and frees the object, if it is `good`: all was put into it. */
+/* Frees the object, and appends it if it is `good`: every member could be added. */
 bool sl_admin_print(json_t *object, bool good, struct sl_buffer *out, struct sluice_error *error);
 
 /* ---- answers ---- */
 
-/* What the server has against it, in a sentence of its own in the arena; NULL: it is no answer of
+/* Returns the server's own sentence on why it refused, in the arena; NULL if the answer is none of
  * Sluice's. */
 const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_http_response *answer);
 
-/* Says on standard error what the server has against it. False: the answer is no problem. */
+/* Prints on standard error why the server refused. Returns false if the answer is no problem. */
 bool sl_admin_say_no(const struct sl_admin_call *call, const struct sl_admin *args,
                      const struct sl_http_response *answer);
 
-/* A line on standard error behind the command's name, fit for a terminal. */
+/* Prints a line on standard error, behind the command's name, safe for a terminal. */
 __attribute__((format(printf, 2, 3))) void sl_admin_say(const struct sl_command *command,
                                                         const char *format, ...);
 
-/* JSON, laid out. */
+/* Prints the JSON, indented. */
 bool sl_admin_show_json(const struct sl_admin_reply *reply);
 
 /* "rule `api` created (etag "r12")", of the answer to PUT. The call's verb says what happened to
@@ -111,9 +111,10 @@ bool sl_admin_show_rows(const struct sl_admin_reply *reply, const char *member,
                         const char *const *headings,
                         void (*add_row)(struct sl_columns *table, const json_t *row));
 
-/* Where a rule or a tier comes from: "file", "api", "api, replaces file". */
+/* Returns the source of a rule or a tier: "file", "api", "api, replaces file". */
 const char *sl_admin_source(struct sl_arena *arena, const json_t *row);
-/* Which of the file the API has deleted, if any; `group` is the command that helps. */
+/* Prints which rules or tiers of the file the API has hidden, if any; `group` is the command that
+ * brings them back. */
 void sl_admin_tell_hidden(const struct sl_admin_reply *reply, const char *group);
 
 /* ---- options ---- */
@@ -128,7 +129,7 @@ void sl_admin_tell_hidden(const struct sl_admin_reply *reply, const char *group)
         { "--token-file", "FILE", SL_OPTION_TEXT, SL_ADMIN_FIELD(client.token_file),               \
           "file that holds the admin's token" },                                                   \
         { "--ca-file", "FILE", SL_OPTION_TEXT, SL_ADMIN_FIELD(client.ca_file),                     \
-          "PEM file: who vouches for an https:// server" },                                        \
+          "PEM file: the CAs of an https:// server" },                                             \
         { "--plain", NULL, SL_OPTION_FLAG, SL_ADMIN_FIELD(client.plain),                           \
           "send a token unencrypted over a network" },                                             \
         { "--timeout", "TIME", SL_OPTION_WAIT, SL_ADMIN_FIELD(client.timeout_us),                  \
@@ -193,6 +194,6 @@ void sl_admin_tell_hidden(const struct sl_admin_reply *reply, const char *group)
 #define SL_ADMIN_MORE                                                                              \
     "The server is that of --server, else of $SLUICE_SERVER, else http://127.0.0.1:8080. The\n"    \
     "token is in --token-file or in $SLUICE_TOKEN; a tenant's key in $SLUICE_API_KEY.\n\n"         \
-    "Exit: 0 done, 1 the server said no, 2 it could not be asked.\n"
+    "Exit: 0 done, 1 the server said no, 2 the server could not be asked.\n"
 
 #endif

@@ -1,5 +1,5 @@
-/* What a server has answered, in words. Texts in it may be anybody's: a user's id, a
- * reason somebody gave. None goes to the terminal as it is. */
+/* Prints the answers of a server for people. Texts in them may come from anyone, such as a
+ * user's id or an exemption's reason: none goes to the terminal unescaped. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +19,9 @@ void sl_admin_say(const struct sl_command *command, const char *format, ...)
     sl_arena_release(&arena);
 }
 
-/* ---- no ---------------------------------------------------------------------- */
+/* ---- refusals------------------------------------------------------------------- */
 
-/* Is that about what we sent out of a file? Its subject then has the name that we gave it. */
+/* Returns true if the error is about the file that we sent: its subject has the name we gave. */
 static bool is_ours(const struct sl_admin *args, const char *subject)
 {
     char quoted[256];
@@ -31,8 +31,8 @@ static bool is_ours(const struct sl_admin *args, const char *subject)
     return !subject || strstr(subject, quoted);
 }
 
-/* One of a problem's `errors`, with its place as editors know it: in our file, or in one of
- * the server's. Else in what was sent. */
+/* Prints one of a problem's `errors` with its place as editors know it: in our file, in a file
+ * of the server, or in the body that was sent. */
 static void say_error(struct sl_arena *arena, const struct sl_admin *args, const json_t *wrong)
 {
     long long line = json_integer_value(json_object_get(wrong, "line"));
@@ -56,7 +56,7 @@ static void say_problem(const struct sl_admin_call *call, const struct sl_admin 
     const json_t *errors = json_object_get(problem, "errors");
     const char *detail =
         sl_cell_of(&arena, problem, sl_member(problem, "detail") ? "detail" : "title");
-    /* Where there are errors, the detail only points to them, or repeats the one. */
+    /* With `errors`, the detail only points to them or repeats the only one. */
     fprintf(stderr, "sluice %s: the server said no (%d)%s%s\n", call->command.name, answer->status,
             json_array_size(errors) ? "" : ": ", json_array_size(errors) ? "" : detail);
     for (size_t i = 0; i < json_array_size(errors); i++)
@@ -91,7 +91,7 @@ const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_http_respon
     return why;
 }
 
-/* ---- yes --------------------------------------------------------------------- */
+/* ---- successes------------------------------------------------------------------ */
 
 bool sl_admin_show_json(const struct sl_admin_reply *reply)
 {
@@ -128,7 +128,7 @@ static void print_counts(const struct sl_admin_reply *reply)
 static void print_warnings(const struct sl_admin_reply *reply)
 {
     const json_t *warnings = json_object_get(reply->json, "warnings");
-    fflush(stdout); /* they come behind what they are about */
+    fflush(stdout); /* so that warnings come after the line they are about */
     for (size_t i = 0; i < json_array_size(warnings); i++) {
         const json_t *warning = json_array_get(warnings, i);
         fprintf(stderr, "warning: %s\n",

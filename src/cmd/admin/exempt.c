@@ -1,11 +1,11 @@
-/* sluice exempt: who is never counted. */
+/* sluice exempt: the exemptions, callers that are never counted. */
 #include <stdio.h>
 
 #include "base/text/number.h"
 #include "cmd/admin/admin.h"
 
-static bool exemption(const struct sl_admin *args, struct sl_buffer *out,
-                      struct sluice_error *error)
+static bool print_exemption(const struct sl_admin *args, struct sl_buffer *out,
+                            struct sluice_error *error)
 {
     uint64_t seconds = 0;
     bool is_number =
@@ -35,7 +35,7 @@ static bool show_list(const struct sl_admin_reply *reply)
     return sl_admin_show_rows(reply, "exemptions", headings, add_row);
 }
 
-/* The value is the server's: an address is written in one way there. */
+/* Prints the server's value: it writes an address in one way only. */
 static bool show_add(const struct sl_admin_reply *reply)
 {
     const json_t *until = json_object_get(reply->json, "until");
@@ -66,12 +66,12 @@ static bool show_remove(const struct sl_admin_reply *reply)
 
 #define KIND                                                                                       \
     {                                                                                              \
-        "KIND", "who? give a kind and a value, such as ip 203.0.113.0/24", SL_OPTION_OPERAND,      \
-            SL_ADMIN_FIELD(name), "user, client, ip or api_key"                                    \
+        "KIND", "which caller? give a kind and a value, such as ip 203.0.113.0/24",                \
+            SL_OPTION_OPERAND, SL_ADMIN_FIELD(name), "user, client, ip or api_key"                 \
     }
 #define VALUE                                                                                      \
     {                                                                                              \
-        "VALUE", "who? give a value behind the kind, such as ip 203.0.113.0/24",                   \
+        "VALUE", "which caller? give a value behind the kind, such as ip 203.0.113.0/24",          \
             SL_OPTION_OPERAND, SL_ADMIN_FIELD(second),                                             \
             "tenant/name, an address or network, a key's SHA-256"                                  \
     }
@@ -82,32 +82,33 @@ static const struct sl_option add_options[] = {
     VALUE,
     { "--until", "TIME", SL_OPTION_TEXT, SL_ADMIN_FIELD(until),
       "when it ends: 2026-12-01T00:00:00Z, or seconds since 1970" },
-    { "--reason", "TEXT", SL_OPTION_TEXT, SL_ADMIN_FIELD(reason), "why, for whoever lists it" },
+    { "--reason", "TEXT", SL_OPTION_TEXT, SL_ADMIN_FIELD(reason), "why; the list shows it" },
     SL_ADMIN_DRY_RUN,
     SL_ADMIN_SERVER,
 };
 static const struct sl_option remove_options[] = { KIND, VALUE, SL_ADMIN_DRY_RUN, SL_ADMIN_SERVER };
 
 static const struct sl_admin_call list = {
-    SL_ADMIN_COMMAND("exempt list", "[options]", "Lists who is never counted.", list_options, ""),
+    SL_ADMIN_COMMAND("exempt list", "[options]", "Lists the exemptions.", list_options, ""),
     .method = "GET",
     .path = "/v1/exemptions",
     .show = show_list,
 };
 
 static const struct sl_admin_call add = {
-    SL_ADMIN_COMMAND("exempt add", "KIND VALUE [options]", "Counts somebody no more.", add_options,
+    SL_ADMIN_COMMAND("exempt add", "KIND VALUE [options]",
+                     "Adds an exemption: this caller is never counted.", add_options,
                      "\n  sluice exempt add ip 203.0.113.0/24 --until 2026-12-01T00:00:00Z\n"
                      "  sluice exempt add user acme/root --reason \"load test\"\n"),
     .method = "POST",
     .path = "/v1/exemptions",
-    .body = exemption,
+    .body = print_exemption,
     .show = show_add,
 };
 
 static const struct sl_admin_call remove_one = {
-    SL_ADMIN_COMMAND("exempt remove", "KIND VALUE [options]", "Counts somebody again.",
-                     remove_options, ""),
+    SL_ADMIN_COMMAND("exempt remove", "KIND VALUE [options]",
+                     "Removes an exemption: this caller is counted again.", remove_options, ""),
     .method = "DELETE",
     .path = "/v1/exemptions?kind={name}&value={second}",
     .show = show_remove,
@@ -122,7 +123,7 @@ static const struct sl_command *const members[] = {
 
 const struct sl_command sl_command_exempt = {
     .name = "exempt",
-    .summary = "Lists and changes who is never counted by a running server.",
+    .summary = "Lists and changes the exemptions of a running server.",
     .members = members,
     .run = sl_command_choose,
 };

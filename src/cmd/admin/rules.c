@@ -1,7 +1,7 @@
 /* sluice rules: the rules in force, and changes to them. */
 #include "cmd/admin/admin.h"
 
-/* "100/1m", however it was written. */
+/* Returns "100/1m", whichever keys the rule has. */
 static const char *limit_cell(struct sl_arena *arena, const json_t *rule)
 {
     const char *capacity = sl_cell_of(arena, rule, "capacity");
@@ -109,7 +109,7 @@ static const struct sl_admin_call set = {
 
 static const struct sl_admin_call delete = {
     SL_ADMIN_COMMAND("rules delete", "NAME [--undo] [options]",
-                     "Deletes a rule; one of the file is hidden.", delete_options, ""),
+                     "Deletes a rule; a rule of the file is hidden instead.", delete_options, ""),
     .method = "DELETE",
     .path = "/v1/rules/{name}",
     .tenant_path = "/v1/tenants/{tenant}/rules/{name}",

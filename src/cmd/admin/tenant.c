@@ -4,8 +4,9 @@
 #include "base/error.h"
 #include "cmd/admin/admin.h"
 
-/* The server takes no tier for none: that must not happen for want of an option. */
-static bool tenant(const struct sl_admin *args, struct sl_buffer *out, struct sluice_error *error)
+/* To the server, no tier means none: a forgotten option must not delete the tier. */
+static bool print_tenant(const struct sl_admin *args, struct sl_buffer *out,
+                         struct sluice_error *error)
 {
     if (!args->tier == !args->no_tier)
         return sl_error_say(error, "which tier? say `--tier TIER`, or `--no-tier`");
@@ -16,7 +17,8 @@ static bool tenant(const struct sl_admin *args, struct sl_buffer *out, struct sl
     return sl_admin_print(body, good, out, error);
 }
 
-static bool new_key(const struct sl_admin *args, struct sl_buffer *out, struct sluice_error *error)
+static bool print_new_key(const struct sl_admin *args, struct sl_buffer *out,
+                          struct sluice_error *error)
 {
     json_t *body = json_object();
     bool good = sl_admin_put(body, "label", args->label) &&
@@ -61,7 +63,7 @@ static bool show_one(const struct sl_admin_reply *reply)
     return sl_admin_show_rows(reply, "keys", headings, add_key);
 }
 
-/* The key goes to standard output, what is said about it does not. */
+/* Prints the key to standard output, and the note about it to standard error. */
 static bool show_key(const struct sl_admin_reply *reply)
 {
     static const char *const fields[] = { "key", "id", "label", "tier", "sha256" };
@@ -127,7 +129,7 @@ static const struct sl_admin_call set = {
                      "Creates a tenant, or changes its tier.", set_options, ""),
     .method = "PUT",
     .path = "/v1/tenants/{name}",
-    .body = tenant,
+    .body = print_tenant,
     .show = sl_admin_show_put,
     .noun = "tenant",
     .verb = "changed",
@@ -148,7 +150,7 @@ static const struct sl_admin_call key_add = {
                      key_add_options, "\n  sluice tenant key add acme --label ci\n"),
     .method = "POST",
     .path = "/v1/tenants/{name}/keys",
-    .body = new_key,
+    .body = print_new_key,
     .show = show_key,
 };
 

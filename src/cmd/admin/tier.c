@@ -67,7 +67,7 @@ static const struct sl_admin_call set = {
 
 static const struct sl_admin_call delete = {
     SL_ADMIN_COMMAND("tier delete", "NAME [--undo] [options]",
-                     "Deletes a tier that nobody names any more; one of the file is hidden.",
+                     "Deletes a tier that is not in use; a tier of the file is hidden instead.",
                      delete_options, ""),
     .method = "DELETE",
     .path = "/v1/tiers/{name}",

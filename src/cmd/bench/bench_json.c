@@ -6,7 +6,7 @@
 #include "cmd/bench/bench.h"
 #include "wire/json/decision.h"
 
-/* Between two rows stands a comma; those left out come behind them. */
+/* For the comma between two rows; loads left out come after all rows. */
 static unsigned rows_told;
 static struct sl_bench_left_out left[16];
 static unsigned left_count;

@@ -1,3 +1,4 @@
+/* Prints tables, and JSON values as cells. */
 #include "cmd/terminal/columns.h"
 
 #include <stdlib.h>

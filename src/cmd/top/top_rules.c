@@ -1,3 +1,4 @@
+/* Draws the table of rules: the columns, and which of them fit. */
 #include "cmd/top/top_rules.h"
 
 #include <stddef.h>
@@ -68,7 +69,7 @@ static const char *cell_of(const struct sl_board_rule *rule, const struct column
     return "";
 }
 
-/* What a column of texts would take, with its heading and a place for the arrow. */
+/* Returns the width of a column of texts, with its heading and a place for the arrow. */
 static int text_width(const struct sl_board_figures *figures, const struct column *column)
 {
     size_t widest = sl_printable_width(sl_text(column->heading)) + (column->order == SL_BY_NAME);
@@ -92,7 +93,7 @@ static int total(const struct sl_rules_layout *layout)
     return width;
 }
 
-/* The column that is missed least. */
+/* Returns the column to leave out first. */
 static size_t least_of(const struct sl_rules_layout *layout)
 {
     size_t least = 0;
@@ -103,8 +104,8 @@ static size_t least_of(const struct sl_rules_layout *layout)
     return least;
 }
 
-/* All columns, and then as many as fit: the name gives way last, the last column takes what
- * is left. */
+/* Starts with all columns and leaves out those that do not fit: the name shrinks last, the last
+ * column takes the rest. */
 void sl_rules_lay_out(const struct sl_board_figures *figures, size_t width,
                       struct sl_rules_layout *out)
 {

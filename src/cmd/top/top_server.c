@@ -1,4 +1,4 @@
-/* sluice top, of a server: asks it for its figures, and shows them. */
+/* sluice top for a server: requests its figures, and shows them. */
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -7,7 +7,7 @@
 #include "cmd/top/top.h"
 #include "cmd/top/top_picture.h"
 
-/* What one look has brought: figures, or why there are none. */
+/* The result of one look: figures, or why there are none. */
 struct server_reading {
     struct sl_board_figures figures;
     struct sl_arena arena;
@@ -22,7 +22,7 @@ struct server_view {
     struct sl_picture picture;
     struct sl_arena arena;
     atomic_size_t window;       /* wanted */
-    struct server_reading next; /* of the one who looks, while he does */
+    struct server_reading next; /* the looking thread's, during a look */
     struct server_reading shown;
     bool helps;
 };
@@ -34,7 +34,7 @@ static int64_t now_us(void)
 
 /* ---- looking ---- */
 
-/* NULL, or why this is no answer. */
+/* Reads an answer. Returns NULL, or why it is none. */
 static const char *read_answer(struct server_reading *seen, const struct sl_http_response *answer)
 {
     const struct sl_buffer *body = &answer->body;
@@ -53,7 +53,8 @@ static const char *read_answer(struct server_reading *seen, const struct sl_http
     return good ? NULL : "the answer is about something else: is it the right server?";
 }
 
-/* Rules past the busiest would make every answer long, and nobody scrolls so far. */
+/* Requests only the busiest 500 rules: more would make every answer long, and users rarely scroll
+ * that far. */
 static void look(void *about)
 {
     struct server_view *view = about;
@@ -80,7 +81,7 @@ static void release(struct server_reading *seen)
     sl_arena_release(&seen->arena);
 }
 
-/* Of a failure the reason is shown, and still the figures before it. */
+/* After a failure its reason is shown, with the figures before it. */
 static void show(void *about)
 {
     struct server_view *view = about;
@@ -225,13 +226,13 @@ static bool show_once(const struct sl_admin_reply *reply)
 int sl_board_server(const struct sl_command *command, const struct sl_board *board)
 {
     if (board->once) {
-        struct sl_admin asked = board->admin;
+        struct sl_admin args = board->admin;
         struct sl_board told = *board;
         struct sl_admin_call call = {
             .command = *command,
             .method = "GET",
             .path =
-                asked.json ? "/v1/stats?window={name}" : "/v1/stats?window={name}&top=10&limit=500",
+                args.json ? "/v1/stats?window={name}" : "/v1/stats?window={name}&top=10&limit=500",
             .show = show_once,
         };
         told.admin.name = board->window;
