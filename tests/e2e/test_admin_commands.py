@@ -337,7 +337,7 @@ def test_a_unix_socket_will_do(tmp_path):
         assert names(admin("rules", "list").out) == ["api", "login", "more"]
 
 
-def test_over_tls_the_certificate_must_be_vouched_for(tmp_path):
+def test_over_tls_the_certificate_must_be_trusted(tmp_path):
     pair = certificates.self_signed(tmp_path)
     rules = f"tls: {pair.listed}\n{with_tokens(tmp_path)}"
     with Server(rules, {**ANY_PORT, "https": "127.0.0.1:0"}, tmp_path) as server:
@@ -347,7 +347,7 @@ def test_over_tls_the_certificate_must_be_vouched_for(tmp_path):
         assert (done.code, names(done.out)) == (0, ["api", "login"])
         done = ask("rules", "list", server=url, SLUICE_TOKEN=TOKEN)
         assert (done.code, done.out) == (2, "")
-        assert "is not believed" in done.err and "--ca-file" in done.err
+        assert "is not trusted" in done.err and "--ca-file" in done.err
         done = ask("rules", "list", "--ca-file", "/nonexistent", server=url, SLUICE_TOKEN=TOKEN)
         assert (done.code, done.out) == (2, "")
 
