@@ -87,7 +87,7 @@ static const struct sl_command *const members[] = {
 };
 
 /* `audit` alone is `audit list`. */
-static int run(const struct sl_command *group, int argc, char **argv)
+static int run_audit(const struct sl_command *group, int argc, char **argv)
 {
     bool is_help = argc > 0 && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"));
     if (argc == 0 || (argv[0][0] == '-' && !is_help))
@@ -99,5 +99,5 @@ const struct sl_command sl_command_audit = {
     .name = "audit",
     .summary = "Lists what happened of late, and checks the audit log.",
     .members = members,
-    .run = run,
+    .run = run_audit,
 };

@@ -129,7 +129,7 @@ static int decide_all(const struct check *check, struct sl_limiter *limiter,
     return code;
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_check(const struct sl_command *command, int argc, char **argv)
 {
     struct check check = { .trust = SLUICE_NO_TRUST, .cost = 1, .times = 1 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &check);
@@ -177,5 +177,5 @@ const struct sl_command sl_command_check = {
         "Exit: 0 all allowed, 1 any denied, 2 error (a store failure under `deny` too).\n\n"
         "  sluice check -c examples/gateway.yaml --resource /api/videos --user u1 --times 3\n",
     .options = options,
-    .run = run,
+    .run = run_check,
 };

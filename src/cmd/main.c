@@ -58,7 +58,7 @@ static int refuse_command(const char *name)
     return 2;
 }
 
-static int run(const char *name, int argc, char **argv)
+static int run_command(const char *name, int argc, char **argv)
 {
     for (size_t i = 0; commands[i]; i++)
         if (strcmp(name, commands[i]->name) == 0)
@@ -75,7 +75,7 @@ static int help_about(int argc, char **argv)
     memmove(argv, argv + 3, (size_t)(argc - 3) * sizeof *argv);
     argv[argc - 3] = flag;
     argv[argc - 2] = NULL;
-    return run(name, argc - 2, argv);
+    return run_command(name, argc - 2, argv);
 }
 
 int main(int argc, char **argv)
@@ -91,5 +91,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "sluice: which command? try `sluice --help`\n");
         return 2;
     }
-    return flush_output(run(name, argc - 2, argv + 2));
+    return flush_output(run_command(name, argc - 2, argv + 2));
 }

@@ -204,7 +204,7 @@ static struct sl_store *open_store(const char *url, struct sl_ruleset *rules,
     return sl_load_store(out, rules);
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_replay(const struct sl_command *command, int argc, char **argv)
 {
     struct replay replay = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &replay);
@@ -248,5 +248,5 @@ const struct sl_command sl_command_replay = {
             "One decision a line on standard output, the summary on standard error.\n"
             "Exit: 0, or 2 if a line was malformed; denials do not change it.\n",
     .options = options,
-    .run = run,
+    .run = run_replay,
 };

@@ -128,8 +128,8 @@ static void tick_after(time_t seconds)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static bool look(struct sl_store *store, const char *file, struct sl_table_figures *out,
-                 struct sluice_error *error)
+static bool look_at_table(struct sl_store *store, const char *file, struct sl_table_figures *out,
+                          struct sluice_error *error)
 {
     if (isatty(STDERR_FILENO)) {
         sigaction(SIGALRM, &(struct sigaction){ .sa_handler = tick, .sa_flags = SA_RESTART }, NULL);
@@ -142,7 +142,7 @@ static bool look(struct sl_store *store, const char *file, struct sl_table_figur
     return good;
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_table(const struct sl_command *command, int argc, char **argv)
 {
     struct table table = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &table);
@@ -156,7 +156,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
     struct sl_store *store = sl_table_look_open(table.file, &error);
     if (store && *error.text)
         fprintf(stderr, "sluice: note: %s\n", error.text);
-    bool good = store && look(store, table.file, &figures, &error);
+    bool good = store && look_at_table(store, table.file, &figures, &error);
     if (!good)
         fprintf(stderr, "sluice: %s\n", error.text);
     else if (table.json)
@@ -175,5 +175,5 @@ const struct sl_command sl_command_table = {
         "FILE is what the rules name as `store: memory:FILE`. Exit: 0, or 2 if it is no table.\n\n"
         "  sluice table /dev/shm/limits.slu\n",
     .options = options,
-    .run = run,
+    .run = run_table,
 };

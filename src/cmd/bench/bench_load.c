@@ -150,7 +150,7 @@ static int open_limit(struct sl_bench *bench, struct sluice_error *error)
 }
 
 /* Decides once for every key, so that the rows find them in the table. */
-static int fill(struct sl_bench *bench)
+static int fill_table(struct sl_bench *bench)
 {
     struct sluice_decision decision;
     int status = SLUICE_OK;
@@ -176,7 +176,7 @@ bool sl_bench_open(struct sl_bench *bench, const struct sl_bench_load *load, uin
     bench->table_bytes = stats.size_bytes;
     int status = SLUICE_NO_MEMORY;
     if (load->rules ? make_requests(bench) : make_keys(bench))
-        status = fill(bench);
+        status = fill_table(bench);
     if (status != SLUICE_OK)
         snprintf(error->text, sizeof error->text, "filling the table: %s",
                  sluice_status_text(status));

@@ -136,7 +136,7 @@ __attribute__((always_inline)) static inline void work(struct worker *worker,
 }
 
 /* Pins the thread to the n-th of the processors it may use, if there is one. */
-static void pin(unsigned number)
+static void pin_to_processor(unsigned number)
 {
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
@@ -182,7 +182,7 @@ static void *run_worker(void *argument)
 {
     struct worker *worker = argument;
     bool rules = worker->bench->limiter != NULL, batch = worker->batch > 1;
-    pin(worker->number);
+    pin_to_processor(worker->number);
     if (!start_together(worker))
         return NULL;
     if (rules && batch)
@@ -208,7 +208,8 @@ static void gather_latencies(const struct sl_histogram *all, struct sl_bench_fig
     out->max_ns = (int64_t)all->max;
 }
 
-static void gather(const struct shared *shared, unsigned workers, struct sl_bench_figures *out)
+static void gather_figures(const struct shared *shared, unsigned workers,
+                           struct sl_bench_figures *out)
 {
     uint32_t steps[SL_HISTOGRAM_STEPS] = { 0 };
     struct sl_histogram all = { .end = SL_HISTOGRAM_STEPS, .buckets = steps };
@@ -294,7 +295,7 @@ bool sl_bench_run(const struct sl_bench *bench, struct sl_bench_shape shape, int
     bool good = shape.processes > 1 ? run_processes(workers, number, shared)
                                     : run_threads(workers, number, shared);
     if (good)
-        gather(shared, number, out);
+        gather_figures(shared, number, out);
     else
         snprintf(error->text, sizeof error->text, "a worker could not be started, or died");
     munmap(shared, sizeof *shared);

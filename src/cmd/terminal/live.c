@@ -85,7 +85,7 @@ static int64_t now_us(void)
     return sl_monotonic_ns() / 1000;
 }
 
-static bool draw(struct session *session)
+static bool draw_picture(struct session *session)
 {
     struct sl_live *live = session->looker.live;
     struct sl_canvas *canvas = &session->canvas;
@@ -117,7 +117,7 @@ static void keep_up(struct session *session)
     set_state(&session->looker, ASKED);
 }
 
-static void press(struct session *session, int key)
+static void press_key(struct session *session, int key)
 {
     struct sl_live *live = session->looker.live;
     if (key == ' ')
@@ -133,12 +133,12 @@ static bool is_end(enum sl_event event, int number)
 }
 
 /* Draws until a key or a signal ends it. Returns the signal, or 0. */
-static int watch(struct session *session)
+static int watch_until_end(struct session *session)
 {
     int number = 0;
     for (;;) {
         keep_up(session);
-        if (!draw(session))
+        if (!draw_picture(session))
             return 0;
         int64_t left_us = sl_max_i64(session->due_us - now_us(), 0);
         bool waits = session->looker.live->paused || state_of(&session->looker) != IDLE;
@@ -147,7 +147,7 @@ static int watch(struct session *session)
         if (is_end(event, number))
             return event == SL_EVENT_END ? number : 0;
         if (event == SL_EVENT_KEY)
-            press(session, number);
+            press_key(session, number);
     }
 }
 
@@ -171,7 +171,7 @@ int sl_live_run(struct sl_live *live, struct sluice_error *error)
         return -1;
     }
     session.at_once = true;
-    int number = watch(&session);
+    int number = watch_until_end(&session);
     sl_terminal_close();
     enum looker_state state = state_of(&session.looker);
     if (state == ASKED || state == LOOKING)

@@ -74,7 +74,7 @@ static int check_arguments(const struct sl_command *command, struct sl_board *bo
     return sl_window_names[choose(command, "--window", board->window, sl_window_names)] ? 0 : 2;
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_top(const struct sl_command *command, int argc, char **argv)
 {
     struct sl_board board = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &board);
@@ -103,5 +103,5 @@ const struct sl_command sl_command_top = {
         "\n  sluice top --sort hit_rate\n"
         "  sluice top /dev/shm/limits.slu\n",
     .options = options,
-    .run = run,
+    .run = run_top,
 };

@@ -82,7 +82,7 @@ static int text_width(const struct sl_board_figures *figures, const struct colum
     return -(int)(widest < most ? widest : most);
 }
 
-static int total(const struct sl_rules_layout *layout)
+static int total_width(const struct sl_rules_layout *layout)
 {
     int width = -2;
     for (size_t i = 0; i < COLUMNS; i++) {
@@ -114,9 +114,9 @@ void sl_rules_lay_out(const struct sl_board_figures *figures, size_t width,
         out->widths[i] = columns[i].width > 0 ? columns[i].width : text_width(figures, &columns[i]);
     if (width == 0)
         return;
-    while (total(out) > room && columns[least_of(out)].rank > 0)
+    while (total_width(out) > room && columns[least_of(out)].rank > 0)
         out->widths[least_of(out)] = 0;
-    int over = total(out) - room;
+    int over = total_width(out) - room;
     if (over > 0)
         out->widths[0] = out->widths[0] + over < -4 ? out->widths[0] + over : -4;
     else if (-out->widths[LAST] > LAST_LEAST - over)

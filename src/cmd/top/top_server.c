@@ -55,7 +55,7 @@ static const char *read_answer(struct server_reading *seen, const struct sl_http
 
 /* Requests only the busiest 500 rules: more would make every answer long, and users rarely scroll
  * that far. */
-static void look(void *about)
+static void look_at_server(void *about)
 {
     struct server_view *view = about;
     struct server_reading *seen = &view->next;
@@ -75,14 +75,14 @@ static void look(void *about)
     seen->at_us = now_us();
 }
 
-static void release(struct server_reading *seen)
+static void release_reading(struct server_reading *seen)
 {
     sl_board_release(&seen->figures);
     sl_arena_release(&seen->arena);
 }
 
 /* After a failure its reason is shown, with the figures before it. */
-static void show(void *about)
+static void show_reading(void *about)
 {
     struct server_view *view = about;
     struct server_reading before = view->shown;
@@ -97,13 +97,13 @@ static void show(void *about)
     } else {
         view->picture.figures = &view->shown.figures;
     }
-    release(&before);
+    release_reading(&before);
     sl_board_sort(&view->shown.figures, view->picture.order, view->picture.reverse);
 }
 
 /* ---- drawing and keys ---- */
 
-static void draw(void *about, struct sl_canvas *canvas)
+static void draw_view(void *about, struct sl_canvas *canvas)
 {
     struct server_view *view = about;
     struct sl_picture *picture = &view->picture;
@@ -171,7 +171,7 @@ static enum sl_pressed press_sort(struct server_view *view, int key)
     return press_scroll(view, key);
 }
 
-static enum sl_pressed press(void *about, int key)
+static enum sl_pressed press_key(void *about, int key)
 {
     struct server_view *view = about;
     if (view->helps || key == '?') {
@@ -191,13 +191,20 @@ static enum sl_pressed press(void *about, int key)
 
 /* ---- the command ---- */
 
-static void init(struct server_view *view, const struct sl_board *board)
+static void init_view(struct server_view *view, const struct sl_board *board)
 {
     size_t window = 0;
     while (strcmp(sl_window_names[window], board->window) != 0)
         window++;
     *view = (struct server_view){ .board = board, .window = window, .shown.window = window };
-    view->live = (struct sl_live){ view, board->every_us, look, show, draw, press, false };
+    view->live = (struct sl_live){
+        .about = view,
+        .every_us = board->every_us,
+        .look = look_at_server,
+        .show = show_reading,
+        .draw = draw_view,
+        .press = press_key,
+    };
     view->picture = (struct sl_picture){
         .server = sl_printable_copy(&view->arena, sl_text(sl_client_server(&board->admin.client))),
         .every_us = board->every_us,
@@ -210,15 +217,15 @@ static bool show_once(const struct sl_admin_reply *reply)
 {
     const struct sl_board *board = (const struct sl_board *)(const void *)reply->args;
     struct server_view view;
-    init(&view, board);
+    init_view(&view, board);
     bool good = sl_board_read(&view.next.figures, reply->json, board->window);
     if (good) {
         view.next.window = view.shown.window;
         view.next.at_us = now_us();
-        show(&view);
+        show_reading(&view);
         sl_live_print(&view.live);
     }
-    release(&view.shown);
+    release_reading(&view.shown);
     sl_arena_release(&view.arena);
     return good;
 }
@@ -239,10 +246,10 @@ int sl_board_server(const struct sl_command *command, const struct sl_board *boa
         return sl_admin_ask(&call, &told.admin);
     }
     struct server_view view;
-    init(&view, board);
+    init_view(&view, board);
     int code = sl_board_watch(command, &view.live);
-    release(&view.next);
-    release(&view.shown);
+    release_reading(&view.next);
+    release_reading(&view.shown);
     sl_arena_release(&view.arena);
     return code;
 }

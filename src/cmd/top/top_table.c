@@ -54,7 +54,7 @@ static bool open_store(struct table_view *view)
     return view->store != NULL;
 }
 
-static void look(void *about)
+static void look_at_table(void *about)
 {
     struct table_view *view = about;
     view->error = (struct sluice_error){ 0 };
@@ -71,7 +71,7 @@ static bool goes_on(const struct table_reading *before, const struct table_readi
            before->figures.stats.insertions <= next->figures.stats.insertions;
 }
 
-static void show(void *about)
+static void show_reading(void *about)
 {
     struct table_view *view = about;
     bool good = view->next.at_ns != 0;
@@ -205,7 +205,7 @@ static void draw_help(struct sl_canvas *canvas)
     }
 }
 
-static void draw(void *about, struct sl_canvas *canvas)
+static void draw_view(void *about, struct sl_canvas *canvas)
 {
     struct table_view *view = about;
     struct sl_arena arena = { 0 };
@@ -230,7 +230,7 @@ static void draw(void *about, struct sl_canvas *canvas)
     sl_canvas_text(canvas, SL_DIM, "? help  q quit");
 }
 
-static enum sl_pressed press(void *about, int key)
+static enum sl_pressed press_key(void *about, int key)
 {
     struct table_view *view = about;
     view->helps = !view->helps && key == '?';
@@ -241,12 +241,12 @@ static enum sl_pressed press(void *about, int key)
 
 static int print_once(const struct sl_command *command, struct table_view *view)
 {
-    look(view);
-    show(view);
+    look_at_table(view);
+    show_reading(view);
     if (view->has_shown) {
         sl_sleep_us(view->board->every_us);
-        look(view);
-        show(view);
+        look_at_table(view);
+        show_reading(view);
     }
     if (*view->failure)
         sl_admin_say(command, "%s", view->failure);
@@ -258,7 +258,14 @@ static int print_once(const struct sl_command *command, struct table_view *view)
 int sl_board_table(const struct sl_command *command, const struct sl_board *board)
 {
     struct table_view view = { .board = board };
-    view.live = (struct sl_live){ &view, board->every_us, look, show, draw, press, false };
+    view.live = (struct sl_live){
+        .about = &view,
+        .every_us = board->every_us,
+        .look = look_at_table,
+        .show = show_reading,
+        .draw = draw_view,
+        .press = press_key,
+    };
     int code = board->once ? print_once(command, &view) : sl_board_watch(command, &view.live);
     close_store(&view);
     return code;
