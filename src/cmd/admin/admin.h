@@ -161,12 +161,12 @@ void sl_admin_tell_hidden(const struct sl_admin_reply *reply, const char *group)
 #define SL_ADMIN_IF_MATCH                                                                          \
     {                                                                                              \
         "--if-match", "ETAG", SL_OPTION_TEXT, SL_ADMIN_FIELD(if_match),                            \
-            "only if it is still what had this etag; *: if it is there"                            \
+            "only if its etag is still this one; *: only if it exists"                             \
     }
 #define SL_ADMIN_NEW                                                                               \
     {                                                                                              \
         "--new", NULL, SL_OPTION_FLAG, SL_ADMIN_FIELD(is_new),                                     \
-            "only if there is none of that name yet"                                               \
+            "only if none of that name exists yet"                                                 \
     }
 /* The body: as an operand, or in a file. */
 #define SL_ADMIN_BODY(help)                                                                        \
