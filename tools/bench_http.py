@@ -7,9 +7,9 @@ They get the same bytes on equally many connections and take turns, second by se
 What is compared is requests per second of the server's processor time: the load
 generator is often the one that cannot go faster, and throughput would then be its own.
 The bare loop (tests/bench/bare_http.c) only receives, and sends what Sluice would say:
-the end of the scale. Nothing is measured before Sluice and nginx have been asked who is
-let in, and no round counts whose answers are not the ones expected, all of them, by the
-server's own count too. What stands beside what, and why it is fair: docs/benchmarks.md.
+the end of the scale. Nothing is measured before Sluice and nginx have shown that they
+admit and deny as they should, and a round counts only if all its answers are as expected,
+by the server's own count too. What is compared, and why it is fair: docs/benchmarks.md.
 """
 
 import contextlib
@@ -466,7 +466,7 @@ def load_version():
 
 
 def places(what="server"):
-    """Who runs on which core, with one worker."""
+    """The cores of server and load, with one worker."""
     ours, others = cores(1)
     if ours == others:
         return f"{what} and load share one core"
@@ -487,7 +487,7 @@ def run(program, rounds, verdict, progress):
         print(f"Over HTTP: left out, for want of {' and '.join(missing)}\n")
         return
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
-        Path(folder).chmod(0o755)  # nginx's workers are somebody else, if root started them
+        Path(folder).chmod(0o755)  # nginx's workers are another user, if root started them
         with contextlib.ExitStack() as stack:
             pairs = pairs_of(stack, program, folder)
             bare = bare_of(stack, Path(program).with_name("bench-http-bare"), pairs)

@@ -1,5 +1,5 @@
-"""What it costs to be told who asks by a JSON Web Token, or by a tenant's API key, beside no
-token: a part of tools/bench.
+"""The cost of a JSON Web Token, or of a tenant's API key, beside no token: a part of
+tools/bench.
 
     tools/bench jwt --rounds 15
 

@@ -3,8 +3,8 @@
     tools/bench redis --rounds 15
 
 Each server has a Redis of its own, fresh, on the same core. What is compared is decisions per
-second of processor time, the server's and its Redis' together: who asks Redis less often, or
-several things at once, saves on both sides. nginx runs tools/bench_redis.lua, one atomic
+second of processor time, the server's and its Redis' together: fewer calls to Redis, or larger
+ones, save on both sides. nginx runs tools/bench_redis.lua, one atomic
 script per request; in the main row also the same bucket in separate commands, as it is often
 written. The end of the scale is redis-benchmark, which sends the very EVALSHA that Sluice sent
 and does nothing else: there only Redis' time counts.
@@ -105,7 +105,7 @@ class Redis(Server):
                 sum(int(count) for name, count in errors if name != "NOSCRIPT")]
 
     def overhear(self, ask, about):
-        """The EVALSHA with `about` in a key that `ask` makes somebody send, as words."""
+        """The EVALSHA with `about` in a key that the server sends because of `ask`, as words."""
         command = ["redis-cli", "-p", str(self.port), "monitor"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as monitor:
             monitor.stdout.readline()  # OK
@@ -256,7 +256,7 @@ class Script:
 
 
 class Field:
-    """All servers, and who takes part in a row."""
+    """All servers, and those that take part in a row."""
 
     def __init__(self, stack, kinds, folder):
         def opened(name, setting):

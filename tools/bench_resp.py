@@ -114,7 +114,7 @@ class Redis(bench_redis.Redis):
         return ["EVALSHA", self.digests[row.kind], 1, name, *limit]
 
     def outcomes(self):
-        """Who passes writes, once."""
+        """Each request that passes writes once."""
         asked, failed = self.calls(["evalsha"])
         passed, _ = self.calls(["set", "incr"])
         if failed:
@@ -127,7 +127,7 @@ class Redis(bench_redis.Redis):
 
 
 def ask(server, row, name):
-    """Sent by redis-cli, as text: what it says of who passes, and what is left."""
+    """Sends one request by redis-cli, as text: whether it passed, and how many are left."""
     command = ["redis-cli", "-p", server.resp_port, *server.words(row, name)]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
     return server.said(row, done.stdout.splitlines())

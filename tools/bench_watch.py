@@ -1,9 +1,9 @@
-"""What it costs that somebody watches: decisions with statistics and an audit log beside the same
-without, a part of tools/bench.
+"""The cost of statistics and an audit log: decisions with them beside the same without, a part of
+tools/bench.
 
     tools/bench watch --rounds 15
 
-In process (tests/bench/bench_watch.c): limiters with and without a sight, in turn. Over HTTP: two
+In process (tests/bench/bench_watch.c): limiters with and without an observer, in turn. Over HTTP: two
 servers, one with `statistics: false` and `audit: off`, the other with both on and the log in a
 file, in turn; by their processor time, that of all threads. Plain counts are on in both: a server
 cannot be had without. How rounds are counted, and which count: bench_http.py.

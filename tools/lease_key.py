@@ -10,7 +10,7 @@ import random
 
 TINY = 1e-6             # seconds, and tokens: as good as nothing
 TERM_S = 1.0            # terms end at whole seconds; a lease has one to two of them
-RENEW_S = 0.25, 0.75    # before its end, at random: terms end for everybody at once
+RENEW_S = 0.25, 0.75    # before its end, at random: the terms of all holders end at once
 SHARE = 8               # of what is left, a lease is an eighth at the most
 LEAST, FEW, PART = 8, 96, 8  # auto: an eighth of a second's demand, or 96, at most all of it
 LOW = 4                 # a quarter: asks again when it is left; is given less: asks later
@@ -18,7 +18,7 @@ PAUSE_S, DENIED_S = 0.1, 1.0  # a denial is remembered for so long: at least if 
 
 
 def batch(lease, demand):
-    """How much to hold, of what is asked for in a second."""
+    """How much to hold, for this demand in a second."""
     if lease == "off":
         return 0
     wanted = min(demand, max(FEW, demand / PART)) if lease == "auto" else min(int(lease), demand)
@@ -125,7 +125,7 @@ class Bucket:
         return (now // TERM_S + 2) * TERM_S
 
 
-# ---- who asks ----------------------------------------------------------------
+# ---- holders -----------------------------------------------------------------
 
 
 class Holder:

@@ -45,8 +45,8 @@ def harmonic(first, last, exponent):
 
 
 def instances_of(rate, settings):
-    """Who is asked about a key: everybody; or a few, more only as one alone would get a tenth of
-    its traffic from it."""
+    """How many instances get the requests of a key: all; or a few, and more only if one alone would
+    get a tenth of its traffic from that key."""
     if not settings.affinity:
         return settings.instances
     tenth = settings.decisions / settings.instances / 10

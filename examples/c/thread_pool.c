@@ -1,7 +1,7 @@
 /* A pool of threads under one limit.
  *
- * Eight workers ask 1,000 times each for one of 500 places. The first one
- * gets them, and together they get exactly 500: one limit, no lock.
+ * Eight workers ask 1,000 times each for one of 500 places, first come, first
+ * served. Together they get exactly 500: one limit, no lock.
  *
  *   cc -o thread_pool thread_pool.c $(pkg-config --cflags --libs sluice) -pthread */
 #include <pthread.h>

@@ -1,15 +1,15 @@
--- The action `lua.sluice ADDRESS`: asks there about this request, and leaves the answer in
--- variables. What follows from it stands in haproxy.cfg.
+-- The action `lua.sluice ADDRESS`: asks Sluice at that address about this request, and stores
+-- the answer in variables. haproxy.cfg acts on them.
 --
 --   txn.sluice_status   200, the rules' deny_status (429), another one; 0: Sluice is away
 --   txn.sluice_body     the decision as JSON, if it was denied
 --   txn.sluice_…        one for each field of FIELDS that came
 --
 -- ADDRESS is the `listen sluice` of haproxy.cfg and not Sluice itself. HAProxy's HTTP
--- client tries four times, a second apart, and asking again is charging again; it also
--- makes a 503 of its own of a refused connection, which looks like an answer. In a section
--- of the configuration both can be set right: there, no answer is X-Sluice-Away. Only that
--- is 0, so that a client that makes the asking itself fail (a field too long, say) does not get past.
+-- client tries four times, a second apart, and each try is charged; it also turns a refused
+-- connection into a 503 of its own, which looks like an answer. A section of the configuration
+-- can correct both: there, no answer becomes X-Sluice-Away. Only that is status 0, so that a
+-- client that makes the call itself fail (by a field that is too long, say) is not let through.
 
 local TIMEOUT_MS = 5000 -- never reached: those of `listen sluice` are shorter
 
@@ -18,9 +18,9 @@ local FIELDS = {
     "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset",
 }
 
--- Only these fields reach Sluice: none of the client's, so there is none to forge. `src` is
--- the peer of HAProxy; behind another proxy `http-request set-src` comes first, and it
--- is the client again.
+-- Only these fields reach Sluice: none of the client's, so it can forge none. `src` is the peer
+-- that connected to HAProxy; behind another proxy, use `http-request set-src` first, so that it
+-- is the client.
 local function request_fields(txn)
     return {
         ["x-forwarded-method"] = { txn.f:method() },

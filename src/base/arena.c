@@ -1,3 +1,4 @@
+/* A list of blocks, of which the newest is in use; it ends the program if memory runs out. */
 #include "base/arena.h"
 
 #include <stdio.h>

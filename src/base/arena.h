@@ -1,5 +1,5 @@
-/* Memory that is given back all at once: what a rules file turns into lives
- * and dies together. A zeroed struct is an empty arena. */
+/* An arena: memory that is released all at once, such as all that a rules file is
+ * read into. A zeroed struct is an empty arena. */
 #ifndef SL_BASE_ARENA_H
 #define SL_BASE_ARENA_H
 
@@ -11,8 +11,8 @@ struct sl_arena {
     struct sl_arena_block *newest;
 };
 
-/* Zeroed memory, aligned for any type. Ends the program if there is none left:
- * only files of bounded size are read into arenas. */
+/* Returns zeroed memory, aligned for any type. Ends the program if there is none
+ * left: only files of bounded size are read into arenas. */
 void *sl_arena_take(struct sl_arena *arena, size_t size_bytes);
 
 /* A terminated copy. */

@@ -1,4 +1,4 @@
-/* A file as it is, inside the program: SL_ASSET(sl_asset_x, "src/…/x.json") defines
+/* Embeds a file in the program: SL_ASSET(sl_asset_x, "src/…/x.json") defines
  * `struct sluice_text sl_asset_x(void)`.
  *
  * The assembler includes it from the folder that make runs in; the Makefile knows which

@@ -1,3 +1,4 @@
+/* Asks the processor for 16-byte loads and swaps. */
 #include "base/atomic128.h"
 
 #include <cpuid.h>

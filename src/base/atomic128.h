@@ -1,13 +1,13 @@
 /* Sixteen bytes read and swapped at once, between threads and between processes.
  *
  * Written as instructions: for 16-byte __atomic operations compilers call a
- * library whose fallback is a lock, and a lock of one process keeps nobody else
- * out. An aligned 16-byte SSE load is atomic on every processor that has AVX
- * (both makers promise it); where there is none, loading is a swap that changes
+ * library whose fallback is a lock, and a lock inside one process does not keep
+ * other processes out. An aligned 16-byte SSE load is atomic on every processor
+ * with AVX (Intel and AMD promise it); without AVX, a load is a swap that changes
  * nothing.
  *
- * ThreadSanitizer cannot see through instructions, so under it these are the
- * builtins it knows: good within one process, which is all it watches. */
+ * ThreadSanitizer does not understand these instructions, so under it they are the
+ * builtins it knows: correct within one process, which is all it checks. */
 #ifndef SL_BASE_ATOMIC128_H
 #define SL_BASE_ATOMIC128_H
 
@@ -30,10 +30,10 @@ static inline bool sl_word_equal(struct sl_word a, struct sl_word b)
     return ((a.lo ^ b.lo) | (a.hi ^ b.hi)) == 0;
 }
 
-/* May this processor use a table at all? */
+/* Returns true if this processor can use a table. */
 bool sl_word_supported(void);
 
-/* Whether a 16-byte load is atomic here; false until sl_word_supported() has looked. */
+/* True if a 16-byte load is atomic here; false until sl_word_supported() was called. */
 extern bool sl_word_loads;
 
 #if defined(__SANITIZE_THREAD__)
@@ -62,7 +62,7 @@ static inline bool sl_word_swap(struct sl_word *at, struct sl_word *expected, st
 
 #else
 
-/* True if *at was *expected and is now `to`; else *expected is what it was. */
+/* Returns true if *at was *expected and is now `to`; else sets *expected to what it was. */
 static inline bool sl_word_swap(struct sl_word *at, struct sl_word *expected, struct sl_word to)
 {
     bool swapped;

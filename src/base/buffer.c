@@ -1,12 +1,13 @@
+/* Growing a buffer, and numbers as digits. */
 #include "base/buffer.h"
 
 #include <stdlib.h>
 
-static bool make_room(struct sl_buffer *buffer, size_t more)
+static bool grow_for(struct sl_buffer *buffer, size_t more)
 {
     if (more <= buffer->room - buffer->len)
         return true;
-    /* Its ceiling may have been lowered below what it holds. */
+    /* The ceiling may have been lowered below the buffer's length. */
     if (buffer->len > buffer->most || more > buffer->most - buffer->len)
         return false;
     size_t room = buffer->room ? buffer->room : 256;
@@ -26,7 +27,7 @@ void sl_buffer_add_slowly(struct sl_buffer *buffer, struct sluice_text text)
 {
     if (text.len == 0 || buffer->failed)
         return;
-    if (!make_room(buffer, text.len)) {
+    if (!grow_for(buffer, text.len)) {
         buffer->failed = true;
         return;
     }
@@ -36,7 +37,7 @@ void sl_buffer_add_slowly(struct sl_buffer *buffer, struct sluice_text text)
 
 char *sl_buffer_begin_slowly(struct sl_buffer *buffer, size_t most_bytes)
 {
-    buffer->failed = buffer->failed || !make_room(buffer, most_bytes);
+    buffer->failed = buffer->failed || !grow_for(buffer, most_bytes);
     return buffer->failed ? NULL : buffer->at + buffer->len;
 }
 
@@ -51,7 +52,7 @@ static void put_pair(char *at, uint32_t below_100)
     memcpy(at, pairs + (size_t)2 * below_100, 2);
 }
 
-/* Eight digits whose divisions do not wait for each other: a time has 16. */
+/* Writes eight digits by divisions that do not wait for each other: a time has 16 digits. */
 static void put_eight(char *at, uint32_t number)
 {
     uint32_t high = number / 10000, low = number % 10000;

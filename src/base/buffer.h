@@ -1,8 +1,9 @@
-/* Bytes that grow up to a ceiling fixed at the start. What does not fit sets
- * `failed` and is dropped; the writer checks once, at the end. */
+/* A byte buffer that grows up to a ceiling fixed at the start. Text that does not fit
+ * is dropped and sets `failed`; the writer checks once, at the end. */
 #ifndef SL_BASE_BUFFER_H
 #define SL_BASE_BUFFER_H
 
+#include "base/check.h"
 #include "base/text.h"
 
 struct sl_buffer {
@@ -18,10 +19,10 @@ static inline struct sl_buffer sl_buffer(size_t most_bytes)
     return (struct sl_buffer){ .most = most_bytes };
 }
 
-/* Where sl_buffer_add finds no room, or nothing to add. */
+/* The slow path of sl_buffer_add: no room, or nothing to add. */
 void sl_buffer_add_slowly(struct sl_buffer *buffer, struct sluice_text text);
 
-/* Inline, because an answer is dozens of these and most texts are literals, whose
+/* Inline, because an answer takes dozens of calls and most texts are literals, whose
  * length the compiler then knows. */
 static inline void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text text)
 {
@@ -35,11 +36,11 @@ static inline void sl_buffer_add(struct sl_buffer *buffer, struct sluice_text te
 
 void sl_buffer_add_i64(struct sl_buffer *buffer, int64_t number);
 
-/* Writes the number from `at` on, where there are SL_DIGITS_MAX bytes; where it ends. */
+/* Writes the number at `at`, which has room for SL_DIGITS_MAX bytes; returns its end. */
 enum { SL_DIGITS_MAX = 20 };
 char *sl_digits_put_more(char *at, int64_t number);
 
-/* Most numbers have one digit: none left, no delay, the length of a name. */
+/* The same, fast for one digit, which most numbers have: none left, no delay, a name's length. */
 static inline char *sl_digits_put(char *at, int64_t number)
 {
     if ((uint64_t)number > 9)
@@ -48,9 +49,9 @@ static inline char *sl_digits_put(char *at, int64_t number)
     return at + 1;
 }
 
-/* Many small pieces are better written in place, without asking for room each time: from where
- * sl_buffer_begin says, not more than was said, until sl_buffer_end. NULL: there is no room for so
- * much, and it has failed. */
+/* Writes many small pieces in place, without asking for room each time: sl_buffer_begin returns the
+ * place for at most `most_bytes`, sl_buffer_end takes the end of what was written. NULL: there is
+ * no such room, and the buffer has failed. */
 char *sl_buffer_begin_slowly(struct sl_buffer *buffer, size_t most_bytes);
 
 static inline char *sl_buffer_begin(struct sl_buffer *buffer, size_t most_bytes)
@@ -62,10 +63,11 @@ static inline char *sl_buffer_begin(struct sl_buffer *buffer, size_t most_bytes)
 
 static inline void sl_buffer_end(struct sl_buffer *buffer, const char *end)
 {
+    SL_CHECK(end >= buffer->at + buffer->len && end <= buffer->at + buffer->room);
     buffer->len = (size_t)(end - buffer->at);
 }
 
-/* Empties it, keeps the memory. */
+/* Empties the buffer and keeps its memory. */
 static inline void sl_buffer_clear(struct sl_buffer *buffer)
 {
     buffer->len = 0;

@@ -1,5 +1,5 @@
 /* Assertions that stay on in release: a programming error stops the program
- * before it can decide wrongly. Never for anything a user, a file or a peer
+ * before it can decide wrongly. Never for anything that a user, a file or a peer
  * can cause. */
 #ifndef SL_BASE_CHECK_H
 #define SL_BASE_CHECK_H

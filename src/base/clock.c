@@ -1,3 +1,4 @@
+/* Reads the clocks, and waits by them. */
 #include "base/clock.h"
 
 #include <errno.h>
@@ -10,7 +11,8 @@ static int64_t read_ns(clockid_t id)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Read by every decision: by parts, which spares a long division. */
+/* Every decision calls this: seconds and nanoseconds are converted apart, which saves a long
+ * division. */
 int64_t sl_boottime_us(void)
 {
     struct timespec now;
@@ -38,7 +40,7 @@ int64_t sl_monotonic_ns(void)
     return read_ns(CLOCK_MONOTONIC);
 }
 
-/* Until a moment, not for a time: after a signal there is nothing to add up. */
+/* Sleeps until a moment, not for a time: after a signal there is nothing to add up. */
 void sl_sleep_us(int64_t us)
 {
     if (us <= 0)

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Wall time as of the moment it was opened, going on by a clock that nobody
- * can step and that counts while the machine sleeps. */
+/* Wall time at the moment it was opened, continued by a clock that cannot be
+ * set and that counts while the machine sleeps. */
 struct sl_clock {
     int64_t offset_us;
 };
@@ -14,24 +14,23 @@ struct sl_clock {
 void sl_clock_open(struct sl_clock *clock);
 int64_t sl_clock_now_us(const struct sl_clock *clock);
 
-/* Since the machine was started, also while it slept. Nobody can step it. */
+/* Time since the machine was started, including sleep. This clock cannot be set. */
 int64_t sl_boottime_us(void);
 
-/* What the wall clock says: for people, and to start a table's clock from. */
+/* The wall clock: for people, and to start a table's clock from. */
 int64_t sl_walltime_us(void);
 
-/* For measuring how long something took. */
+/* For measuring durations. */
 int64_t sl_monotonic_ns(void);
 
-/* Blocks this thread for at least so long by sl_boottime_us, whatever signals
- * come. */
+/* Blocks this thread for at least that long by sl_boottime_us, despite signals. */
 void sl_sleep_us(int64_t us);
 
-/* Waits for `wake`, at most that long, whatever happens to the wall clock. */
+/* Waits for `wake`, at most that long, even if the wall clock is set meanwhile. */
 void sl_wait_init(pthread_cond_t *wake);
 void sl_wait_us(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t at_most_us);
 
-/* Waits for the thread's end, at most that long; then it is left to itself. */
+/* Waits for the thread's end, at most that long, then detaches it. */
 void sl_join_us(pthread_t thread, int64_t at_most_us);
 
 #endif

@@ -1,3 +1,4 @@
+/* Prints error messages. */
 #include "base/error.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Reads a file whole. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* XXH3, compiled in, and random seeds. */
 #include "base/hash.h"
 
 #include <sys/random.h>

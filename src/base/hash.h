@@ -12,7 +12,7 @@ struct sl_hash128 {
 uint64_t sl_hash64(struct sluice_text text, uint64_t seed);
 struct sl_hash128 sl_hash128(struct sluice_text text, uint64_t seed);
 
-/* From the kernel's random source; for seeds that nobody can guess. */
+/* Returns a number from the kernel's random source, for seeds that cannot be guessed. */
 uint64_t sl_random64(void);
 
 #endif

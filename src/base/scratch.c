@@ -1,3 +1,4 @@
+/* A list of blocks, of which the newest is in use. */
 #include "base/scratch.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Memory for a while: taken piece by piece, given back all at once, and used again. What has
- * grown beyond its first block shrinks back to it. */
+/* Scratch memory: taken piece by piece, given back all at once, and used again. A reset keeps the
+ * first block and frees all others. */
 #ifndef SL_BASE_SCRATCH_H
 #define SL_BASE_SCRATCH_H
 
@@ -16,10 +16,10 @@ static inline struct sl_scratch sl_scratch(size_t block_bytes)
     return (struct sl_scratch){ .block_bytes = block_bytes };
 }
 
-/* Aligned for any type. NULL: there is none. */
+/* Returns memory aligned for any type; NULL if there is none. */
 void *sl_scratch_take(struct sl_scratch *scratch, size_t bytes);
 
-/* What was taken is void. */
+/* All that was taken becomes invalid. */
 void sl_scratch_reset(struct sl_scratch *scratch);
 void sl_scratch_release(struct sl_scratch *scratch);
 

@@ -1,9 +1,8 @@
-/* SHA-256 by OpenSSL's own functions for it.
+/* SHA-256 by OpenSSL's SHA256_ functions.
  *
- * They have been called deprecated since 3.0, in favour of EVP. But EVP_DigestInit
- * allocates in 3.0, each time, also for a context that is used again; and a digest is
- * taken of every token and key on the way to a decision. Should they ever go, EVP does
- * the same behind the same few lines. */
+ * They are deprecated since 3.0, in favour of EVP. But in 3.0 EVP_DigestInit allocates
+ * each time, even for a context that is used again; and every token and key on the way
+ * to a decision is digested. If OpenSSL drops them, EVP fits behind the same functions. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "base/sha256.h"
@@ -18,18 +17,18 @@ struct sl_sha256 {
     SHA256_CTX context;
 };
 
-static void begin(struct sl_sha256 *hasher)
+static void begin_digest(struct sl_sha256 *hasher)
 {
     SL_CHECK(SHA256_Init(&hasher->context) == 1);
 }
 
-static void add(struct sl_sha256 *hasher, struct sluice_text text)
+static void add_bytes(struct sl_sha256 *hasher, struct sluice_text text)
 {
     if (text.len)
         SL_CHECK(SHA256_Update(&hasher->context, text.at, text.len) == 1);
 }
 
-static void end(struct sl_sha256 *hasher, struct sl_digest *out)
+static void end_digest(struct sl_sha256 *hasher, struct sl_digest *out)
 {
     SL_CHECK(SHA256_Final(out->byte, &hasher->context) == 1);
 }
@@ -46,19 +45,19 @@ void sl_sha256_free(struct sl_sha256 *hasher)
 
 void sl_sha256_of(struct sl_sha256 *hasher, struct sluice_text text, struct sl_digest *out)
 {
-    begin(hasher);
-    add(hasher, text);
-    end(hasher, out);
+    begin_digest(hasher);
+    add_bytes(hasher, text);
+    end_digest(hasher, out);
 }
 
 void sl_sha256_of_pair(struct sl_sha256 *hasher, struct sluice_text a, struct sluice_text b,
                        struct sl_digest *out)
 {
-    begin(hasher);
-    add(hasher, a);
-    add(hasher, SL_TEXT("_"));
-    add(hasher, b);
-    end(hasher, out);
+    begin_digest(hasher);
+    add_bytes(hasher, a);
+    add_bytes(hasher, SL_TEXT("_"));
+    add_bytes(hasher, b);
+    end_digest(hasher, out);
 }
 
 bool sl_digest_equal(const struct sl_digest *a, const struct sl_digest *b)

@@ -1,4 +1,4 @@
-/* SHA-256 and comparing without telling where it differs. */
+/* SHA-256, and comparison of digests in constant time. */
 #ifndef SL_BASE_SHA256_H
 #define SL_BASE_SHA256_H
 
@@ -10,8 +10,8 @@ struct sl_digest {
     uint8_t byte[32];
 };
 
-/* One thread's: a context that is used again and again, so that a digest allocates
- * nothing. NULL: no memory. */
+/* A context for one thread, used again and again so that a digest allocates nothing.
+ * sl_sha256_new returns NULL if there is no memory. */
 struct sl_sha256;
 struct sl_sha256 *sl_sha256_new(void);
 void sl_sha256_free(struct sl_sha256 *hasher);
@@ -22,13 +22,13 @@ void sl_sha256_of(struct sl_sha256 *hasher, struct sluice_text text, struct sl_d
 void sl_sha256_of_pair(struct sl_sha256 *hasher, struct sluice_text a, struct sluice_text b,
                        struct sl_digest *out);
 
-/* Takes as long whether and wherever they differ. */
+/* Takes the same time wherever they differ, and if they do not. */
 bool sl_digest_equal(const struct sl_digest *a, const struct sl_digest *b);
 
-/* Lowercase, terminated. */
+/* Prints lowercase hex digits, terminated. */
 void sl_digest_print(const struct sl_digest *digest, char out[SL_DIGEST_HEX + 1]);
 
-/* 64 hex digits of either case. */
+/* Parses 64 hex digits of either case. */
 bool sl_digest_parse(struct sluice_text text, struct sl_digest *out);
 
 #endif

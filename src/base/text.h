@@ -1,4 +1,4 @@
-/* Spans of bytes: comparing and cutting, no copies. */
+/* Texts: spans of bytes, compared and cut without copies. */
 #ifndef SL_BASE_TEXT_H
 #define SL_BASE_TEXT_H
 
@@ -25,13 +25,13 @@ static inline bool sl_text_is(struct sluice_text a, const char *terminated)
     return sl_text_equal(a, sl_text(terminated));
 }
 
-/* Not given and empty are the same to every rule. */
+/* Returns true if a text is not given or empty: to every rule these are the same. */
 static inline bool sl_text_missing(struct sluice_text a)
 {
     return a.len == 0;
 }
 
-/* What a hex digit of either case stands for, or -1. */
+/* Returns the value of a hex digit of either case, or -1. */
 static inline int sl_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -41,8 +41,8 @@ static inline int sl_hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* On the heap, with a zero behind it. Not strndup, which may look at what is behind a text. NULL:
- * no memory. */
+/* Returns a terminated copy on the heap; NULL if there is no memory. Not strndup, which may read
+ * behind the text. */
 static inline char *sl_text_copy(struct sluice_text text)
 {
     char *terminated = malloc(text.len + 1);
@@ -54,7 +54,7 @@ static inline char *sl_text_copy(struct sluice_text text)
     return terminated;
 }
 
-/* A byte inside a character of UTF-8, not its first. */
+/* Returns true for a byte of UTF-8 that is not the first of its character. */
 static inline bool sl_utf8_continues(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;

@@ -1,9 +1,10 @@
+/* Starts threads that take no signals. */
 #include "base/thread.h"
 
 #include <signal.h>
 #include <stddef.h>
 
-/* But for those that a thread brings upon itself: a fault is reported where it is. */
+/* Signals of faults stay unblocked: a fault is reported in the thread that caused it. */
 int sl_thread_start(pthread_t *out, void *(*run)(void *), void *about)
 {
     static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };

@@ -1,12 +1,12 @@
-/* sluice audit: what a running server has written down of late. */
+/* sluice audit: the latest events of a running server. */
 #include "cmd/audit.h"
 
 #include <stdio.h>
 
 #include "cmd/admin/admin.h"
 
-/* Members that have columns of their own, or are too much for one. */
-static bool is_told_elsewhere(const char *name, const json_t *value)
+/* Returns true for members that have a column of their own, or do not fit into one. */
+static bool is_shown_elsewhere(const char *name, const json_t *value)
 {
     static const char *const elsewhere[] = { "at",         "event", "severity",   "tenant",
                                              "identifier", "rule",  "limit_type", NULL };
@@ -23,7 +23,7 @@ static const char *details(struct sl_arena *arena, const json_t *event)
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)event, name, value)
     {
-        if (is_told_elsewhere(name, value))
+        if (is_shown_elsewhere(name, value))
             continue;
         all =
             sl_arena_print(arena, "%s%s%s: %s", all, *all ? ", " : "", name, sl_cell(arena, value));
@@ -44,37 +44,29 @@ static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "AT",         "SEVERITY", "EVENT",   "TENANT",
                                             "IDENTIFIER", "RULE",     "DETAILS", NULL };
-    const json_t *events = json_object_get(reply->json, "events");
-    struct sl_columns table;
-    if (!json_is_array(events))
-        return false;
-    sl_columns_init(&table, headings);
-    for (size_t i = 0; i < json_array_size(events); i++)
-        add_row(&table, json_array_get(events, i));
-    sl_columns_print(&table, stdout);
-    sl_columns_release(&table);
-    return true;
+    return sl_admin_show_rows(reply, "events", headings, add_row);
 }
 
 /* ---- the commands ------------------------------------------------------------ */
 
 static const struct sl_option list_options[] = {
-    { "--event", "E", SL_OPTION_TEXT, SL_ASKED(event), "only these: rate_limit_exceeded, …" },
-    { "--severity", "S", SL_OPTION_TEXT, SL_ASKED(severity), "only info, warning or error" },
-    { "--rule", "NAME", SL_OPTION_TEXT, SL_ASKED(rule), "only of this rule" },
-    { "--tenant", "T", SL_OPTION_TEXT, SL_ASKED(tenant), "only of this tenant" },
-    { "--identifier", "I", SL_OPTION_TEXT, SL_ASKED(identifier), "only of this user, address, …" },
-    { "--since", "TIME", SL_OPTION_TEXT, SL_ASKED(since),
+    { "--event", "E", SL_OPTION_TEXT, SL_ADMIN_FIELD(event), "only these: rate_limit_exceeded, …" },
+    { "--severity", "S", SL_OPTION_TEXT, SL_ADMIN_FIELD(severity), "only info, warning or error" },
+    { "--rule", "NAME", SL_OPTION_TEXT, SL_ADMIN_FIELD(rule), "only of this rule" },
+    { "--tenant", "T", SL_OPTION_TEXT, SL_ADMIN_FIELD(tenant), "only of this tenant" },
+    { "--identifier", "I", SL_OPTION_TEXT, SL_ADMIN_FIELD(identifier),
+      "only of this user, address, …" },
+    { "--since", "TIME", SL_OPTION_TEXT, SL_ADMIN_FIELD(since),
       "only from then on: 2026-12-01T00:00:00Z, or microseconds since 1970" },
-    { "--limit", "N", SL_OPTION_TEXT, SL_ASKED(limit), "at most so many (100; up to 1000)" },
+    { "--limit", "N", SL_OPTION_TEXT, SL_ADMIN_FIELD(limit), "at most so many (100; up to 1000)" },
     SL_ADMIN_SERVER,
 };
 
-static const struct sl_asked_by list_query[] = {
-    { "event", SL_ASKED(event) }, { "severity", SL_ASKED(severity) },
-    { "rule", SL_ASKED(rule) },   { "tenant", SL_ASKED(tenant) },
-    { "since", SL_ASKED(since) }, { "identifier", SL_ASKED(identifier) },
-    { "limit", SL_ASKED(limit) }, { 0 },
+static const struct sl_admin_parameter list_query[] = {
+    { "event", SL_ADMIN_FIELD(event) }, { "severity", SL_ADMIN_FIELD(severity) },
+    { "rule", SL_ADMIN_FIELD(rule) },   { "tenant", SL_ADMIN_FIELD(tenant) },
+    { "since", SL_ADMIN_FIELD(since) }, { "identifier", SL_ADMIN_FIELD(identifier) },
+    { "limit", SL_ADMIN_FIELD(limit) }, { 0 },
 };
 
 static const struct sl_admin_call list = {
@@ -95,7 +87,7 @@ static const struct sl_command *const members[] = {
 };
 
 /* `audit` alone is `audit list`. */
-static int run(const struct sl_command *group, int argc, char **argv)
+static int run_audit(const struct sl_command *group, int argc, char **argv)
 {
     bool is_help = argc > 0 && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h"));
     if (argc == 0 || (argv[0][0] == '-' && !is_help))
@@ -107,5 +99,5 @@ const struct sl_command sl_command_audit = {
     .name = "audit",
     .summary = "Lists what happened of late, and checks the audit log.",
     .members = members,
-    .run = run,
+    .run = run_audit,
 };

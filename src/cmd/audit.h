@@ -1,4 +1,4 @@
-/* sluice audit, whose commands are in two files. */
+/* sluice audit, with its commands in two files. */
 #ifndef SL_CMD_AUDIT_H
 #define SL_CMD_AUDIT_H
 

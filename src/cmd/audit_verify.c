@@ -1,4 +1,4 @@
-/* sluice audit verify: was a line of the audit log edited, moved or taken out? */
+/* sluice audit verify: checks that no line of the audit log was edited, moved or removed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -28,12 +28,12 @@ static const struct sl_option options[] = {
 struct verify_run {
     struct sl_verify verify;
     uint64_t problems;
-    struct sl_chain_file before; /* what the last file's PATH.chain said first, */
+    struct sl_chain_file before; /* the last file's PATH.chain before reading, */
     bool has_chain;              /* if there is one */
     size_t chain_wanted;
 };
 
-static void say(struct verify_run *run, const char *where, const char *what)
+static void report_problem(struct verify_run *run, const char *where, const char *what)
 {
     run->problems++;
     printf("%s: %s\n", where, what);
@@ -53,7 +53,7 @@ static void check_line(struct verify_run *run, const char *file, uint64_t number
     printf("%s:%" PRIu64 ": %s\n", file, number, wrong);
 }
 
-/* False: it cannot be read, which has been said. */
+/* Returns false, with a message, if the file cannot be read. */
 static bool check_file(struct verify_run *run, const char *file)
 {
     struct sl_lines lines;
@@ -81,7 +81,7 @@ static bool check_file(struct verify_run *run, const char *file)
 
 /* ---- heads ---- */
 
-/* Before its lines are read: a server that runs may add some meanwhile. */
+/* Read before the lines are: a running server may add lines meanwhile. */
 static void read_chain(struct verify_run *run, const char *file)
 {
     char where[4200];
@@ -89,16 +89,16 @@ static void read_chain(struct verify_run *run, const char *file)
     run->has_chain = error == 0;
     snprintf(where, sizeof where, "%s.chain", file);
     if (error == EINVAL)
-        say(run, where, "is no head of a chain");
+        report_problem(run, where, "is no head of a chain");
     else if (error && error != ENOENT)
-        say(run, where, strerror(error));
+        report_problem(run, where, strerror(error));
     if (run->has_chain && run->before.head.n)
         run->chain_wanted = sl_verify_want(&run->verify, run->before.head.hash);
     else if (run->has_chain)
         run->chain_wanted = SL_VERIFY_WANTED_MAX;
 }
 
-/* The line that the head is of is there, and none behind that it does not know. */
+/* Checks that the head's line is there, and no line behind it that the chain does not know. */
 static void check_chain(struct verify_run *run, const char *file)
 {
     const struct sl_verify *verify = &run->verify;
@@ -113,16 +113,16 @@ static void check_chain(struct verify_run *run, const char *file)
                  "the chain ends with n=%" PRIu64 ", which is not there: lines were cut off, or "
                  "are in a file that was not given",
                  run->before.head.n);
-        say(run, where, what);
+        report_problem(run, where, what);
     } else if (verify->last.n > last) {
         snprintf(what, sizeof what,
                  "the chain ends with n=%" PRIu64 ", but there are lines up to n=%" PRIu64, last,
                  verify->last.n);
-        say(run, where, what);
+        report_problem(run, where, what);
     }
 }
 
-/* False: it is no hash, which has been said. */
+/* Returns false, with a message, if it is no hash. */
 static bool want_head(struct verify_run *run, const struct sl_command *command, const char *head)
 {
     struct sl_digest digest;
@@ -138,9 +138,9 @@ static bool want_head(struct verify_run *run, const struct sl_command *command, 
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the command ---- */
 
-static int tell(const struct verify_run *run)
+static int print_result(const struct verify_run *run)
 {
     const struct sl_verify *verify = &run->verify;
     if (verify->first > 1)
@@ -156,25 +156,25 @@ static int tell(const struct verify_run *run)
     return run->problems ? 1 : 0;
 }
 
-static int verify_all(struct verify_run *run, const struct verify_arguments *asked)
+static int verify_all(struct verify_run *run, const struct verify_arguments *args)
 {
-    const char *last = asked->files.at[asked->files.count - 1];
+    const char *last = args->files.at[args->files.count - 1];
     read_chain(run, last);
-    for (size_t i = 0; i < asked->files.count; i++)
-        if (!check_file(run, asked->files.at[i]))
+    for (size_t i = 0; i < args->files.count; i++)
+        if (!check_file(run, args->files.at[i]))
             return 2;
     check_chain(run, last);
-    if (asked->head && !run->verify.wanted[0].is_seen)
-        say(run, "--head",
-            "no line has this hash: it was cut off, or is in a file that was not given");
-    return tell(run);
+    if (args->head && !run->verify.wanted[0].is_seen)
+        report_problem(run, "--head",
+                       "no line has this hash: it was cut off, or is in a file that was not given");
+    return print_result(run);
 }
 
 static int run_verify(const struct sl_command *command, int argc, char **argv)
 {
-    struct verify_arguments asked = { 0 };
+    struct verify_arguments args = { 0 };
     struct verify_run run = { 0 };
-    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &asked);
+    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &args);
     if (parsed != SL_PARSED)
         return parsed == SL_PARSED_HELP ? 0 : 2;
     struct sl_sha256 *hasher = sl_sha256_new();
@@ -183,7 +183,7 @@ static int run_verify(const struct sl_command *command, int argc, char **argv)
         return 2;
     }
     sl_verify_init(&run.verify, hasher);
-    int code = want_head(&run, command, asked.head) ? verify_all(&run, &asked) : 2;
+    int code = want_head(&run, command, args.head) ? verify_all(&run, &args) : 2;
     sl_sha256_free(hasher);
     return code;
 }

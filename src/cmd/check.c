@@ -19,7 +19,7 @@ struct check {
     uint32_t cost;
     uint64_t times;
     bool peek, explain, json;
-    struct sl_sha256 *hasher; /* where the rules make ids of users; else NULL */
+    struct sl_sha256 *hasher; /* if the rules make ids of users; else NULL */
 };
 
 #define FIELD(name) offsetof(struct check, name)
@@ -27,24 +27,24 @@ struct check {
 static const struct sl_option options[] = {
     { "-c", "FILE", SL_OPTION_TEXT, FIELD(rules), "the rules file" },
     { "--resource", "R", SL_OPTION_TEXT, FIELD(resource), "a path or a dotted name" },
-    { "--user", "U", SL_OPTION_TEXT, FIELD(user), "who asks" },
-    { "--ip", "I", SL_OPTION_TEXT, FIELD(ip), "from where" },
-    { "--client", "C", SL_OPTION_TEXT, FIELD(client), "with which client" },
-    { "--tenant", "T", SL_OPTION_TEXT, FIELD(tenant), "in which tenant" },
+    { "--user", "U", SL_OPTION_TEXT, FIELD(user), "the user" },
+    { "--ip", "I", SL_OPTION_TEXT, FIELD(ip), "the address" },
+    { "--client", "C", SL_OPTION_TEXT, FIELD(client), "the client" },
+    { "--tenant", "T", SL_OPTION_TEXT, FIELD(tenant), "the tenant" },
     { "--method", "M", SL_OPTION_TEXT, FIELD(method), "such as GET" },
     { "--tier", "T", SL_OPTION_TEXT, FIELD(tier), "one of the file's tiers" },
     { "--trust", "S", SL_OPTION_TRUST, FIELD(trust), "trust score, 0 to 1" },
     { "--attr", "NAME=VALUE", SL_OPTION_ATTRS, FIELD(attrs), "any other attribute; repeatable" },
     { "--cost", "N", SL_OPTION_COST, FIELD(cost), "units to take (1)" },
-    { "--times", "N", SL_OPTION_TIMES, FIELD(times), "ask so many times (1)" },
+    { "--times", "N", SL_OPTION_TIMES, FIELD(times), "decide so many times (1)" },
     { "--peek", NULL, SL_OPTION_FLAG, FIELD(peek), "take nothing" },
     { "--explain", NULL, SL_OPTION_FLAG, FIELD(explain), "show every rule that matched" },
     { "--json", NULL, SL_OPTION_FLAG, FIELD(json), "one JSON object a line" },
     { 0 },
 };
 
-/* Each --attr has a name that is nothing else, and is there once: 0, or 2 after
- * saying which is not. */
+/* Checks that the name of each --attr is free and given once. Returns 0, or 2 after a
+ * message. */
 static int check_attrs(const struct sl_command *command, const struct sl_attrs *attrs)
 {
     for (size_t i = 0; i < attrs->count; i++) {
@@ -81,8 +81,8 @@ static struct sluice_request request_of(const struct check *check)
     return request;
 }
 
-static void show(const struct check *check, struct sl_limiter *limiter, uint64_t number,
-                 const struct sluice_decision *decision)
+static void show_decision(const struct check *check, struct sl_limiter *limiter, uint64_t number,
+                          const struct sluice_decision *decision)
 {
     const struct sluice_explained *rows = NULL;
     size_t count = check->explain ? sl_limiter_explain(limiter, &rows) : 0;
@@ -124,12 +124,12 @@ static int decide_all(const struct check *check, struct sl_limiter *limiter,
         if (status != SLUICE_OK && failed++ == 0)
             sl_say_store_failed(url, store, status);
         code = exit_after(code, status, &decision);
-        show(check, limiter, i, &decision);
+        show_decision(check, limiter, i, &decision);
     }
     return code;
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_check(const struct sl_command *command, int argc, char **argv)
 {
     struct check check = { .trust = SLUICE_NO_TRUST, .cost = 1, .times = 1 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &check);
@@ -171,11 +171,11 @@ const struct sl_command sl_command_check = {
     .summary = "Decides a request against the rules.",
     .usage = "-c FILE [options]",
     .more =
-        "Counts are those of the rules' store: with `memory:FILE` they are shared by all who use\n"
-        "the file, and last; with `memory`, the default, every run starts afresh. What the\n"
+        "Counts are those of the rules' store: with `memory:FILE` they are shared by all that use\n"
+        "the file, and are kept; with `memory`, the default, every run starts afresh. What the\n"
         "admin API has changed counts too: rules, exemptions and what is known of users.\n\n"
         "Exit: 0 all allowed, 1 any denied, 2 error (a store failure under `deny` too).\n\n"
         "  sluice check -c examples/gateway.yaml --resource /api/videos --user u1 --times 3\n",
     .options = options,
-    .run = run,
+    .run = run_check,
 };

@@ -1,4 +1,4 @@
-/* sluice import: rules out of what other rate limiters are configured with. */
+/* sluice import: makes rules from the configuration of other rate limiters. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const struct sl_option options[] = {
     { "--merge-domains", NULL, SL_OPTION_FLAG, offsetof(struct import_arguments, merge_domains),
       "a domain may be in several files (MERGE_DOMAIN_CONFIG)" },
     { "--listen", "ADDRESS", SL_OPTION_TEXT, offsetof(struct import_arguments, listen),
-      "where Envoy is to ask (127.0.0.1:8081)" },
+      "the address that Envoy will call (127.0.0.1:8081)" },
     { "-o", "FILE", SL_OPTION_TEXT, offsetof(struct import_arguments, output),
       "write the rules to this file, which must not be there" },
     { "--force", NULL, SL_OPTION_FLAG, offsetof(struct import_arguments, force),
@@ -38,7 +38,7 @@ static const struct sl_option options[] = {
 
 /* One run: what was read, and the rules that come out. */
 struct import_run {
-    const struct import_arguments *asked;
+    const struct import_arguments *args;
     struct sl_envoy envoy;
     struct sl_envoy_file *files;
     struct sl_envoy_file **order;
@@ -60,20 +60,20 @@ static bool read_file(struct import_run *run, struct sl_envoy_file *file)
 static bool read_files(struct import_run *run)
 {
     bool good = true;
-    for (size_t i = 0; i < run->asked->files.count; i++) {
-        run->files[i].name = run->asked->files.at[i];
+    for (size_t i = 0; i < run->args->files.count; i++) {
+        run->files[i].name = run->args->files.at[i];
         run->order[i] = &run->files[i];
         good &= read_file(run, &run->files[i]);
     }
     return good;
 }
 
-/* Rules that could not be read again would be worse than none. */
+/* Parses the printed rules: rules that cannot be read again would be worse than none. */
 static bool make_rules(struct import_run *run)
 {
     struct sl_report report = { .file = "the rules" };
     sl_buffer_clear(&run->text);
-    sl_envoy_print(&run->envoy, run->order, run->asked->files.count, &run->text);
+    sl_envoy_print(&run->envoy, run->order, run->args->files.count, &run->text);
     struct sluice_text text = { run->text.at, run->text.len };
     struct sl_ruleset *rules =
         run->text.failed ? NULL : sl_ruleset_parse("rules.yaml", text, &report);
@@ -98,7 +98,7 @@ static bool print_rules(const struct import_run *run)
     return good;
 }
 
-/* False: errno. */
+/* Returns false with errno set. */
 static bool write_fd(int fd, struct sluice_text text)
 {
     while (text.len > 0) {
@@ -111,17 +111,17 @@ static bool write_fd(int fd, struct sluice_text text)
     return true;
 }
 
-/* Whole or not at all: a server may be watching the file. Written beside it, then given its name,
- * which a file that is there keeps unless it is to be replaced. */
+/* Writes the file whole or not at all: a server may be watching it. Writes a file beside it and
+ * renames that; without --force a file of that name is left alone. */
 static bool write_whole(const struct import_run *run, struct sluice_text text)
 {
-    const char *path = run->asked->output;
+    const char *path = run->args->output;
     char *beside = NULL;
     mode_t mask = umask(0);
     umask(mask);
     int fd = asprintf(&beside, "%s.XXXXXX", path) > 0 ? mkostemp(beside, O_CLOEXEC) : -1;
     bool good = fd >= 0 && fchmod(fd, 0666 & ~mask) == 0 && write_fd(fd, text) && fsync(fd) == 0 &&
-                (run->asked->force ? rename(beside, path) : link(beside, path)) == 0;
+                (run->args->force ? rename(beside, path) : link(beside, path)) == 0;
     int why = errno;
     if (fd >= 0) {
         close(fd);
@@ -132,7 +132,7 @@ static bool write_whole(const struct import_run *run, struct sluice_text text)
     return good;
 }
 
-/* A pipe or a device stays what it is. */
+/* Writes into a pipe or a device, which cannot be replaced. */
 static bool write_into(const char *path, struct sluice_text text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -144,10 +144,10 @@ static bool write_into(const char *path, struct sluice_text text)
 
 static bool write_rules(const struct import_run *run)
 {
-    const char *path = run->asked->output;
+    const char *path = run->args->output;
     struct sluice_text text = { run->text.at, run->text.len };
     struct stat there;
-    bool is_special = run->asked->force && stat(path, &there) == 0 && !S_ISREG(there.st_mode);
+    bool is_special = run->args->force && stat(path, &there) == 0 && !S_ISREG(there.st_mode);
     bool good = is_special ? write_into(path, text) : write_whole(run, text);
     if (!good && errno == EEXIST)
         fprintf(stderr, "sluice: `%s` is there already; choose another, or use --force\n", path);
@@ -180,8 +180,8 @@ static void summarise(const struct sl_envoy *envoy)
 static int import_envoy(struct import_run *run)
 {
     bool good = read_files(run) && make_rules(run) &&
-                (run->asked->output ? write_rules(run) : print_rules(run));
-    for (size_t i = 0; i < run->asked->files.count; i++)
+                (run->args->output ? write_rules(run) : print_rules(run));
+    for (size_t i = 0; i < run->args->files.count; i++)
         sl_report_print(&run->files[i].report, stderr);
     if (good)
         summarise(&run->envoy);
@@ -190,18 +190,18 @@ static int import_envoy(struct import_run *run)
 
 static int run_envoy(const struct sl_command *command, int argc, char **argv)
 {
-    static struct import_arguments asked = { .listen = "127.0.0.1:8081" };
-    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &asked);
+    static struct import_arguments args = { .listen = "127.0.0.1:8081" };
+    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &args);
     if (parsed != SL_PARSED)
         return parsed == SL_PARSED_HELP ? 0 : 2;
-    struct import_run run = { .asked = &asked, .text = sl_buffer(SL_RULES_FILE_MAX_BYTES) };
-    run.envoy.merges_domains = asked.merge_domains;
-    run.envoy.listen = asked.listen;
-    run.files = calloc(asked.files.count, sizeof *run.files);
-    run.order = calloc(asked.files.count, sizeof *run.order);
+    struct import_run run = { .args = &args, .text = sl_buffer(SL_RULES_FILE_MAX_BYTES) };
+    run.envoy.merges_domains = args.merge_domains;
+    run.envoy.listen = args.listen;
+    run.files = calloc(args.files.count, sizeof *run.files);
+    run.order = calloc(args.files.count, sizeof *run.order);
     SL_CHECK(run.files && run.order);
     int code = import_envoy(&run);
-    for (size_t i = 0; i < asked.files.count; i++)
+    for (size_t i = 0; i < args.files.count; i++)
         sl_report_release(&run.files[i].report);
     sl_envoy_release(&run.envoy);
     sl_buffer_release(&run.text);

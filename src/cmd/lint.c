@@ -1,4 +1,4 @@
-/* sluice lint: is this rules file right, and does it say what was meant? */
+/* sluice lint: checks a rules file for errors and surprises. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ static int lint_text(const char *file, struct sluice_text text)
     return code;
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_lint(const struct sl_command *command, int argc, char **argv)
 {
     struct lint lint = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &lint);
@@ -75,5 +75,5 @@ const struct sl_command sl_command_lint = {
     .more = "Problems go to standard output. Exit: 0 no error (warnings or not), 1 errors,\n"
             "2 the file cannot be read.\n",
     .options = options,
-    .run = run,
+    .run = run_lint,
 };

@@ -1,3 +1,4 @@
+/* The main function: runs the command that the first argument names. */
 #include <stdio.h>
 
 #include "cmd/admin/admin.h"
@@ -24,8 +25,8 @@ static const struct sl_command *const commands[] = {
     NULL,
 };
 
-/* A report that could not be written is not a report. */
-static int flushed(int code)
+/* Returns the exit code, or 2 if standard output could not be written. */
+static int flush_output(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
@@ -33,7 +34,7 @@ static int flushed(int code)
     return 2;
 }
 
-static int help(void)
+static int print_help(void)
 {
     printf("Sluice " SLUICE_VERSION ": may this request pass?\n\n"
            "usage: sluice COMMAND [options]\n\n");
@@ -44,7 +45,7 @@ static int help(void)
     return 0;
 }
 
-static int unknown(const char *name)
+static int refuse_command(const char *name)
 {
     const char *names[sizeof commands / sizeof *commands] = { 0 };
     for (size_t i = 0; commands[i]; i++)
@@ -57,16 +58,16 @@ static int unknown(const char *name)
     return 2;
 }
 
-static int run(const char *name, int argc, char **argv)
+static int run_command(const char *name, int argc, char **argv)
 {
     for (size_t i = 0; commands[i]; i++)
         if (strcmp(name, commands[i]->name) == 0)
             return commands[i]->run(commands[i], argc, argv);
-    return unknown(name);
+    return refuse_command(name);
 }
 
-/* `help rules set` is `rules set --help`: argv has one place more than it needs, that of
- * the word `help`. */
+/* Runs `help rules set` as `rules set --help`: the word `help` leaves one free place in
+ * argv. */
 static int help_about(int argc, char **argv)
 {
     static char flag[] = "--help";
@@ -74,21 +75,21 @@ static int help_about(int argc, char **argv)
     memmove(argv, argv + 3, (size_t)(argc - 3) * sizeof *argv);
     argv[argc - 3] = flag;
     argv[argc - 2] = NULL;
-    return run(name, argc - 2, argv);
+    return run_command(name, argc - 2, argv);
 }
 
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     if (!strcmp(name, "help") && argc > 2)
-        return flushed(help_about(argc, argv));
+        return flush_output(help_about(argc, argv));
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
-        return flushed(help());
+        return flush_output(print_help());
     if (!strcmp(name, "--version"))
-        return flushed(puts("sluice " SLUICE_VERSION) < 0);
+        return flush_output(puts("sluice " SLUICE_VERSION) < 0);
     if (!*name) {
         fprintf(stderr, "sluice: which command? try `sluice --help`\n");
         return 2;
     }
-    return flushed(run(name, argc - 2, argv + 2));
+    return flush_output(run_command(name, argc - 2, argv + 2));
 }

@@ -1,3 +1,4 @@
+/* Parses command lines by tables of options, and prints help from them. */
 #include "cmd/options.h"
 
 #include <stdarg.h>
@@ -51,7 +52,7 @@ static bool add_attr(struct sl_attrs *attrs, struct sluice_text text)
     return true;
 }
 
-/* Only what a decimal may be made of, before it is read as one. */
+/* Accepts plain decimals only, which JSON numbers are not. */
 static bool read_trust(struct sluice_text text, int32_t *out)
 {
     struct sl_decimal decimal;
@@ -67,7 +68,7 @@ static bool read_wait(struct sluice_text text, int64_t *out_us)
     return true;
 }
 
-/* NULL, or what the value should have been. */
+/* Stores the value. Returns NULL, or what the value should have been. */
 static const char *store_value(const struct sl_option *option, const char *value, void *out)
 {
     void *field = (char *)out + option->offset;
@@ -103,7 +104,8 @@ static const char *store_value(const struct sl_option *option, const char *value
     return NULL;
 }
 
-static const struct sl_option *find(const struct sl_command *command, struct sluice_text name)
+static const struct sl_option *find_option(const struct sl_command *command,
+                                           struct sluice_text name)
 {
     const struct sl_option *option = command->options;
     while (option->name && (is_operand(option) || !sl_text_is(name, option->name)))
@@ -112,8 +114,8 @@ static const struct sl_option *find(const struct sl_command *command, struct slu
 }
 
 /* `what` is an option or a command; `names` ends with NULL. */
-static int unknown(const struct sl_command *command, const char *what, struct sluice_text name,
-                   const char *const *names)
+static int refuse_unknown(const struct sl_command *command, const char *what,
+                          struct sluice_text name, const char *const *names)
 {
     const char *meant = sl_did_you_mean(name, names);
     if (meant)
@@ -122,13 +124,13 @@ static int unknown(const struct sl_command *command, const char *what, struct sl
     return sl_command_wrong(command, "unknown %s `%.*s`", what, (int)name.len, name.at);
 }
 
-static int unknown_option(const struct sl_command *command, struct sluice_text name)
+static int refuse_unknown_option(const struct sl_command *command, struct sluice_text name)
 {
     const char *names[64] = { 0 };
     size_t count = 0;
     for (const struct sl_option *option = command->options; option->name && count < 63; option++)
         names[count++] = option->name;
-    return unknown(command, "option", name, names);
+    return refuse_unknown(command, "option", name, names);
 }
 
 static bool store_operand(const struct sl_command *command, const char *value, void *out)
@@ -150,9 +152,9 @@ static bool store_operand(const struct sl_command *command, const char *value, v
     return false;
 }
 
-/* One option with its value, which may stand in the next argument: returns how
- * many arguments it took, 0 if it is wrong. */
-static int take_option(const struct sl_command *command, char **argv, void *out)
+/* Parses one option with its value, which may be the next argument. Returns how many
+ * arguments it used, 0 if it is wrong. */
+static int parse_option(const struct sl_command *command, char **argv, void *out)
 {
     const char *equals = strchr(argv[0], '=');
     struct sluice_text name = sl_text(argv[0]);
@@ -160,9 +162,9 @@ static int take_option(const struct sl_command *command, char **argv, void *out)
         name.len = (size_t)(equals - argv[0]);
     else
         equals = NULL;
-    const struct sl_option *option = find(command, name);
+    const struct sl_option *option = find_option(command, name);
     if (!option) {
-        unknown_option(command, name);
+        refuse_unknown_option(command, name);
         return 0;
     }
     bool takes_next = option->value && !equals;
@@ -183,11 +185,11 @@ static int take_option(const struct sl_command *command, char **argv, void *out)
     return 1 + takes_next;
 }
 
-/* Every operand that must be there is; else it is asked for. */
+/* Checks that every required operand is there; asks for it if not. */
 static enum sl_parsed check_operands(const struct sl_command *command, void *out)
 {
     for (const struct sl_option *option = command->options; option->name; option++) {
-        /* Of several it is the first. */
+        /* Of several operands this is the first. */
         const char **field = (const char **)(void *)((char *)out + option->offset);
         if (is_operand(option) && option->value && (!*field || !**field)) {
             sl_command_wrong(command, "%s", option->value);
@@ -209,7 +211,7 @@ enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char
             print_help(command);
             return SL_PARSED_HELP;
         } else if (option) {
-            int taken = take_option(command, argv + i, out);
+            int taken = parse_option(command, argv + i, out);
             if (!taken)
                 return SL_PARSED_WRONG;
             i += taken;
@@ -222,7 +224,7 @@ enum sl_parsed sl_options_parse(const struct sl_command *command, int argc, char
 
 /* ---- groups ------------------------------------------------------------------ */
 
-/* "list" of "rules list". */
+/* Returns "list" for "rules list". */
 static const char *last_word(const char *name)
 {
     const char *space = strrchr(name, ' ');
@@ -256,5 +258,5 @@ int sl_command_choose(const struct sl_command *group, int argc, char **argv)
         if (sl_text_is(name, names[i]))
             return group->members[i]->run(group->members[i], argc - 1, argv + 1);
     }
-    return unknown(group, *argv[0] == '-' ? "option" : "command", name, names);
+    return refuse_unknown(group, *argv[0] == '-' ? "option" : "command", name, names);
 }

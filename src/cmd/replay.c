@@ -1,8 +1,8 @@
 /* sluice replay: decides a trace at the times it gives.
  *
- * One line of JSON out for each line in, in the same order, so that the two
- * can be set side by side; a line that cannot be read gets its error in its
- * place and the rest is still decided. */
+ * Prints one line of JSON for each line read, in the same order, so that the two
+ * can be compared line by line; a malformed line gets an error in its place, and
+ * the rest is still decided. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ struct player {
     struct replay_tally *by_rule; /* of the file, by index */
 };
 
-static void refuse(struct player *player, const char *error)
+static void refuse_line(struct player *player, const char *error)
 {
     player->malformed++;
     sl_buffer_add(&player->out, SL_TEXT("{\"line\": "));
@@ -66,8 +66,8 @@ static void refuse(struct player *player, const char *error)
     sl_buffer_add(&player->out, SL_TEXT("}\n"));
 }
 
-static void count(struct player *player, const struct sluice_decision *decision,
-                  const struct sluice_explained *rows, size_t row_count)
+static void count_decision(struct player *player, const struct sluice_decision *decision,
+                           const struct sluice_explained *rows, size_t row_count)
 {
     const struct sl_rule *const *matched;
     sl_limiter_matched(player->limiter, &matched);
@@ -78,20 +78,20 @@ static void count(struct player *player, const struct sluice_decision *decision,
     }
 }
 
-static void play(struct player *player, struct sl_input_line *line)
+static void play_line(struct player *player, struct sl_input_line *line)
 {
     struct sluice_request request;
     player->lines++;
     if (line->too_long) {
-        refuse(player, "the line is longer than 65536 bytes");
+        refuse_line(player, "the line is longer than 65536 bytes");
         return;
     }
     if (!sl_json_read_request(line->at, line->len, &player->room, &request)) {
-        refuse(player, player->room.error);
+        refuse_line(player, player->room.error);
         return;
     }
     if (request.at_us == SLUICE_NOW) {
-        refuse(player, "`at_us` is missing: a replay decides at the times of its trace");
+        refuse_line(player, "`at_us` is missing: a replay decides at the times of its trace");
         return;
     }
     struct sluice_decision decision;
@@ -103,7 +103,7 @@ static void play(struct player *player, struct sl_input_line *line)
     if (status != SLUICE_OK && player->failed++ == 0)
         sl_say_store_failed(&player->url, player->store, status);
     size_t row_count = sl_limiter_explain(player->limiter, &rows);
-    count(player, &decision, rows, row_count);
+    count_decision(player, &decision, rows, row_count);
     sl_json_print_decision(&player->out, &decision, request.explain ? rows : NULL, row_count);
     sl_buffer_add(&player->out, SL_TEXT("\n"));
 }
@@ -124,8 +124,8 @@ static bool play_all(struct player *player, struct sl_lines *lines)
     bool good = true;
     sl_progress_start(&progress, lines->size);
     while (good && sl_lines_next(lines, &line)) {
-        play(player, &line);
-        /* Nobody waits for a decision because the next request is not there yet. */
+        play_line(player, &line);
+        /* Print what is decided before waiting for the next line. */
         bool read_up = lines->start == lines->end;
         if (player->out.len >= FLUSH_BYTES || read_up) {
             good = flush(player) && (!read_up || fflush(stdout) == 0);
@@ -174,7 +174,7 @@ static int replay_with(struct player *player, const char *trace)
     sl_lines_close(&lines);
     if (!written) {
         perror("sluice: writing");
-        clearerr(stdout); /* said, and not to be said again */
+        clearerr(stdout); /* reported here; main shall not report it again */
         return 2;
     }
     summarise(player, sl_monotonic_ns() - started_ns);
@@ -185,7 +185,7 @@ static int replay_with(struct player *player, const char *trace)
     return player->malformed || player->failed ? 2 : 0;
 }
 
-/* A private store unless another is asked for by name. */
+/* Opens a private store, or the one that --store names. */
 static struct sl_store *open_store(const char *url, struct sl_ruleset *rules,
                                    struct sl_store_url *out)
 {
@@ -204,7 +204,7 @@ static struct sl_store *open_store(const char *url, struct sl_ruleset *rules,
     return sl_load_store(out, rules);
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_replay(const struct sl_command *command, int argc, char **argv)
 {
     struct replay replay = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &replay);
@@ -248,5 +248,5 @@ const struct sl_command sl_command_replay = {
             "One decision a line on standard output, the summary on standard error.\n"
             "Exit: 0, or 2 if a line was malformed; denials do not change it.\n",
     .options = options,
-    .run = run,
+    .run = run_replay,
 };

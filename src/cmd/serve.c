@@ -38,7 +38,7 @@ static bool read_default(void *about, struct sl_buffer *out, struct sl_report *r
     return true;
 }
 
-/* Else it has said so. */
+/* Returns false, with a message, if it is no address. */
 static bool is_address(const struct sl_command *command, const char *option, const char *text)
 {
     if (!text || sl_listen_address_is_good(sl_text(text)))
@@ -49,7 +49,7 @@ static bool is_address(const struct sl_command *command, const char *option, con
     return false;
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_serve(const struct sl_command *command, int argc, char **argv)
 {
     struct serve serve = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &serve);
@@ -86,5 +86,5 @@ const struct sl_command sl_command_serve = {
             "  sluice serve -c examples/sluice.yaml\n"
             "  sluice serve --grpc 127.0.0.1:8081 --resp 127.0.0.1:6380\n",
     .options = options,
-    .run = run,
+    .run = run_serve,
 };

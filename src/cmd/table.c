@@ -1,7 +1,7 @@
-/* sluice table: how a table is doing.
+/* sluice table: shows the figures of a shared table.
  *
- * All figures but two are the store's own. Counting keys reads every slot: seconds
- * where there are gigabytes. */
+ * All figures but two are the store's own. Counting keys reads every slot, which takes
+ * seconds for gigabytes. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text/time.h"
 #include "cmd/input/table_look.h"
 #include "cmd/options.h"
 #include "cmd/terminal/screen.h"
@@ -64,9 +65,7 @@ static const char *percent(uint64_t part, uint64_t whole, char out[SHORT_MAX])
 
 static const char *wall_time(int64_t us, char out[SHORT_MAX])
 {
-    time_t seconds = us / 1000000;
-    struct tm utc;
-    if (!gmtime_r(&seconds, &utc) || !strftime(out, SHORT_MAX, "%Y-%m-%d %H:%M:%S UTC", &utc))
+    if (!sl_time_print_short(out, us / 1000000))
         snprintf(out, SHORT_MAX, "%" PRId64 " us", us);
     return out;
 }
@@ -109,8 +108,8 @@ static void print_table(const char *file, const struct sl_table_figures *figures
 
 /* ---- looking ----------------------------------------------------------------- */
 
-/* A dot a second on a terminal, once two have passed: the count is one call, and
- * does not say how far it is. */
+/* Prints a dot a second on a terminal, after the first two: the count is one call
+ * that does not report progress. */
 static volatile sig_atomic_t ticks;
 
 static void tick(int signal)
@@ -129,8 +128,8 @@ static void tick_after(time_t seconds)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static bool look(struct sl_store *store, const char *file, struct sl_table_figures *out,
-                 struct sluice_error *error)
+static bool look_at_table(struct sl_store *store, const char *file, struct sl_table_figures *out,
+                          struct sluice_error *error)
 {
     if (isatty(STDERR_FILENO)) {
         sigaction(SIGALRM, &(struct sigaction){ .sa_handler = tick, .sa_flags = SA_RESTART }, NULL);
@@ -143,7 +142,7 @@ static bool look(struct sl_store *store, const char *file, struct sl_table_figur
     return good;
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_table(const struct sl_command *command, int argc, char **argv)
 {
     struct table table = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &table);
@@ -157,7 +156,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
     struct sl_store *store = sl_table_look_open(table.file, &error);
     if (store && *error.text)
         fprintf(stderr, "sluice: note: %s\n", error.text);
-    bool good = store && look(store, table.file, &figures, &error);
+    bool good = store && look_at_table(store, table.file, &figures, &error);
     if (!good)
         fprintf(stderr, "sluice: %s\n", error.text);
     else if (table.json)
@@ -176,5 +175,5 @@ const struct sl_command sl_command_table = {
         "FILE is what the rules name as `store: memory:FILE`. Exit: 0, or 2 if it is no table.\n\n"
         "  sluice table /dev/shm/limits.slu\n",
     .options = options,
-    .run = run,
+    .run = run_table,
 };

@@ -75,8 +75,8 @@ def test_a_commands_help_names_all_it_takes(command):
     (["rules", "list", "--tenant", ""], "`--tenant` is empty"),
     (["rules", "list", "--timeout", "0"], "`--timeout 0` is not a time from 1ms"),
     (["rules", "list", "--undo"], "unknown option `--undo`"),
-    (["exempt", "add"], "who? give a kind and a value"),
-    (["exempt", "add", "ip"], "who? give a value behind the kind"),
+    (["exempt", "add"], "which caller? give a kind and a value"),
+    (["exempt", "add", "ip"], "which caller? give a value behind the kind"),
     (["exempt", "add", "user", b"\xff"], "an argument is not UTF-8"),
     (["user", "show"], "which user?"),
     (["tenant", "set", "acme"], "say `--tier TIER`, or `--no-tier`"),
@@ -272,7 +272,7 @@ def test_a_redirect_is_not_followed(status):
         with Fake(sent_on) as fake:
             done = ask("rules", "list", server=fake.url, SLUICE_TOKEN=TOKEN)
         assert (done.code, done.out) == (2, "")
-        assert f"sends us on to {other.url}/v1/rules" in done.err
+        assert f"redirects to {other.url}/v1/rules" in done.err
         assert other.asked == []
 
 

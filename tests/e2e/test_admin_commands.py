@@ -223,7 +223,7 @@ def test_any_name_can_be_exempt_and_removed_again(admin, user, until):
 def test_a_user_is_set_shown_and_forgotten(admin):
     facts = '{"created_at": "2020-01-01T00:00:00Z", "email_verified": true, ' \
             '"limits": {"api": {"capacity": 1}}}'
-    assert "of whom nothing is known" in admin("user", "show", "u/1", "--tenant", "acme").out
+    assert "which the server does not know" in admin("user", "show", "u/1", "--tenant", "acme").out
     assert admin("user", "set", "u/1", facts, "--tenant", "acme").out.startswith(
         "user `u/1` created (etag ")
     assert admin("user", "set", "u/1", '{"tier": "pro"}', "--tenant", "acme").out.startswith(
@@ -235,7 +235,7 @@ def test_a_user_is_set_shown_and_forgotten(admin):
         assert f"{line}\n" in shown
     request = {"resource": "/api/x", "user": "u/1", "tenant": "acme"}
     assert [admin.allowed(**request) for _ in range(2)] == [True, False]
-    assert "of whom nothing is known" in admin("user", "show", "u/1").out  # of no tenant
+    assert "which the server does not know" in admin("user", "show", "u/1").out  # of no tenant
     assert admin("user", "forget", "u/1", "--tenant", "acme").out == "user `u/1` forgotten\n"
     assert "(404)" in admin("user", "forget", "u/1", "--tenant", "acme", code=1).err
 
@@ -337,7 +337,7 @@ def test_a_unix_socket_will_do(tmp_path):
         assert names(admin("rules", "list").out) == ["api", "login", "more"]
 
 
-def test_over_tls_the_certificate_must_be_vouched_for(tmp_path):
+def test_over_tls_the_certificate_must_be_trusted(tmp_path):
     pair = certificates.self_signed(tmp_path)
     rules = f"tls: {pair.listed}\n{with_tokens(tmp_path)}"
     with Server(rules, {**ANY_PORT, "https": "127.0.0.1:0"}, tmp_path) as server:
@@ -347,7 +347,7 @@ def test_over_tls_the_certificate_must_be_vouched_for(tmp_path):
         assert (done.code, names(done.out)) == (0, ["api", "login"])
         done = ask("rules", "list", server=url, SLUICE_TOKEN=TOKEN)
         assert (done.code, done.out) == (2, "")
-        assert "is not believed" in done.err and "--ca-file" in done.err
+        assert "is not trusted" in done.err and "--ca-file" in done.err
         done = ask("rules", "list", "--ca-file", "/nonexistent", server=url, SLUICE_TOKEN=TOKEN)
         assert (done.code, done.out) == (2, "")
 

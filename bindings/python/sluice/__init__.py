@@ -33,7 +33,7 @@ def open(url: Union[str, bytes] = "memory:") -> Store:  # pylint: disable=redefi
     """Opens a store:
 
     memory:                    private to this process and its children
-    memory:FILE?size=64M       a table in a file, shared by all who open it
+    memory:FILE?size=64M       a table in a file, shared by all that open it
         size=64M               chosen when the file is created
         log=16M                how much of it the sliding window log may use
         sync=off|close|1s      when it is written to disk

@@ -1,6 +1,6 @@
-"""What comes back: decisions, their explanation, figures of a store.
+"""Results: decisions, their explanation, figures of a store.
 
-All are immutable and made of plain values: they may be kept, compared, pickled
+All are immutable and made of plain values: they can be stored, compared, pickled
 and sent to another process, and outlive the store they come from.
 """
 
@@ -78,7 +78,7 @@ class Decision(NamedTuple):
                     cost_exceeds_limit, missing_identity, store_unavailable, shadow
     limit           after tier, burst allowance and trust; None: there is none
     remaining       how many of cost 1 would still pass right now, or None
-    reset_at_us     when remaining is back at limit if nobody asks, or None
+    reset_at_us     when remaining is back at limit without further requests, or None
     retry_after_us  denied: when exactly this would pass; 0 if allowed; None: never
     delay_us        leaky bucket: hold the request this long
     decided_at_us   now, as the store's clock had it; None: it was not asked
@@ -162,9 +162,9 @@ class Stats(NamedTuple):
     size_bytes: int
     slots: int  # intended for half as many keys
     live: int  # keys with a state that still matters, counted now
-    limiting: int  # of these, those that denied somebody
+    limiting: int  # of these, those that have denied a request
     insertions: int  # since the table was created:
-    evictions: int  # live states given up for want of room
+    evictions: int  # live states dropped to make room
     full: int  # answers that failed because only limiting states were left
     log_bytes: int
     log_used_bytes: int
@@ -173,8 +173,8 @@ class Stats(NamedTuple):
 
 
 class Names(dict):
-    """Address of a C string → str. An address means the same text as long as the
-    rules live that it belongs to: one of these per limit or limiter."""
+    """Address of a C string → str. An address means the same text as long as its rules
+    live, so each limit or limiter has its own."""
 
     def __init__(self) -> None:
         super().__init__({0: None})
@@ -198,7 +198,7 @@ _make = tuple.__new__  # Decision(...) would do the same in twice the time
 
 def decision_of(raw: tuple, names: Names, cost: int, status: int = _native.OK,
                 rules: Optional[Tuple[Explained, ...]] = None) -> Decision:
-    """A decision out of what DECISION.unpack gave. The hottest function here: the
+    """A decision from the result of DECISION.unpack. The hottest function here, so the
     tests for NONE (-1) are written out."""
     (allowed, reason, rule, algorithm, limit, remaining, reset_at_us, retry_after_us, delay_us,
      decided_at_us, window_us, charged_at_us, charged, charged_after) = raw

@@ -1,4 +1,4 @@
-"""Who holds what, and when the library is told to let go.
+"""Handles: Python objects that own the library's pointers, and when these are closed.
 
 A Python object (Store, Limit, Limiter) holds a handle; the handle is the C
 pointer, and its end is the C close:
@@ -23,7 +23,7 @@ from ._errors import ClosedError, SluiceWarning, check
 
 
 class _Handle(ctypes.c_void_p):
-    keeps: Any = None  # outlives us
+    keeps: Any = None  # closed after this one
 
     def __del__(self) -> None:
         if self.value:
@@ -57,7 +57,7 @@ class BorrowedHandle(ctypes.c_void_p):
 
 
 class Closable:
-    """What Store, Limit and Limiter share: an end, and others that end with them."""
+    """The base of Store, Limit and Limiter: an end, and dependents that end with them."""
 
     _handle: Optional[ctypes.c_void_p] = None
     _dependents: "weakref.WeakValueDictionary[int, Closable]"
@@ -66,7 +66,7 @@ class Closable:
         self._dependents = weakref.WeakValueDictionary()
 
     def close(self) -> None:
-        """Lets go of it. Everything made from it is closed too. Using or closing
+        """Closes it. Everything made from it is closed too. Using or closing
         it afterwards raises ClosedError. Calls that other threads are in the
         middle of are finished first."""
         if self._handle is None:
@@ -103,7 +103,7 @@ class Closable:
 
 
 def opened(status: int, error: _native.Error, stacklevel: int) -> str:
-    """After something was opened: raises, or passes on the note that came with it."""
+    """Checks the result of an opening call: raises, or warns of and returns its note."""
     text = error.text.decode(errors="replace")
     check(status, text)
     if text:

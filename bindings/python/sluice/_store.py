@@ -91,7 +91,7 @@ def _config(name: str, capacity: int, algorithm: Optional[str], window: Optional
             align: str) -> _native.LimitConfig:
     if align not in ALIGN:
         raise InvalidArgument(f"align is one of {', '.join(ALIGN)}, not {align!r}")
-    # The library reads 0 as "not given", which is not what somebody wrote.
+    # The library reads 0 as "not given", which is not what the caller wrote.
     window_us = 0 if window is None else exact_us(window, "window")
     if window is not None and window_us == 0:
         raise InvalidArgument("window cannot be 0")

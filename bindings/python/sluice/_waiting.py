@@ -1,8 +1,8 @@
-"""Waiting until it may pass, so that Ctrl-C ends the wait.
+"""Waiting until a request may pass, so that Ctrl-C ends the wait.
 
 The library can wait too (sluice_acquire), but a signal's handler in Python runs
-only when the C call is over. So the library is asked with no time to wait, and
-the sleeping is done here.
+only when the C call is over. So the library is called with no time to wait, and
+this module sleeps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _sleep_us(us: int) -> None:
 
 
 def _hold(decision: Decision, give_back: Callable[[Decision], None]) -> None:
-    """A leaky bucket's place in the queue; who leaves it early gives it back."""
+    """Waits in a leaky bucket's queue; if interrupted, gives the place back."""
     try:
         _sleep_us(decision.delay_us)
     except BaseException:
@@ -29,16 +29,16 @@ def _hold(decision: Decision, give_back: Callable[[Decision], None]) -> None:
 
 
 def _too_late(decision: Decision, left_us: int) -> Decision:
-    """Admitted later than we can wait: a denial. The queue shortens by a
-    microsecond every microsecond."""
+    """Turns an admission that comes after the timeout into a denial. The queue shortens
+    by a microsecond every microsecond."""
     return decision._replace(allowed=False, reason=LIMITED, delay_us=0,
                              retry_after_us=decision.delay_us - left_us)
 
 
 def _wait_us(decision: Decision) -> Optional[int]:
-    """How long until it is through, if nobody else asks; None: never. A leaky bucket
-    that is full has room again after retry_after, at the end of its queue: what is
-    let in then leaves when everything that is queued now has left."""
+    """How long until the request has passed, without other requests; None: never. A full
+    leaky bucket has room again after retry_after, at the end of its queue: a request
+    let in then leaves when all that is queued now has left."""
     if decision.allowed:
         return decision.delay_us
     if decision.algorithm == "leaky_bucket" and decision.retry_after_us and decision.reset_at_us:

@@ -1,3 +1,4 @@
+/* The estimator of a HyperLogLog sketch, and merging. */
 #include "base/stats/distinct.h"
 
 static void raise_to(uint8_t *seen, uint8_t rank)
@@ -9,7 +10,7 @@ static void raise_to(uint8_t *seen, uint8_t rank)
 void sl_distinct_take(struct sl_distinct *into, _Atomic uint8_t *registers)
 {
     for (int i = 0; i < SL_DISTINCT_REGISTERS; i++) {
-        /* Most are empty, and an exchange would take the line from who writes. */
+        /* Most are empty, and an exchange would take the cache line from the writing thread. */
         if (atomic_load_explicit(&registers[i], memory_order_relaxed) == 0)
             continue;
         raise_to(&into->registers[i],
@@ -28,8 +29,8 @@ void sl_distinct_merge(struct sl_distinct *to, const struct sl_distinct *from)
         raise_to(&to->registers[i], from->registers[i]);
 }
 
-/* How much the untouched registers weigh: x + x^2 + 2·x^4 + 4·x^8 + …, x being their share.
- * It grows without end towards x = 1, by which few are counted as linear counting would. */
+/* Returns the weight of the untouched registers: x + x^2 + 2·x^4 + 4·x^8 + …, x being their share.
+ * It grows without end towards x = 1, so that small counts come out as by linear counting. */
 static double untouched_weight(double share)
 {
     double weight = share, times = 1, before;

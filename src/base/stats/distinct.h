@@ -1,11 +1,11 @@
-/* How many different ones there were: a HyperLogLog of 256 registers of a byte.
+/* Counts different values: a HyperLogLog of 256 registers of a byte.
  *
  *   hash   …0110100 10110011      register 10110011 has seen a rank of 3:
  *              rank register      the place of the lowest 1 above it
  *
  * Of n different hashes that fall on a register the highest rank is about log2 n, and
- * 256 of them together say how many there were with a standard error of 6.5 %; few are told
- * better, by how many registers are still untouched. A hash that comes again
+ * 256 registers together give the count with a standard error of 6.5 %; small counts are more
+ * exact, by the number of registers still untouched. A hash that comes again
  * changes nothing, and the maximum of two sketches is the sketch of both.
  *
  * All zero is empty. */
@@ -21,13 +21,13 @@ struct sl_distinct {
     uint8_t registers[SL_DISTINCT_REGISTERS];
 };
 
-/* Of the 56 bits above the register's number; 57 where all are zero. */
+/* Returns the rank of the 56 bits above the register's number; 57 if all are zero. */
 static inline uint8_t sl_distinct_rank(uint64_t hash)
 {
     return (uint8_t)(1 + __builtin_ctzll(hash >> 8 | UINT64_C(1) << 56));
 }
 
-/* By the one thread that writes these registers: mostly a load and a comparison. */
+/* For the one thread that writes these registers: mostly a load and a comparison. */
 static inline void sl_distinct_see(_Atomic uint8_t *registers, uint64_t hash)
 {
     _Atomic uint8_t *seen = &registers[hash % SL_DISTINCT_REGISTERS];
@@ -36,9 +36,9 @@ static inline void sl_distinct_see(_Atomic uint8_t *registers, uint64_t hash)
         atomic_store_explicit(seen, rank, memory_order_relaxed);
 }
 
-/* From any one thread, while another sees: adds what the registers have seen to `into`, and
- * empties them. Nothing is lost between the two: a register is emptied by an exchange, and
- * a rank stored right after it stands there for the next time. */
+/* For any one thread, while another writes: merges the registers into `into` and empties them.
+ * Nothing is lost in between: a register is emptied by an exchange, and a rank stored right after
+ * it stays for the next call. */
 void sl_distinct_take(struct sl_distinct *into, _Atomic uint8_t *registers);
 
 void sl_distinct_add(struct sl_distinct *distinct, uint64_t hash);

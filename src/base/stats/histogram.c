@@ -1,3 +1,4 @@
+/* A histogram that holds memory for the steps in use only. */
 #include "base/stats/histogram.h"
 
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static bool cover(struct sl_histogram *histogram, uint32_t first, uint32_t end)
 }
 
 /* Into a step that is covered. Returns how many there was still room for. */
-static uint32_t put(struct sl_histogram *histogram, uint32_t step, uint32_t times)
+static uint32_t add_to_step(struct sl_histogram *histogram, uint32_t step, uint32_t times)
 {
     uint32_t *bucket = &histogram->buckets[step - histogram->first];
     times = times < UINT32_MAX - *bucket ? times : UINT32_MAX - *bucket;
@@ -84,7 +85,7 @@ bool sl_histogram_add(struct sl_histogram *histogram, uint64_t value, uint32_t t
         return true;
     if (!cover(histogram, step, step + 1))
         return false;
-    histogram->sum += value * put(histogram, step, times);
+    histogram->sum += value * add_to_step(histogram, step, times);
     if (value > histogram->max)
         histogram->max = value;
     return true;
@@ -102,7 +103,7 @@ bool sl_histogram_merge(struct sl_histogram *to, const struct sl_histogram *from
     if (!cover(to, first, end))
         return false;
     for (uint32_t step = first; step < end; step++)
-        put(to, step, from->buckets[step - from->first]);
+        add_to_step(to, step, from->buckets[step - from->first]);
     to->sum += from->sum;
     if (from->max > to->max)
         to->max = from->max;

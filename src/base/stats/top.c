@@ -1,5 +1,5 @@
-/* Everything is a walk over 64 entries: some thousand calls a second come here, none of them
- * from where requests are decided. */
+/* Space-Saving by plain walks over 64 entries: there are some thousand calls a second, none of
+ * them on the path of a request. */
 #include "base/stats/top.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static void forget_name(struct sl_top_entry *entry)
     entry->name = entry->owner = NULL;
 }
 
-static const struct sl_top_entry *find(const struct sl_top *top, struct sl_hash128 key)
+static const struct sl_top_entry *find_entry(const struct sl_top *top, struct sl_hash128 key)
 {
     for (uint32_t i = 0; i < top->count; i++) {
         const struct sl_top_entry *entry = &top->entries[i];
@@ -21,7 +21,7 @@ static const struct sl_top_entry *find(const struct sl_top *top, struct sl_hash1
     return NULL;
 }
 
-/* Of one that is full. */
+/* `top` is full. */
 static struct sl_top_entry *smallest(struct sl_top *top)
 {
     struct sl_top_entry *least = top->entries;
@@ -34,7 +34,7 @@ static struct sl_top_entry *smallest(struct sl_top *top)
 
 struct sl_top_entry *sl_top_add(struct sl_top *top, struct sl_hash128 key, uint64_t weight)
 {
-    const struct sl_top_entry *known = find(top, key);
+    const struct sl_top_entry *known = find_entry(top, key);
     struct sl_top_entry *entry = top->entries + (known ? known - top->entries : top->count);
     top->total += weight;
     if (known) {
@@ -69,10 +69,10 @@ bool sl_top_name(struct sl_top_entry *entry, struct sluice_text owner, struct sl
 
 /* ---- merging ----
  *
- * A key that one side does not hold may have had there as much as that side's smallest
- * count, if it is full: that much is added to count and error. Of up to 128 the 64 largest stay.
- * Their counts still sum up to no more than both totals, so the smallest is at most total/64; and
- * none that was left out had more than it (Agarwal et al., "Mergeable summaries", 2012). */
+ * A key that a full side does not hold may have had as much there as that side's smallest
+ * count: that much is added to count and error. Of up to 128 entries the 64 largest stay. Their
+ * counts still sum up to no more than both totals, so the smallest is at most total/64; and no
+ * key that was dropped had more than it (Agarwal et al., "Mergeable summaries", 2012). */
 
 /* An entry and whether its names are the other side's. */
 struct merged {
@@ -100,12 +100,12 @@ static void copy_name(struct sl_top_entry *entry, const struct sl_top_entry *fro
         sl_top_name(entry, sl_text(from->owner), sl_text(from->name));
 }
 
-static size_t put_together(struct sl_top *to, const struct sl_top *from, struct merged *all)
+static size_t join_entries(struct sl_top *to, const struct sl_top *from, struct merged *all)
 {
     uint64_t unseen_to = most_unseen(to), unseen_from = most_unseen(from);
     size_t count = 0;
     for (uint32_t i = 0; i < to->count; i++) {
-        const struct sl_top_entry *other = find(from, to->entries[i].key);
+        const struct sl_top_entry *other = find_entry(from, to->entries[i].key);
         struct merged *one = &all[count++];
         *one = (struct merged){ to->entries[i], false };
         add_other(&one->entry, other, unseen_from);
@@ -113,7 +113,7 @@ static size_t put_together(struct sl_top *to, const struct sl_top *from, struct 
             copy_name(&one->entry, other);
     }
     for (uint32_t i = 0; i < from->count; i++) {
-        if (find(to, from->entries[i].key))
+        if (find_entry(to, from->entries[i].key))
             continue;
         all[count] = (struct merged){ from->entries[i], true };
         add_other(&all[count++].entry, NULL, unseen_to);
@@ -130,7 +130,7 @@ static int larger_first(const void *left, const void *right)
 void sl_top_merge(struct sl_top *to, const struct sl_top *from)
 {
     struct merged all[2 * SL_TOP_ENTRIES];
-    size_t count = put_together(to, from, all);
+    size_t count = join_entries(to, from, all);
     qsort(all, count, sizeof *all, larger_first);
     to->total += from->total;
     to->count = 0;

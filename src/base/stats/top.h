@@ -1,12 +1,11 @@
-/* Who comes most often: Space-Saving with 64 counters (Metwally, Agrawal, El Abbadi, 2005).
+/* The most frequent keys: Space-Saving with 64 counters (Metwally, Agrawal, El Abbadi, 2005).
  *
- * A key that is known is counted; a new one takes a free counter, or, where there is none,
- * the counter of the one that came least: it begins at that count, which is thereby its
- * possible error. So for every key that is here
+ * A known key is counted. A new key takes a free counter or, if there is none, the smallest
+ * counter: it starts from that count, which is its possible error. So for every key held
  *
- *     count - error <= what it truly had <= count
+ *     count - error <= true count <= count
  *
- * and one that had more than total/64 is here for certain. That holds for a merged one too.
+ * and a key with more than total/64 is always held. This is true for merged ones too.
  *
  * Zero is empty. One thread at a time. */
 #ifndef SL_BASE_STATS_TOP_H
@@ -31,19 +30,19 @@ struct sl_top {
 /* The key's entry, good until the next call. A new one has no name: see sl_top_name. */
 struct sl_top_entry *sl_top_add(struct sl_top *top, struct sl_hash128 key, uint64_t weight);
 
-/* Copies both, up to a zero byte; a missing owner stays NULL. False: no memory, and the
- * entry is as it was. */
+/* Copies both, up to a zero byte; a missing owner stays NULL. Returns false, and leaves the
+ * entry alone, if there is no memory. */
 bool sl_top_name(struct sl_top_entry *entry, struct sluice_text owner, struct sluice_text name);
 
-/* What one would have counted that saw both streams, as nearly as it can be told. A name there is
- * no memory for is left out. */
+/* Merges two, as if one had counted both streams, as exactly as possible. A name is left out if
+ * there is no memory for it. */
 void sl_top_merge(struct sl_top *to, const struct sl_top *from);
 
-/* At most `most` entries into `out`, the largest count first, those of the same count by
- * name. Returns how many. */
+/* Writes at most `most` entries to `out`, the largest count first, then by name. Returns how
+ * many. */
 size_t sl_top_sorted(const struct sl_top *top, const struct sl_top_entry **out, size_t most);
 
-/* Forgets all, and holds no memory then. */
+/* Removes all entries and frees their memory. */
 void sl_top_clear(struct sl_top *top);
 
 static inline void sl_top_release(struct sl_top *top)

@@ -1,3 +1,4 @@
+/* Parses integers, decimals and durations. */
 #include "base/text/number.h"
 
 static bool digit(char c)

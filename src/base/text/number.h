@@ -1,5 +1,5 @@
-/* Numbers as people write them, read exactly: integers, decimals, durations.
- * No floating point: 0.083 is 83/1000 and stays so. */
+/* Parsing of numbers without rounding: integers, decimals, durations. No floating
+ * point: 0.083 is 83/1000. */
 #ifndef SL_BASE_TEXT_NUMBER_H
 #define SL_BASE_TEXT_NUMBER_H
 

@@ -1,6 +1,6 @@
 /* A map from (number, text) to a number, built once and then only read: the
- * edges of a trie, the cases of a switch. Lives in an arena; the texts stay
- * the caller's. A zeroed struct is an empty map. */
+ * edges of a trie, the cases of a switch. Its memory is an arena's; the texts
+ * stay the caller's. A zeroed struct is an empty map. */
 #ifndef SL_BASE_TEXT_TEXTMAP_H
 #define SL_BASE_TEXT_TEXTMAP_H
 
@@ -25,7 +25,7 @@ struct sl_textmap {
     size_t count;
 };
 
-/* The value, or 0 where there is none. */
+/* Returns the value, or 0 if there is none. */
 uint32_t sl_textmap_get(const struct sl_textmap *map, uint32_t owner, struct sluice_text text);
 
 /* `value` is not 0, and (owner, text) not in the map yet. */

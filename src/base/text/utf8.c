@@ -1,6 +1,7 @@
+/* Reads and writes characters of UTF-8. */
 #include "base/text/utf8.h"
 
-/* What the first byte says: how many follow, and the bits of its own. */
+/* By the number of bytes that follow the first: its lead bits, and the mask for them. */
 static const struct form {
     unsigned char mask, lead;
     uint32_t least; /* the first character that needs so many bytes */

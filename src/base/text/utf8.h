@@ -6,13 +6,13 @@
 
 enum { SL_UTF8_MAX_BYTES = 4 };
 
-/* How many bytes the character has that the text begins with; 0: it is none. */
+/* Returns the length of the character at the start of the text; 0 if there is none. */
 size_t sl_utf8_len(struct sluice_text text);
 
-/* Writes a character that is no surrogate, and returns how many bytes it took. */
+/* Writes a character, which is no surrogate; returns its length in bytes. */
 size_t sl_utf8_put(char *out, uint32_t character);
 
-/* Characters from one end to the other. */
+/* Returns true if all of the text is valid UTF-8. */
 bool sl_utf8_is_text(struct sluice_text text);
 
 #endif

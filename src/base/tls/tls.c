@@ -1,10 +1,10 @@
-/* TLS, as reads and writes that never block.
+/* TLS as non-blocking reads and writes.
  *
  *   sl_tls (an SSL_CTX) ---- counted ----> streams (an SSL each) ----> socket
  *
- * OpenSSL counts the holders of a context, every SSL being one. So a renewed
- * certificate is a new context for the connections to come; the old one goes
- * with its last connection, and nobody waits for anybody.
+ * OpenSSL counts the references to a context; every SSL holds one. So a renewed
+ * certificate is a new context for new connections; the old context is freed with
+ * its last connection, and no connection waits for another.
  *
  * Why not SSL_set_fd? It writes with write(2), which raises SIGPIPE where the
  * peer has gone. The few lines of BIO below use send(2) and recv(2), which can
@@ -14,12 +14,12 @@
  * among the workers. Their keys are the context's: what was resumable before a
  * certificate or a CA was replaced is not so after.
  *
- * Memory: an idle stream gives its record buffers back, 16 KiB each way, and
- * keeps 14 KB (SSL_MODE_RELEASE_BUFFERS). The price is one to four allocations
+ * Memory: an idle stream frees its record buffers, 16 KiB each way, and keeps
+ * 14 KB (SSL_MODE_RELEASE_BUFFERS). The price is one to four allocations
  * per call.
  *
- * An end without close_notify is BROKEN, never CLOSED: anybody on the way can
- * cut a connection, only the peer can say that he is done. */
+ * An end without close_notify is BROKEN, never CLOSED: any router on the way can
+ * cut a connection, only the peer can say that it is done. */
 #include "base/tls/tls.h"
 
 #include <errno.h>
@@ -37,10 +37,10 @@
 struct sl_tls_stream {
     SSL *ssl;
     int fd;
-    const char
-        *protocol; /* of a server's, as ALPN has it; NULL: whatever is offered is left at that */
-    bool broken;   /* OpenSSL wants no further call on it then */
-    bool greeted;  /* the handshake is over: kept here, OpenSSL forgets it when something breaks */
+    const char *protocol; /* of a server, as ALPN has it; NULL: ALPN is ignored */
+    bool broken;          /* OpenSSL allows no further call on it */
+    bool
+        greeted; /* the handshake is over; stored here, because OpenSSL forgets it after an error */
 };
 
 /* struct sl_tls has no body: it is OpenSSL's context under our name. */
@@ -54,8 +54,8 @@ static SSL_CTX *context_of(struct sl_tls *tls)
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static BIO_METHOD *socket_method;
 
-/* What send or recv returned, as OpenSSL wants to hear it. */
-static int moved(BIO *bio, ssize_t count, int retry)
+/* Translates the result of send or recv for OpenSSL. */
+static int set_retry(BIO *bio, ssize_t count, int retry)
 {
     BIO_clear_retry_flags(bio);
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -70,7 +70,7 @@ static int socket_read(BIO *bio, char *at, int room)
     do
         count = recv(stream->fd, at, (size_t)room, MSG_DONTWAIT);
     while (count < 0 && errno == EINTR);
-    return moved(bio, count, BIO_FLAGS_READ);
+    return set_retry(bio, count, BIO_FLAGS_READ);
 }
 
 static int socket_write(BIO *bio, const char *at, int len)
@@ -80,7 +80,7 @@ static int socket_write(BIO *bio, const char *at, int len)
     do
         count = send(stream->fd, at, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (count < 0 && errno == EINTR);
-    return moved(bio, count, BIO_FLAGS_WRITE);
+    return set_retry(bio, count, BIO_FLAGS_WRITE);
 }
 
 static long socket_ctrl(BIO *bio, int command, long number, void *pointer)
@@ -103,8 +103,8 @@ static void make_socket_method(void)
 
 /* ---- settings ------------------------------------------------------------------ */
 
-/* Ours or nothing: somebody who offers only other protocols would not
- * understand our answer, and is told so (the alert no_application_protocol). */
+/* Accepts our protocol only: a client that offers only others would not understand
+ * our answer, and gets the alert no_application_protocol. */
 static int select_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                            const unsigned char *offered, unsigned offered_len, void *unused)
 {
@@ -130,9 +130,9 @@ static bool configure(SSL_CTX *context)
                                   SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_alpn_select_cb(context, select_protocol, NULL);
-    /* Of 1.2 what has a fresh key for every connection and seals its records
-     * whole; 1.3 has nothing else. Without a session's name, OpenSSL refuses to
-     * resume where clients show certificates. */
+    /* From 1.2 only suites with forward secrecy and authenticated encryption; 1.3
+     * has no others. Without a session id context, OpenSSL refuses to resume if
+     * clients show certificates. */
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
            SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 &&
            SSL_CTX_set_session_id_context(context, name, sizeof name - 1) == 1;
@@ -155,7 +155,7 @@ struct sl_tls *sl_tls_new(const char *certificate, const char *key, const char *
     return NULL;
 }
 
-/* The peer's name is checked, stream by stream. */
+/* Each stream checks the peer's name. */
 struct sl_tls *sl_tls_client_new(const char *section, const struct sl_tls_client *files,
                                  struct sluice_error *error)
 {
@@ -218,7 +218,8 @@ struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd, const char *prot
     return stream;
 }
 
-/* An address is not a name: it is not told, and compared with other parts of a certificate. */
+/* An address is no name: it is not sent as SNI, and is compared with other parts of a certificate.
+ */
 static bool expect_peer(SSL *ssl, const char *host)
 {
     X509_VERIFY_PARAM *wanted = SSL_get0_param(ssl);
@@ -254,9 +255,9 @@ void sl_tls_stream_free(struct sl_tls_stream *stream)
     free(stream);
 }
 
-/* Why a call moved nothing. It looks at the thread's queue of errors too, so
- * that must have been empty before the call. */
-static ssize_t why(struct sl_tls_stream *stream, int result)
+/* Returns why a call moved nothing. SSL_get_error reads the thread's error queue too,
+ * so that must have been empty before the call. */
+static ssize_t why_nothing_moved(struct sl_tls_stream *stream, int result)
 {
     switch (SSL_get_error(stream->ssl, result)) {
     case SSL_ERROR_WANT_READ:
@@ -276,12 +277,12 @@ bool sl_tls_is_unfinished(const struct sl_tls_stream *stream)
     return !stream->greeted && BIO_number_read(SSL_get_rbio(stream->ssl)) > 0;
 }
 
-/* The same, once the handshake's end has been looked for. */
+/* Returns the bytes moved, or why not; and notes the end of the handshake. */
 static ssize_t moved_or_why(struct sl_tls_stream *stream, int result)
 {
     if (!stream->greeted)
         stream->greeted = SSL_is_init_finished(stream->ssl);
-    return result > 0 ? result : why(stream, result);
+    return result > 0 ? result : why_nothing_moved(stream, result);
 }
 
 ssize_t sl_tls_read(struct sl_tls_stream *stream, char *at, size_t room)
@@ -304,7 +305,7 @@ ssize_t sl_tls_write(struct sl_tls_stream *stream, const char *at, size_t len)
     ssize_t reason = moved_or_why(stream, result);
     if (reason > 0)
         return reason;
-    /* A peer that said he was done, and then went away. */
+    /* The peer said it was done, and then went away. */
     stream->broken = stream->broken || reason == SL_IO_CLOSED;
     return stream->broken ? SL_IO_BROKEN : reason;
 }
@@ -315,6 +316,6 @@ void sl_tls_finish(struct sl_tls_stream *stream)
         return;
     ERR_clear_error();
     if (SSL_shutdown(stream->ssl) < 0)
-        why(stream, -1);
+        why_nothing_moved(stream, -1);
     ERR_clear_error();
 }

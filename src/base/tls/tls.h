@@ -12,12 +12,14 @@ struct sl_tls_stream; /* one connection's */
 
 /* PEM files: the server's certificate and then its chain, its key (both may be
  * one file), and the CAs of which clients must show a certificate; client_ca
- * NULL: they need none. NULL: error->text says which file is wrong and what to
- * do. Else it is empty, or a note: a certificate is out of its dates. */
+ * NULL: they need none. Returns NULL if a file is wrong; error->text
+ * says which one and what to do. Else error->text is empty, or a note that a
+ * certificate is out of its dates. */
 struct sl_tls *sl_tls_new(const char *certificate, const char *key, const char *client_ca,
                           struct sluice_error *error);
 
-/* What a client shows and whom it believes; NULL: nothing, and whom this system trusts. */
+/* The CAs that a client trusts (NULL: those of the system), and the certificate that it
+ * shows (NULL: none). */
 struct sl_tls_client {
     const char *ca, *certificate, *key;
 };
@@ -26,26 +28,26 @@ struct sl_tls_client {
 struct sl_tls *sl_tls_client_new(const char *section, const struct sl_tls_client *files,
                                  struct sluice_error *error);
 
-/* One more holder, and one less. Any thread. Streams hold what they need. */
+/* Add and drop a reference, from any thread. Streams hold references of their own. */
 struct sl_tls *sl_tls_keep(struct sl_tls *tls);
 void sl_tls_drop(struct sl_tls *tls);
 
-/* What is spoken over it, with its length before it, as ALPN has it. */
+/* Protocols for ALPN, with their length in front. */
 #define SL_TLS_HTTP1 "\x08http/1.1"
 #define SL_TLS_HTTP2 "\x02h2"
 
-/* The server's side of a handshake on this socket, which stays the caller's. `protocol` is what
- * clients that offer some must offer; NULL: what they offer does not matter. NULL: no memory. */
+/* Starts the server's side of a handshake on this socket, which stays the caller's. Clients that
+ * offer protocols must offer `protocol`; NULL: any will do. Returns NULL if there is no memory. */
 struct sl_tls_stream *sl_tls_accept(struct sl_tls *tls, int fd, const char *protocol);
 
-/* The client's; `host` is the name or address that the server's certificate must have. */
+/* Starts the client's side; the server's certificate must be for `host`, a name or an address. */
 struct sl_tls_stream *sl_tls_connect(struct sl_tls *tls, int fd, const char *host);
 void sl_tls_stream_free(struct sl_tls_stream *stream);
 
-/* What is wrong with the peer's certificate; NULL: nothing that we know of. */
+/* Returns what is wrong with the peer's certificate; NULL if nothing is known to be. */
 const char *sl_tls_why_broken(const struct sl_tls_stream *stream);
 
-/* Has a handshake begun, by a byte of the peer's, and not ended? */
+/* Returns true if the peer has sent a byte and the handshake has not ended. */
 bool sl_tls_is_unfinished(const struct sl_tls_stream *stream);
 
 /* Bytes moved, or: */
@@ -59,14 +61,13 @@ enum {
 /* Both go on with the handshake where it is not over, so either may want either.
  * Neither blocks, raises SIGPIPE or takes 0 bytes.
  *
- * Read until it wants to: bytes of a record that had no room in `at` are kept
- * here, and the socket will not say that it can be read.
+ * Read until WANT: bytes of a record that had no room in `at` stay in the stream, and
+ * the socket does not become readable for them.
  *
- * What a write wanted to move when it said WANT is sealed already: the next
- * write must begin with the same bytes. They may have moved, and more may follow.
+ * The bytes of a write that returned WANT are encrypted already: the next write must
+ * begin with the same bytes. Their address may change, and more may follow.
  *
- * A connection that ends without the peer's word that he is done is BROKEN, and
- * stays so. */
+ * A connection that ends without close_notify is BROKEN, and stays so. */
 ssize_t sl_tls_read(struct sl_tls_stream *stream, char *at, size_t room);
 ssize_t sl_tls_write(struct sl_tls_stream *stream, const char *at, size_t len);
 

@@ -1,13 +1,12 @@
-/* What is in the files of `tls`.
+/* Reads the PEM files of `tls`.
  *
- * OpenSSL can read them by name, and says "no start line" then. Here a file is
- * read first, and understood after: so that one that is missing, one that may
- * not be read, one in another format and one that is damaged each get a
- * sentence that names the file and the cure.
+ * OpenSSL can read them by name, but then says only "no start line". Here a file is
+ * read first and parsed after, so that a missing file, an unreadable one, another
+ * format and a damaged file each get a sentence that names the file and the cure.
  *
- * A certificate out of its dates is used all the same, with a note: a server
- * that stays away on the day of a late renewal helps nobody, and whether such
- * a certificate is good is for its clients to say. */
+ * A certificate out of its dates is used all the same, with a note: a server that
+ * does not start after a late renewal is worse, and clients decide whether to accept
+ * such a certificate. */
 #include "base/tls/tls_files.h"
 
 #include <errno.h>
@@ -22,7 +21,7 @@
 
 enum { FILE_MAX_BYTES = 1 << 20 }; /* five times all the CAs of the web */
 
-/* A file of `tls`, as it is being read. */
+/* A file of `tls` that is being read. */
 struct pem {
     const char *section, *setting, *path; /* as in "tls", "key" */
     struct sl_buffer bytes;
@@ -69,7 +68,7 @@ static void close_pem(struct pem *pem)
     sl_buffer_release(&pem->bytes);
 }
 
-/* OpenSSL would ask on the terminal. */
+/* Without this callback OpenSSL would ask on the terminal. */
 static int no_passphrase(char *at, int room, int writing, void *asked)
 {
     (void)at, (void)room, (void)writing;
@@ -86,7 +85,7 @@ static const char *openssl_says(void)
 
 /* ---- certificates -------------------------------------------------------------- */
 
-/* Every certificate of the file, at least one; other things in it are passed over. */
+/* Reads every certificate of the file, at least one; other PEM blocks are skipped. */
 static bool read_certificates(struct pem *pem, STACK_OF(X509) * out, struct sluice_error *error)
 {
     for (;;) {
@@ -131,7 +130,7 @@ static void note_dates(const struct pem *pem, const X509 *certificate, struct sl
              day, expired ? "renew it" : "is the clock right?");
 }
 
-/* NULL: refused. A note is about the first certificate that deserves one. */
+/* Returns NULL if a certificate is refused. A note is about the first one that needs it. */
 static STACK_OF(X509) * certificates_of(struct pem pem, struct sluice_error *error)
 {
     STACK_OF(X509) *all = sk_X509_new_null();
@@ -161,7 +160,7 @@ static EVP_PKEY *key_of(const struct sl_tls_pair *pair, struct sluice_error *err
         if (!key && asked)
             sl_error_say(
                 error,
-                "%s.key: `%s` is locked with a passphrase, and nobody is there to type it; "
+                "%s.key: `%s` is locked with a passphrase, and the server cannot ask for it; "
                 "`openssl pkey -in FILE -out OPEN` writes it without one",
                 pair->section, pair->key);
         else if (!key)
@@ -212,7 +211,7 @@ bool sl_tls_use_certificate(SSL_CTX *context, const struct sl_tls_pair *pair,
 
 /* ---- the peers' ---------------------------------------------------------------- */
 
-/* Trusts every certificate of the file; `names`: and tells peers whose they are. */
+/* Trusts every certificate of the file; with `names` their names are sent to peers. */
 static bool trust(SSL_CTX *context, struct pem pem, bool names, struct sluice_error *error)
 {
     STACK_OF(X509) *all = certificates_of(pem, error);
@@ -228,7 +227,7 @@ static bool trust(SSL_CTX *context, struct pem pem, bool names, struct sluice_er
     }
     sk_X509_pop_free(all, X509_free);
     ERR_clear_error();
-    /* Whoever names an intermediate CA trusts it, whether its root is there or not. */
+    /* An intermediate CA in the file is trusted, with or without its root. */
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
     return good;
 }

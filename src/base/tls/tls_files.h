@@ -1,5 +1,5 @@
-/* Certificates and keys from PEM files into an SSL_CTX, with words for people
- * about what is wrong with a file. */
+/* Loads certificates and keys from PEM files into an SSL_CTX, with messages for people
+ * if a file is wrong. */
 #ifndef SL_BASE_TLS_TLS_FILES_H
 #define SL_BASE_TLS_TLS_FILES_H
 
@@ -13,16 +13,15 @@ struct sl_tls_pair {
     const char *section, *certificate, *key;
 };
 
-/* Our own. False: error->text says which file and what to do. Else error->text is
- * left as it was, but for a note where a certificate is out of its dates. */
+/* Loads our own. Returns false if a file is wrong; error->text says which one and what to
+ * do. Else error->text stays as it was, or gets a note on a certificate out of its dates. */
 bool sl_tls_use_certificate(SSL_CTX *context, const struct sl_tls_pair *pair,
                             struct sluice_error *error);
 
-/* Clients must show a certificate from one of these, and are told their names. */
+/* Clients must show a certificate from one of these CAs; their names are sent to clients. */
 bool sl_tls_use_client_ca(SSL_CTX *context, const char *client_ca, struct sluice_error *error);
 
-/* The server must show a certificate from one of these; NULL: from one that this system
- * trusts. */
+/* The server must show a certificate from one of these CAs; NULL: those of the system. */
 bool sl_tls_use_server_ca(SSL_CTX *context, const char *section, const char *ca,
                           struct sluice_error *error);
 

@@ -1,3 +1,4 @@
+/* Runs a call of the admin API: builds its request, sends it, and shows the answer. */
 #include "cmd/admin/admin.h"
 
 #include <errno.h>
@@ -12,27 +13,27 @@
 
 enum { BODY_MAX_BYTES = 1024 * 1024 }; /* the server takes no more */
 
-/* ---- what is asked ----------------------------------------------------------- */
+/* ---- the request ------------------------------------------------------------- */
 
 static const struct option_slot {
     const char *name;
     size_t offset;
 } places[] = {
-    { "name", SL_ASKED(name) },
-    { "second", SL_ASKED(second) },
-    { "tenant", SL_ASKED(tenant) },
+    { "name", SL_ADMIN_FIELD(name) },
+    { "second", SL_ADMIN_FIELD(second) },
+    { "tenant", SL_ADMIN_FIELD(tenant) },
 };
 
-static struct sluice_text told_at(const struct sl_admin *asked, size_t offset)
+static struct sluice_text argument_at(const struct sl_admin *args, size_t offset)
 {
-    return sl_text(*(const char *const *)(const void *)((const char *)asked + offset));
+    return sl_text(*(const char *const *)(const void *)((const char *)args + offset));
 }
 
-static struct sluice_text told(const struct sl_admin *asked, struct sluice_text name)
+static struct sluice_text argument_named(const struct sl_admin *args, struct sluice_text name)
 {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (sl_text_is(name, places[i].name))
-            return told_at(asked, places[i].offset);
+            return argument_at(args, places[i].offset);
     return (struct sluice_text){ 0 };
 }
 
@@ -44,47 +45,47 @@ static void add_parameter(struct sl_buffer *out, const char *name, struct sluice
     sl_url_escape(out, value);
 }
 
-/* The row's path with what was told in its places. */
-static void make_path(const struct sl_admin_call *call, const struct sl_admin *asked,
+/* Writes the row's path, with the arguments in their places, and the query. */
+static void make_path(const struct sl_admin_call *call, const struct sl_admin *args,
                       struct sl_buffer *out)
 {
-    const char *at = asked->tenant && call->tenant_path ? call->tenant_path : call->path;
+    const char *at = args->tenant && call->tenant_path ? call->tenant_path : call->path;
     while (*at) {
         size_t plain = strcspn(at, "{");
         sl_buffer_add(out, (struct sluice_text){ at, plain });
         at += plain;
         if (*at) {
             size_t len = strcspn(at, "}");
-            sl_url_escape(out, told(asked, (struct sluice_text){ at + 1, len - 1 }));
+            sl_url_escape(out, argument_named(args, (struct sluice_text){ at + 1, len - 1 }));
             at += len + 1;
         }
     }
-    for (const struct sl_asked_by *by = call->query; by && by->name; by++)
-        if (told_at(asked, by->offset).at)
-            add_parameter(out, by->name, told_at(asked, by->offset));
-    if (asked->dry_run)
+    for (const struct sl_admin_parameter *by = call->query; by && by->name; by++)
+        if (argument_at(args, by->offset).at)
+            add_parameter(out, by->name, argument_at(args, by->offset));
+    if (args->dry_run)
         add_parameter(out, "dry_run", SL_TEXT("true"));
-    if (asked->undo)
+    if (args->undo)
         add_parameter(out, "undo", SL_TEXT("true"));
 }
 
-bool sl_admin_given(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error)
+bool sl_admin_given(const struct sl_admin *args, struct sl_buffer *out, struct sluice_error *error)
 {
-    bool given = asked->body && *asked->body;
-    if (given == (asked->file != NULL))
+    bool given = args->body && *args->body;
+    if (given == (args->file != NULL))
         return sl_error_say(error, given ? "the JSON is given twice: there, and with `--file`"
                                          : "what should it be? give JSON, or `--file FILE`");
     if (given) {
-        sl_buffer_add(out, sl_text(asked->body));
+        sl_buffer_add(out, sl_text(args->body));
         return !out->failed || sl_error_say(error, "the JSON has more than 1 MiB");
     }
-    bool from_input = strcmp(asked->file, "-") == 0;
-    int wrong = from_input ? sl_file_read_fd(STDIN_FILENO, out) : sl_file_read(asked->file, out);
+    bool from_input = strcmp(args->file, "-") == 0;
+    int wrong = from_input ? sl_file_read_fd(STDIN_FILENO, out) : sl_file_read(args->file, out);
     if (wrong == EFBIG)
-        return sl_error_say(error, "`%s` has more than 1 MiB", asked->file);
+        return sl_error_say(error, "`%s` has more than 1 MiB", args->file);
     if (wrong)
-        return sl_error_say(error, "cannot read `%s`: %s", asked->file, strerror(wrong));
-    return out->len > 0 || sl_error_say(error, "`%s` is empty", asked->file);
+        return sl_error_say(error, "cannot read `%s`: %s", args->file, strerror(wrong));
+    return out->len > 0 || sl_error_say(error, "`%s` is empty", args->file);
 }
 
 bool sl_admin_put(json_t *object, const char *member, const char *text)
@@ -105,7 +106,7 @@ bool sl_admin_print(json_t *object, bool good, struct sl_buffer *out, struct slu
 
 /* ---- the answer -------------------------------------------------------------- */
 
-/* The bytes as they came; on a terminal without those that would change it. */
+/* Prints the bytes as they came; on a terminal, control characters are escaped. */
 static void print_raw(struct sluice_text text)
 {
     if (!isatty(STDOUT_FILENO)) {
@@ -120,29 +121,29 @@ static void print_raw(struct sluice_text text)
     sl_buffer_release(&out);
 }
 
-/* NULL, or what is wrong with an answer that is no problem. */
-static const char *show(const struct sl_admin_call *call, const struct sl_admin_reply *reply)
+/* Shows a successful answer. Returns NULL, or what is wrong with it. */
+static const char *show_answer(const struct sl_admin_call *call, const struct sl_admin_reply *reply)
 {
     bool dry = json_is_true(json_object_get(reply->json, "dry_run"));
     if (!reply->json)
         return "no JSON";
-    if (reply->asked->dry_run && !dry)
+    if (reply->args->dry_run && !dry)
         return "not said to be a dry run, so it may have been done";
-    if (reply->asked->json) {
+    if (reply->args->json) {
         print_raw(reply->text);
         return NULL;
     }
     return call->show(reply) ? NULL : "about something else";
 }
 
-static int answered(const struct sl_admin_call *call, const struct sl_admin *asked,
-                    const struct sl_http_response *answer)
+static int finish_answered(const struct sl_admin_call *call, const struct sl_admin *args,
+                           const struct sl_http_response *answer)
 {
     struct sluice_text text = { answer->body.at, answer->body.len };
     struct sl_arena arena = { 0 };
     json_t *json = json_loadb(text.at ? text.at : "", text.len, JSON_ALLOW_NUL, NULL);
-    struct sl_admin_reply reply = { asked, text, json, answer->status, &arena };
-    const char *wrong = show(call, &reply);
+    struct sl_admin_reply reply = { call, args, text, json, answer->status, &arena };
+    const char *wrong = show_answer(call, &reply);
     if (wrong)
         sl_admin_say(&call->command, "the answer (%d) is %s: is it the right server?",
                      answer->status, wrong);
@@ -151,37 +152,38 @@ static int answered(const struct sl_admin_call *call, const struct sl_admin *ask
     return wrong ? 2 : 0;
 }
 
-static int refused(const struct sl_admin_call *call, const struct sl_admin *asked,
-                   const struct sl_http_response *answer)
+static int finish_refused(const struct sl_admin_call *call, const struct sl_admin *args,
+                          const struct sl_http_response *answer)
 {
-    if (!answer->is_problem || !sl_admin_say_no(call, asked, answer)) {
+    if (!answer->is_problem || !sl_admin_say_no(call, args, answer)) {
         sl_admin_say(&call->command,
                      "the answer (%d) is not one of Sluice's: is it the right server?",
                      answer->status);
         return 2;
     }
-    if (asked->json)
+    if (args->json)
         print_raw((struct sluice_text){ answer->body.at, answer->body.len });
     return 1;
 }
 
-int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *asked)
+int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *args)
 {
     struct sluice_error error = { 0 };
     struct sl_buffer path = sl_buffer(1024 * 1024), body = sl_buffer(BODY_MAX_BYTES);
     struct sl_http_response answer = { 0 };
-    make_path(call, asked, &path);
-    bool good = !call->body || call->body(asked, &body, &error);
+    make_path(call, args, &path);
+    bool good = !call->body || call->body(args, &body, &error);
     struct sl_question question = {
         .method = call->method,
         .path = { path.at, path.len },
         .body = { body.at, body.len },
-        .if_match = asked->if_match,
-        .if_none = asked->is_new,
+        .if_match = args->if_match,
+        .if_none = args->is_new,
     };
     int code = 2;
-    if (good && sl_client_ask(&asked->client, &question, &answer, &error))
-        code = answer.status < 400 ? answered(call, asked, &answer) : refused(call, asked, &answer);
+    if (good && sl_client_ask(&args->client, &question, &answer, &error))
+        code = answer.status < 400 ? finish_answered(call, args, &answer)
+                                   : finish_refused(call, args, &answer);
     else
         sl_admin_say(&call->command, "%s", error.text);
     sl_answer_release(&answer);
@@ -193,13 +195,13 @@ int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *asked)
 int sl_admin_run(const struct sl_command *command, int argc, char **argv)
 {
     const struct sl_admin_call *call = (const struct sl_admin_call *)(const void *)command;
-    struct sl_admin asked = { 0 };
-    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &asked);
+    struct sl_admin args = { 0 };
+    enum sl_parsed parsed = sl_options_parse(command, argc, argv, &args);
     if (parsed != SL_PARSED)
         return parsed == SL_PARSED_HELP ? 0 : 2;
-    if (asked.is_new && asked.if_match)
+    if (args.is_new && args.if_match)
         return sl_command_wrong(command, "`--new` and `--if-match` exclude each other");
-    if (asked.tenant && !*asked.tenant)
+    if (args.tenant && !*args.tenant)
         return sl_command_wrong(command, "`--tenant` is empty");
-    return sl_admin_ask(call, &asked);
+    return sl_admin_ask(call, &args);
 }

@@ -1,10 +1,10 @@
-/* The admin API as commands: a row for each call says what is asked, what goes with it
- * and how the answer is shown; one function runs them all.
+/* Commands of the admin API: a row for each call gives its path, its body and how its
+ * answer is shown; one function runs them all.
  *
  *   rules set NAME JSON  →  PUT /v1/rules/NAME, JSON  →  "rule `api` created"
  *
- * All rows share one struct of what was told on the command line; which of its fields a
- * command fills is said by its options. */
+ * All rows share one struct of arguments; a command's options say which of its fields it
+ * fills. */
 #ifndef SL_CMD_ADMIN_ADMIN_H
 #define SL_CMD_ADMIN_ADMIN_H
 
@@ -23,135 +23,161 @@ struct sl_admin {
     const char *file;   /* the same in a file */
     const char *tenant, *tier, *label, *sha256, *until, *reason;
     const char *rule, *resource, *user, *ip, *client_id, *method; /* of a reset */
-    const char *event, *severity, *identifier, *since, *limit;    /* of what happened */
+    const char *event, *severity, *identifier, *since, *limit;    /* of events */
     struct sl_attrs attrs;
     const char *if_match;
     bool is_new, dry_run, undo, no_tier, json;
 };
 
-/* An answer that is JSON and no problem. */
+/* A successful answer: JSON, and no problem. */
 struct sl_admin_reply {
-    const struct sl_admin *asked;
+    const struct sl_admin_call *call;
+    const struct sl_admin *args;
     struct sluice_text text; /* as it came */
     const json_t *json;
     int status;
     struct sl_arena *arena; /* for what is printed */
 };
 
-/* A parameter of the query, where it was told. */
-struct sl_asked_by {
+/* A parameter of the query, sent if its argument was given. */
+struct sl_admin_parameter {
     const char *name;
     size_t offset; /* of a const char * */
 };
 
 struct sl_admin_call {
-    struct sl_command command; /* whose run is sl_admin_run */
+    struct sl_command command; /* with sl_admin_run as its run */
     const char *method;
-    /* {name}, {second} and {tenant} stand for what was told; the second path is
-     * taken where --tenant was given. */
+    /* {name}, {second} and {tenant} stand for the arguments; the second path is used
+     * if --tenant was given. */
     const char *path, *tenant_path;
-    const struct sl_asked_by *query; /* ended by a row without a name; NULL: none */
-    /* Appends the body; NULL: there is none. False: error->text. */
-    bool (*body)(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error);
-    /* Prints it for people. False: this is no answer to what was asked. */
+    const struct sl_admin_parameter *query; /* ended by a row without a name; NULL: none */
+    /* Appends the body; NULL: there is none. Returns false with error->text set. */
+    bool (*body)(const struct sl_admin *args, struct sl_buffer *out, struct sluice_error *error);
+    /* Prints the answer for people. Returns false if it is no answer to this call. */
     bool (*show)(const struct sl_admin_reply *reply);
+    const char *noun; /* of what is changed: "rule" */
+    const char *verb; /* what has happened to it then: "replaced", "forgotten" */
 };
 
-/* 0 done, 1 the server said no, 2 it could not be asked. */
+/* Returns 0 if done, 1 if the server said no, 2 if it could not be asked. */
 int sl_admin_run(const struct sl_command *command, int argc, char **argv);
-/* The same, where the command line has been read. */
-int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *asked);
+/* The same with a command line that has been parsed. */
+int sl_admin_ask(const struct sl_admin_call *call, const struct sl_admin *args);
 
 extern const struct sl_admin_call sl_call_reset;
 extern const struct sl_admin_call sl_call_reload;
 
 /* ---- bodies ---- */
 
-/* What stands behind the name or in --file, as it is. */
-bool sl_admin_given(const struct sl_admin *asked, struct sl_buffer *out,
-                    struct sluice_error *error);
+/* Appends the JSON operand or the contents of --file, unchanged. */
+bool sl_admin_given(const struct sl_admin *args, struct sl_buffer *out, struct sluice_error *error);
 
-/* Adds a text, unless it is NULL. False: it is no UTF-8. */
+/* Adds a text, unless it is NULL. Returns false if it is no UTF-8. */
 bool sl_admin_put(json_t *object, const char *member, const char *text);
-/* Appends and frees the object, if it is `good`: all was put into it. */
+/* Frees the object, and appends it if it is `good`: every member could be added. */
 bool sl_admin_print(json_t *object, bool good, struct sl_buffer *out, struct sluice_error *error);
 
 /* ---- answers ---- */
 
-/* What the server has against it, in a sentence of its own in the arena; NULL: it is no answer of
+/* Returns the server's own sentence on why it refused, in the arena; NULL if the answer is none of
  * Sluice's. */
 const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_http_response *answer);
 
-/* Says on standard error what the server has against it. False: the answer is no problem. */
-bool sl_admin_say_no(const struct sl_admin_call *call, const struct sl_admin *asked,
+/* Prints on standard error why the server refused. Returns false if the answer is no problem. */
+bool sl_admin_say_no(const struct sl_admin_call *call, const struct sl_admin *args,
                      const struct sl_http_response *answer);
 
-/* A line on standard error behind the command's name, fit for a terminal. */
+/* Prints a line on standard error, behind the command's name, safe for a terminal. */
 __attribute__((format(printf, 2, 3))) void sl_admin_say(const struct sl_command *command,
                                                         const char *format, ...);
 
-/* JSON, laid out. */
+/* Prints the JSON, indented. */
 bool sl_admin_show_json(const struct sl_admin_reply *reply);
 
-/* "rule `api` created (etag "r12")", of what PUT has answered: `noun` is "rule", `verb`
- * what happened to it if it was there before, "replaced". */
-bool sl_admin_show_put(const struct sl_admin_reply *reply, const char *noun, const char *verb);
+/* "rule `api` created (etag "r12")", of the answer to PUT. The call's verb says what happened to
+ * the thing if it was there before. */
+bool sl_admin_show_put(const struct sl_admin_reply *reply);
 
 /* "rule `api` deleted", and what is in force under that name now. */
-bool sl_admin_show_delete(const struct sl_admin_reply *reply, const char *noun);
+bool sl_admin_show_delete(const struct sl_admin_reply *reply);
 
-/* Where a rule or a tier comes from: "file", "api", "api, replaces file". */
+/* "user `u1` forgotten", or with a second name "key `k1` removed". */
+bool sl_admin_show_gone(const struct sl_admin_reply *reply);
+
+/* Prints the member's rows as a table; add_row adds a cell for each heading. Returns false if the
+ * answer has no such list. */
+bool sl_admin_show_rows(const struct sl_admin_reply *reply, const char *member,
+                        const char *const *headings,
+                        void (*add_row)(struct sl_columns *table, const json_t *row));
+
+/* Returns the source of a rule or a tier: "file", "api", "api, replaces file". */
 const char *sl_admin_source(struct sl_arena *arena, const json_t *row);
-/* Which of the file the API has deleted, if any; `group` is the command that helps. */
+/* Prints which rules or tiers of the file the API has hidden, if any; `group` is the command that
+ * brings them back. */
 void sl_admin_tell_hidden(const struct sl_admin_reply *reply, const char *group);
-
-/* "dry run: rule `api` would be deleted" and so on: what was asked with --dry-run would
- * happen, else it has. */
-void sl_admin_tell(const struct sl_admin_reply *reply, const char *noun, const char *name,
-                   const char *verb);
 
 /* ---- options ---- */
 
-#define SL_ASKED(field) offsetof(struct sl_admin, field)
+#define SL_ADMIN_FIELD(field) offsetof(struct sl_admin, field)
 
-/* The end of every table of options. */
+/* Every table of options ends with one of these three: of a call that reads, that sets, that
+ * deletes. */
 #define SL_ADMIN_SERVER                                                                            \
-    { "--server", "URL", SL_OPTION_TEXT, SL_ASKED(client.server),                                  \
+    { "--server", "URL", SL_OPTION_TEXT, SL_ADMIN_FIELD(client.server),                            \
       "the server: http://HOST:PORT, https://… or unix:PATH" },                                    \
-        { "--token-file", "FILE", SL_OPTION_TEXT, SL_ASKED(client.token_file),                     \
+        { "--token-file", "FILE", SL_OPTION_TEXT, SL_ADMIN_FIELD(client.token_file),               \
           "file that holds the admin's token" },                                                   \
-        { "--ca-file", "FILE", SL_OPTION_TEXT, SL_ASKED(client.ca_file),                           \
-          "PEM file: who vouches for an https:// server" },                                        \
-        { "--plain", NULL, SL_OPTION_FLAG, SL_ASKED(client.plain),                                 \
+        { "--ca-file", "FILE", SL_OPTION_TEXT, SL_ADMIN_FIELD(client.ca_file),                     \
+          "PEM file: the CAs of an https:// server" },                                             \
+        { "--plain", NULL, SL_OPTION_FLAG, SL_ADMIN_FIELD(client.plain),                           \
           "send a token unencrypted over a network" },                                             \
-        { "--timeout", "TIME", SL_OPTION_WAIT, SL_ASKED(client.timeout_us),                        \
+        { "--timeout", "TIME", SL_OPTION_WAIT, SL_ADMIN_FIELD(client.timeout_us),                  \
           "how long to wait for the answer (30s)" },                                               \
-        { "--json", NULL, SL_OPTION_FLAG, SL_ASKED(json), "print the answer as it came" },         \
+        { "--json", NULL, SL_OPTION_FLAG, SL_ADMIN_FIELD(json), "print the answer as it came" },   \
     {                                                                                              \
         0                                                                                          \
     }
 
+#define SL_ADMIN_SET_END    SL_ADMIN_DRY_RUN, SL_ADMIN_IF_MATCH, SL_ADMIN_NEW, SL_ADMIN_SERVER
+#define SL_ADMIN_DELETE_END SL_ADMIN_DRY_RUN, SL_ADMIN_IF_MATCH, SL_ADMIN_SERVER
+
+/* The operand that says which one; `noun` is a literal. */
+#define SL_ADMIN_NAME(noun) SL_ADMIN_OPERAND("NAME", noun, "its name", name)
+#define SL_ADMIN_OPERAND(operand, noun, asks_for, field)                                           \
+    {                                                                                              \
+        operand, "which " noun "? give " asks_for, SL_OPTION_OPERAND, SL_ADMIN_FIELD(field),       \
+            "the " noun                                                                            \
+    }
 #define SL_ADMIN_TENANT(help)                                                                      \
     {                                                                                              \
-        "--tenant", "T", SL_OPTION_TEXT, SL_ASKED(tenant), help                                    \
+        "--tenant", "T", SL_OPTION_TEXT, SL_ADMIN_FIELD(tenant), help                              \
     }
 #define SL_ADMIN_DRY_RUN                                                                           \
     {                                                                                              \
-        "--dry-run", NULL, SL_OPTION_FLAG, SL_ASKED(dry_run),                                      \
+        "--dry-run", NULL, SL_OPTION_FLAG, SL_ADMIN_FIELD(dry_run),                                \
             "check it and say what would happen; change nothing"                                   \
     }
 #define SL_ADMIN_IF_MATCH                                                                          \
     {                                                                                              \
-        "--if-match", "ETAG", SL_OPTION_TEXT, SL_ASKED(if_match),                                  \
-            "only if it is still what had this etag; *: if it is there"                            \
+        "--if-match", "ETAG", SL_OPTION_TEXT, SL_ADMIN_FIELD(if_match),                            \
+            "only if its etag is still this one; *: only if it exists"                             \
     }
 #define SL_ADMIN_NEW                                                                               \
     {                                                                                              \
-        "--new", NULL, SL_OPTION_FLAG, SL_ASKED(is_new), "only if there is none of that name yet"  \
+        "--new", NULL, SL_OPTION_FLAG, SL_ADMIN_FIELD(is_new),                                     \
+            "only if none of that name exists yet"                                                 \
     }
-#define SL_ADMIN_FILE                                                                              \
+/* The body: as an operand, or in a file. */
+#define SL_ADMIN_BODY(help)                                                                        \
+    { "JSON", NULL, SL_OPTION_OPERAND, SL_ADMIN_FIELD(body), help },                               \
     {                                                                                              \
-        "--file", "FILE", SL_OPTION_TEXT, SL_ASKED(file), "the JSON is in this file; - for input"  \
+        "--file", "FILE", SL_OPTION_TEXT, SL_ADMIN_FIELD(file),                                    \
+            "the JSON is in this file; - for input"                                                \
+    }
+#define SL_ADMIN_UNDO                                                                              \
+    {                                                                                              \
+        "--undo", NULL, SL_OPTION_FLAG, SL_ADMIN_FIELD(undo), "take back what the API has changed" \
     }
 
 /* A row's command; `example` stands below the help, and may be "". */
@@ -168,6 +194,6 @@ void sl_admin_tell(const struct sl_admin_reply *reply, const char *noun, const c
 #define SL_ADMIN_MORE                                                                              \
     "The server is that of --server, else of $SLUICE_SERVER, else http://127.0.0.1:8080. The\n"    \
     "token is in --token-file or in $SLUICE_TOKEN; a tenant's key in $SLUICE_API_KEY.\n\n"         \
-    "Exit: 0 done, 1 the server said no, 2 it could not be asked.\n"
+    "Exit: 0 done, 1 the server said no, 2 the server could not be asked.\n"
 
 #endif

@@ -1,5 +1,5 @@
-/* What a server has answered, in words. Texts in it may be anybody's: a user's id, a
- * reason somebody gave. None goes to the terminal as it is. */
+/* Prints the answers of a server for people. Texts in them may come from anyone, such as a
+ * user's id or an exemption's reason: none goes to the terminal unescaped. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,29 +19,29 @@ void sl_admin_say(const struct sl_command *command, const char *format, ...)
     sl_arena_release(&arena);
 }
 
-/* ---- no ---------------------------------------------------------------------- */
+/* ---- refusals------------------------------------------------------------------- */
 
-/* Is that about what we sent out of a file? Its subject then has the name that we gave it. */
-static bool is_ours(const struct sl_admin *asked, const char *subject)
+/* Returns true if the error is about the file that we sent: its subject has the name we gave. */
+static bool is_ours(const struct sl_admin *args, const char *subject)
 {
     char quoted[256];
-    if (!asked->file || strcmp(asked->file, "-") == 0 || !asked->name)
+    if (!args->file || strcmp(args->file, "-") == 0 || !args->name)
         return false;
-    snprintf(quoted, sizeof quoted, "`%s`", asked->name);
+    snprintf(quoted, sizeof quoted, "`%s`", args->name);
     return !subject || strstr(subject, quoted);
 }
 
-/* One of a problem's `errors`, with its place as editors know it: in our file, or in one of
- * the server's. Else in what was sent. */
-static void say_error(struct sl_arena *arena, const struct sl_admin *asked, const json_t *wrong)
+/* Prints one of a problem's `errors` with its place as editors know it: in our file, in a file
+ * of the server, or in the body that was sent. */
+static void say_error(struct sl_arena *arena, const struct sl_admin *args, const json_t *wrong)
 {
     long long line = json_integer_value(json_object_get(wrong, "line"));
     long long column = json_integer_value(json_object_get(wrong, "column"));
     const char *subject = sl_member(wrong, "subject");
     const char *shown = sl_cell_of(arena, wrong, "subject");
     const char *detail = sl_cell_of(arena, wrong, "detail");
-    if (is_ours(asked, subject))
-        fprintf(stderr, "%s:%lld:%lld: %s\n", asked->file, line, column, detail);
+    if (is_ours(args, subject))
+        fprintf(stderr, "%s:%lld:%lld: %s\n", args->file, line, column, detail);
     else if (subject && !strchr(subject, '`'))
         fprintf(stderr, "%s:%lld:%lld: %s\n", shown, line, column, detail);
     else
@@ -49,32 +49,32 @@ static void say_error(struct sl_arena *arena, const struct sl_admin *asked, cons
                 subject ? ", " : "", line, column, detail);
 }
 
-static void say_problem(const struct sl_admin_call *call, const struct sl_admin *asked,
+static void say_problem(const struct sl_admin_call *call, const struct sl_admin *args,
                         const struct sl_http_response *answer, const json_t *problem)
 {
     struct sl_arena arena = { 0 };
     const json_t *errors = json_object_get(problem, "errors");
     const char *detail =
         sl_cell_of(&arena, problem, sl_member(problem, "detail") ? "detail" : "title");
-    /* Where there are errors, the detail only points to them, or repeats the one. */
+    /* With `errors`, the detail only points to them or repeats the only one. */
     fprintf(stderr, "sluice %s: the server said no (%d)%s%s\n", call->command.name, answer->status,
             json_array_size(errors) ? "" : ": ", json_array_size(errors) ? "" : detail);
     for (size_t i = 0; i < json_array_size(errors); i++)
-        say_error(&arena, asked, json_array_get(errors, i));
+        say_error(&arena, args, json_array_get(errors, i));
     if (answer->was_anonymous && (answer->status == 401 || answer->status == 403))
         fprintf(stderr, "  no token was sent: name its file with `--token-file FILE`, or set "
                         "$SLUICE_TOKEN\n");
     sl_arena_release(&arena);
 }
 
-bool sl_admin_say_no(const struct sl_admin_call *call, const struct sl_admin *asked,
+bool sl_admin_say_no(const struct sl_admin_call *call, const struct sl_admin *args,
                      const struct sl_http_response *answer)
 {
     const struct sl_buffer *body = &answer->body;
     json_t *problem = json_loadb(body->at ? body->at : "", body->len, JSON_ALLOW_NUL, NULL);
     bool is_one = sl_member(problem, "detail") || sl_member(problem, "title");
     if (is_one)
-        say_problem(call, asked, answer, problem);
+        say_problem(call, args, answer, problem);
     json_decref(problem);
     return is_one;
 }
@@ -91,7 +91,7 @@ const char *sl_admin_why_not(struct sl_arena *arena, const struct sl_http_respon
     return why;
 }
 
-/* ---- yes --------------------------------------------------------------------- */
+/* ---- successes------------------------------------------------------------------ */
 
 bool sl_admin_show_json(const struct sl_admin_reply *reply)
 {
@@ -106,28 +106,29 @@ bool sl_admin_show_json(const struct sl_admin_reply *reply)
     return true;
 }
 
-void sl_admin_tell(const struct sl_admin_reply *reply, const char *noun, const char *name,
-                   const char *verb)
+/* "rule `api` deleted", or "dry run: rule `api` would be deleted". */
+static void print_change(const struct sl_admin_reply *reply, const char *noun, const char *name,
+                         const char *verb)
 {
-    bool dry = reply->asked->dry_run;
+    bool dry = reply->args->dry_run;
     printf("%s%s `%s` %s%s", dry ? "dry run: " : "", noun,
            sl_printable_copy(reply->arena, sl_text(name)), dry ? "would be " : "", verb);
 }
 
-static void tell_counts(const struct sl_admin_reply *reply)
+static void print_counts(const struct sl_admin_reply *reply)
 {
     const char *counts = sl_member(reply->json, "counts");
-    bool dry = reply->asked->dry_run;
+    bool dry = reply->args->dry_run;
     if (counts && strcmp(counts, "kept") == 0)
         printf("; counts %s kept", dry ? "would be" : "are");
     else if (counts && strcmp(counts, "afresh") == 0)
         printf("; its counts %s afresh", dry ? "would start" : "start");
 }
 
-static void tell_warnings(const struct sl_admin_reply *reply)
+static void print_warnings(const struct sl_admin_reply *reply)
 {
     const json_t *warnings = json_object_get(reply->json, "warnings");
-    fflush(stdout); /* they come behind what they are about */
+    fflush(stdout); /* so that warnings come after the line they are about */
     for (size_t i = 0; i < json_array_size(warnings); i++) {
         const json_t *warning = json_array_get(warnings, i);
         fprintf(stderr, "warning: %s\n",
@@ -136,47 +137,76 @@ static void tell_warnings(const struct sl_admin_reply *reply)
     }
 }
 
-bool sl_admin_show_put(const struct sl_admin_reply *reply, const char *noun, const char *verb)
+bool sl_admin_show_put(const struct sl_admin_reply *reply)
 {
+    const char *verb = reply->call->verb;
     const char *etag = sl_member(reply->json, "etag");
     const char *replaces = sl_member(reply->json, "replaces");
     const char *would = sl_member(reply->json, "would");
     bool is_new = reply->status == 201 || (would && strcmp(would, "create") == 0);
-    bool is_unsaid = reply->asked->dry_run && !would; /* whether there was one before */
+    bool is_unsaid = reply->args->dry_run && !would; /* whether there was one before */
     if (!json_is_object(reply->json))
         return false;
-    sl_admin_tell(reply, noun, reply->asked->name,
-                  is_unsaid ? sl_arena_print(reply->arena, "created or %s", verb)
-                  : is_new  ? "created"
-                            : verb);
+    print_change(reply, reply->call->noun, reply->args->name,
+                 is_unsaid ? sl_arena_print(reply->arena, "created or %s", verb)
+                 : is_new  ? "created"
+                           : verb);
     if (replaces && strcmp(replaces, "file") == 0)
-        printf("; it %s in for the file's", reply->asked->dry_run ? "would stand" : "stands");
-    tell_counts(reply);
-    if (etag && !reply->asked->dry_run)
+        printf("; it %s in for the file's", reply->args->dry_run ? "would stand" : "stands");
+    print_counts(reply);
+    if (etag && !reply->args->dry_run)
         printf(" (etag %s)", sl_cell_of(reply->arena, reply->json, "etag"));
     putchar('\n');
-    tell_warnings(reply);
+    print_warnings(reply);
     return true;
 }
 
-bool sl_admin_show_delete(const struct sl_admin_reply *reply, const char *noun)
+bool sl_admin_show_delete(const struct sl_admin_reply *reply)
 {
+    const char *noun = reply->call->noun;
     const json_t *now = json_object_get(reply->json, "now");
     const char *source = sl_member(now, "source");
     if (!sl_member(reply->json, "name"))
         return false;
-    sl_admin_tell(reply,
-                  reply->asked->undo ? sl_arena_print(reply->arena, "change of %s", noun) : noun,
-                  reply->asked->name, reply->asked->undo ? "taken back" : "deleted");
+    print_change(reply,
+                 reply->args->undo ? sl_arena_print(reply->arena, "change of %s", noun) : noun,
+                 reply->args->name, reply->args->undo ? "taken back" : "deleted");
     if (json_is_true(json_object_get(reply->json, "hidden")))
         printf("; it is the file's, and %s hidden: `--undo` brings it back",
-               reply->asked->dry_run ? "would be" : "is");
+               reply->args->dry_run ? "would be" : "is");
     else if (source)
-        printf("; %s the %s's is in force", reply->asked->dry_run ? "then" : "now",
+        printf("; %s the %s's is in force", reply->args->dry_run ? "then" : "now",
                strcmp(source, "file") == 0 ? "file" : "API");
-    else if (reply->asked->undo)
-        printf("; there is none of that name %s", reply->asked->dry_run ? "then" : "now");
+    else if (reply->args->undo)
+        printf("; there is none of that name %s", reply->args->dry_run ? "then" : "now");
     putchar('\n');
+    return true;
+}
+
+bool sl_admin_show_gone(const struct sl_admin_reply *reply)
+{
+    const struct sl_admin *args = reply->args;
+    if (!json_is_object(reply->json))
+        return false;
+    print_change(reply, reply->call->noun, args->second ? args->second : args->name,
+                 reply->call->verb);
+    putchar('\n');
+    return true;
+}
+
+bool sl_admin_show_rows(const struct sl_admin_reply *reply, const char *member,
+                        const char *const *headings,
+                        void (*add_row)(struct sl_columns *table, const json_t *row))
+{
+    const json_t *rows = json_object_get(reply->json, member);
+    struct sl_columns table;
+    if (!json_is_array(rows))
+        return false;
+    sl_columns_init(&table, headings);
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        add_row(&table, json_array_get(rows, i));
+    sl_columns_print(&table, stdout);
+    sl_columns_release(&table);
     return true;
 }
 

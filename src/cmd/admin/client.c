@@ -1,3 +1,4 @@
+/* One HTTP call with libcurl. */
 #include "cmd/admin/client.h"
 
 #include <curl/curl.h>
@@ -10,11 +11,11 @@
 #include "cmd/admin/credentials.h"
 #include "cmd/admin/server_url.h"
 
-/* What one call holds, from its start to its end. */
+/* All that one call holds, from its start to its end. */
 struct call {
     const struct sl_client *client;
     const struct sl_question *question;
-    const char *server; /* as it was given: for messages */
+    const char *server; /* as given, for messages */
     struct sl_server_url url;
     struct sl_credentials credentials;
     struct sl_buffer target; /* the whole URL, terminated */
@@ -36,14 +37,14 @@ static int64_t timeout_us_of(const struct sl_client *client)
     return client->timeout_us ? client->timeout_us : SL_CLIENT_TIMEOUT_US;
 }
 
-static size_t take_body(char *bytes, size_t one, size_t count, void *about)
+static size_t add_to_body(char *bytes, size_t one, size_t count, void *about)
 {
     struct sl_buffer *body = about;
     sl_buffer_add(body, (struct sluice_text){ bytes, one * count });
     return body->failed ? 0 : one * count;
 }
 
-/* ---- what is sent ------------------------------------------------------------ */
+/* ---- the request ------------------------------------------------------------ */
 
 static bool add_field(struct call *call, const char *field, struct sluice_error *error)
 {
@@ -54,7 +55,7 @@ static bool add_field(struct call *call, const char *field, struct sluice_error 
     return true;
 }
 
-/* r12 is as good as "r12": a shell eats quotes. */
+/* Accepts r12 for "r12": a shell removes quotes. */
 static bool add_if_match(struct call *call, const char *tag, struct sluice_error *error)
 {
     char field[256];
@@ -93,7 +94,7 @@ static bool make_target(struct call *call, struct sluice_error *error)
     return !call->target.failed || sl_error_say(error, "out of memory, or too long a name");
 }
 
-/* A token that others can read is theirs too. */
+/* Refuses to send a token in plain text over a network, where others can read it. */
 static bool check_privacy(const struct call *call, struct sluice_error *error)
 {
     if (!call->credentials.field || call->url.is_private || call->client->plain)
@@ -104,14 +105,14 @@ static bool check_privacy(const struct call *call, struct sluice_error *error)
                         call->credentials.source, call->server);
 }
 
-static bool prepare(struct call *call, struct sluice_error *error)
+static bool prepare_call(struct call *call, struct sluice_error *error)
 {
     return sl_server_url_parse(call->server, &call->url, error) &&
            sl_credentials_read(call->client->token_file, &call->credentials, error) &&
            check_privacy(call, error) && make_target(call, error) && add_fields(call, error);
 }
 
-/* ---- asking ------------------------------------------------------------------ */
+/* ---- the call ---------------------------------------------------------------- */
 
 static void set_connection(struct call *call)
 {
@@ -129,7 +130,7 @@ static void set_connection(struct call *call)
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "sluice/" SLUICE_VERSION);
     if (call->url.socket)
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, call->url.socket);
-    if (call->client->ca_file) { /* and nobody else */
+    if (call->client->ca_file) { /* instead of the system's CAs */
         curl_easy_setopt(curl, CURLOPT_CAINFO, call->client->ca_file);
         curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
     }
@@ -148,12 +149,12 @@ static void set_message(struct call *call, struct sl_buffer *body)
     if (!is_get)
         curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, question->method);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, call->fields);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, add_to_body);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
 }
 
-/* Nobody knows what became of a change whose answer is lost. */
-static const char *doubt(const struct call *call)
+/* Returns a warning for a change whose answer was lost: it may have been made. */
+static const char *warn_of_change(const struct call *call)
 {
     long sent_bytes = 0;
     curl_easy_getinfo(call->curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
@@ -162,8 +163,9 @@ static const char *doubt(const struct call *call)
                : "";
 }
 
-/* Of a connection that was not made: libcurl's own text speaks of port 80 on Unix sockets. */
-static const char *unreached(const struct call *call, const char *reason)
+/* Returns why no connection was made; libcurl's own text speaks of port 80 even for Unix sockets.
+ */
+static const char *why_unreached(const struct call *call, const char *reason)
 {
     long number = 0;
     curl_easy_getinfo(call->curl, CURLINFO_OS_ERRNO, &number);
@@ -178,21 +180,22 @@ static bool say_unanswered(const struct call *call, CURLcode code, struct sluice
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
         return sl_error_say(error, "no server can be reached at `%s`: %s", call->server,
-                            unreached(call, reason));
+                            why_unreached(call, reason));
     case CURLE_OPERATION_TIMEDOUT:
         return sl_error_say(error, "no answer from `%s` within %gs%s", call->server, seconds,
-                            doubt(call));
+                            warn_of_change(call));
     case CURLE_WRITE_ERROR:
         return sl_error_say(error, "the answer of `%s` has more than %d MiB%s", call->server,
-                            SL_ANSWER_MAX_BYTES >> 20, doubt(call));
+                            SL_ANSWER_MAX_BYTES >> 20, warn_of_change(call));
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
         return sl_error_say(error,
-                            "the certificate of `%s` is not believed: %s; name who vouches for "
-                            "it with `--ca-file FILE`",
+                            "the certificate of `%s` is not trusted: %s; name its CA with "
+                            "`--ca-file FILE`",
                             call->server, reason);
     default:
-        return sl_error_say(error, "no answer from `%s`: %s%s", call->server, reason, doubt(call));
+        return sl_error_say(error, "no answer from `%s`: %s%s", call->server, reason,
+                            warn_of_change(call));
     }
 }
 
@@ -211,11 +214,13 @@ static bool check_redirect(const struct call *call, int status, struct sluice_er
     if (status < 300 || status > 399)
         return true;
     curl_easy_getinfo(call->curl, CURLINFO_REDIRECT_URL, &where);
-    return sl_error_say(error, "`%s` sends us on%s%.200s, and we do not go: is that the server?",
+    return sl_error_say(error,
+                        "`%s` redirects%s%.200s, which is not followed: is it the right server?",
                         call->server, where ? " to " : "", where ? where : "");
 }
 
-static bool perform(struct call *call, struct sl_http_response *out, struct sluice_error *error)
+static bool perform_call(struct call *call, struct sl_http_response *out,
+                         struct sluice_error *error)
 {
     call->curl = curl_easy_init();
     if (!call->curl)
@@ -242,7 +247,7 @@ bool sl_client_ask(const struct sl_client *client, const struct sl_question *que
     struct sl_http_response answer = { .body = sl_buffer(SL_ANSWER_MAX_BYTES) };
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return sl_error_say(error, "libcurl cannot be started");
-    bool good = prepare(&call, error) && perform(&call, &answer, error);
+    bool good = prepare_call(&call, error) && perform_call(&call, &answer, error);
     if (good)
         *out = answer;
     else

@@ -1,18 +1,18 @@
-/* One call to a running server, over HTTP by libcurl.
+/* One call to a running server, over HTTP with libcurl.
  *
- * Redirects are not followed and proxies of the environment are not used: a token goes to
- * the server that was named, or nowhere. In plain it goes only to this machine, unless
- * the caller says that the network may be trusted. */
+ * It follows no redirects and uses no proxies of the environment: a token goes to the
+ * named server or nowhere. Unencrypted it goes only to this machine, unless the caller
+ * says that the network can be trusted. */
 #ifndef SL_CMD_ADMIN_CLIENT_H
 #define SL_CMD_ADMIN_CLIENT_H
 
 #include "base/buffer.h"
 
-/* A zeroed struct asks http://127.0.0.1:8080. */
+/* A zeroed struct calls http://127.0.0.1:8080. */
 struct sl_client {
     const char *server;     /* NULL: $SLUICE_SERVER, else http://127.0.0.1:8080 */
     const char *token_file; /* see credentials.h */
-    const char *ca_file;    /* PEM: whose certificates are believed; NULL: the system's */
+    const char *ca_file;    /* PEM: the trusted CAs; NULL: the system's */
     int64_t timeout_us;     /* for the whole call; 0: SL_CLIENT_TIMEOUT_US */
     bool plain;             /* a token may go unencrypted over a network */
 };
@@ -27,7 +27,7 @@ struct sl_question {
     bool if_none;            /* only if there is nothing of that name yet */
 };
 
-/* Where it asks, as it was given. */
+/* Returns the server's address as given. */
 const char *sl_client_server(const struct sl_client *client);
 
 enum { SL_ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
@@ -35,12 +35,12 @@ enum { SL_ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
 struct sl_http_response {
     int status;
     bool is_problem;    /* its content type says so */
-    bool was_anonymous; /* asked without token or key */
+    bool was_anonymous; /* sent without token or key */
     struct sl_buffer body;
 };
 
-/* Asks, and waits for the whole answer, whatever its status (a redirect is none). False:
- * error->text says why there is none, and whether it may have been done all the same. */
+/* Sends the request and waits for the whole answer, of any status but a redirect. Returns
+ * false if there is none; error->text says why, and whether the change may have been made. */
 bool sl_client_ask(const struct sl_client *client, const struct sl_question *question,
                    struct sl_http_response *out, struct sluice_error *error);
 void sl_answer_release(struct sl_http_response *answer);

@@ -1,3 +1,4 @@
+/* Reads a token or a key, and makes a header field of it. */
 #include "cmd/admin/credentials.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* What a caller of the admin API shows: a token, or a tenant's key. It comes from a file
- * or the environment, never from the command line, where everybody on the machine could
- * read it; and it goes into one header field and into no message. */
+/* Credentials for the admin API: a token, or a tenant's key. They come from a file or the
+ * environment, never from the command line, which every user of the machine can read; and
+ * they go into one header field and into no message. */
 #ifndef SL_CMD_ADMIN_CREDENTIALS_H
 #define SL_CMD_ADMIN_CREDENTIALS_H
 
@@ -12,11 +12,11 @@ struct sl_credentials {
     const char *source; /* where they come from, for messages: "$SLUICE_TOKEN" */
 };
 
-/* From the file, else $SLUICE_TOKEN, else $SLUICE_API_KEY; the file may be NULL, and
- * variables that are empty are not there. False: error->text. */
+/* Reads the file, else $SLUICE_TOKEN, else $SLUICE_API_KEY. The file may be NULL; an empty
+ * variable counts as unset. Returns false with error->text set. */
 bool sl_credentials_read(const char *token_file, struct sl_credentials *out,
                          struct sluice_error *error);
-/* Wipes it. */
+/* Overwrites and frees them. */
 void sl_credentials_release(struct sl_credentials *credentials);
 
 #endif

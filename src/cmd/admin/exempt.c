@@ -1,51 +1,45 @@
-/* sluice exempt: who is never counted. */
+/* sluice exempt: the exemptions, callers that are never counted. */
 #include <stdio.h>
 
 #include "base/text/number.h"
 #include "cmd/admin/admin.h"
 
-static bool exemption(const struct sl_admin *asked, struct sl_buffer *out,
-                      struct sluice_error *error)
+static bool print_exemption(const struct sl_admin *args, struct sl_buffer *out,
+                            struct sluice_error *error)
 {
     uint64_t seconds = 0;
     bool is_number =
-        asked->until && sl_parse_u64(sl_text(asked->until), &seconds) && seconds <= INT64_MAX;
+        args->until && sl_parse_u64(sl_text(args->until), &seconds) && seconds <= INT64_MAX;
     json_t *body = json_object();
-    bool good = sl_admin_put(body, "kind", asked->name) &&
-                sl_admin_put(body, "value", asked->second) &&
-                sl_admin_put(body, "until", is_number ? NULL : asked->until) &&
-                sl_admin_put(body, "reason", asked->reason);
+    bool good = sl_admin_put(body, "kind", args->name) &&
+                sl_admin_put(body, "value", args->second) &&
+                sl_admin_put(body, "until", is_number ? NULL : args->until) &&
+                sl_admin_put(body, "reason", args->reason);
     if (is_number)
         json_object_set_new(body, "until", json_integer((json_int_t)seconds));
     return sl_admin_print(body, good, out, error);
 }
 
+static void add_row(struct sl_columns *table, const json_t *row)
+{
+    sl_columns_add(table, sl_cell_of(&table->arena, row, "kind"));
+    sl_columns_add(table, sl_cell_of(&table->arena, row, "value"));
+    sl_columns_add(table, sl_cell_moment(&table->arena, json_object_get(row, "until")));
+    sl_columns_add(table, sl_cell_of(&table->arena, row, "reason"));
+    sl_columns_add(table, sl_cell_of(&table->arena, row, "source"));
+}
+
 static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "KIND", "VALUE", "UNTIL", "REASON", "SOURCE", NULL };
-    const json_t *rows = json_object_get(reply->json, "exemptions");
-    struct sl_columns table;
-    if (!json_is_array(rows))
-        return false;
-    sl_columns_init(&table, headings);
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        sl_columns_add(&table, sl_cell_of(&table.arena, row, "kind"));
-        sl_columns_add(&table, sl_cell_of(&table.arena, row, "value"));
-        sl_columns_add(&table, sl_cell_moment(&table.arena, json_object_get(row, "until")));
-        sl_columns_add(&table, sl_cell_of(&table.arena, row, "reason"));
-        sl_columns_add(&table, sl_cell_of(&table.arena, row, "source"));
-    }
-    sl_columns_print(&table, stdout);
-    sl_columns_release(&table);
-    return true;
+    return sl_admin_show_rows(reply, "exemptions", headings, add_row);
 }
 
-/* The value is the server's: an address is written in one way there. */
+/* Prints the server's value: it writes an address in one way only. */
 static bool show_add(const struct sl_admin_reply *reply)
 {
     const json_t *until = json_object_get(reply->json, "until");
-    bool dry = reply->asked->dry_run;
+    bool dry = reply->args->dry_run;
     if (!sl_member(reply->json, "kind") || !sl_member(reply->json, "value"))
         return false;
     printf("%s%s %s %s exempt", dry ? "dry run: " : "",
@@ -59,7 +53,7 @@ static bool show_add(const struct sl_admin_reply *reply)
 
 static bool show_remove(const struct sl_admin_reply *reply)
 {
-    bool dry = reply->asked->dry_run;
+    bool dry = reply->args->dry_run;
     if (!sl_member(reply->json, "kind") || !sl_member(reply->json, "value"))
         return false;
     printf("%s%s %s %s exempt any more\n", dry ? "dry run: " : "",
@@ -72,13 +66,13 @@ static bool show_remove(const struct sl_admin_reply *reply)
 
 #define KIND                                                                                       \
     {                                                                                              \
-        "KIND", "who? give a kind and a value, such as ip 203.0.113.0/24", SL_OPTION_OPERAND,      \
-            SL_ASKED(name), "user, client, ip or api_key"                                          \
+        "KIND", "which caller? give a kind and a value, such as ip 203.0.113.0/24",                \
+            SL_OPTION_OPERAND, SL_ADMIN_FIELD(name), "user, client, ip or api_key"                 \
     }
 #define VALUE                                                                                      \
     {                                                                                              \
-        "VALUE", "who? give a value behind the kind, such as ip 203.0.113.0/24",                   \
-            SL_OPTION_OPERAND, SL_ASKED(second),                                                   \
+        "VALUE", "which caller? give a value behind the kind, such as ip 203.0.113.0/24",          \
+            SL_OPTION_OPERAND, SL_ADMIN_FIELD(second),                                             \
             "tenant/name, an address or network, a key's SHA-256"                                  \
     }
 
@@ -86,34 +80,35 @@ static const struct sl_option list_options[] = { SL_ADMIN_SERVER };
 static const struct sl_option add_options[] = {
     KIND,
     VALUE,
-    { "--until", "TIME", SL_OPTION_TEXT, SL_ASKED(until),
+    { "--until", "TIME", SL_OPTION_TEXT, SL_ADMIN_FIELD(until),
       "when it ends: 2026-12-01T00:00:00Z, or seconds since 1970" },
-    { "--reason", "TEXT", SL_OPTION_TEXT, SL_ASKED(reason), "why, for whoever lists it" },
+    { "--reason", "TEXT", SL_OPTION_TEXT, SL_ADMIN_FIELD(reason), "why; the list shows it" },
     SL_ADMIN_DRY_RUN,
     SL_ADMIN_SERVER,
 };
 static const struct sl_option remove_options[] = { KIND, VALUE, SL_ADMIN_DRY_RUN, SL_ADMIN_SERVER };
 
 static const struct sl_admin_call list = {
-    SL_ADMIN_COMMAND("exempt list", "[options]", "Lists who is never counted.", list_options, ""),
+    SL_ADMIN_COMMAND("exempt list", "[options]", "Lists the exemptions.", list_options, ""),
     .method = "GET",
     .path = "/v1/exemptions",
     .show = show_list,
 };
 
 static const struct sl_admin_call add = {
-    SL_ADMIN_COMMAND("exempt add", "KIND VALUE [options]", "Counts somebody no more.", add_options,
+    SL_ADMIN_COMMAND("exempt add", "KIND VALUE [options]",
+                     "Adds an exemption: this caller is never counted.", add_options,
                      "\n  sluice exempt add ip 203.0.113.0/24 --until 2026-12-01T00:00:00Z\n"
                      "  sluice exempt add user acme/root --reason \"load test\"\n"),
     .method = "POST",
     .path = "/v1/exemptions",
-    .body = exemption,
+    .body = print_exemption,
     .show = show_add,
 };
 
 static const struct sl_admin_call remove_one = {
-    SL_ADMIN_COMMAND("exempt remove", "KIND VALUE [options]", "Counts somebody again.",
-                     remove_options, ""),
+    SL_ADMIN_COMMAND("exempt remove", "KIND VALUE [options]",
+                     "Removes an exemption: this caller is counted again.", remove_options, ""),
     .method = "DELETE",
     .path = "/v1/exemptions?kind={name}&value={second}",
     .show = show_remove,
@@ -128,7 +123,7 @@ static const struct sl_command *const members[] = {
 
 const struct sl_command sl_command_exempt = {
     .name = "exempt",
-    .summary = "Lists and changes who is never counted by a running server.",
+    .summary = "Lists and changes the exemptions of a running server.",
     .members = members,
     .run = sl_command_choose,
 };

@@ -1,4 +1,4 @@
-/* sluice reset and sluice reload: counts are forgotten, files are read again. */
+/* sluice reset and sluice reload: reset counts, and read files again. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -15,18 +15,19 @@ static bool put_attrs(json_t *body, const struct sl_attrs *attrs)
     return good;
 }
 
-static bool whom(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error)
+static bool print_caller(const struct sl_admin *args, struct sl_buffer *out,
+                         struct sluice_error *error)
 {
     json_t *body = json_object();
-    bool good = sl_admin_put(body, "rule", asked->rule) &&
-                sl_admin_put(body, "resource", asked->resource) &&
-                sl_admin_put(body, "user", asked->user) && sl_admin_put(body, "ip", asked->ip) &&
-                sl_admin_put(body, "client", asked->client_id) &&
-                sl_admin_put(body, "tenant", asked->tenant) &&
-                sl_admin_put(body, "method", asked->method) && put_attrs(body, &asked->attrs);
+    bool good = sl_admin_put(body, "rule", args->rule) &&
+                sl_admin_put(body, "resource", args->resource) &&
+                sl_admin_put(body, "user", args->user) && sl_admin_put(body, "ip", args->ip) &&
+                sl_admin_put(body, "client", args->client_id) &&
+                sl_admin_put(body, "tenant", args->tenant) &&
+                sl_admin_put(body, "method", args->method) && put_attrs(body, &args->attrs);
     if (good && json_object_size(body) == 0) {
-        json_decref(body); /* it would reset whatever counts everybody together */
-        return sl_error_say(error, "whose counts? give `--rule` or whom it counts, such as "
+        json_decref(body); /* it would reset the rules that count all callers together */
+        return sl_error_say(error, "whose counts? give `--rule` or the caller, such as "
                                    "`--user u1`");
     }
     return sl_admin_print(body, good, out, error);
@@ -35,7 +36,7 @@ static bool whom(const struct sl_admin *asked, struct sl_buffer *out, struct slu
 static bool show_reset(const struct sl_admin_reply *reply)
 {
     const json_t *rules = json_object_get(reply->json, "reset");
-    bool dry = reply->asked->dry_run;
+    bool dry = reply->args->dry_run;
     if (!json_is_array(rules))
         return false;
     if (json_array_size(rules) == 0)
@@ -58,14 +59,16 @@ static bool show_reload(const struct sl_admin_reply *reply)
 /* ---- the commands ------------------------------------------------------------ */
 
 static const struct sl_option reset_options[] = {
-    { "--rule", "NAME", SL_OPTION_TEXT, SL_ASKED(rule), "of this rule; else of all that match" },
-    { "--resource", "R", SL_OPTION_TEXT, SL_ASKED(resource), "a path or a dotted name" },
-    { "--user", "U", SL_OPTION_TEXT, SL_ASKED(user), "who" },
-    { "--ip", "I", SL_OPTION_TEXT, SL_ASKED(ip), "from where" },
-    { "--client", "C", SL_OPTION_TEXT, SL_ASKED(client_id), "with which client" },
-    { "--tenant", "T", SL_OPTION_TEXT, SL_ASKED(tenant), "in which tenant" },
-    { "--method", "M", SL_OPTION_TEXT, SL_ASKED(method), "such as GET" },
-    { "--attr", "NAME=VALUE", SL_OPTION_ATTRS, SL_ASKED(attrs), "any other attribute; repeatable" },
+    { "--rule", "NAME", SL_OPTION_TEXT, SL_ADMIN_FIELD(rule),
+      "of this rule; else of every rule that matches" },
+    { "--resource", "R", SL_OPTION_TEXT, SL_ADMIN_FIELD(resource), "a path or a dotted name" },
+    { "--user", "U", SL_OPTION_TEXT, SL_ADMIN_FIELD(user), "the user" },
+    { "--ip", "I", SL_OPTION_TEXT, SL_ADMIN_FIELD(ip), "the address" },
+    { "--client", "C", SL_OPTION_TEXT, SL_ADMIN_FIELD(client_id), "the client" },
+    { "--tenant", "T", SL_OPTION_TEXT, SL_ADMIN_FIELD(tenant), "the tenant" },
+    { "--method", "M", SL_OPTION_TEXT, SL_ADMIN_FIELD(method), "such as GET" },
+    { "--attr", "NAME=VALUE", SL_OPTION_ATTRS, SL_ADMIN_FIELD(attrs),
+      "any other attribute; repeatable" },
     SL_ADMIN_DRY_RUN,
     SL_ADMIN_SERVER,
 };
@@ -73,11 +76,11 @@ static const struct sl_option reload_options[] = { SL_ADMIN_SERVER };
 
 const struct sl_admin_call sl_call_reset = {
     SL_ADMIN_COMMAND("reset", "[--rule NAME] [options]",
-                     "Forgets what a running server has counted for somebody.", reset_options,
+                     "Resets what a running server has counted for a caller.", reset_options,
                      "\n  sluice reset --rule api --user u1 --tenant acme\n"),
     .method = "POST",
     .path = "/v1/reset",
-    .body = whom,
+    .body = print_caller,
     .show = show_reset,
 };
 

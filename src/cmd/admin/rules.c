@@ -1,9 +1,7 @@
 /* sluice rules: the rules in force, and changes to them. */
-#include <stdio.h>
-
 #include "cmd/admin/admin.h"
 
-/* "100/1m", however it was written. */
+/* Returns "100/1m", whichever keys the rule has. */
 static const char *limit_cell(struct sl_arena *arena, const json_t *rule)
 {
     const char *capacity = sl_cell_of(arena, rule, "capacity");
@@ -51,56 +49,30 @@ static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "NAME",      "SOURCE",   "PER",   "LIMIT",
                                             "ALGORITHM", "RESOURCE", "NOTES", NULL };
-    const json_t *rows = json_object_get(reply->json, "rules");
-    struct sl_columns table;
-    if (!json_is_array(rows))
+    if (!sl_admin_show_rows(reply, "rules", headings, add_row))
         return false;
-    sl_columns_init(&table, headings);
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        add_row(&table, json_array_get(rows, i));
-    sl_columns_print(&table, stdout);
     sl_admin_tell_hidden(reply, "rules");
-    sl_columns_release(&table);
     return true;
-}
-
-static bool show_set(const struct sl_admin_reply *reply)
-{
-    return sl_admin_show_put(reply, "rule", "replaced");
-}
-
-static bool show_delete(const struct sl_admin_reply *reply)
-{
-    return sl_admin_show_delete(reply, "rule");
 }
 
 /* ---- the commands ------------------------------------------------------------ */
 
 #define TENANT SL_ADMIN_TENANT("of this tenant's own rules")
-#define NAME                                                                                       \
-    {                                                                                              \
-        "NAME", "which rule? give its name", SL_OPTION_OPERAND, SL_ASKED(name), "the rule"         \
-    }
+#define NAME   SL_ADMIN_NAME("rule")
 
 static const struct sl_option list_options[] = { TENANT, SL_ADMIN_SERVER };
 static const struct sl_option get_options[] = { NAME, TENANT, SL_ADMIN_SERVER };
 static const struct sl_option set_options[] = {
     NAME,
-    { "JSON", NULL, SL_OPTION_OPERAND, SL_ASKED(body), "the rule, with the keys of a rules file" },
-    SL_ADMIN_FILE,
+    SL_ADMIN_BODY("the rule, with the keys of a rules file"),
     TENANT,
-    SL_ADMIN_DRY_RUN,
-    SL_ADMIN_IF_MATCH,
-    SL_ADMIN_NEW,
-    SL_ADMIN_SERVER,
+    SL_ADMIN_SET_END,
 };
 static const struct sl_option delete_options[] = {
     NAME,
-    { "--undo", NULL, SL_OPTION_FLAG, SL_ASKED(undo), "take back what the API has changed" },
+    SL_ADMIN_UNDO,
     TENANT,
-    SL_ADMIN_DRY_RUN,
-    SL_ADMIN_IF_MATCH,
-    SL_ADMIN_SERVER,
+    SL_ADMIN_DELETE_END,
 };
 
 static const struct sl_admin_call list = {
@@ -130,16 +102,19 @@ static const struct sl_admin_call set = {
     .path = "/v1/rules/{name}",
     .tenant_path = "/v1/tenants/{tenant}/rules/{name}",
     .body = sl_admin_given,
-    .show = show_set,
+    .show = sl_admin_show_put,
+    .noun = "rule",
+    .verb = "replaced",
 };
 
 static const struct sl_admin_call delete = {
     SL_ADMIN_COMMAND("rules delete", "NAME [--undo] [options]",
-                     "Deletes a rule; one of the file is hidden.", delete_options, ""),
+                     "Deletes a rule; a rule of the file is hidden instead.", delete_options, ""),
     .method = "DELETE",
     .path = "/v1/rules/{name}",
     .tenant_path = "/v1/tenants/{tenant}/rules/{name}",
-    .show = show_delete,
+    .show = sl_admin_show_delete,
+    .noun = "rule",
 };
 
 static const struct sl_command *const members[] = {

@@ -1,5 +1,5 @@
-/* libcurl takes URLs apart: what we judge here and what it connects to later are then
- * the same host, however oddly it is spelt (127.1, 0x7f000001). */
+/* Parses a server's address. libcurl parses the URL, so that the host we judge is the
+ * host it connects to, however it is spelt (127.1, 0x7f000001). */
 #include "cmd/admin/server_url.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 
 static const char right[] = "http://HOST:PORT, https://HOST:PORT or unix:PATH";
 
-/* Of a name only `localhost`, which libcurl does not look up. */
+/* Of all names only `localhost` counts: libcurl does not look it up. */
 static bool is_loopback(const char *host)
 {
     struct in_addr v4;
@@ -20,7 +20,7 @@ static bool is_loopback(const char *host)
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
-/* Without slashes at its end: paths begin with one. */
+/* Returns the URL without slashes at its end: paths begin with one. */
 static char *base_of(CURLU *parts)
 {
     char *url = NULL;
@@ -34,7 +34,7 @@ static char *base_of(CURLU *parts)
     return base;
 }
 
-static bool take_parts(CURLU *parts, struct sl_server_url *out)
+static bool read_parts(CURLU *parts, struct sl_server_url *out)
 {
     char *scheme = NULL, *host = NULL;
     bool good = curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
@@ -59,7 +59,7 @@ static bool parse_http(const char *text, struct sl_server_url *out, struct sluic
     bool good = !strpbrk(text, "?#") &&
                 curl_url_set(parts, CURLUPART_URL, text, CURLU_PATH_AS_IS) == CURLUE_OK;
     bool secret = strchr(text, '@');
-    good = good && !secret && take_parts(parts, out);
+    good = good && !secret && read_parts(parts, out);
     curl_url_cleanup(parts);
     if (secret) /* and is not repeated here */
         return sl_error_say(error, "a server's address has no user or password in it: give the "
@@ -75,7 +75,7 @@ bool sl_server_url_parse(const char *text, struct sl_server_url *out, struct slu
         return parse_http(text, out, error);
     if (!text[5])
         return sl_error_say(error, "the server `%s` is not %s", text, right);
-    /* The server takes callers that name it so for local ones. */
+    /* The server takes a caller that uses this name for a local one. */
     struct sl_server_url url = { strdup("http://localhost"), text + 5, true };
     if (!url.base)
         return sl_error_say(error, "out of memory");

@@ -4,148 +4,107 @@
 #include "base/error.h"
 #include "cmd/admin/admin.h"
 
-/* The server takes no tier for none: that must not happen for want of an option. */
-static bool tenant(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error)
+/* To the server, no tier means none: a forgotten option must not delete the tier. */
+static bool print_tenant(const struct sl_admin *args, struct sl_buffer *out,
+                         struct sluice_error *error)
 {
-    if (!asked->tier == !asked->no_tier)
+    if (!args->tier == !args->no_tier)
         return sl_error_say(error, "which tier? say `--tier TIER`, or `--no-tier`");
     json_t *body = json_object();
-    bool good = sl_admin_put(body, "tier", asked->tier);
-    if (asked->no_tier)
+    bool good = sl_admin_put(body, "tier", args->tier);
+    if (args->no_tier)
         json_object_set_new(body, "tier", json_null());
     return sl_admin_print(body, good, out, error);
 }
 
-static bool new_key(const struct sl_admin *asked, struct sl_buffer *out, struct sluice_error *error)
+static bool print_new_key(const struct sl_admin *args, struct sl_buffer *out,
+                          struct sluice_error *error)
 {
     json_t *body = json_object();
-    bool good = sl_admin_put(body, "label", asked->label) &&
-                sl_admin_put(body, "tier", asked->tier) &&
-                sl_admin_put(body, "sha256", asked->sha256);
+    bool good = sl_admin_put(body, "label", args->label) &&
+                sl_admin_put(body, "tier", args->tier) &&
+                sl_admin_put(body, "sha256", args->sha256);
     return sl_admin_print(body, good, out, error);
 }
 
 /* ---- answers ----------------------------------------------------------------- */
 
+static void add_tenant(struct sl_columns *table, const json_t *row)
+{
+    static const char *const fields[] = { "name", "tier", "keys", "rules", "etag" };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        sl_columns_add(table, sl_cell_of(&table->arena, row, fields[i]));
+}
+
 static bool show_list(const struct sl_admin_reply *reply)
 {
     static const char *const headings[] = { "NAME", "TIER", "KEYS", "RULES", "ETAG", NULL };
-    static const char *const fields[] = { "name", "tier", "keys", "rules", "etag" };
-    const json_t *rows = json_object_get(reply->json, "tenants");
-    struct sl_columns table;
-    if (!json_is_array(rows))
-        return false;
-    sl_columns_init(&table, headings);
-    for (size_t i = 0; i < json_array_size(rows) * table.columns; i++)
-        sl_columns_add(&table, sl_cell_of(&table.arena, json_array_get(rows, i / table.columns),
-                                          fields[i % table.columns]));
-    sl_columns_print(&table, stdout);
-    sl_columns_release(&table);
-    return true;
+    return sl_admin_show_rows(reply, "tenants", headings, add_tenant);
 }
 
-static void show_keys(const json_t *keys)
+static void add_key(struct sl_columns *table, const json_t *key)
 {
-    static const char *const headings[] = { "KEY", "LABEL", "TIER", "CREATED", "SHA-256", NULL };
-    struct sl_columns table;
-    sl_columns_init(&table, headings);
-    for (size_t i = 0; i < json_array_size(keys); i++) {
-        const json_t *key = json_array_get(keys, i);
-        sl_columns_add(&table, sl_cell_of(&table.arena, key, "id"));
-        sl_columns_add(&table, sl_cell_of(&table.arena, key, "label"));
-        sl_columns_add(&table, sl_cell_of(&table.arena, key, "tier"));
-        sl_columns_add(&table, sl_cell_moment(&table.arena, json_object_get(key, "created_at")));
-        sl_columns_add(&table, sl_cell_of(&table.arena, key, "sha256"));
-    }
-    sl_columns_print(&table, stdout);
-    sl_columns_release(&table);
+    sl_columns_add(table, sl_cell_of(&table->arena, key, "id"));
+    sl_columns_add(table, sl_cell_of(&table->arena, key, "label"));
+    sl_columns_add(table, sl_cell_of(&table->arena, key, "tier"));
+    sl_columns_add(table, sl_cell_moment(&table->arena, json_object_get(key, "created_at")));
+    sl_columns_add(table, sl_cell_of(&table->arena, key, "sha256"));
 }
 
 static bool show_one(const struct sl_admin_reply *reply)
 {
-    const json_t *keys = json_object_get(reply->json, "keys");
-    if (!sl_member(reply->json, "name") || !json_is_array(keys))
+    static const char *const headings[] = { "KEY", "LABEL", "TIER", "CREATED", "SHA-256", NULL };
+    if (!sl_member(reply->json, "name") || !json_is_array(json_object_get(reply->json, "keys")))
         return false;
     printf("tenant `%s`\n", sl_cell_of(reply->arena, reply->json, "name"));
     printf("  %-8s %s\n", "tier", sl_cell_of(reply->arena, reply->json, "tier"));
     printf("  %-8s %s\n", "rules", sl_cell_of(reply->arena, reply->json, "rules"));
     printf("  %-8s %s\n\n", "etag", sl_cell_of(reply->arena, reply->json, "etag"));
-    show_keys(keys);
-    return true;
+    return sl_admin_show_rows(reply, "keys", headings, add_key);
 }
 
-static bool show_set(const struct sl_admin_reply *reply)
-{
-    return sl_admin_show_put(reply, "tenant", "changed");
-}
-
-static bool show_delete(const struct sl_admin_reply *reply)
-{
-    if (!json_is_object(reply->json))
-        return false;
-    sl_admin_tell(reply, "tenant", reply->asked->name, "deleted");
-    putchar('\n');
-    return true;
-}
-
-/* The key goes to standard output, what is said about it does not. */
+/* Prints the key to standard output, and the note about it to standard error. */
 static bool show_key(const struct sl_admin_reply *reply)
 {
     static const char *const fields[] = { "key", "id", "label", "tier", "sha256" };
     if (!sl_member(reply->json, "id"))
         return false;
-    if (reply->asked->dry_run)
+    if (reply->args->dry_run)
         printf("dry run: a key would be made\n");
-    for (size_t i = 0; i < sizeof fields / sizeof *fields && !reply->asked->dry_run; i++)
+    for (size_t i = 0; i < sizeof fields / sizeof *fields && !reply->args->dry_run; i++)
         if (sl_member(reply->json, fields[i]))
             printf("%-8s %s\n", fields[i], sl_cell_of(reply->arena, reply->json, fields[i]));
     fflush(stdout);
-    if (sl_member(reply->json, "key") && !reply->asked->dry_run)
+    if (sl_member(reply->json, "key") && !reply->args->dry_run)
         fprintf(stderr, "keep the key now: it is not shown again\n");
-    return true;
-}
-
-static bool show_key_gone(const struct sl_admin_reply *reply)
-{
-    if (!json_is_object(reply->json))
-        return false;
-    sl_admin_tell(reply, "key", reply->asked->second, "removed");
-    putchar('\n');
     return true;
 }
 
 /* ---- the commands ------------------------------------------------------------ */
 
-#define NAME                                                                                       \
-    {                                                                                              \
-        "NAME", "which tenant? give its name", SL_OPTION_OPERAND, SL_ASKED(name), "the tenant"     \
-    }
+#define NAME SL_ADMIN_NAME("tenant")
 
 static const struct sl_option list_options[] = { SL_ADMIN_SERVER };
 static const struct sl_option show_options[] = { NAME, SL_ADMIN_SERVER };
 static const struct sl_option set_options[] = {
     NAME,
-    { "--tier", "TIER", SL_OPTION_TEXT, SL_ASKED(tier), "the tier of its requests" },
-    { "--no-tier", NULL, SL_OPTION_FLAG, SL_ASKED(no_tier), "none" },
-    SL_ADMIN_DRY_RUN,
-    SL_ADMIN_IF_MATCH,
-    SL_ADMIN_NEW,
-    SL_ADMIN_SERVER,
+    { "--tier", "TIER", SL_OPTION_TEXT, SL_ADMIN_FIELD(tier), "the tier of its requests" },
+    { "--no-tier", NULL, SL_OPTION_FLAG, SL_ADMIN_FIELD(no_tier), "none" },
+    SL_ADMIN_SET_END,
 };
-static const struct sl_option delete_options[] = { NAME, SL_ADMIN_DRY_RUN, SL_ADMIN_IF_MATCH,
-                                                   SL_ADMIN_SERVER };
+static const struct sl_option delete_options[] = { NAME, SL_ADMIN_DELETE_END };
 static const struct sl_option key_add_options[] = {
     NAME,
-    { "--label", "TEXT", SL_OPTION_TEXT, SL_ASKED(label), "what it is for" },
-    { "--tier", "TIER", SL_OPTION_TEXT, SL_ASKED(tier), "a tier of its own" },
-    { "--sha256", "HEX", SL_OPTION_TEXT, SL_ASKED(sha256),
+    { "--label", "TEXT", SL_OPTION_TEXT, SL_ADMIN_FIELD(label), "what it is for" },
+    { "--tier", "TIER", SL_OPTION_TEXT, SL_ADMIN_FIELD(tier), "a tier of its own" },
+    { "--sha256", "HEX", SL_OPTION_TEXT, SL_ADMIN_FIELD(sha256),
       "the digest of a key that only its owner knows" },
     SL_ADMIN_DRY_RUN,
     SL_ADMIN_SERVER,
 };
 static const struct sl_option key_remove_options[] = {
     NAME,
-    { "ID", "which key? give its id", SL_OPTION_OPERAND, SL_ASKED(second), "the key" },
+    SL_ADMIN_OPERAND("ID", "key", "its id", second),
     SL_ADMIN_DRY_RUN,
     SL_ADMIN_SERVER,
 };
@@ -170,8 +129,10 @@ static const struct sl_admin_call set = {
                      "Creates a tenant, or changes its tier.", set_options, ""),
     .method = "PUT",
     .path = "/v1/tenants/{name}",
-    .body = tenant,
-    .show = show_set,
+    .body = print_tenant,
+    .show = sl_admin_show_put,
+    .noun = "tenant",
+    .verb = "changed",
 };
 
 static const struct sl_admin_call delete = {
@@ -179,7 +140,9 @@ static const struct sl_admin_call delete = {
                      "Deletes a tenant with its keys and its own rules.", delete_options, ""),
     .method = "DELETE",
     .path = "/v1/tenants/{name}",
-    .show = show_delete,
+    .show = sl_admin_show_gone,
+    .noun = "tenant",
+    .verb = "deleted",
 };
 
 static const struct sl_admin_call key_add = {
@@ -187,7 +150,7 @@ static const struct sl_admin_call key_add = {
                      key_add_options, "\n  sluice tenant key add acme --label ci\n"),
     .method = "POST",
     .path = "/v1/tenants/{name}/keys",
-    .body = new_key,
+    .body = print_new_key,
     .show = show_key,
 };
 
@@ -196,7 +159,9 @@ static const struct sl_admin_call key_remove = {
                      key_remove_options, ""),
     .method = "DELETE",
     .path = "/v1/tenants/{name}/keys/{second}",
-    .show = show_key_gone,
+    .show = sl_admin_show_gone,
+    .noun = "key",
+    .verb = "removed",
 };
 
 static const struct sl_command *const key_members[] = {

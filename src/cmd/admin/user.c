@@ -1,8 +1,7 @@
-/* sluice user: what is known about a user, and how the trust score comes about.
+/* sluice user: the record of a user, and how the trust score is made.
  *
- * The parts of a score are shown as a sum that can be checked by eye. They have nine
- * decimals at most, so that they are added here as whole billionths: what is printed as
- * the sum is exactly that. */
+ * The parts of a score are shown as a sum that can be checked by eye. They have at most
+ * nine decimals and are added here as whole billionths, so that the sum is exact. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,7 +29,7 @@ static const char *decimal(struct sl_arena *arena, int64_t count, const char *pl
                           digits);
 }
 
-/* A part of the score: {"value": 0.3, …}; adds it to the sum. */
+/* Prints a part of the score, {"value": 0.3, …}, and adds it to the sum. */
 static void show_part(const struct sl_admin_reply *reply, const char *name, const char *why,
                       int64_t *sum)
 {
@@ -40,7 +39,7 @@ static void show_part(const struct sl_admin_reply *reply, const char *name, cons
     printf("  %-12s %-12s %s\n", name, decimal(reply->arena, value, "+"), why);
 }
 
-/* Why the score is not the sum, where it is not. */
+/* Returns why the score is not the sum, or "" if it is. */
 static const char *correction(int64_t sum, int64_t score)
 {
     if (sum == score)
@@ -105,7 +104,7 @@ static bool show_user(const struct sl_admin_reply *reply)
     if (tenant && *tenant)
         printf(" of tenant `%s`", sl_cell_of(arena, user, "tenant"));
     printf("%s\n",
-           json_is_false(json_object_get(user, "known")) ? ", of whom nothing is known" : "");
+           json_is_false(json_object_get(user, "known")) ? ", which the server does not know" : "");
     printf("  %-12s %s\n", "created", sl_cell_moment(arena, json_object_get(user, "created_at")));
     printf("  %-12s %s\n", "email",
            json_is_true(verified)    ? "verified"
@@ -118,42 +117,22 @@ static bool show_user(const struct sl_admin_reply *reply)
     return true;
 }
 
-static bool show_set(const struct sl_admin_reply *reply)
-{
-    return sl_admin_show_put(reply, "user", "changed");
-}
-
-static bool show_forget(const struct sl_admin_reply *reply)
-{
-    if (!json_is_object(reply->json))
-        return false;
-    sl_admin_tell(reply, "user", reply->asked->name, "forgotten");
-    putchar('\n');
-    return true;
-}
-
 /* ---- the commands ------------------------------------------------------------ */
 
-#define ID                                                                                         \
-    {                                                                                              \
-        "ID", "which user? give the id", SL_OPTION_OPERAND, SL_ASKED(name), "the user"             \
-    }
+#define ID     SL_ADMIN_OPERAND("ID", "user", "the id", name)
 #define TENANT SL_ADMIN_TENANT("the user's tenant; without: a user of none")
 
 static const struct sl_option show_options[] = { ID, TENANT, SL_ADMIN_SERVER };
 static const struct sl_option set_options[] = {
     ID,
-    { "JSON", NULL, SL_OPTION_OPERAND, SL_ASKED(body),
-      "any of created_at, email_verified, tier, limits; null takes it away" },
-    SL_ADMIN_FILE,
+    SL_ADMIN_BODY("any of created_at, email_verified, tier, limits; null takes it away"),
     TENANT,
-    SL_ADMIN_DRY_RUN,
-    SL_ADMIN_IF_MATCH,
-    SL_ADMIN_NEW,
-    SL_ADMIN_SERVER,
+    SL_ADMIN_SET_END,
 };
 static const struct sl_option forget_options[] = {
-    ID, TENANT, SL_ADMIN_DRY_RUN, SL_ADMIN_IF_MATCH, SL_ADMIN_SERVER,
+    ID,
+    TENANT,
+    SL_ADMIN_DELETE_END,
 };
 
 #define PATHS .path = "/v1/users/{name}", .tenant_path = "/v1/users/{name}?tenant={tenant}"
@@ -174,7 +153,9 @@ static const struct sl_admin_call set = {
     .method = "PUT",
     PATHS,
     .body = sl_admin_given,
-    .show = show_set,
+    .show = sl_admin_show_put,
+    .noun = "user",
+    .verb = "changed",
 };
 
 static const struct sl_admin_call forget = {
@@ -182,7 +163,9 @@ static const struct sl_admin_call forget = {
                      "Forgets a user, with all outcomes and violations.", forget_options, ""),
     .method = "DELETE",
     PATHS,
-    .show = show_forget,
+    .show = sl_admin_show_gone,
+    .noun = "user",
+    .verb = "forgotten",
 };
 
 static const struct sl_command *const members[] = {

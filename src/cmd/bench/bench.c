@@ -1,4 +1,4 @@
-/* sluice bench: what a decision costs on this machine, in process. */
+/* sluice bench: measures the cost of a decision on this machine, in process. */
 #include "cmd/bench/bench.h"
 
 #include <sched.h>
@@ -53,14 +53,14 @@ struct bench_run {
     uint64_t rows_done;
 };
 
-/* ---- which loads ---- */
+/* ---- loads ---- */
 
 static bool has_many_keys(const struct sl_bench_load *load)
 {
     return !load->rules && load->keys > 1;
 }
 
-/* The n-th load of this run, or NULL behind the last. */
+/* Returns the n-th load of this run, or NULL behind the last. */
 static const struct sl_bench_load *load_at(const struct bench_run *run, size_t n)
 {
     size_t seen = 0;
@@ -150,8 +150,8 @@ void sl_bench_conditions(struct sl_bench_conditions *out)
 
 /* ---- running ---- */
 
-/* A third of what is available, for a table of our own with its keys; a table that was given
- * must hold the keys in half its slots. */
+/* Returns true if a private table and its keys fit into a third of the available memory, or if a
+ * given table can hold the keys in half its slots. */
 static bool has_room(const struct bench_run *run, const struct sl_bench_load *load,
                      struct sl_bench_left_out *out)
 {
@@ -179,7 +179,7 @@ static bool run_shapes(struct bench_run *run, const struct sl_bench *bench,
             continue;
         if (!sl_bench_run(bench, shapes[i], run->conditions.span_ns, &figures, error))
             return false;
-        sl_progress_end(&run->progress); /* it may stand where the row shall */
+        sl_progress_end(&run->progress); /* the bar may stand where the row goes */
         run->teller->row(bench, shapes[i], &figures, first);
         fflush(stdout);
         run->rows_done++;

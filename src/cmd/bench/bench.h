@@ -1,11 +1,11 @@
-/* What `sluice bench` is made of.
+/* The parts of `sluice bench`.
  *
- *   load     what is asked: which limit or rules, over how many keys
+ *   load     what is measured: a limit or rules, over a number of keys
  *   shape    how: threads, processes, one by one or in batches
- *   figures  what came of it: one load in one shape is one row
+ *   figures  the result: one load in one shape is one row
  *
- * bench.c goes through the rows, bench_load.c makes stores and keys,
- * bench_row.c runs a row, bench_screen.c and bench_json.c tell. */
+ * bench.c walks the rows, bench_load.c makes stores and keys, bench_row.c runs
+ * a row, bench_screen.c and bench_json.c print. */
 #ifndef SL_CMD_BENCH_BENCH_H
 #define SL_CMD_BENCH_BENCH_H
 
@@ -26,7 +26,7 @@ struct sl_bench_load {
 /* Ended by a row without a name. */
 extern const struct sl_bench_load sl_bench_loads[];
 
-/* Stands for those of many keys where --keys says how many. */
+/* Replaces the loads of many keys if --keys is given. */
 extern const struct sl_bench_load sl_bench_keys;
 
 struct sl_bench_shape {
@@ -37,7 +37,7 @@ struct sl_bench_shape {
 
 enum { SL_BENCH_BATCH = 16, SL_BENCH_WORKERS = 2, SL_BENCH_KEY_BYTES = 24 };
 
-/* A load made ready: its table filled, its keys written down. */
+/* A load made ready: its table filled, its keys written to memory. */
 struct sl_bench {
     const struct sl_bench_load *load;
     uint64_t keys;
@@ -50,17 +50,17 @@ struct sl_bench {
     char *request_bytes;
 };
 
-/* What a table for so many keys takes, and what the keys of a load take. */
+/* Return the size of a table for that many keys, and of the keys of a load. */
 uint64_t sl_bench_table_bytes(const struct sl_bench_load *load, uint64_t keys);
 uint64_t sl_bench_key_bytes(const struct sl_bench_load *load, uint64_t keys);
 
-/* Opens a private table for the load unless `store` is given, and asks once for
- * every key. False: *error says why. Release it either way. */
+/* Opens a private table for the load unless `store` is given, and decides once for
+ * every key. Returns false with *error set. Release it in either case. */
 bool sl_bench_open(struct sl_bench *bench, const struct sl_bench_load *load, uint64_t keys,
                    struct sluice_store *store, struct sluice_error *error);
 void sl_bench_release(struct sl_bench *bench, bool close_store);
 
-/* Latencies of what was timed by itself: every 127th decision, or batch of them. */
+/* The latencies are those of every 127th decision or batch, which is timed by itself. */
 struct sl_bench_figures {
     uint64_t decisions;
     uint64_t admitted;
@@ -74,10 +74,10 @@ struct sl_bench_figures {
 bool sl_bench_run(const struct sl_bench *bench, struct sl_bench_shape shape, int64_t span_ns,
                   struct sl_bench_figures *out, struct sluice_error *error);
 
-/* What reading the clock costs; a latency has it once in it. */
+/* Returns the cost of reading the clock; each latency contains it once. */
 double sl_bench_clock_ns(void);
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 struct sl_bench_conditions {
     char cpu[128];
@@ -98,7 +98,7 @@ struct sl_bench_left_out {
     uint64_t has_bytes;
 };
 
-/* One way of telling. `first` is true for a load's first row. */
+/* One output format. `first` is true for a load's first row. */
 struct sl_bench_teller {
     void (*start)(const struct sl_bench_conditions *conditions);
     void (*row)(const struct sl_bench *bench, struct sl_bench_shape shape,

@@ -6,7 +6,7 @@
 #include "cmd/bench/bench.h"
 #include "wire/json/decision.h"
 
-/* Between two rows stands a comma; those left out come behind them. */
+/* For the comma between two rows; loads left out come after all rows. */
 static unsigned rows_told;
 static struct sl_bench_left_out left[16];
 static unsigned left_count;
@@ -19,7 +19,7 @@ static void print_text(const char *name, const char *value)
     sl_buffer_release(&text);
 }
 
-static void start(const struct sl_bench_conditions *conditions)
+static void print_start(const struct sl_bench_conditions *conditions)
 {
     printf("{");
     print_text("version", SLUICE_VERSION);
@@ -34,8 +34,8 @@ static void start(const struct sl_bench_conditions *conditions)
     rows_told = left_count = 0;
 }
 
-static void row(const struct sl_bench *bench, struct sl_bench_shape shape,
-                const struct sl_bench_figures *figures, bool first)
+static void print_row(const struct sl_bench *bench, struct sl_bench_shape shape,
+                      const struct sl_bench_figures *figures, bool first)
 {
     (void)first;
     printf("%s\n  {\"name\": \"%s\", \"algorithm\": \"%s\", \"keys\": %" PRIu64
@@ -54,13 +54,13 @@ static void row(const struct sl_bench *bench, struct sl_bench_shape shape,
            figures->p95_ns, figures->p99_ns, figures->p999_ns, figures->max_ns);
 }
 
-static void left_out(const struct sl_bench_left_out *load)
+static void print_left_out(const struct sl_bench_left_out *load)
 {
     if (left_count < sizeof left / sizeof *left)
         left[left_count++] = *load;
 }
 
-static void end(void)
+static void print_end(void)
 {
     printf("],\n\"left_out\": [");
     for (unsigned i = 0; i < left_count; i++)
@@ -69,4 +69,4 @@ static void end(void)
     printf("]}\n");
 }
 
-const struct sl_bench_teller sl_bench_json = { start, row, left_out, end };
+const struct sl_bench_teller sl_bench_json = { print_start, print_row, print_left_out, print_end };

@@ -1,13 +1,13 @@
 /* The loads of `sluice bench`, their tables and their keys.
  *
- * Keys are written down before anything is measured, one behind the other, and
- * walked in that order: the hash scatters them over the table, so every one is
- * as far from the last as can be, and reading the key itself stays cheap. A
- * lap touches every key once, which is the worst order for a cache.
+ * Keys are written to memory before anything is measured, one after the other, and
+ * walked in that order: the hash scatters them over the table, so each is far from
+ * the last, and reading the key itself stays cheap. A lap touches every key once,
+ * which is the worst order for a cache.
  *
- * A limit that everything shall pass allows 100 million a second. Where many
- * keys are asked, a charge weighs for a minute and more: a state that were fresh
- * again after a lap would be a free slot, and the row would measure insertions. */
+ * A limit that all decisions should pass allows 100 million a second. With many
+ * keys, a charge lasts for a minute and more: a state that is fresh again after a
+ * lap would be a free slot, and the row would measure insertions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,8 +149,8 @@ static int open_limit(struct sl_bench *bench, struct sluice_error *error)
     return sluice_limit_new(bench->store, &config, &bench->limit, error);
 }
 
-/* Every key once, so that the rows find them there. */
-static int fill(struct sl_bench *bench)
+/* Decides once for every key, so that the rows find them in the table. */
+static int fill_table(struct sl_bench *bench)
 {
     struct sluice_decision decision;
     int status = SLUICE_OK;
@@ -176,7 +176,7 @@ bool sl_bench_open(struct sl_bench *bench, const struct sl_bench_load *load, uin
     bench->table_bytes = stats.size_bytes;
     int status = SLUICE_NO_MEMORY;
     if (load->rules ? make_requests(bench) : make_keys(bench))
-        status = fill(bench);
+        status = fill_table(bench);
     if (status != SLUICE_OK)
         snprintf(error->text, sizeof error->text, "filling the table: %s",
                  sluice_status_text(status));

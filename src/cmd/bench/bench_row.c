@@ -1,8 +1,8 @@
 /* Runs one row of `sluice bench`: workers that decide until their time is over.
  *
- * A worker is a thread or a forked process, pinned to a processor of its own
- * where there are enough. It counts into memory that all of them share, so the
- * two kinds are gathered alike.
+ * A worker is a thread or a forked process, pinned to a processor of its own if
+ * there are enough. It counts into memory that all workers share, so threads and
+ * processes are gathered alike.
  *
  * Every 127th decision (or batch) is timed by itself, with a reading of the clock
  * before it and one after, so that a percentile is the latency of a decision
@@ -55,7 +55,7 @@ struct worker {
     unsigned of;
     unsigned batch;
     int64_t span_ns;
-    uint64_t at; /* the key whose turn it is */
+    uint64_t at; /* the next key */
     struct sluice_decision decisions[SL_BENCH_BATCH];
     struct sluice_text keys[SL_BENCH_BATCH];
 };
@@ -66,25 +66,24 @@ static inline struct sluice_text key_at(const struct sl_bench *bench, uint64_t a
                                  SL_BENCH_KEY_BYTES - 2 };
 }
 
-static inline uint64_t take_turn(struct worker *worker)
+static inline uint64_t next_key(struct worker *worker)
 {
     uint64_t at = worker->at;
     worker->at = at + 1 < worker->bench->keys ? at + 1 : 0;
     return at;
 }
 
-/* One decision, or one batch: the four ways of asking. */
+/* The four ways to decide: a limit or rules, one by one or in batches. */
 static inline int ask_limit(struct worker *worker)
 {
     const struct sl_bench *bench = worker->bench;
-    return sluice_limit_decide(bench->limit, key_at(bench, take_turn(worker)), 1,
-                               worker->decisions);
+    return sluice_limit_decide(bench->limit, key_at(bench, next_key(worker)), 1, worker->decisions);
 }
 
 static inline int ask_limit_batch(struct worker *worker)
 {
     for (unsigned i = 0; i < SL_BENCH_BATCH; i++)
-        worker->keys[i] = key_at(worker->bench, take_turn(worker));
+        worker->keys[i] = key_at(worker->bench, next_key(worker));
     return sluice_limit_decide_batch(worker->bench->limit, worker->keys, SL_BENCH_BATCH, 1,
                                      worker->decisions);
 }
@@ -92,7 +91,7 @@ static inline int ask_limit_batch(struct worker *worker)
 static inline int ask_rules(struct worker *worker)
 {
     const struct sl_bench *bench = worker->bench;
-    return sluice_decide(bench->limiter, &bench->requests[take_turn(worker)], worker->decisions);
+    return sluice_decide(bench->limiter, &bench->requests[next_key(worker)], worker->decisions);
 }
 
 static inline int ask_rules_batch(struct worker *worker)
@@ -112,7 +111,7 @@ static inline uint64_t admitted_of(const struct worker *worker)
     return admitted;
 }
 
-/* Inlined into each of its four callers, so that asking is a direct call. */
+/* Inlined into each of its four callers, so that each decides by a direct call. */
 __attribute__((always_inline)) static inline void work(struct worker *worker,
                                                        int (*ask)(struct worker *))
 {
@@ -136,8 +135,8 @@ __attribute__((always_inline)) static inline void work(struct worker *worker,
     worker->tally->took_ns = now_ns - started_ns;
 }
 
-/* To the n-th of the processors we may use, if there is one. */
-static void pin(unsigned number)
+/* Pins the thread to the n-th of the processors it may use, if there is one. */
+static void pin_to_processor(unsigned number)
 {
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
@@ -161,7 +160,8 @@ static void warm_up(struct worker *worker)
         (void)(worker->bench->limiter ? ask_rules(worker) : ask_limit(worker));
 }
 
-/* False: not all of them could be started. One that died is not waited for long. */
+/* Waits until all workers are ready. Returns false if not all could be started; it does not wait
+ * long for one that died. */
 static bool start_together(struct worker *worker)
 {
     int signal;
@@ -182,7 +182,7 @@ static void *run_worker(void *argument)
 {
     struct worker *worker = argument;
     bool rules = worker->bench->limiter != NULL, batch = worker->batch > 1;
-    pin(worker->number);
+    pin_to_processor(worker->number);
     if (!start_together(worker))
         return NULL;
     if (rules && batch)
@@ -208,7 +208,8 @@ static void gather_latencies(const struct sl_histogram *all, struct sl_bench_fig
     out->max_ns = (int64_t)all->max;
 }
 
-static void gather(const struct shared *shared, unsigned workers, struct sl_bench_figures *out)
+static void gather_figures(const struct shared *shared, unsigned workers,
+                           struct sl_bench_figures *out)
 {
     uint32_t steps[SL_HISTOGRAM_STEPS] = { 0 };
     struct sl_histogram all = { .end = SL_HISTOGRAM_STEPS, .buckets = steps };
@@ -294,7 +295,7 @@ bool sl_bench_run(const struct sl_bench *bench, struct sl_bench_shape shape, int
     bool good = shape.processes > 1 ? run_processes(workers, number, shared)
                                     : run_threads(workers, number, shared);
     if (good)
-        gather(shared, number, out);
+        gather_figures(shared, number, out);
     else
         snprintf(error->text, sizeof error->text, "a worker could not be started, or died");
     munmap(shared, sizeof *shared);

@@ -18,7 +18,7 @@ static const char *grouped(uint64_t number, char out[32])
     return out;
 }
 
-static void start(const struct sl_bench_conditions *conditions)
+static void print_conditions(const struct sl_bench_conditions *conditions)
 {
     printf("%s, %u cores, %s, load %.1f, %s\n", conditions->cpu, conditions->cores,
            conditions->kernel, conditions->load_average, "sluice " SLUICE_VERSION);
@@ -30,7 +30,7 @@ static void start(const struct sl_bench_conditions *conditions)
            "p99", "p99.9", "max", "admitted");
 }
 
-static void title(const struct sl_bench *bench)
+static void print_title(const struct sl_bench *bench)
 {
     char keys[32];
     printf("%s: %s", bench->load->name, bench->load->title);
@@ -39,12 +39,12 @@ static void title(const struct sl_bench *bench)
     printf(" (table of %.1f MB)\n", (double)bench->table_bytes / 1e6);
 }
 
-static void row(const struct sl_bench *bench, struct sl_bench_shape shape,
-                const struct sl_bench_figures *figures, bool first)
+static void print_row(const struct sl_bench *bench, struct sl_bench_shape shape,
+                      const struct sl_bench_figures *figures, bool first)
 {
     char name[64], rate[32];
     if (first)
-        title(bench);
+        print_title(bench);
     snprintf(name, sizeof name, "  %s%s",
              shape.processes > 1 ? "2 processes"
              : shape.threads > 1 ? "2 threads"
@@ -59,15 +59,16 @@ static void row(const struct sl_bench *bench, struct sl_bench_shape shape,
         printf("  ... of these %" PRIu64 " failed\n", figures->errors);
 }
 
-static void left_out(const struct sl_bench_left_out *load)
+static void print_left_out(const struct sl_bench_left_out *load)
 {
     printf("%s: left out, it needs %.0f MB and may have %.0f\n", load->name,
            (double)load->needs_bytes / 1e6, (double)load->has_bytes / 1e6);
 }
 
-static void end(void)
+static void print_end(void)
 {
     printf("\nmean: of a thread's time, per decision. Latencies: of a batch, for all 16.\n");
 }
 
-const struct sl_bench_teller sl_bench_screen = { start, row, left_out, end };
+const struct sl_bench_teller sl_bench_screen = { print_conditions, print_row, print_left_out,
+                                                 print_end };

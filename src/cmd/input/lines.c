@@ -1,3 +1,4 @@
+/* Reads lines through one buffer. */
 #include "cmd/input/lines.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ bool sl_lines_open(struct sl_lines *lines, const char *path)
     return lines->buffer != NULL;
 }
 
-/* Moves what is left to the front and reads on. False: nothing more came. */
+/* Moves the rest to the front and reads on. Returns false if nothing more came. */
 static bool refill(struct sl_lines *lines)
 {
     if (lines->ended)
@@ -54,7 +55,7 @@ static bool refill(struct sl_lines *lines)
     return true;
 }
 
-/* The end of the next line, reading on while the line may still fit. */
+/* Returns the end of the next line; reads on while the line may still fit. */
 static char *find_newline(struct sl_lines *lines)
 {
     size_t looked = 0;
@@ -70,7 +71,7 @@ static char *find_newline(struct sl_lines *lines)
     }
 }
 
-/* The rest of a line that is too long, up to and with its newline. */
+/* Skips the rest of a line that is too long, with its newline. */
 static void skip_rest(struct sl_lines *lines)
 {
     for (;;) {
@@ -84,7 +85,7 @@ static void skip_rest(struct sl_lines *lines)
     }
 }
 
-/* What some editors put at the start of a file. */
+/* Skips the byte order mark that some editors write at the start of a file. */
 static void skip_mark(struct sl_lines *lines)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -107,7 +108,7 @@ bool sl_lines_next(struct sl_lines *lines, struct sl_input_line *line)
         len = (size_t)(newline - at);
     *line = (struct sl_input_line){ at, len, len > SL_LINE_MAX_BYTES };
     if (line->too_long && !newline) {
-        skip_rest(lines); /* overwrites the line: nothing of it is wanted */
+        skip_rest(lines); /* overwrites the line, which is not used */
         line->len = 0;
         return true;
     }

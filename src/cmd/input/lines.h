@@ -1,4 +1,4 @@
-/* The lines of a file or a pipe, one after the other, in bounded memory. */
+/* Reads the lines of a file or a pipe, one after the other, in bounded memory. */
 #ifndef SL_CMD_INPUT_LINES_H
 #define SL_CMD_INPUT_LINES_H
 
@@ -25,7 +25,7 @@ struct sl_input_line {
     bool too_long; /* cut at SL_LINE_MAX_BYTES; the rest was skipped */
 };
 
-/* NULL or "-": standard input. False, errno set: cannot be opened. */
+/* Opens a file; NULL or "-" is standard input. Returns false with errno set. */
 bool sl_lines_open(struct sl_lines *lines, const char *path);
 bool sl_lines_next(struct sl_lines *lines, struct sl_input_line *line);
 void sl_lines_close(struct sl_lines *lines);

@@ -1,3 +1,4 @@
+/* Reads rules files and opens stores, with messages on standard error. */
 #include "cmd/input/load.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Files the commands share: a rules file read whole, and what it names. */
+/* Loading for several commands: a rules file, and the store that it names. */
 #ifndef SL_CMD_INPUT_LOAD_H
 #define SL_CMD_INPUT_LOAD_H
 
@@ -7,20 +7,20 @@
 #include "rules/tree/tree.h"
 #include "store/store.h"
 
-/* Reads a rules file to the end, into a buffer of SL_RULES_FILE_MAX_BYTES. False
- * after saying why it cannot be read. */
+/* Reads a rules file to the end, into a buffer of SL_RULES_FILE_MAX_BYTES. Returns
+ * false, with a message, if it cannot be read. */
 bool sl_load_file(const char *path, struct sl_buffer *out);
 
-/* The same; false: in *report. */
+/* The same, with the message in *report. */
 bool sl_load_text(const char *path, struct sl_buffer *out, struct sl_report *report);
 
-/* The rules, or NULL after every problem went to standard error. */
+/* Returns the rules, or NULL with every problem on standard error. */
 struct sl_ruleset *sl_load_rules(const char *path);
 
-/* Opens the store that `url` names, for these rules; NULL after saying why not. */
+/* Opens the store that `url` names, for these rules. Returns NULL with a message. */
 struct sl_store *sl_load_store(const struct sl_store_url *url, const struct sl_ruleset *rules);
 
-/* Why the store failed, and where to look. Said once, however often it does. */
+/* Prints why the store failed, and where to look. Call it once, however often it fails. */
 void sl_say_store_failed(const struct sl_store_url *url, struct sl_store *store, int status);
 
 #endif

@@ -1,3 +1,4 @@
+/* Puts the rules file and the database of the admin API together. */
 #include "cmd/input/offline_state.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include "registry/path.h"
 #include "registry/users/load_users.h"
 
-/* The files as one: NULL after saying why. */
+/* Returns the rules file with the database on top, or NULL with a message. */
 static struct sl_ruleset *compose(const char *rules_file, struct sl_registry *registry)
 {
     struct sl_arena scratch = { 0 };
@@ -28,9 +29,8 @@ static struct sl_ruleset *compose(const char *rules_file, struct sl_registry *re
     return rules;
 }
 
-/* NULL after saying why. */
-static struct sl_users *load_people(struct sl_registry *registry,
-                                    const struct sl_settings *settings)
+/* Returns the user table, or NULL with a message. */
+static struct sl_users *load_users(struct sl_registry *registry, const struct sl_settings *settings)
 {
     struct sluice_error error = { "out of memory" };
     struct sl_users *users = sl_users_open(&(struct sl_users_config){
@@ -49,15 +49,15 @@ static struct sl_users *load_people(struct sl_registry *registry,
 static bool load_from(const char *rules_file, struct sl_registry *registry,
                       struct sl_offline_state *out)
 {
-    struct sl_offline_state kept = { .rules = compose(rules_file, registry) };
-    if (!kept.rules)
+    struct sl_offline_state state = { .rules = compose(rules_file, registry) };
+    if (!state.rules)
         return false;
-    kept.users = load_people(registry, &kept.rules->settings);
-    if (!kept.users) {
-        sl_ruleset_free(kept.rules);
+    state.users = load_users(registry, &state.rules->settings);
+    if (!state.users) {
+        sl_ruleset_free(state.rules);
         return false;
     }
-    *out = kept;
+    *out = state;
     return true;
 }
 
@@ -72,7 +72,7 @@ bool sl_offline_state_load(const char *rules_file, struct sl_offline_state *out)
     bool from_input = strcmp(rules_file, "-") == 0;
     const char *path =
         sl_registry_path(&alone->settings, from_input ? NULL : rules_file, &scratch, NULL);
-    if (from_input || !path) { /* it can be read once */
+    if (from_input || !path) { /* standard input can be read only once */
         *out = (struct sl_offline_state){ .rules = alone };
         sl_arena_release(&scratch);
         return true;
@@ -87,9 +87,9 @@ bool sl_offline_state_load(const char *rules_file, struct sl_offline_state *out)
     return good;
 }
 
-void sl_offline_state_release(struct sl_offline_state *kept)
+void sl_offline_state_release(struct sl_offline_state *state)
 {
-    if (kept->users)
-        sl_users_close(kept->users);
-    sl_ruleset_free(kept->rules);
+    if (state->users)
+        sl_users_close(state->users);
+    sl_ruleset_free(state->rules);
 }

@@ -1,3 +1,4 @@
+/* Opens a shared table to look at its figures. */
 #include "cmd/input/table_look.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ struct sl_store *sl_table_look_open(const char *file, struct sluice_error *error
 {
     struct stat status;
     *error = (struct sluice_error){ 0 };
-    /* To open a table that is not there is to create it. */
+    /* Opening a table that does not exist would create it. */
     if (stat(file, &status) != 0) {
         if (errno == ENOENT)
             sl_error_say(error, "there is no table `%s`; the first to use `memory:%s` creates it",

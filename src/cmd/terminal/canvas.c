@@ -1,3 +1,4 @@
+/* Draws texts and cells into a picture, cut to its size. */
 #include "cmd/terminal/canvas.h"
 
 #include "base/arena.h"
@@ -8,7 +9,7 @@ static const char *const styles[] = {
     [SL_RED] = "\033[31m", [SL_YELLOW] = "\033[33m", [SL_REVERSED] = "\033[7m",
 };
 
-static void put(struct sl_canvas *canvas, const char *text)
+static void add_text(struct sl_canvas *canvas, const char *text)
 {
     sl_buffer_add(&canvas->out, sl_text(text));
 }
@@ -27,7 +28,7 @@ static size_t columns_left(const struct sl_canvas *canvas)
     return canvas->column < canvas->columns ? canvas->columns - canvas->column : 0;
 }
 
-/* The bytes of its first characters, at most `most` of them. */
+/* Returns the length in bytes of the first `most` characters. */
 static size_t bytes_of(struct sluice_text text, size_t most)
 {
     size_t at = 0;
@@ -38,7 +39,7 @@ static size_t bytes_of(struct sluice_text text, size_t most)
     return at;
 }
 
-/* In at most so many columns; where something is missing, the last one says so. */
+/* Writes the text in at most that many columns; the last one marks a cut. */
 static void put_cut(struct sl_canvas *canvas, enum sl_style style, const char *text, size_t most)
 {
     struct sluice_text all = sl_text(text);
@@ -47,11 +48,11 @@ static void put_cut(struct sl_canvas *canvas, enum sl_style style, const char *t
     if (most == 0 || width == 0 || sl_canvas_left(canvas) == 0)
         return;
     bool whole = width <= most, styled = canvas->colour && style != SL_PLAIN;
-    put(canvas, styled ? styles[style] : "");
+    add_text(canvas, styled ? styles[style] : "");
     sl_buffer_add(&canvas->out,
                   (struct sluice_text){ text, whole ? all.len : bytes_of(all, most - 1) });
-    put(canvas, whole ? "" : "…");
-    put(canvas, styled ? "\033[0m" : "");
+    add_text(canvas, whole ? "" : "…");
+    add_text(canvas, styled ? "\033[0m" : "");
     canvas->column += whole ? width : most;
 }
 
@@ -61,21 +62,21 @@ static void put_blanks(struct sl_canvas *canvas, size_t count)
     count = count < room ? count : room;
     canvas->column += count;
     for (; count > 0; count--)
-        put(canvas, " ");
+        add_text(canvas, " ");
 }
 
 void sl_canvas_begin(struct sl_canvas *canvas)
 {
     sl_buffer_clear(&canvas->out);
     canvas->column = canvas->row = 0;
-    put(canvas, canvas->live ? "\033[H" : "");
+    add_text(canvas, canvas->live ? "\033[H" : "");
 }
 
-/* Below the last line there may be more of the picture before it. */
+/* Below the last line the previous picture may have left lines: they are erased. */
 void sl_canvas_end(struct sl_canvas *canvas)
 {
     if (canvas->live && sl_canvas_left(canvas) > 0 && columns_left(canvas) > 0)
-        put(canvas, "\033[J");
+        add_text(canvas, "\033[J");
 }
 
 void sl_canvas_text(struct sl_canvas *canvas, enum sl_style style, const char *text)
@@ -95,7 +96,7 @@ void sl_canvas_cell(struct sl_canvas *canvas, enum sl_style style, const char *t
         put_blanks(canvas, blanks);
 }
 
-/* Behind what is there, `gap` columns apart. */
+/* Writes behind the last text, `gap` columns apart. */
 static void put_behind(struct sl_canvas *canvas, enum sl_style style, const char *text, size_t gap)
 {
     size_t width = sl_printable_width(sl_text(text)), left = columns_left(canvas);
@@ -126,7 +127,7 @@ void sl_canvas_words(struct sl_canvas *canvas, enum sl_style style, const char *
 void sl_canvas_bar(struct sl_canvas *canvas, double part, int width)
 {
     int filled = part <= 0 ? 0 : part >= 1 ? width : (int)(part * width);
-    /* A little is not nothing, and nearly all is not all. */
+    /* Show a little for nearly nothing, and a gap for nearly all. */
     filled = part > 0 && filled == 0 ? 1 : part < 1 && filled == width ? width - 1 : filled;
     sl_canvas_text(canvas, SL_PLAIN, "[");
     for (int i = 0; i < width; i++)
@@ -134,16 +135,16 @@ void sl_canvas_bar(struct sl_canvas *canvas, double part, int width)
     sl_canvas_text(canvas, SL_PLAIN, "]");
 }
 
-/* On a screen lines are put apart and not ended: an end behind the last one would scroll. Where
- * a line is full the cursor stands on its last character, and that is not to be erased. */
+/* On a screen a line end goes before each line but the first: one behind the last line would
+ * scroll. After a full line the cursor stands on its last character, which must not be erased. */
 void sl_canvas_line(struct sl_canvas *canvas)
 {
     if (sl_canvas_left(canvas) == 0)
         return;
     if (canvas->live && columns_left(canvas) > 0)
-        put(canvas, "\033[K");
+        add_text(canvas, "\033[K");
     canvas->row++;
     canvas->column = 0;
     if (!canvas->live || sl_canvas_left(canvas) > 0)
-        put(canvas, canvas->live ? "\r\n" : "\n");
+        add_text(canvas, canvas->live ? "\r\n" : "\n");
 }

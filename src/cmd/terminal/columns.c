@@ -1,10 +1,11 @@
+/* Prints tables, and JSON values as cells. */
 #include "cmd/terminal/columns.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/buffer.h"
 #include "base/check.h"
+#include "base/text/time.h"
 #include "cmd/terminal/printable.h"
 #include "cmd/terminal/screen.h"
 
@@ -128,12 +129,11 @@ const char *sl_cell_of(struct sl_arena *arena, const json_t *object, const char 
 
 const char *sl_cell_moment(struct sl_arena *arena, const json_t *value)
 {
-    struct tm utc;
-    char text[64];
+    char text[SL_TIME_SHORT_MAX];
     double real = json_real_value(value); /* 0 where it is none */
     if (real > -1e15 && real < 1e15 && json_is_number(value)) {
-        time_t seconds = json_is_integer(value) ? json_integer_value(value) : (time_t)real;
-        if (gmtime_r(&seconds, &utc) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc))
+        int64_t seconds = json_is_integer(value) ? json_integer_value(value) : (int64_t)real;
+        if (sl_time_print_short(text, seconds))
             return sl_arena_copy(arena, sl_text(text));
     }
     return sl_cell(arena, value);

@@ -1,6 +1,6 @@
-/* A table for people: cells row by row, then all of it in columns as wide as they need;
- * and the cells themselves, made of JSON values. All texts are printable (printable.h)
- * and live in the table's arena. */
+/* Tables for people: cells are added row by row, and printed in columns as wide as they
+ * need; and JSON values as cells. All texts are printable (printable.h) and live in the
+ * table's arena. */
 #ifndef SL_CMD_TERMINAL_COLUMNS_H
 #define SL_CMD_TERMINAL_COLUMNS_H
 
@@ -23,19 +23,19 @@ struct sl_columns {
 /* `headings` ends with NULL and has at most SL_COLUMNS_MAX. */
 void sl_columns_init(struct sl_columns *table, const char *const *headings);
 void sl_columns_add(struct sl_columns *table, const char *cell);
-/* Only its headings, if there is no row. */
+/* Prints the headings alone if there is no row. */
 void sl_columns_print(const struct sl_columns *table, FILE *out);
 void sl_columns_release(struct sl_columns *table);
 
-/* A value as a cell: null, missing and "" are "-", booleans yes and no, lists a, b, c;
- * objects are JSON. */
+/* Returns a value as a cell: null, missing and "" are "-", booleans yes and no, lists
+ * a, b, c; objects are JSON. */
 const char *sl_cell(struct sl_arena *arena, const json_t *value);
-/* Of an object's member; the object may be NULL, or none. */
+/* The same for an object's member; the object may be NULL or another value. */
 const char *sl_cell_of(struct sl_arena *arena, const json_t *object, const char *member);
-/* Seconds since 1970 as "2026-12-01 00:00:00 UTC"; anything else as sl_cell. */
+/* Returns seconds since 1970 as "2026-12-01 00:00:00 UTC"; any other value as sl_cell. */
 const char *sl_cell_moment(struct sl_arena *arena, const json_t *value);
 
-/* The string, or NULL; not made printable, for comparing alone. */
+/* Returns the string as it is, or NULL: for comparisons, not for printing. */
 const char *sl_member(const json_t *object, const char *member);
 
 #endif

@@ -1,3 +1,4 @@
+/* Two threads for a live picture: one looks, the other draws and reads keys. */
 #include "cmd/terminal/live.h"
 
 #include <pthread.h>
@@ -11,7 +12,7 @@
 #include "base/thread.h"
 #include "cmd/terminal/screen.h"
 
-/* ---- who looks ---- */
+/* ---- the looking thread ---- */
 
 enum looker_state { IDLE, ASKED, LOOKING, DONE, ENDED };
 
@@ -51,7 +52,7 @@ static enum looker_state state_of(struct looker *looker)
     return state;
 }
 
-static void tell(struct looker *looker, enum looker_state state)
+static void set_state(struct looker *looker, enum looker_state state)
 {
     pthread_mutex_lock(&looker->lock);
     looker->state = state;
@@ -59,7 +60,7 @@ static void tell(struct looker *looker, enum looker_state state)
     pthread_mutex_unlock(&looker->lock);
 }
 
-static bool start(struct looker *looker, struct sl_live *live, struct sluice_error *error)
+static bool start_looker(struct looker *looker, struct sl_live *live, struct sluice_error *error)
 {
     *looker = (struct looker){ .live = live };
     pthread_mutex_init(&looker->lock, NULL);
@@ -68,23 +69,23 @@ static bool start(struct looker *looker, struct sl_live *live, struct sluice_err
     return wrong == 0 || sl_error_say(error, "no thread can be started: %s", strerror(wrong));
 }
 
-/* ---- who draws ---- */
+/* ---- the drawing thread ---- */
 
 struct session {
     struct looker looker;
     struct sl_canvas canvas;
-    int64_t asked_us, due_us; /* when it was told to look, and when it is again */
-    bool at_once;             /* what it looks at is not what is wanted any more */
+    int64_t asked_us, due_us; /* the last and the next time to look */
+    bool at_once;             /* look now: a key changed what is shown */
 };
 
-static const int64_t redraw_us = INT64_C(1000000); /* an age is shown */
+static const int64_t redraw_us = INT64_C(1000000); /* the age of the figures is shown */
 
 static int64_t now_us(void)
 {
     return sl_monotonic_ns() / 1000;
 }
 
-static bool draw(struct session *session)
+static bool draw_picture(struct session *session)
 {
     struct sl_live *live = session->looker.live;
     struct sl_canvas *canvas = &session->canvas;
@@ -97,7 +98,7 @@ static bool draw(struct session *session)
     return sl_terminal_write((struct sluice_text){ canvas->out.at, canvas->out.len });
 }
 
-/* Takes over what was looked at, and looks again when it is time. */
+/* Shows the result of a finished look, and starts the next one when it is due. */
 static void keep_up(struct session *session)
 {
     struct sl_live *live = session->looker.live;
@@ -107,16 +108,16 @@ static void keep_up(struct session *session)
         live->show(live->about);
         session->due_us =
             sl_max_i64(session->asked_us + live->every_us, 2 * now - session->asked_us);
-        tell(&session->looker, state = IDLE);
+        set_state(&session->looker, state = IDLE);
     }
     if (state != IDLE || (!session->at_once && (live->paused || now < session->due_us)))
         return;
     session->at_once = false;
     session->asked_us = now;
-    tell(&session->looker, ASKED);
+    set_state(&session->looker, ASKED);
 }
 
-static void press(struct session *session, int key)
+static void press_key(struct session *session, int key)
 {
     struct sl_live *live = session->looker.live;
     if (key == ' ')
@@ -131,13 +132,13 @@ static bool is_end(enum sl_event event, int number)
            (event == SL_EVENT_KEY && (number == 'q' || number == 'Q' || number == 3));
 }
 
-/* The signal that ended it, or 0. */
-static int watch(struct session *session)
+/* Draws until a key or a signal ends it. Returns the signal, or 0. */
+static int watch_until_end(struct session *session)
 {
     int number = 0;
     for (;;) {
         keep_up(session);
-        if (!draw(session))
+        if (!draw_picture(session))
             return 0;
         int64_t left_us = sl_max_i64(session->due_us - now_us(), 0);
         bool waits = session->looker.live->paused || state_of(&session->looker) != IDLE;
@@ -146,7 +147,7 @@ static int watch(struct session *session)
         if (is_end(event, number))
             return event == SL_EVENT_END ? number : 0;
         if (event == SL_EVENT_KEY)
-            press(session, number);
+            press_key(session, number);
     }
 }
 
@@ -165,17 +166,17 @@ int sl_live_run(struct sl_live *live, struct sluice_error *error)
     };
     if (!sl_terminal_open(error))
         return -1;
-    if (!start(&session.looker, live, error)) {
+    if (!start_looker(&session.looker, live, error)) {
         sl_terminal_close();
         return -1;
     }
     session.at_once = true;
-    int number = watch(&session);
+    int number = watch_until_end(&session);
     sl_terminal_close();
     enum looker_state state = state_of(&session.looker);
     if (state == ASKED || state == LOOKING)
         end_now(number);
-    tell(&session.looker, ENDED);
+    set_state(&session.looker, ENDED);
     pthread_join(session.looker.thread, NULL);
     sl_buffer_release(&session.canvas.out);
     return number;

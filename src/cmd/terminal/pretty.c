@@ -1,8 +1,8 @@
-/* By tokens rather than by a tree: a tree of doubles would turn 0.1 into
+/* Lays out JSON by its tokens, not by a tree: a tree of doubles would turn 0.1 into
  * 0.10000000000000001 and 1.50 into 1.5. */
 #include "cmd/terminal/pretty.h"
 
-/* Behind the string that starts here, or behind one other byte. */
+/* Returns the place behind the string that starts here, or behind one other byte. */
 static size_t token(struct sluice_text json, size_t at)
 {
     if (json.at[at] != '"')
@@ -12,7 +12,7 @@ static size_t token(struct sluice_text json, size_t at)
     return at + 1 < json.len ? at + 1 : json.len;
 }
 
-/* The bracket that opens at `at` closes before another one opens. */
+/* Returns true if the bracket at `at` closes before another one opens. */
 static bool is_flat(struct sluice_text json, size_t at)
 {
     for (at++; at < json.len; at = token(json, at)) {
@@ -38,7 +38,7 @@ static void new_line(struct sl_buffer *out, size_t depth)
         sl_buffer_add(out, SL_TEXT("  "));
 }
 
-/* Where we are: how deep, and how deep the one was whose values stay in one line (0: none). */
+/* The current depth, and the depth of the list that stays in one line (0: none). */
 struct nesting {
     size_t depth;
     size_t flat;

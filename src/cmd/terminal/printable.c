@@ -1,8 +1,9 @@
+/* Escapes what could confuse a terminal. */
 #include "cmd/terminal/printable.h"
 
-/* The bytes of the character that the text starts with, 0 where it is none: strict, so
- * neither overlong nor a surrogate nor past U+10FFFF. */
-static size_t character(struct sluice_text text, uint32_t *out)
+/* Returns the length of the character that the text starts with; 0 if there is none.
+ * Strict: no overlong form, no surrogate, nothing above U+10FFFF. */
+static size_t read_character(struct sluice_text text, uint32_t *out)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
     unsigned char first = (unsigned char)text.at[0];
@@ -21,8 +22,8 @@ static size_t character(struct sluice_text text, uint32_t *out)
     return len;
 }
 
-/* Controls of both kinds, and what is not seen but changes what is: marks of direction,
- * separators of lines, the zero-width ones. */
+/* Returns true for control characters, and for invisible characters that change the text
+ * around them: direction marks, line separators, zero-width characters. */
 static bool is_unseen(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
@@ -42,7 +43,7 @@ void sl_printable_add(struct sl_buffer *out, struct sluice_text text, enum sl_pr
 {
     while (text.len) {
         uint32_t code = 0;
-        size_t len = character(text, &code);
+        size_t len = read_character(text, &code);
         bool stays = how == SL_KEEP_LINES && len && (code == '\n' || code == '\t');
         if (len == 0)
             add_escape(out, "\\x%02x", (unsigned char)text.at[0]);

@@ -1,3 +1,4 @@
+/* Prints figures, decisions and a progress bar. */
 #include "cmd/terminal/screen.h"
 
 #include <inttypes.h>

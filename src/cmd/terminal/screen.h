@@ -1,4 +1,4 @@
-/* What people see: tables, colours, durations, a progress bar. */
+/* Output for people: figures, colours, durations, a progress bar. */
 #ifndef SL_CMD_TERMINAL_SCREEN_H
 #define SL_CMD_TERMINAL_SCREEN_H
 
@@ -6,7 +6,7 @@
 
 #include "sluice.h"
 
-/* Colour and progress only where a person looks: a terminal, NO_COLOR unset. */
+/* Returns true if colour may be used: on a terminal, with NO_COLOR unset. */
 bool sl_screen_colour(FILE *out);
 
 enum { SL_DURATION_MAX = 32 };

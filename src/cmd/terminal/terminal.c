@@ -1,3 +1,4 @@
+/* The terminal's screen, keys and signals. */
 #include "cmd/terminal/terminal.h"
 
 #include <errno.h>
@@ -12,23 +13,23 @@
 #include "base/error.h"
 #include "base/text/number.h"
 
-/* The other screen, no cursor, lines that are too long are cut and not wrapped. */
+/* The alternate screen, no cursor; long lines are cut and not wrapped. */
 static const char enter_text[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char leave_text[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 
 static struct {
     struct termios before, while_open;
-    int events[2]; /* a pipe of signals' numbers; 0: somebody woke us */
+    int events[2]; /* a pipe of signals' numbers; 0: sl_terminal_wake */
     char typed[64];
     size_t typed_len;
     volatile sig_atomic_t is_in_front;
-    bool has_keys; /* standard input is a terminal too, and not gone */
+    bool has_keys; /* standard input is a terminal too, and still open */
 } terminal = { .events = { -1, -1 } };
 
-/* ---- in front, or not ---- */
+/* ---- the alternate screen ---- */
 
-/* Also in a handler of signals. */
-static void say(const char *text, size_t len)
+/* Signal handlers call it too. */
+static void write_text(const char *text, size_t len)
 {
     int before = errno;
     ssize_t ignored = write(STDOUT_FILENO, text, len);
@@ -36,19 +37,19 @@ static void say(const char *text, size_t len)
     errno = before;
 }
 
-static void enter(void)
+static void enter_screen(void)
 {
     tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.while_open);
-    say(enter_text, sizeof enter_text - 1);
+    write_text(enter_text, sizeof enter_text - 1);
     terminal.is_in_front = 1;
 }
 
-static void leave(void)
+static void leave_screen(void)
 {
     if (!terminal.is_in_front)
         return;
     terminal.is_in_front = 0;
-    say(leave_text, sizeof leave_text - 1);
+    write_text(leave_text, sizeof leave_text - 1);
     tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
 }
 
@@ -59,42 +60,44 @@ static const int broken[] = { SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE };
 
 enum { TOLD = sizeof told / sizeof *told, BROKEN = sizeof broken / sizeof *broken };
 
-static void post(int number)
+static void post_signal(int number)
 {
     int before = errno;
     unsigned char byte = (unsigned char)number;
-    ssize_t ignored = write(terminal.events[1], &byte, 1); /* full: somebody is awake anyhow */
+    ssize_t ignored =
+        write(terminal.events[1], &byte, 1); /* full: the reader has a wake-up already */
     (void)ignored;
     errno = before;
 }
 
 static void break_down(int number)
 {
-    leave();
-    raise(number); /* as it would have: SA_RESETHAND */
+    leave_screen();
+    raise(number); /* now with the default action: SA_RESETHAND */
 }
 
-static void handle(int number, void (*handler)(int), int flags)
+static void set_handler(int number, void (*handler)(int), int flags)
 {
     sigaction(number, &(struct sigaction){ .sa_handler = handler, .sa_flags = flags }, NULL);
 }
 
-static void handle_all(void (*on_told)(int), void (*on_broken)(int))
+static void set_handlers(void (*on_told)(int), void (*on_broken)(int))
 {
     for (size_t i = 0; i < TOLD; i++)
-        handle(told[i], on_told, SA_RESTART);
+        set_handler(told[i], on_told, SA_RESTART);
     for (size_t i = 0; i < BROKEN; i++)
-        handle(broken[i], on_broken, on_broken == SIG_DFL ? 0 : (int)SA_RESETHAND | SA_NODEFER);
+        set_handler(broken[i], on_broken,
+                    on_broken == SIG_DFL ? 0 : (int)SA_RESETHAND | SA_NODEFER);
 }
 
-/* Comes back when somebody lets it go on. */
-static void stop(void)
+/* Stops the process; returns after SIGCONT. */
+static void stop_process(void)
 {
-    leave();
-    handle(SIGTSTP, SIG_DFL, 0);
+    leave_screen();
+    set_handler(SIGTSTP, SIG_DFL, 0);
     raise(SIGTSTP);
-    handle(SIGTSTP, post, SA_RESTART);
-    enter();
+    set_handler(SIGTSTP, post_signal, SA_RESTART);
+    enter_screen();
 }
 
 /* ---- opening and closing ---- */
@@ -116,17 +119,17 @@ bool sl_terminal_open(struct sluice_error *error)
     terminal.while_open.c_iflag &= ~(tcflag_t)(IXON | ICRNL);
     terminal.has_keys = isatty(STDIN_FILENO);
     if (!is_registered)
-        is_registered = atexit(leave) == 0;
-    handle_all(post, break_down);
-    enter();
+        is_registered = atexit(leave_screen) == 0;
+    set_handlers(post_signal, break_down);
+    enter_screen();
     return true;
 }
 
 /* The pipe stays: a thread may still wake us. */
 void sl_terminal_close(void)
 {
-    leave();
-    handle_all(SIG_DFL, SIG_DFL);
+    leave_screen();
+    set_handlers(SIG_DFL, SIG_DFL);
 }
 
 struct sl_terminal_size sl_terminal_size(void)
@@ -155,7 +158,8 @@ bool sl_terminal_write(struct sluice_text text)
 
 /* ---- keys ---- */
 
-/* Behind ESC [: a number or none, and the byte that ends it. */
+/* Returns the key of an escape sequence, from what follows ESC [: a number or none, and a last
+ * byte. */
 static int sequence_key(struct sluice_text parameters, char last)
 {
     static const struct {
@@ -199,7 +203,7 @@ size_t sl_key_parse(struct sluice_text typed, int *key)
     return 0;
 }
 
-static int take_key(void)
+static int take_typed_key(void)
 {
     int key = SL_KEY_NONE;
     size_t took = sl_key_parse((struct sluice_text){ terminal.typed, terminal.typed_len }, &key);
@@ -218,10 +222,10 @@ static enum sl_event event_of(int number, int *out)
     case 0:
         return SL_EVENT_WOKEN;
     case SIGTSTP:
-        stop();
+        stop_process();
         return SL_EVENT_DRAW;
-    case SIGCONT: /* after a stop that could not be handled somebody else was in front */
-        enter();
+    case SIGCONT: /* after SIGSTOP another program had the screen */
+        enter_screen();
         return SL_EVENT_DRAW;
     case SIGWINCH:
         return SL_EVENT_DRAW;
@@ -235,7 +239,7 @@ static enum sl_event next_key(int *out)
 {
     while (terminal.typed_len > 0) {
         size_t before = terminal.typed_len;
-        *out = take_key();
+        *out = take_typed_key();
         if (*out != SL_KEY_NONE)
             return SL_EVENT_KEY;
         if (terminal.typed_len == before)
@@ -275,5 +279,5 @@ enum sl_event sl_terminal_wait(int64_t at_most_us, int *number)
 
 void sl_terminal_wake(void)
 {
-    post(0);
+    post_signal(0);
 }

@@ -1,3 +1,4 @@
+/* sluice top: its options, and the choice between a server and a table. */
 #include "cmd/top/top.h"
 
 #include <signal.h>
@@ -26,20 +27,20 @@ int sl_board_watch(const struct sl_command *command, struct sl_live *live)
 
 /* ---- options ---- */
 
-#define TOLD(field) offsetof(struct sl_board, field)
+#define FIELD(field) offsetof(struct sl_board, field)
 
 static const struct sl_option options[] = {
-    { "FILE", NULL, SL_OPTION_OPERAND, TOLD(file), "a table's file: no server is asked" },
-    { "--sort", "NAME", SL_OPTION_TEXT, TOLD(sort),
+    { "FILE", NULL, SL_OPTION_OPERAND, FIELD(file), "a table's file, instead of a server" },
+    { "--sort", "NAME", SL_OPTION_TEXT, FIELD(sort),
       "name, checks, allowed, denied (if not given), hit_rate or p99" },
-    { "--reverse", NULL, SL_OPTION_FLAG, TOLD(reverse), "the other way round" },
-    { "--window", "NAME", SL_OPTION_TEXT, TOLD(window), "minute (if not given), hour or day" },
-    { "--every", "TIME", SL_OPTION_WAIT, TOLD(every_us), "how often to look (1s)" },
-    { "--once", NULL, SL_OPTION_FLAG, TOLD(once), "print one picture, without escapes" },
+    { "--reverse", NULL, SL_OPTION_FLAG, FIELD(reverse), "the other way round" },
+    { "--window", "NAME", SL_OPTION_TEXT, FIELD(window), "minute (if not given), hour or day" },
+    { "--every", "TIME", SL_OPTION_WAIT, FIELD(every_us), "how often to look (1s)" },
+    { "--once", NULL, SL_OPTION_FLAG, FIELD(once), "print one picture, without escapes" },
     SL_ADMIN_SERVER,
 };
 
-/* Where in the list `name` is; its length, after saying so, if it is not. */
+/* Returns the index of `name` in the list; its length, with a message, if it is not there. */
 static size_t choose(const struct sl_command *command, const char *option, const char *name,
                      const char *const *names)
 {
@@ -54,8 +55,8 @@ static size_t choose(const struct sl_command *command, const char *option, const
     return i;
 }
 
-/* 0, or 2 after saying what is wrong. */
-static int check(const struct sl_command *command, struct sl_board *board)
+/* Returns 0, or 2 with a message. */
+static int check_arguments(const struct sl_command *command, struct sl_board *board)
 {
     bool of_server = board->sort || board->window || board->reverse || board->admin.client.server;
     if (board->file && board->admin.json)
@@ -73,13 +74,13 @@ static int check(const struct sl_command *command, struct sl_board *board)
     return sl_window_names[choose(command, "--window", board->window, sl_window_names)] ? 0 : 2;
 }
 
-static int run(const struct sl_command *command, int argc, char **argv)
+static int run_top(const struct sl_command *command, int argc, char **argv)
 {
     struct sl_board board = { 0 };
     enum sl_parsed parsed = sl_options_parse(command, argc, argv, &board);
     if (parsed != SL_PARSED)
         return parsed == SL_PARSED_HELP ? 0 : 2;
-    if (check(command, &board) != 0)
+    if (check_arguments(command, &board) != 0)
         return 2;
     board.once = board.once || board.admin.json || !sl_terminal_is_there();
     return board.file ? sl_board_table(command, &board) : sl_board_server(command, &board);
@@ -87,7 +88,7 @@ static int run(const struct sl_command *command, int argc, char **argv)
 
 const struct sl_command sl_command_top = {
     .name = "top",
-    .summary = "Shows which rules limit whom, refreshed every second.",
+    .summary = "Shows the rules and the callers that they limit, every second.",
     .usage = "[FILE] [options]",
     .more =
         "Asks a running server for GET /v1/stats. Keys: q quit, n c a d h p or < > sort, r "
@@ -98,9 +99,9 @@ const struct sl_command sl_command_top = {
         "that\n"
         "instead, and no server needs to run: how many keys, how full, how many come and go. A "
         "table\n"
-        "holds digests and no names: which rule and whom only a server can tell.\n\n" SL_ADMIN_MORE
+        "holds digests and no names: only a server can show rules and callers.\n\n" SL_ADMIN_MORE
         "\n  sluice top --sort hit_rate\n"
         "  sluice top /dev/shm/limits.slu\n",
     .options = options,
-    .run = run,
+    .run = run_top,
 };

@@ -1,4 +1,4 @@
-/* sluice top: what a server or a table is doing, now and again. */
+/* sluice top: live figures of a server or a table. */
 #ifndef SL_CMD_TOP_TOP_H
 #define SL_CMD_TOP_TOP_H
 
@@ -6,7 +6,7 @@
 #include "cmd/terminal/live.h"
 #include "cmd/top/top_figures.h"
 
-/* What was told on the command line. */
+/* The arguments. */
 struct sl_board {
     struct sl_admin admin; /* first: its options are the admin commands' */
     const char *file;      /* a table, instead of a server */
@@ -19,11 +19,12 @@ struct sl_board {
 /* minute, hour, day, NULL. */
 extern const char *const sl_window_names[];
 
-/* The exit code. */
+/* Returns the exit code. */
 int sl_board_server(const struct sl_command *command, const struct sl_board *board);
 int sl_board_table(const struct sl_command *command, const struct sl_board *board);
 
-/* Runs it to its end, and the program's too if that was a signal's. The exit code. */
+/* Runs the picture to its end; a signal that ends it ends the program too. Returns the exit code.
+ */
 int sl_board_watch(const struct sl_command *command, struct sl_live *live);
 
 #endif

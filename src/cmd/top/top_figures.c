@@ -1,3 +1,4 @@
+/* Reads the answer of GET /v1/stats, and sorts rules. */
 #include "cmd/top/top_figures.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static double number_of(const json_t *object, const char *member)
     return json_is_number(value) && number >= 0 ? number : -1;
 }
 
-/* How much of the window has passed: a server that was just started has no minute. */
+/* Returns how much of the window has passed: a server that just started has less than a minute. */
 static double span_s(const char *window, double uptime_s)
 {
     double whole_s = strcmp(window, "minute") == 0 ? 60
@@ -29,8 +30,8 @@ static double per_s(double count, double seconds)
     return count < 0 ? -1 : count / seconds;
 }
 
-/* "acme/u1"; without a tenant "u1". */
-static const char *who_of(struct sl_arena *arena, const json_t *entry)
+/* Returns "acme/u1"; "u1" without a tenant. */
+static const char *caller_of(struct sl_arena *arena, const json_t *entry)
 {
     const char *identifier = sl_cell_of(arena, entry, "identifier");
     if (!sl_member(entry, "tenant"))
@@ -44,7 +45,7 @@ static void read_limited(struct sl_board_figures *out, const struct sl_board_rul
     for (size_t i = 0; i < json_array_size(denied); i++) {
         const json_t *entry = json_array_get(denied, i);
         out->limited[out->limited_count++] = (struct sl_board_who){
-            .who = who_of(&out->arena, entry),
+            .who = caller_of(&out->arena, entry),
             .rule = rule->shown,
             .count = number_of(entry, "count"),
             .error = number_of(entry, "error"),
@@ -73,7 +74,7 @@ static void read_rule(struct sl_board_figures *out, const json_t *answer, const 
         .in_use = number_of(json_object_get(answer, "in_use"), "mean"),
         .callers = number_of(figures, "callers"),
         .callers_limited = number_of(figures, "callers_limited"),
-        .most_limited = json_array_size(denied) ? who_of(arena, json_array_get(denied, 0)) : "-",
+        .most_limited = json_array_size(denied) ? caller_of(arena, json_array_get(denied, 0)) : "-",
     };
     rule->shown = shadow ? sl_arena_print(arena, "~%s", rule->name) : rule->name;
     read_limited(out, rule, denied);

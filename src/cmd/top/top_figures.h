@@ -1,5 +1,5 @@
-/* What `sluice top` shows of a server: its answer to GET /v1/stats, read once and sorted as
- * often as somebody likes. Numbers that are not there are negative, texts are printable. */
+/* The figures that `sluice top` shows of a server: its answer to GET /v1/stats, read once and
+ * sorted any number of times. Missing numbers are negative, texts are printable. */
 #ifndef SL_CMD_TOP_TOP_FIGURES_H
 #define SL_CMD_TOP_TOP_FIGURES_H
 
@@ -9,9 +9,9 @@
 
 struct sl_board_rule {
     const char *name, *algorithm;
-    const char *shown; /* the name; of a shadow rule, which denies nobody, "~name" */
+    const char *shown; /* the name; "~name" for a shadow rule, which denies nothing */
     bool shadow;
-    /* In the window. A shadow rule has denied what it would have. */
+    /* In the window; for a shadow rule, what it would have denied. */
     double checks_per_s, allowed, denied, hit_rate;
     double p50_us, p99_us;
     double in_use; /* of the limit, a share */
@@ -19,10 +19,10 @@ struct sl_board_rule {
     const char *most_limited; /* "acme/u1", or "-" */
 };
 
-/* Somebody whom a rule has denied. */
+/* A caller that a rule has denied. */
 struct sl_board_who {
-    const char *who, *rule; /* as they are shown */
-    double count, error;    /* of these at most so many never happened */
+    const char *who, *rule; /* as shown */
+    double count, error;    /* `error` of `count` denials may not have happened */
 };
 
 /* A zeroed struct holds nothing. */
@@ -37,10 +37,10 @@ struct sl_board_figures {
     double rules_total;           /* the answer may leave out some */
     struct sl_board_who *limited; /* over all rules, most often first */
     size_t limited_count;
-    double unseen; /* denials, of any rule, too quick to tell whose */
+    double unseen; /* denials, by any rule, that came too fast to name their callers */
 };
 
-/* By which a rule stands above another, in the order of the columns. */
+/* The orders of rules, in the order of the columns. */
 enum sl_board_order {
     SL_BY_NAME,
     SL_BY_CHECKS,
@@ -51,12 +51,12 @@ enum sl_board_order {
     SL_ORDERS,
 };
 
-/* `window` is minute, hour or day. False: this is no such answer. */
+/* Reads an answer; `window` is minute, hour or day. Returns false if it is no such answer. */
 bool sl_board_read(struct sl_board_figures *out, const json_t *answer, const char *window);
 void sl_board_release(struct sl_board_figures *figures);
 
-/* Names from the first to the last, numbers from the largest; or the other way round. Who has no
- * number comes last. The same number: by their names. */
+/* Sorts names upwards and numbers downwards, or the other way round. Rules without a number come
+ * last, rules of the same number by name. */
 void sl_board_sort(struct sl_board_figures *figures, enum sl_board_order order, bool reverse);
 
 #endif

@@ -1,3 +1,4 @@
+/* Draws the picture of `sluice top` for a server. */
 #include "cmd/top/top_picture.h"
 
 #include <stdarg.h>
@@ -33,7 +34,7 @@ static void draw_store(const struct sl_board_figures *figures, struct sl_canvas 
         item(canvas, SL_RED, "store %s fails: %s", figures->store, figures->store_why);
     else
         item(canvas, SL_PLAIN, "store %s", figures->store);
-    /* Half of the slots are meant to be free. */
+    /* Half of the slots should be free. */
     if (figures->slots > 0)
         item(canvas, SL_PLAIN, "table %s full",
              sl_screen_share(figures->live / (figures->slots / 2), share));
@@ -57,8 +58,8 @@ static void draw_decisions(const struct sl_picture *picture, struct sl_canvas *c
              sl_screen_count(figures->rules_total, text));
 }
 
-/* What is wrong, and how old that makes what is shown. A look on its way is no news before it
- * has taken a while. */
+/* Draws what is wrong, and the age of the figures. A look under way is shown only once it has
+ * taken a while. */
 static void draw_state(const struct sl_picture *picture, struct sl_canvas *canvas)
 {
     char age[SL_DURATION_MAX];
@@ -87,7 +88,7 @@ static void draw_head(const struct sl_picture *picture, struct sl_canvas *canvas
     canvas->item_rows = 0;
 }
 
-/* ---- rules, and whom they limit ---- */
+/* ---- rules, and the callers they limit ---- */
 
 static void draw_rules(struct sl_picture *picture, size_t room, struct sl_canvas *canvas)
 {
@@ -103,7 +104,7 @@ static void draw_rules(struct sl_picture *picture, size_t room, struct sl_canvas
         sl_rules_draw(&figures->rules[picture->scrolled + i], &layout, canvas);
 }
 
-/* "12", or "9-12": it is not known better. */
+/* Returns "12", or "9-12" if the exact count is unknown. */
 static const char *count_of(const struct sl_board_who *who, char out[2 * SL_FIGURE_MAX])
 {
     char least[SL_FIGURE_MAX], most[SL_FIGURE_MAX];
@@ -143,7 +144,7 @@ static void draw_limited_heading(const struct sl_board_figures *figures, int wid
     sl_canvas_line(canvas);
 }
 
-/* Identifiers stand last: however wide their characters are, they move nothing. */
+/* Identifiers stand last: wide characters then shift nothing. */
 static void draw_limited(const struct sl_board_figures *figures, size_t count,
                          struct sl_canvas *canvas)
 {
@@ -161,12 +162,12 @@ static void draw_limited(const struct sl_board_figures *figures, size_t count,
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the picture ---- */
 
 enum { LIMITED_MOST = 10 };
 
-/* How many lines the list of identifiers takes with the two above it: what rules leave over, or
- * a third. */
+/* Returns how many lines the list of callers takes with the two above it: the lines that rules
+ * leave, or a third. */
 static size_t lines_for_limited(const struct sl_board_figures *figures, size_t room)
 {
     size_t count = figures->limited_count < LIMITED_MOST ? figures->limited_count : LIMITED_MOST;
@@ -188,7 +189,7 @@ static void draw_footer(const struct sl_picture *picture, struct sl_canvas *canv
     item(canvas, SL_DIM, "q quit");
 }
 
-/* A blank line and a footer, where there is room for them. */
+/* Draws a blank line and a footer, if there is room for them. */
 void sl_picture_draw(struct sl_picture *picture, struct sl_canvas *canvas)
 {
     const struct sl_board_figures *figures = picture->figures;

@@ -1,3 +1,4 @@
+/* Draws the table of rules: the columns, and which of them fit. */
 #include "cmd/top/top_rules.h"
 
 #include <stddef.h>
@@ -68,7 +69,7 @@ static const char *cell_of(const struct sl_board_rule *rule, const struct column
     return "";
 }
 
-/* What a column of texts would take, with its heading and a place for the arrow. */
+/* Returns the width of a column of texts, with its heading and a place for the arrow. */
 static int text_width(const struct sl_board_figures *figures, const struct column *column)
 {
     size_t widest = sl_printable_width(sl_text(column->heading)) + (column->order == SL_BY_NAME);
@@ -81,7 +82,7 @@ static int text_width(const struct sl_board_figures *figures, const struct colum
     return -(int)(widest < most ? widest : most);
 }
 
-static int total(const struct sl_rules_layout *layout)
+static int total_width(const struct sl_rules_layout *layout)
 {
     int width = -2;
     for (size_t i = 0; i < COLUMNS; i++) {
@@ -92,7 +93,7 @@ static int total(const struct sl_rules_layout *layout)
     return width;
 }
 
-/* The column that is missed least. */
+/* Returns the column to leave out first. */
 static size_t least_of(const struct sl_rules_layout *layout)
 {
     size_t least = 0;
@@ -103,8 +104,8 @@ static size_t least_of(const struct sl_rules_layout *layout)
     return least;
 }
 
-/* All columns, and then as many as fit: the name gives way last, the last column takes what
- * is left. */
+/* Starts with all columns and leaves out those that do not fit: the name shrinks last, the last
+ * column takes the rest. */
 void sl_rules_lay_out(const struct sl_board_figures *figures, size_t width,
                       struct sl_rules_layout *out)
 {
@@ -113,9 +114,9 @@ void sl_rules_lay_out(const struct sl_board_figures *figures, size_t width,
         out->widths[i] = columns[i].width > 0 ? columns[i].width : text_width(figures, &columns[i]);
     if (width == 0)
         return;
-    while (total(out) > room && columns[least_of(out)].rank > 0)
+    while (total_width(out) > room && columns[least_of(out)].rank > 0)
         out->widths[least_of(out)] = 0;
-    int over = total(out) - room;
+    int over = total_width(out) - room;
     if (over > 0)
         out->widths[0] = out->widths[0] + over < -4 ? out->widths[0] + over : -4;
     else if (-out->widths[LAST] > LAST_LEAST - over)

@@ -1,4 +1,4 @@
-/* The table of rules in `sluice top`: a column a figure, as many as fit. */
+/* The table of rules in `sluice top`: one column for each figure, as many as fit. */
 #ifndef SL_CMD_TOP_TOP_RULES_H
 #define SL_CMD_TOP_TOP_RULES_H
 

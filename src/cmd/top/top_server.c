@@ -1,4 +1,4 @@
-/* sluice top, of a server: asks it for its figures, and shows them. */
+/* sluice top for a server: requests its figures, and shows them. */
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -7,7 +7,7 @@
 #include "cmd/top/top.h"
 #include "cmd/top/top_picture.h"
 
-/* What one look has brought: figures, or why there are none. */
+/* The result of one look: figures, or why there are none. */
 struct server_reading {
     struct sl_board_figures figures;
     struct sl_arena arena;
@@ -22,7 +22,7 @@ struct server_view {
     struct sl_picture picture;
     struct sl_arena arena;
     atomic_size_t window;       /* wanted */
-    struct server_reading next; /* of the one who looks, while he does */
+    struct server_reading next; /* the looking thread's, during a look */
     struct server_reading shown;
     bool helps;
 };
@@ -34,7 +34,7 @@ static int64_t now_us(void)
 
 /* ---- looking ---- */
 
-/* NULL, or why this is no answer. */
+/* Reads an answer. Returns NULL, or why it is none. */
 static const char *read_answer(struct server_reading *seen, const struct sl_http_response *answer)
 {
     const struct sl_buffer *body = &answer->body;
@@ -53,8 +53,9 @@ static const char *read_answer(struct server_reading *seen, const struct sl_http
     return good ? NULL : "the answer is about something else: is it the right server?";
 }
 
-/* Rules past the busiest would make every answer long, and nobody scrolls so far. */
-static void look(void *about)
+/* Requests only the busiest 500 rules: more would make every answer long, and users rarely scroll
+ * that far. */
+static void look_at_server(void *about)
 {
     struct server_view *view = about;
     struct server_reading *seen = &view->next;
@@ -74,14 +75,14 @@ static void look(void *about)
     seen->at_us = now_us();
 }
 
-static void release(struct server_reading *seen)
+static void release_reading(struct server_reading *seen)
 {
     sl_board_release(&seen->figures);
     sl_arena_release(&seen->arena);
 }
 
-/* Of a failure the reason is shown, and still the figures before it. */
-static void show(void *about)
+/* After a failure its reason is shown, with the figures before it. */
+static void show_reading(void *about)
 {
     struct server_view *view = about;
     struct server_reading before = view->shown;
@@ -96,13 +97,13 @@ static void show(void *about)
     } else {
         view->picture.figures = &view->shown.figures;
     }
-    release(&before);
+    release_reading(&before);
     sl_board_sort(&view->shown.figures, view->picture.order, view->picture.reverse);
 }
 
 /* ---- drawing and keys ---- */
 
-static void draw(void *about, struct sl_canvas *canvas)
+static void draw_view(void *about, struct sl_canvas *canvas)
 {
     struct server_view *view = about;
     struct sl_picture *picture = &view->picture;
@@ -170,7 +171,7 @@ static enum sl_pressed press_sort(struct server_view *view, int key)
     return press_scroll(view, key);
 }
 
-static enum sl_pressed press(void *about, int key)
+static enum sl_pressed press_key(void *about, int key)
 {
     struct server_view *view = about;
     if (view->helps || key == '?') {
@@ -190,13 +191,20 @@ static enum sl_pressed press(void *about, int key)
 
 /* ---- the command ---- */
 
-static void init(struct server_view *view, const struct sl_board *board)
+static void init_view(struct server_view *view, const struct sl_board *board)
 {
     size_t window = 0;
     while (strcmp(sl_window_names[window], board->window) != 0)
         window++;
     *view = (struct server_view){ .board = board, .window = window, .shown.window = window };
-    view->live = (struct sl_live){ view, board->every_us, look, show, draw, press, false };
+    view->live = (struct sl_live){
+        .about = view,
+        .every_us = board->every_us,
+        .look = look_at_server,
+        .show = show_reading,
+        .draw = draw_view,
+        .press = press_key,
+    };
     view->picture = (struct sl_picture){
         .server = sl_printable_copy(&view->arena, sl_text(sl_client_server(&board->admin.client))),
         .every_us = board->every_us,
@@ -207,17 +215,17 @@ static void init(struct server_view *view, const struct sl_board *board)
 
 static bool show_once(const struct sl_admin_reply *reply)
 {
-    const struct sl_board *board = (const struct sl_board *)(const void *)reply->asked;
+    const struct sl_board *board = (const struct sl_board *)(const void *)reply->args;
     struct server_view view;
-    init(&view, board);
+    init_view(&view, board);
     bool good = sl_board_read(&view.next.figures, reply->json, board->window);
     if (good) {
         view.next.window = view.shown.window;
         view.next.at_us = now_us();
-        show(&view);
+        show_reading(&view);
         sl_live_print(&view.live);
     }
-    release(&view.shown);
+    release_reading(&view.shown);
     sl_arena_release(&view.arena);
     return good;
 }
@@ -225,23 +233,23 @@ static bool show_once(const struct sl_admin_reply *reply)
 int sl_board_server(const struct sl_command *command, const struct sl_board *board)
 {
     if (board->once) {
-        struct sl_admin asked = board->admin;
+        struct sl_admin args = board->admin;
         struct sl_board told = *board;
         struct sl_admin_call call = {
             .command = *command,
             .method = "GET",
             .path =
-                asked.json ? "/v1/stats?window={name}" : "/v1/stats?window={name}&top=10&limit=500",
+                args.json ? "/v1/stats?window={name}" : "/v1/stats?window={name}&top=10&limit=500",
             .show = show_once,
         };
         told.admin.name = board->window;
         return sl_admin_ask(&call, &told.admin);
     }
     struct server_view view;
-    init(&view, board);
+    init_view(&view, board);
     int code = sl_board_watch(command, &view.live);
-    release(&view.next);
-    release(&view.shown);
+    release_reading(&view.next);
+    release_reading(&view.shown);
     sl_arena_release(&view.arena);
     return code;
 }

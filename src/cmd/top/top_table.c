@@ -1,6 +1,6 @@
-/* sluice top, of a table: its figures as levels and as rates, without asking anybody.
+/* sluice top for a table: its figures as levels and as rates, without a server.
  *
- * A rate is what has changed since the look before, so it takes two to show one. */
+ * A rate is the change since the previous look, so it takes two looks to show one. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@ struct table_reading {
 struct table_view {
     const struct sl_board *board;
     struct sl_live live;
-    /* Of the one who looks: */
+    /* The looking thread's: */
     struct sl_store *store;
-    dev_t device; /* which file that is: another may take its name */
+    dev_t device; /* which file it is: another file may get its name */
     ino_t file;
     struct table_reading next;
     struct sluice_error error;
-    /* Of the one who draws: */
+    /* The drawing thread's: */
     struct table_reading before, shown;
     char failure[sizeof(struct sluice_error)];
     bool has_shown, has_before, helps;
@@ -40,7 +40,7 @@ static void close_store(struct table_view *view)
     view->store = NULL;
 }
 
-/* The table that has the name now. */
+/* Opens the table that has the name now. */
 static bool open_store(struct table_view *view)
 {
     struct stat status = { 0 };
@@ -54,7 +54,7 @@ static bool open_store(struct table_view *view)
     return view->store != NULL;
 }
 
-static void look(void *about)
+static void look_at_table(void *about)
 {
     struct table_view *view = about;
     view->error = (struct sluice_error){ 0 };
@@ -64,14 +64,14 @@ static void look(void *about)
         view->next.at_ns = sl_monotonic_ns();
 }
 
-/* Nothing was lost between two looks at the same table: there is a rate. */
+/* Returns true if both looks were at the same table and nothing was lost: there is a rate. */
 static bool goes_on(const struct table_reading *before, const struct table_reading *next)
 {
     return before->figures.created_at_us == next->figures.created_at_us &&
            before->figures.stats.insertions <= next->figures.stats.insertions;
 }
 
-static void show(void *about)
+static void show_reading(void *about)
 {
     struct table_view *view = about;
     bool good = view->next.at_ns != 0;
@@ -94,7 +94,7 @@ enum { BAR = 20 };
 static const struct row {
     const char *name;
     size_t offset;
-    size_t whole; /* what a bar shows it as a part of */
+    size_t whole; /* the bar shows this row as a part of it */
     const char *of;
     bool bytes;
 } rows[] = {
@@ -137,7 +137,7 @@ static void draw_part(const struct table_view *view, const struct row *row,
 {
     char share[SL_FIGURE_MAX];
     uint64_t whole = stat_of(&view->shown, row->whole);
-    /* Half of the slots are meant to be free. */
+    /* Half of the slots should be free. */
     double of = row->whole == STAT(slots) ? (double)whole / 2 : (double)whole;
     double part = of > 0 ? (double)stat_of(&view->shown, row->offset) / of : 0;
     sl_canvas_bar(canvas, part, BAR);
@@ -193,9 +193,9 @@ static void draw_help(struct sl_canvas *canvas)
         "space   pause, and go on",
         "q       quit",
         "",
-        "A rate is what has changed since the look before. A table",
-        "holds digests and no names: which rule and whom only a",
-        "server can tell (sluice top, without a file).",
+        "A rate is the change since the previous look. A table",
+        "holds digests and no names: only a server can show rules",
+        "and callers (sluice top, without a file).",
         "",
         "any key: back",
     };
@@ -205,7 +205,7 @@ static void draw_help(struct sl_canvas *canvas)
     }
 }
 
-static void draw(void *about, struct sl_canvas *canvas)
+static void draw_view(void *about, struct sl_canvas *canvas)
 {
     struct table_view *view = about;
     struct sl_arena arena = { 0 };
@@ -230,7 +230,7 @@ static void draw(void *about, struct sl_canvas *canvas)
     sl_canvas_text(canvas, SL_DIM, "? help  q quit");
 }
 
-static enum sl_pressed press(void *about, int key)
+static enum sl_pressed press_key(void *about, int key)
 {
     struct table_view *view = about;
     view->helps = !view->helps && key == '?';
@@ -241,12 +241,12 @@ static enum sl_pressed press(void *about, int key)
 
 static int print_once(const struct sl_command *command, struct table_view *view)
 {
-    look(view);
-    show(view);
+    look_at_table(view);
+    show_reading(view);
     if (view->has_shown) {
         sl_sleep_us(view->board->every_us);
-        look(view);
-        show(view);
+        look_at_table(view);
+        show_reading(view);
     }
     if (*view->failure)
         sl_admin_say(command, "%s", view->failure);
@@ -258,7 +258,14 @@ static int print_once(const struct sl_command *command, struct table_view *view)
 int sl_board_table(const struct sl_command *command, const struct sl_board *board)
 {
     struct table_view view = { .board = board };
-    view.live = (struct sl_live){ &view, board->every_us, look, show, draw, press, false };
+    view.live = (struct sl_live){
+        .about = &view,
+        .every_us = board->every_us,
+        .look = look_at_table,
+        .show = show_reading,
+        .draw = draw_view,
+        .press = press_key,
+    };
     int code = board->once ? print_once(command, &view) : sl_board_watch(command, &view.live);
     close_store(&view);
     return code;

@@ -70,8 +70,4 @@ struct sl_trust_facts sl_user_facts(const struct sluice_request *request,
 int32_t sl_user_trust(const struct sl_trust_weights *weights, const struct sluice_request *request,
                       const struct sl_user *user, int64_t now_us);
 
-/* Reads seconds since 1970 (decimals allowed) or RFC 3339, as µs since 1970, finer parts cut off.
- * Returns false if it is neither, or beyond the year 9999. */
-bool sl_moment_parse(struct sluice_text text, int64_t *out_us);
-
 #endif

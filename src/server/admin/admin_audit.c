@@ -1,5 +1,6 @@
 /* /v1/audit: the newest events of the audit log, as they were written. */
 #include "base/text/number.h"
+#include "base/text/time.h"
 #include "server/control/admin_json.h"
 #include "telemetry/audit/recent.h"
 
@@ -44,7 +45,7 @@ static bool read_since(struct sl_job *job, const char *text, int64_t *out_us)
 {
     uint64_t us = 0;
     *out_us = 0;
-    if (!text || sl_moment_parse(sl_text(text), out_us))
+    if (!text || sl_time_parse(sl_text(text), out_us))
         return true;
     if (!sl_parse_u64(sl_text(text), &us) || us > INT64_MAX)
         return sl_job_refuse(job, 422,

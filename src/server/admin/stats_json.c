@@ -1,8 +1,8 @@
 /* Prints statistics as JSON (see stats_json.h). */
 #include "server/admin/stats_json.h"
 
+#include "base/text/time.h"
 #include "server/control/admin_json.h"
-#include "telemetry/audit/line.h"
 
 enum { BILLION = 1000000000, THOUSANDTH = 1000000 };
 
@@ -10,7 +10,7 @@ void sl_stats_print_time(struct sl_buffer *out, const char *name, int64_t at_us)
 {
     sl_print_name(out, name);
     sl_buffer_add(out, SL_TEXT("\""));
-    sl_audit_print_time(out, at_us);
+    sl_time_print(out, at_us);
     sl_buffer_add(out, SL_TEXT("\""));
 }
 

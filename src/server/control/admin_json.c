@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/hash.h"
+#include "base/text/time.h"
 #include "wire/json/decision.h"
 
 /* ---- reading ---- */
@@ -85,7 +86,7 @@ bool sl_json_moment(struct sl_job *job, const json_t *object, const char *name, 
         *out_us = (int64_t)(json_real_value(value) * 1e6 + 0.5);
     else
         good = json_is_string(value) &&
-               sl_moment_parse(
+               sl_time_parse(
                    (struct sluice_text){ json_string_value(value), json_string_length(value) },
                    out_us);
     if (good)

@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/text/textmap.h"
+#include "base/text/time.h"
 #include "limiter/identity.h"
 #include "server/control/admin_json.h"
-#include "telemetry/audit/line.h"
 
 /* A reload is one event, with at most this many bytes of changes; `changes_total` is exact. */
 enum { CHANGES_MAX_BYTES = 32 << 10 };
@@ -83,7 +83,7 @@ static struct sluice_text print_moment(struct sl_job *job, int64_t us)
     struct sl_buffer text = sl_buffer(64);
     if (!us)
         return (struct sluice_text){ 0 };
-    sl_audit_print_time(&text, us);
+    sl_time_print(&text, us);
     const char *copy = sl_arena_copy(&job->arena, (struct sluice_text){ text.at, text.len });
     sl_buffer_release(&text);
     return sl_text(copy);

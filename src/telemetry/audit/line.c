@@ -2,11 +2,8 @@
  * It is not left out: who sends names of a megabyte would do so unseen. */
 #include "telemetry/audit/line.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <time.h>
-
 #include "base/check.h"
+#include "base/text/time.h"
 #include "wire/json/decision.h"
 
 enum { CUTS = 256 }; /* so many times 6 bytes for one, and names, are less than a whole line */
@@ -95,23 +92,12 @@ static void add_member(struct line_printer *print, const char *name, struct slui
     add_text(print, text);
 }
 
-void sl_audit_print_time(struct sl_buffer *out, int64_t at_us)
-{
-    char text[40], fraction[16];
-    struct tm parts;
-    gmtime_r(&(time_t){ at_us / 1000000 }, &parts);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(fraction, sizeof fraction, ".%06" PRId64 "Z", at_us % 1000000);
-    sl_buffer_add(out, sl_text(text));
-    sl_buffer_add(out, sl_text(fraction));
-}
-
 static void add_event(struct line_printer *print, const struct sl_audit_event *event, int64_t at_us)
 {
     const struct sl_audit_row *row = &sl_audit_rows[event->kind];
     sl_buffer_clear(print->out);
     sl_buffer_add(print->out, SL_TEXT("{\"at\": \""));
-    sl_audit_print_time(print->out, at_us);
+    sl_time_print(print->out, at_us);
     sl_buffer_add(print->out, SL_TEXT("\""));
     add_member(print, "event", sl_text(row->name));
     add_member(print, "severity", sl_text(sl_audit_severity_name(row->severity)));

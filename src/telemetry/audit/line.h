@@ -10,7 +10,4 @@
 bool sl_audit_print(struct sl_audit *audit, const struct sl_audit_event *event, int64_t at_us,
                     size_t most_bytes);
 
-/* Appends "2026-11-16T12:00:00.123456Z". */
-void sl_audit_print_time(struct sl_buffer *out, int64_t at_us);
-
 #endif

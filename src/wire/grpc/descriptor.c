@@ -1,3 +1,4 @@
+/* Turns Envoy's descriptors into requests, and Envoy's units into durations. */
 #include "wire/grpc/descriptor.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 /* ---- names ---- */
 
-/* The field of that name; NULL: it has none. */
+/* Returns the request's field of that name; NULL if the name is no field. */
 static struct sluice_text *field_of(struct sluice_request *request, struct sluice_text name)
 {
     switch (name.len) {
@@ -33,11 +34,11 @@ struct naming {
     const struct sl_descriptor *descriptor;
     struct sluice_request *request;
     struct sluice_attribute *others;
-    size_t numbers[SL_DESCRIPTOR_ENTRIES_MAX]; /* that the entries so far have got */
+    size_t numbers[SL_DESCRIPTOR_ENTRIES_MAX]; /* of the entries named so far */
 };
 
-/* A name in its parts. Nothing is joined before it is known that nobody has it: a descriptor of one
- * key over and over would take memory for every number that was tried. */
+/* A name in its parts. They are joined only once the name is known to be free: else a descriptor
+ * that repeats one key would take memory for every number that is tried. */
 struct candidate {
     struct sluice_text parts[3]; /* `descriptor.`, the key, `.2` */
     char suffix[24];
@@ -71,7 +72,7 @@ static bool is_whole(const struct candidate *candidate)
     return candidate->len == candidate->parts[1].len;
 }
 
-/* Fields have names without a dot, as no joined one is. */
+/* A joined name has a dot, a field's name has none: only a whole key can be a field. */
 static bool is_taken(const struct naming *naming, const struct candidate *candidate)
 {
     for (size_t i = 0; i < naming->request->other_count; i++)
@@ -82,8 +83,9 @@ static bool is_taken(const struct naming *naming, const struct candidate *candid
     return field && field->at;
 }
 
-/* False: no memory. */
-static bool join(struct naming *naming, const struct candidate *candidate, struct sluice_text *out)
+/* Returns false if there is no memory. */
+static bool join_parts(struct naming *naming, const struct candidate *candidate,
+                       struct sluice_text *out)
 {
     char *at = sl_scratch_take(naming->memory, candidate->len);
     if (!at)
@@ -95,10 +97,11 @@ static bool join(struct naming *naming, const struct candidate *candidate, struc
             memcpy(at, part.at, part.len);
         at += part.len;
     }
+    SL_CHECK(at == out->at + out->len);
     return true;
 }
 
-/* Up to the one that the same key got last, all are taken. */
+/* All numbers up to the last one of the same key are taken. */
 static size_t first_number(const struct naming *naming, size_t entry)
 {
     const struct sluice_attribute *entries = naming->descriptor->entries;
@@ -108,8 +111,8 @@ static size_t first_number(const struct naming *naming, size_t entry)
     return 1;
 }
 
-/* A name that nobody has yet: the key's own, or with the first number behind it that is free. Of
- * n entries one of the numbers up to n is. */
+/* Chooses a free name: the key, or the key with the first free number behind it. Among n entries
+ * one of the numbers up to n is free. Returns false if there is no memory. */
 static bool free_name(struct naming *naming, size_t entry, struct sluice_text *out)
 {
     struct sluice_text key = naming->descriptor->entries[entry].name;
@@ -123,7 +126,7 @@ static bool free_name(struct naming *naming, size_t entry, struct sluice_text *o
             continue;
         naming->numbers[entry] = number;
         *out = key;
-        return is_whole(&candidate) || join(naming, &candidate, out);
+        return is_whole(&candidate) || join_parts(naming, &candidate, out);
     }
     SL_CHECK(!"every name is taken");
     return false;
@@ -134,6 +137,7 @@ static bool put_entry(struct naming *naming, size_t number)
     const struct sluice_attribute *entry = &naming->descriptor->entries[number];
     struct sluice_text name;
     struct sluice_request *request = naming->request;
+    SL_CHECK(request->other_count <= number);
     if (!free_name(naming, number, &name))
         return false;
     struct sluice_text *field = field_of(request, name);
@@ -144,7 +148,7 @@ static bool put_entry(struct naming *naming, size_t number)
     return true;
 }
 
-/* What Envoy's own actions call it, where no entry has our name. */
+/* Fills a field from the name that Envoy's own actions use, if no entry has our name for it. */
 static void put_alias(struct sluice_text *field, const struct sl_descriptor *descriptor,
                       struct sluice_text name)
 {
@@ -159,7 +163,7 @@ static void put_aliases(const struct sl_descriptor *descriptor, struct sluice_re
     put_alias(&out->resource, descriptor, SL_TEXT("path"));
 }
 
-/* The keys in their order, a comma between two. */
+/* Adds `descriptor`: the keys in their order, separated by commas. */
 static bool put_shape(struct naming *naming, const struct sl_descriptor *descriptor)
 {
     size_t len = 0;
@@ -174,15 +178,18 @@ static bool put_shape(struct naming *naming, const struct sl_descriptor *descrip
         at[key.len] = ',';
         at += key.len + 1;
     }
+    SL_CHECK(at == text + len);
+    SL_CHECK(naming->request->other_count <= descriptor->count);
     naming->others[naming->request->other_count++] =
         (struct sluice_attribute){ SL_TEXT("descriptor"), { text, len - 1 } };
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- a descriptor as a request ---- */
 
 const char *sl_descriptor_wrong(const struct sl_descriptor *descriptor)
 {
+    SL_CHECK(descriptor->entries || descriptor->count == 0);
     if (descriptor->domain.len == 0)
         return "`domain` is empty; set it in the filter's configuration.";
     if (descriptor->count == 0)
@@ -199,6 +206,8 @@ bool sl_descriptor_name(const struct sl_descriptor *descriptor, struct sl_scratc
                         struct sluice_request *out)
 {
     struct naming naming;
+    SL_CHECK(descriptor->count > 0 && descriptor->count <= SL_DESCRIPTOR_ENTRIES_MAX);
+    SL_CHECK(out->other_count == 0);
     naming.memory = memory;
     naming.descriptor = descriptor;
     naming.request = out;
@@ -214,14 +223,14 @@ bool sl_descriptor_name(const struct sl_descriptor *descriptor, struct sl_scratc
     return put_shape(&naming, descriptor);
 }
 
-/* ---- with its own limit ---- */
+/* ---- descriptors with a limit of their own ---- */
 
 static bool is_plain(char c)
 {
     return c != '=' && c != ',' && c != '%';
 }
 
-static size_t encode(struct sluice_text text, char *out)
+static size_t percent_encode(struct sluice_text text, char *out)
 {
     static const char hex[] = "0123456789ABCDEF";
     char *at = out;
@@ -237,7 +246,7 @@ static size_t encode(struct sluice_text text, char *out)
     return (size_t)(at - out);
 }
 
-/* `a=x,b=y`; in keys and values what would end them is percent-encoded. */
+/* Prints `a=x,b=y`; `=`, `,` and `%` in keys and values are percent-encoded. */
 static bool print_entries(const struct sl_descriptor *descriptor, struct sl_scratch *memory,
                           struct sluice_text *out)
 {
@@ -248,11 +257,12 @@ static bool print_entries(const struct sl_descriptor *descriptor, struct sl_scra
     if (!text)
         return false;
     for (size_t i = 0; i < descriptor->count; i++) {
-        at += encode(descriptor->entries[i].name, at);
+        at += percent_encode(descriptor->entries[i].name, at);
         *at++ = '=';
-        at += encode(descriptor->entries[i].value, at);
+        at += percent_encode(descriptor->entries[i].value, at);
         *at++ = ',';
     }
+    SL_CHECK(at > text && at <= text + most);
     *out = (struct sluice_text){ text, (size_t)(at - text) - 1 };
     return true;
 }
@@ -261,6 +271,8 @@ bool sl_descriptor_name_alone(const struct sl_descriptor *descriptor, const char
                               struct sl_scratch *memory, struct sluice_request *out)
 {
     size_t room = (descriptor->count + 1) * sizeof(struct sluice_attribute);
+    SL_CHECK(descriptor->count > 0 && descriptor->count <= SL_DESCRIPTOR_ENTRIES_MAX);
+    SL_CHECK(key && out->other_count == 0);
     struct sluice_attribute *others = sl_scratch_take(memory, room);
     if (!others || !print_entries(descriptor, memory, &others->value))
         return false;
@@ -276,6 +288,7 @@ bool sl_descriptor_name_alone(const struct sl_descriptor *descriptor, const char
         else if (!field && !sl_attribute_is_of_descriptor(entry->name))
             others[out->other_count++] = *entry;
     }
+    SL_CHECK(out->other_count <= descriptor->count + 1);
     put_aliases(descriptor, out);
     return true;
 }

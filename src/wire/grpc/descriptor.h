@@ -5,8 +5,8 @@
  *   →  tenant shop, method GET, resource /buy; path /buy, plan free, plan.2 trial,
  *      descriptor.cost high, descriptor "method,path,plan,plan,cost"
  *
- * `descriptor` says which shape it is, so that a rule can mean that one alone. No name is given
- * twice, and none is one that means something else in a request. Pure. */
+ * `descriptor` names the descriptor's shape, so that a rule can match that shape alone. No name is
+ * given twice, and no name of an entry clashes with one that has a meaning in a request. Pure. */
 #ifndef SL_WIRE_GRPC_DESCRIPTOR_H
 #define SL_WIRE_GRPC_DESCRIPTOR_H
 
@@ -20,25 +20,25 @@ struct sl_descriptor {
     size_t count;
 };
 
-/* What is wrong with it, for its sender; NULL: nothing. */
+/* Returns what is wrong with the descriptor, in a sentence for its sender; NULL: nothing. */
 const char *sl_descriptor_wrong(const struct sl_descriptor *descriptor);
 
-/* Gives *out, which asks for nothing yet, the attributes of a descriptor that is not wrong. What
- * it points to is the descriptor's, or in `memory`. False: no memory. */
+/* Fills *out, a fresh request, with the attributes of a descriptor that is not wrong. *out points
+ * into the descriptor and into `memory`. Returns false if there is no memory. */
 bool sl_descriptor_name(const struct sl_descriptor *descriptor, struct sl_scratch *memory,
                         struct sluice_request *out);
 
-/* The same for one that brings its own limit: the first of its others is whom it counts, under the
- * name `key`: a text that no other entries have. The entries are there so that they can be compared
- * with what is known of the caller. */
+/* The same for a descriptor that brings its own limit. The first of out->others, named `key`, is
+ * the identifier: a text that differs for different entries. The entries follow, so that they can
+ * be compared with what is known of the caller. */
 bool sl_descriptor_name_alone(const struct sl_descriptor *descriptor, const char *key,
                               struct sl_scratch *memory, struct sluice_request *out);
 
-/* Units of a limit by their numbers, which are Envoy's: 1 a second to 7 a week; a month is 30
- * days, a year 365. 0: there is no such unit. */
+/* Returns the length of a unit by Envoy's number for it: 1 is a second, 7 a week; a month has 30
+ * days, a year 365. Returns 0 if there is no such unit. */
 int64_t sl_unit_us(int32_t number);
 
-/* The unit that is exactly so long; 0: none is. */
+/* Returns the number of the unit of exactly this length; 0: there is none. */
 int32_t sl_unit_of(int64_t us);
 
 #endif

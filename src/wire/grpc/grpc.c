@@ -1,6 +1,9 @@
+/* gRPC's statuses, message framing and headers. */
 #include "wire/grpc/grpc.h"
 
 #include <strings.h>
+
+#include "base/check.h"
 
 static const char *const digits[] = {
 #define DIGITS(name, number) [number] = #number,
@@ -16,11 +19,13 @@ static const char *const names[] = {
 
 struct sluice_text sl_grpc_status_digits(enum sl_grpc_status status)
 {
+    SL_CHECK(status < SL_GRPC_STATUS_COUNT);
     return sl_text(digits[status]);
 }
 
 struct sluice_text sl_grpc_status_name(enum sl_grpc_status status)
 {
+    SL_CHECK(status < SL_GRPC_STATUS_COUNT);
     return sl_text(names[status]);
 }
 
@@ -55,7 +60,7 @@ enum sl_grpc_status sl_grpc_status_of_http(uint32_t status)
 
 /* ---- messages ---- */
 
-static struct sluice_text cut(struct sluice_text *bytes, size_t most)
+static struct sluice_text cut_front(struct sluice_text *bytes, size_t most)
 {
     struct sluice_text taken = { bytes->at, bytes->len < most ? bytes->len : most };
     if (taken.len)
@@ -64,8 +69,8 @@ static struct sluice_text cut(struct sluice_text *bytes, size_t most)
     return taken;
 }
 
-/* Its length is known now. */
-static enum sl_grpc_end begin_message(struct sl_grpc_reader *reader)
+/* The prefix is whole: reads the flag and the length from it. */
+static enum sl_grpc_end read_prefix(struct sl_grpc_reader *reader)
 {
     const unsigned char *prefix = reader->prefix;
     if (prefix[0])
@@ -78,23 +83,29 @@ static enum sl_grpc_end begin_message(struct sl_grpc_reader *reader)
 enum sl_grpc_end sl_grpc_read(struct sl_grpc_reader *reader, struct sluice_text *bytes,
                               struct sl_buffer *body)
 {
+    SL_CHECK(reader->prefix_len <= SL_GRPC_PREFIX_BYTES && body);
+    SL_CHECK(bytes->at || bytes->len == 0);
     if (reader->prefix_len < SL_GRPC_PREFIX_BYTES) {
-        struct sluice_text part = cut(bytes, (size_t)(SL_GRPC_PREFIX_BYTES - reader->prefix_len));
+        struct sluice_text part =
+            cut_front(bytes, (size_t)(SL_GRPC_PREFIX_BYTES - reader->prefix_len));
         if (part.len)
             memcpy(reader->prefix + reader->prefix_len, part.at, part.len);
         reader->prefix_len = (uint8_t)(reader->prefix_len + part.len);
         if (reader->prefix_len < SL_GRPC_PREFIX_BYTES)
             return SL_GRPC_MORE;
-        enum sl_grpc_end end = begin_message(reader);
+        enum sl_grpc_end end = read_prefix(reader);
         if (end != SL_GRPC_MORE)
             return end;
     }
-    struct sluice_text part = cut(bytes, reader->left);
+    SL_CHECK(reader->left <= SL_GRPC_MESSAGE_MAX_BYTES); /* else it was refused before */
+    struct sluice_text part = cut_front(bytes, reader->left);
     if (part.len)
         sl_buffer_add(body, part);
     reader->left -= (uint32_t)part.len;
-    if (reader->left > 0)
+    if (reader->left > 0) {
+        SL_CHECK(bytes->len == 0);
         return SL_GRPC_MORE;
+    }
     *reader = (struct sl_grpc_reader){ 0 };
     return SL_GRPC_WHOLE;
 }
@@ -113,7 +124,7 @@ void sl_grpc_print_prefix(char *out, uint32_t message_len)
 
 /* ---- headers ---- */
 
-/* How long one of a unit is, in nanoseconds; 0: there is no such unit. */
+/* Returns the length of a unit of `grpc-timeout`; 0: there is no such unit. */
 static int64_t unit_ns(char unit)
 {
     switch (unit) {
@@ -147,8 +158,9 @@ bool sl_grpc_parse_timeout(struct sluice_text text, int64_t *out_us)
     int64_t one_ns = unit_ns(text.at[text.len - 1]);
     if (one_ns == 0)
         return false;
-    /* In microseconds before it is multiplied: 99,999,999 hours are more than 2^63 ns. */
+    /* Converted to µs before the multiplication: 99,999,999 hours are more than 2^63 ns. */
     *out_us = one_ns >= 1000 ? count * (one_ns / 1000) : (count * one_ns + 999) / 1000;
+    SL_CHECK(*out_us >= 0);
     return true;
 }
 
@@ -163,6 +175,7 @@ bool sl_grpc_is_content_type(struct sluice_text type)
 void sl_grpc_print_message(struct sl_buffer *out, struct sluice_text text)
 {
     static const char hex[] = "0123456789ABCDEF";
+    SL_CHECK(text.at || text.len == 0);
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];
         if (c >= 0x20 && c <= 0x7e && c != '%') {

@@ -1,5 +1,5 @@
-/* gRPC on top of HTTP/2's streams: bytes ↔ messages, and what stands in headers and trailers. No
- * I/O, no HTTP/2: DATA comes as it is cut.
+/* gRPC on top of HTTP/2's streams: message framing, statuses, headers and trailers. No I/O and no
+ * HTTP/2: the caller passes DATA in pieces of any size.
  *
  *   | compressed: 1 byte | length: 4 bytes, big-endian | message | next …
  */
@@ -10,7 +10,7 @@
 
 enum { SL_GRPC_PREFIX_BYTES = 5, SL_GRPC_MESSAGE_MAX_BYTES = 1 << 20 };
 
-/* How a call ended: constant and the number that `grpc-status` shows. */
+/* The status of a call: constant, and number in `grpc-status`. */
 #define SL_GRPC_STATUSES(X)                                                                        \
     X(OK, 0)                                                                                       \
     X(CANCELLED, 1)                                                                                \
@@ -37,16 +37,16 @@ enum sl_grpc_status {
         SL_GRPC_STATUS_COUNT
 };
 
-/* "14", and "UNAVAILABLE"; both live for ever. */
+/* Return "14" and "UNAVAILABLE"; both are static. */
 struct sluice_text sl_grpc_status_digits(enum sl_grpc_status status);
 struct sluice_text sl_grpc_status_name(enum sl_grpc_status status);
 
-/* What a problem that has a status of HTTP is here. */
+/* Returns the gRPC status for a problem's HTTP status. */
 enum sl_grpc_status sl_grpc_status_of_http(uint32_t status);
 
 /* ---- messages ---- */
 
-/* Where in a message the bytes so far have ended. Zeroed: before its first. */
+/* How far a message has been read. A zeroed struct is before its first byte. */
 struct sl_grpc_reader {
     unsigned char prefix[SL_GRPC_PREFIX_BYTES];
     uint8_t prefix_len;
@@ -54,33 +54,34 @@ struct sl_grpc_reader {
 };
 
 enum sl_grpc_end {
-    SL_GRPC_MORE,       /* all bytes are taken, and more are needed */
-    SL_GRPC_WHOLE,      /* body is the message; what is behind it was not looked at */
-    SL_GRPC_COMPRESSED, /* it is, and nobody here can read that */
-    SL_GRPC_BAD_FLAG,   /* neither compressed nor not */
-    SL_GRPC_TOO_LONG,   /* beyond SL_GRPC_MESSAGE_MAX_BYTES; nothing of it was kept */
+    SL_GRPC_MORE,       /* all bytes are consumed; more are needed */
+    SL_GRPC_WHOLE,      /* body is the message; bytes behind it are left in *bytes */
+    SL_GRPC_COMPRESSED, /* the message is compressed, which is not supported */
+    SL_GRPC_BAD_FLAG,   /* the flag is neither 0 nor 1 */
+    SL_GRPC_TOO_LONG,   /* beyond SL_GRPC_MESSAGE_MAX_BYTES; nothing was stored */
 };
 
-/* Takes bytes off *bytes, up to the end of one message, and adds them to *body. After WHOLE the
- * reader is at the start of the next one. After anything wrong nothing more can be read. */
+/* Moves bytes from *bytes to *body, up to the end of one message. After WHOLE the reader is at the
+ * start of the next message. After an error the stream cannot be read any further. */
 enum sl_grpc_end sl_grpc_read(struct sl_grpc_reader *reader, struct sluice_text *bytes,
                               struct sl_buffer *body);
 
-/* Has a message begun, and not ended? */
+/* Returns true if a message has begun and not ended. */
 bool sl_grpc_is_within(const struct sl_grpc_reader *reader);
 
-/* The prefix of a message of that length. */
+/* Writes the SL_GRPC_PREFIX_BYTES bytes of prefix for a message of that length. */
 void sl_grpc_print_prefix(char *out, uint32_t message_len);
 
 /* ---- headers ---- */
 
-/* `grpc-timeout`: up to eight digits and a unit. Rounded up to a microsecond. */
+/* Parses `grpc-timeout`: up to eight digits and a unit. Rounds up to a microsecond. */
 bool sl_grpc_parse_timeout(struct sluice_text text, int64_t *out_us);
 
-/* application/grpc, alone or with `+…` or `;…` behind it. */
+/* Returns true for application/grpc, alone or followed by `+…` or `;…`. */
 bool sl_grpc_is_content_type(struct sluice_text type);
 
-/* `grpc-message`: whatever is not printable ASCII, and `%`, is percent-encoded. */
+/* Appends text as `grpc-message` has it: `%` and all that is not printable ASCII is
+ * percent-encoded. */
 void sl_grpc_print_message(struct sl_buffer *out, struct sluice_text text);
 
 #endif

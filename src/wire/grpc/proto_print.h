@@ -1,8 +1,9 @@
-/* Fields of a protobuf message, written one behind the other. What is zero or empty is left out,
- * as proto3 has it. */
+/* Writes the fields of a protobuf message in place. Zero numbers and empty texts are left out, as
+ * proto3 has it. */
 #ifndef SL_WIRE_GRPC_PROTO_PRINT_H
 #define SL_WIRE_GRPC_PROTO_PRINT_H
 
+#include "base/check.h"
 #include "base/text.h"
 
 enum { SL_PROTO_VARINT_MAX_BYTES = 10 };
@@ -15,21 +16,23 @@ static inline char *sl_proto_put_varint(char *at, uint64_t value)
     return at;
 }
 
-/* Up to two times SL_PROTO_VARINT_MAX_BYTES. */
+/* Writes at most two times SL_PROTO_VARINT_MAX_BYTES. */
 static inline char *sl_proto_put_number(char *at, uint32_t number, uint64_t value)
 {
+    SL_CHECK(number > 0);
     if (value == 0)
         return at;
     return sl_proto_put_varint(sl_proto_put_varint(at, (uint64_t)number << 3), value);
 }
 
-/* What stands before `len` bytes, which may be none. */
+/* Writes tag and length of a field of `len` bytes, which may be 0. */
 static inline char *sl_proto_put_head(char *at, uint32_t number, size_t len)
 {
+    SL_CHECK(number > 0);
     return sl_proto_put_varint(sl_proto_put_varint(at, (uint64_t)number << 3 | 2), len);
 }
 
-/* How many bytes sl_proto_put_text takes of a field whose number is below 16. */
+/* Returns how many bytes sl_proto_put_text writes for a field whose number is below 16. */
 static inline size_t sl_proto_text_size(size_t len)
 {
     size_t size = len ? 2 + len : 0;

@@ -1,10 +1,13 @@
-/* A place in the message is a pointer, and its end another: as a text, cut shorter step by step,
- * it would be written in halves and read whole, for which the processor waits. */
+/* Walks the fields of a protobuf message with two pointers, place and end. As a struct sluice_text
+ * that is cut shorter step by step, it would be stored in halves and loaded whole, and the
+ * processor would wait for that. */
 #include "wire/grpc/proto_walk.h"
+
+#include "base/check.h"
 
 enum { VARINT_MAX_BYTES = 10, NUMBER_MAX = 0x1fffffff };
 
-/* Each returns where it ends; NULL: it does not. */
+/* Each returns the end of what it read; NULL if it is cut off or malformed. */
 
 static const char *read_long_varint(const char *at, const char *end, uint64_t *out)
 {
@@ -20,7 +23,7 @@ static const char *read_long_varint(const char *at, const char *end, uint64_t *o
     return NULL;
 }
 
-/* Nearly all are one byte. */
+/* Nearly all varints are one byte. */
 static inline const char *read_varint(const char *at, const char *end, uint64_t *out)
 {
     if (at == end || *at & 0x80)
@@ -57,6 +60,7 @@ bool sl_proto_next(struct sluice_text *message, struct sl_proto_field *out)
     uint64_t tag;
     if (message->len == 0)
         return false;
+    SL_CHECK(message->at);
     const char *end = message->at + message->len, *at = read_varint(message->at, end, &tag);
     if (!at || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
         return false;
@@ -78,11 +82,12 @@ bool sl_proto_next(struct sluice_text *message, struct sl_proto_field *out)
         out->kind = SL_PROTO_FIXED;
         at = read_fixed(at, end, 4, &out->value);
         break;
-    default: /* groups, which nobody writes any more */
+    default: /* groups, which proto3 no longer has */
         return false;
     }
     if (!at)
         return false;
+    SL_CHECK(at > message->at && at <= end);
     message->at = at;
     message->len = (size_t)(end - at);
     return true;

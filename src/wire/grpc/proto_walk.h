@@ -13,8 +13,8 @@ struct sl_proto_field {
     struct sluice_text text; /* and of SL_PROTO_BYTES: inside the message */
 };
 
-/* Takes the next field off *message. False: there is none, and message->len is 0; or it is no
- * protobuf from there on, and *out is void. */
+/* Takes the next field off *message. Returns false at the end, with message->len 0; or, with
+ * message->len not 0, if the rest is no protobuf: *out is then undefined. */
 bool sl_proto_next(struct sluice_text *message, struct sl_proto_field *out);
 
 #endif

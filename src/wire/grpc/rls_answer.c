@@ -1,3 +1,4 @@
+/* Prints a RateLimitResponse, field by field, without protobuf-c. */
 #include "wire/grpc/rls_answer.h"
 
 #include "base/check.h"
@@ -31,14 +32,14 @@ static uint32_t saturated(int64_t number)
     return number < 0 ? 0 : number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
 }
 
-/* Nothing limits it: as many as can be said. Where no rule matches, none are known of. */
+/* An exempt request has no limit: the largest number. If no rule matches, `remaining` is none. */
 static uint32_t remaining_of(const struct sluice_decision *decision)
 {
     return decision->reason == SLUICE_REASON_EXEMPT ? UINT32_MAX : saturated(decision->remaining);
 }
 
-/* A window that is no unit of Envoy's has the unit UNKNOWN: a wrong one would make a wrong
- * `x-ratelimit-limit`. A limit that a descriptor brought has no name. */
+/* A window that is none of Envoy's units has the unit UNKNOWN: from a wrong unit Envoy would make
+ * a wrong `x-ratelimit-limit`. A limit that a descriptor brought has no name. */
 static char *put_limit(char *at, const struct sluice_decision *decision)
 {
     char part[PART_MAX_BYTES];
@@ -49,6 +50,7 @@ static char *put_limit(char *at, const struct sluice_decision *decision)
     char *end = sl_proto_put_number(part, LIMIT_REQUESTS, saturated(decision->limit));
     end = sl_proto_put_number(end, LIMIT_UNIT, (uint64_t)sl_unit_of(decision->window_us));
     end = sl_proto_put_text(end, LIMIT_NAME, name);
+    SL_CHECK(end <= part + sizeof part);
     at = sl_proto_put_head(at, STATUS_LIMIT, (size_t)(end - part));
     memcpy(at, part, (size_t)(end - part));
     return at + (end - part);
@@ -63,6 +65,7 @@ static char *put_reset(char *at, const struct sluice_decision *decision)
     uint64_t us = left_us > 0 ? (uint64_t)left_us : 0;
     char *end = sl_proto_put_number(part, DURATION_SECONDS, us / 1000000);
     end = sl_proto_put_number(end, DURATION_NANOS, us % 1000000 * 1000);
+    SL_CHECK(end <= part + sizeof part);
     at = sl_proto_put_head(at, STATUS_RESET, (size_t)(end - part));
     memcpy(at, part, (size_t)(end - part));
     return at + (end - part);
@@ -75,13 +78,14 @@ static void print_status(struct sl_buffer *out, const struct sluice_decision *de
     end = put_limit(end, decision);
     end = sl_proto_put_number(end, STATUS_REMAINING, remaining_of(decision));
     end = put_reset(end, decision);
+    SL_CHECK(end <= part + sizeof part);
     sl_buffer_add(out, between(head, sl_proto_put_head(head, CALL_STATUSES, (size_t)(end - part))));
     sl_buffer_add(out, between(part, end));
 }
 
 /* ---- headers ---- */
 
-/* In place, since there are half a dozen of them. */
+/* Written in place: an answer has half a dozen of them. */
 static void print_header(struct sl_buffer *out, struct sluice_text name, struct sluice_text value)
 {
     size_t len = sl_proto_text_size(name.len) + sl_proto_text_size(value.len);
@@ -89,8 +93,11 @@ static void print_header(struct sl_buffer *out, struct sluice_text name, struct 
     if (!at)
         return;
     at = sl_proto_put_head(at, CALL_HEADERS, len);
+    const char *fields = at;
     at = sl_proto_put_text(at, HEADER_KEY, name);
-    sl_buffer_end(out, sl_proto_put_text(at, HEADER_VALUE, value));
+    at = sl_proto_put_text(at, HEADER_VALUE, value);
+    SL_CHECK(at == fields + len);
+    sl_buffer_end(out, at);
 }
 
 static void print_lines(struct sl_buffer *out, struct sluice_text lines)
@@ -105,7 +112,7 @@ static void print_lines(struct sl_buffer *out, struct sluice_text lines)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the answer ---- */
 
 static void print_body(struct sl_buffer *out, struct sluice_text body)
 {
@@ -118,6 +125,7 @@ void sl_rls_print(struct sl_buffer *out, const struct sl_rls_answer *answer)
 {
     char code[2 * SL_PROTO_VARINT_MAX_BYTES];
     bool passes = true;
+    SL_CHECK(answer->decisions || answer->count == 0);
     for (size_t i = 0; i < answer->count; i++)
         passes &= answer->decisions[i].allowed;
     sl_buffer_add(out,
@@ -132,9 +140,9 @@ void sl_rls_print(struct sl_buffer *out, const struct sl_rls_answer *answer)
         print_body(out, answer->body);
 }
 
-/* ---- which one matters ---- */
+/* ---- the decision that headers and body show ---- */
 
-/* Forever is longest. */
+/* A denial that never ends waits longest. */
 static int64_t wait_us(const struct sluice_decision *decision)
 {
     return decision->retry_after_us == SLUICE_NEVER ? INT64_MAX : decision->retry_after_us;
@@ -157,6 +165,7 @@ static bool matters_more(const struct sluice_decision *a, const struct sluice_de
 const struct sluice_decision *sl_rls_foremost(const struct sluice_decision *decisions, size_t count)
 {
     const struct sluice_decision *first = decisions;
+    SL_CHECK(decisions && count > 0);
     for (size_t i = 1; i < count; i++)
         if (matters_more(&decisions[i], first))
             first = &decisions[i];

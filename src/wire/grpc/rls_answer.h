@@ -1,5 +1,6 @@
-/* Decisions as Envoy's rate limit service tells them: a RateLimitResponse, in protobuf. A status
- * for each descriptor, headers for the client's answer, a body for who is denied. Pure. */
+/* Decisions as the answer of Envoy's rate limit service: a RateLimitResponse, in protobuf. It has a
+ * status for each descriptor, headers for the client, and a body if a descriptor is denied. Pure.
+ */
 #ifndef SL_WIRE_GRPC_RLS_ANSWER_H
 #define SL_WIRE_GRPC_RLS_ANSWER_H
 
@@ -9,14 +10,14 @@ struct sl_rls_answer {
     const struct sluice_decision *decisions; /* in the order of the descriptors */
     size_t count;
     struct sluice_text lines; /* headers: NAME: VALUE with CRLF each, as over HTTP */
-    struct sluice_text body;  /* of JSON; empty: nobody is denied */
+    struct sluice_text body;  /* JSON; empty: all are allowed */
 };
 
-/* Appends it. Neither text is in `out`. */
+/* Appends the answer. Neither text may lie in `out`. */
 void sl_rls_print(struct sl_buffer *out, const struct sl_rls_answer *answer);
 
-/* The decision that headers and body tell of, among at least one: denied before allowed; of those
- * denied the one to wait for longest, of those allowed the one of which least remains. */
+/* Returns the decision that headers and body show; count is at least 1. Denied goes before allowed;
+ * of several denied it is the longest wait, of several allowed the smallest remainder. */
 const struct sluice_decision *sl_rls_foremost(const struct sluice_decision *decisions,
                                               size_t count);
 

@@ -1,5 +1,7 @@
+/* Reads a RateLimitRequest where it lies, without protobuf-c. */
 #include "wire/grpc/rls_request.h"
 
+#include "base/check.h"
 #include "wire/grpc/proto_walk.h"
 
 const char sl_rls_no_memory[] = "Out of memory; try again.";
@@ -21,7 +23,7 @@ struct extras {
     uint64_t cost;
 };
 
-/* Is it that field? *good turns false where it is, and is not of that kind. */
+/* Returns true if it is that field and of that kind. Of another kind, *good turns false. */
 static bool is_field(const struct sl_proto_field *field, uint32_t number, enum sl_proto_kind kind,
                      bool *good)
 {
@@ -31,7 +33,7 @@ static bool is_field(const struct sl_proto_field *field, uint32_t number, enum s
     return *good;
 }
 
-/* ---- the parts of a descriptor; false: it is no protobuf ---- */
+/* ---- the parts of a descriptor; each returns false if it is no protobuf ---- */
 
 static bool read_entry(struct sluice_text message, struct sluice_attribute *out)
 {
@@ -73,7 +75,7 @@ static bool read_cost(struct sluice_text message, struct extras *out)
     return good && message.len == 0;
 }
 
-/* Entries up to one too many, of which sl_descriptor_wrong says that they are. */
+/* Stores at most one entry too many; sl_descriptor_wrong refuses that. */
 static bool read_descriptor(struct sluice_text message, struct sluice_attribute *entries,
                             size_t *count, struct extras *out)
 {
@@ -83,6 +85,7 @@ static bool read_descriptor(struct sluice_text message, struct sluice_attribute 
         if (is_field(&field, DESCRIPTOR_ENTRIES, SL_PROTO_BYTES, &good)) {
             good = read_entry(field.text, &entries[*count]);
             *count += *count < SL_DESCRIPTOR_ENTRIES_MAX + 1;
+            SL_CHECK(*count <= SL_DESCRIPTOR_ENTRIES_MAX + 1); /* `entries` has one more */
         } else if (is_field(&field, DESCRIPTOR_LIMIT, SL_PROTO_BYTES, &good)) {
             good = read_limit(field.text, out);
         } else if (is_field(&field, DESCRIPTOR_COST, SL_PROTO_BYTES, &good)) {
@@ -101,6 +104,7 @@ static void set_cost(const struct extras *extras, struct sl_rls_descriptor *out)
     uint32_t cost = extras->has_cost ? (uint32_t)extras->cost : out->cost;
     out->peeks = extras->has_cost && cost == 0;
     out->cost = cost == 0 ? 1 : cost;
+    SL_CHECK(out->cost > 0);
 }
 
 static const char *wrong_extras(const struct extras *extras)
@@ -110,15 +114,15 @@ static const char *wrong_extras(const struct extras *extras)
                "MONTH, YEAR.";
     if (extras->cost > UINT32_MAX)
         return "A descriptor's `hits_addend` is above 4294967295; ask for less at once.";
-    /* When it was charged is not said, and what is given back late would let more pass. */
+    /* The message does not say when it was charged, and a late refund would let too many pass. */
     if (extras->gives_back)
         return "A descriptor's `is_negative_hits` is not supported; reserve and commit over HTTP.";
     return NULL;
 }
 
-/* out->descriptor.domain and out->cost are the call's, before. */
-static const char *take_descriptor(struct sluice_text message, struct sl_scratch *memory,
-                                   struct sl_rls_descriptor *out)
+/* On entry out->descriptor.domain and out->cost are those of the call. Returns what is wrong. */
+static const char *read_whole_descriptor(struct sluice_text message, struct sl_scratch *memory,
+                                         struct sl_rls_descriptor *out)
 {
     struct sluice_attribute entries[SL_DESCRIPTOR_ENTRIES_MAX + 2];
     struct extras extras = { 0 };
@@ -131,6 +135,7 @@ static const char *take_descriptor(struct sluice_text message, struct sl_scratch
         wrong = wrong_extras(&extras);
     if (wrong)
         return wrong;
+    SL_CHECK(count > 0 && count <= SL_DESCRIPTOR_ENTRIES_MAX);
     struct sluice_attribute *kept = sl_scratch_take(memory, count * sizeof *kept);
     if (!kept)
         return sl_rls_no_memory;
@@ -146,12 +151,12 @@ static const char *take_descriptor(struct sluice_text message, struct sl_scratch
 
 /* ---- the call ---- */
 
-/* What all descriptors need to know, wherever in the message it stands, and where they are. */
+/* What all descriptors share, wherever in the message it stands, and where they lie. */
 struct outline {
     struct sluice_text domain;
     uint32_t cost;
     struct sluice_text descriptors[SL_RLS_DESCRIPTORS_MAX];
-    size_t count; /* may be more than there is room for */
+    size_t count; /* of all, stored or not */
 };
 
 static const char *read_outline(struct sluice_text message, struct outline *out)
@@ -182,19 +187,22 @@ const char *sl_rls_read(struct sluice_text message, struct sl_scratch *memory,
                         struct sl_rls_request *out)
 {
     struct outline outline;
+    SL_CHECK(message.at || message.len == 0);
+    SL_CHECK(memory && out);
     outline.domain = SL_TEXT("");
     outline.cost = 0;
     outline.count = 0;
     const char *wrong = read_outline(message, &outline);
     if (wrong)
         return wrong;
+    SL_CHECK(outline.count > 0 && outline.count <= SL_RLS_DESCRIPTORS_MAX);
     struct sl_rls_descriptor *list = sl_scratch_take(memory, outline.count * sizeof *list);
     if (!list)
         return sl_rls_no_memory;
     for (size_t i = 0; i < outline.count && !wrong; i++) {
         list[i] =
             (struct sl_rls_descriptor){ .descriptor.domain = outline.domain, .cost = outline.cost };
-        wrong = take_descriptor(outline.descriptors[i], memory, &list[i]);
+        wrong = read_whole_descriptor(outline.descriptors[i], memory, &list[i]);
     }
     if (!wrong)
         *out = (struct sl_rls_request){ outline.domain, list, outline.count };

@@ -1,8 +1,8 @@
-/* A call of Envoy's rate limit service, out of its protobuf (proto/envoy/service/ratelimit/v3).
+/* A call of Envoy's rate limit service, read from protobuf (proto/envoy/service/ratelimit/v3).
  *
- * By hand and not by protobuf-c, as the other messages are: it comes with every request that Envoy
- * forwards, and is read here where it lies, in a quarter of the time. A fuzz target holds the two
- * against each other. Pure. */
+ * Other messages are read by protobuf-c. This one comes with every request that Envoy forwards, so
+ * it is read by hand where it lies, in a quarter of the time. A fuzz target compares the two. Pure.
+ */
 #ifndef SL_WIRE_GRPC_RLS_REQUEST_H
 #define SL_WIRE_GRPC_RLS_REQUEST_H
 
@@ -12,10 +12,10 @@ enum { SL_RLS_DESCRIPTORS_MAX = 64 };
 
 struct sl_rls_descriptor {
     struct sl_descriptor descriptor;
-    bool has_limit; /* of its own: */
+    bool has_limit; /* of its own: the next two */
     uint32_t limit;
     int64_t unit_us;
-    bool peeks;    /* looks, and does not count */
+    bool peeks;    /* decides without charging */
     uint32_t cost; /* at least 1 */
 };
 
@@ -25,12 +25,12 @@ struct sl_rls_request {
     size_t count; /* at least 1 */
 };
 
-/* Reads `message`, to which *out points then, and into `memory`. NULL: it is good; else what is
- * wrong with it, for its sender. */
+/* Reads `message`; *out then points into it and into `memory`. Returns NULL if it is good, else
+ * what is wrong with it, in a sentence for its sender. */
 const char *sl_rls_read(struct sluice_text message, struct sl_scratch *memory,
                         struct sl_rls_request *out);
 
-/* Not the sender's fault. */
+/* What sl_rls_read returns if memory runs out, which is not the sender's fault. */
 extern const char sl_rls_no_memory[];
 
 #endif

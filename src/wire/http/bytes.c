@@ -1,6 +1,7 @@
+/* The table of bytes that HTTP/1 allows in each place. */
 #include "wire/http/bytes.h"
 
-/* Named by what is common to the bytes that have them. */
+/* Sets of places that many bytes share. */
 enum {
     ANYWHERE = SL_BYTE_TOKEN | SL_BYTE_VALUE | SL_BYTE_TARGET | SL_BYTE_HOST,
     NOT_HOST = SL_BYTE_TOKEN | SL_BYTE_VALUE | SL_BYTE_TARGET,

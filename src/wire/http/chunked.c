@@ -1,4 +1,4 @@
-/* The decoder, a state per place in the grammar:
+/* Decodes a chunked body with a state per place in the grammar:
  *
  *   1a ; name=value CR LF   SIZE -> EXTENSION -> SIZE_LF
  *   26 bytes        CR LF   DATA -> DATA_CR -> DATA_LF, and again from SIZE
@@ -6,17 +6,17 @@
  *   Name: value     CR LF   TRAILER -> TRAILER_VALUE -> TRAILER_LF, any number of these
  *                   CR LF   TRAILER -> LAST_LF -> DONE
  *
- * Why byte by byte where the head is read in one piece: a body is decoded in the
- * room that it arrives in, so nothing of it can be kept until a line is whole. Its
- * data, which is most of it, moves as one.
+ * Why byte by byte, where the head is read in one piece? A body is decoded in the
+ * memory that it arrives in, so the decoder cannot wait until a line is whole. The
+ * data, which is most of a body, moves in one piece.
  *
- * What is wrong stays unread and changes nothing: asked again, it is wrong again. */
+ * A wrong byte is not consumed and changes no state: a second call fails again. */
 #include "wire/http/chunked.h"
 
 #include "base/check.h"
 #include "wire/http/bytes.h"
 
-enum { SIZE_MAX_DIGITS = 16 }; /* which 64 bits can hold */
+enum { SIZE_MAX_DIGITS = 16 }; /* that 64 bits can hold */
 
 enum chunked_state {
     SIZE, /* zero: before the first chunk */
@@ -38,14 +38,14 @@ static bool refuse(struct sl_http_wrong *wrong, uint32_t status, const char *det
     return false;
 }
 
-static bool go(struct sl_chunked *chunked, enum chunked_state state)
+static bool enter_state(struct sl_chunked *chunked, enum chunked_state state)
 {
     chunked->state = state;
     return true;
 }
 
-/* One more byte of the line that is being read. */
-static bool stay(struct sl_chunked *chunked)
+/* Counts one more byte of the current line. */
+static bool count_line_byte(struct sl_chunked *chunked)
 {
     chunked->line_len++;
     return true;
@@ -56,84 +56,88 @@ static bool stay(struct sl_chunked *chunked)
 static bool read_digit(struct sl_chunked *chunked, int digit, size_t room_bytes,
                        struct sl_http_wrong *wrong)
 {
-    /* Told by the first digit too many: a size only grows. */
+    /* Refused at the first digit too many: a size only grows. */
     if (chunked->line_len == SIZE_MAX_DIGITS ||
         chunked->left * 16 + (uint64_t)digit > (uint64_t)room_bytes)
         return refuse(wrong, 413, "The body is too large; send less at once.");
     chunked->left = chunked->left * 16 + (uint64_t)digit;
-    return stay(chunked);
+    return count_line_byte(chunked);
 }
 
 static bool read_size(struct sl_chunked *chunked, char c, size_t room_bytes,
                       struct sl_http_wrong *wrong)
 {
     int digit = sl_hex_digit(c);
+    SL_CHECK(chunked->line_len <= SIZE_MAX_DIGITS);
     if (digit >= 0)
         return read_digit(chunked, digit, room_bytes, wrong);
     if (chunked->line_len == 0)
         return refuse(wrong, 400, "A chunk begins with its size in hexadecimal digits.");
     if (c == '\r')
-        return go(chunked, SIZE_LF);
+        return enter_state(chunked, SIZE_LF);
     if (c != ';')
         return refuse(wrong, 400,
                       "A chunk's size is followed by CR LF, or by `;` and an extension.");
-    return stay(chunked) && go(chunked, EXTENSION);
+    return count_line_byte(chunked) && enter_state(chunked, EXTENSION);
 }
 
 static bool read_extension(struct sl_chunked *chunked, char c, struct sl_http_wrong *wrong)
 {
+    SL_CHECK(chunked->line_len <= SL_CHUNK_LINE_MAX_BYTES);
     if (c == '\r')
-        return go(chunked, SIZE_LF);
+        return enter_state(chunked, SIZE_LF);
     if (!sl_byte_fits(c, SL_BYTE_VALUE) || (unsigned char)c >= 0x80)
         return refuse(wrong, 400, "A chunk's extension holds visible ASCII and blanks only.");
     if (chunked->line_len == SL_CHUNK_LINE_MAX_BYTES)
         return refuse(wrong, 400, "A chunk's size and extension have at most 256 bytes.");
-    return stay(chunked);
+    return count_line_byte(chunked);
 }
 
 /* ---- trailers ------------------------------------------------------------------- */
 
-/* Line ends aside, which the bytes before them bound. */
-static bool spend(struct sl_chunked *chunked, enum chunked_state next, struct sl_http_wrong *wrong)
+/* Counts a byte of the trailers. Line ends are not counted: the bytes before them bound them. */
+static bool count_trailer_byte(struct sl_chunked *chunked, enum chunked_state next,
+                               struct sl_http_wrong *wrong)
 {
+    SL_CHECK(chunked->spent <= SL_CHUNK_TRAILERS_MAX_BYTES);
     if (chunked->spent == SL_CHUNK_TRAILERS_MAX_BYTES)
         return refuse(wrong, 431, "The trailers are too large; they have at most 4096 bytes.");
     chunked->spent++;
-    return stay(chunked) && go(chunked, next);
+    return count_line_byte(chunked) && enter_state(chunked, next);
 }
 
-/* Checked like a head's fields, since it may be a head that somebody wants to hide
- * here; then dropped, since nothing in them could still matter. */
+/* Trailers are checked like a head's fields, since an attacker may hide a head in
+ * them; then they are dropped, since nothing uses them. */
 static bool read_trailer(struct sl_chunked *chunked, char c, struct sl_http_wrong *wrong)
 {
     if (c == '\r' && chunked->line_len == 0)
-        return go(chunked, LAST_LF);
+        return enter_state(chunked, LAST_LF);
     if (c == ':' && chunked->line_len > 0)
-        return spend(chunked, TRAILER_VALUE, wrong);
+        return count_trailer_byte(chunked, TRAILER_VALUE, wrong);
     if (!sl_byte_fits(c, SL_BYTE_TOKEN))
         return refuse(wrong, 400, "Behind the last chunk come trailers, `Name: value`, or CR LF.");
-    return spend(chunked, TRAILER, wrong);
+    return count_trailer_byte(chunked, TRAILER, wrong);
 }
 
 static bool read_trailer_value(struct sl_chunked *chunked, char c, struct sl_http_wrong *wrong)
 {
     if (c == '\r')
-        return go(chunked, TRAILER_LF);
+        return enter_state(chunked, TRAILER_LF);
     if (!sl_byte_fits(c, SL_BYTE_VALUE))
         return refuse(wrong, 400, "A trailer's value holds no control characters; leave them out.");
-    return spend(chunked, TRAILER_VALUE, wrong);
+    return count_trailer_byte(chunked, TRAILER_VALUE, wrong);
 }
 
-/* ---- all of it ------------------------------------------------------------------ */
+/* ---- the decoder ---------------------------------------------------------------- */
 
-/* The second half of a line's end, and what begins behind it. */
+/* Reads the LF of a line's end, then goes to the next state. */
 static bool read_lf(struct sl_chunked *chunked, char c, enum chunked_state next,
                     struct sl_http_wrong *wrong)
 {
     if (c != '\n')
         return refuse(wrong, 400, "A line among chunks ends with CR LF; this one has a bare CR.");
     chunked->line_len = 0;
-    return go(chunked, next);
+    return enter_state(chunked, next);
 }
 
 static bool read_byte(struct sl_chunked *chunked, char c, size_t room_bytes,
@@ -147,7 +151,7 @@ static bool read_byte(struct sl_chunked *chunked, char c, size_t room_bytes,
     case SIZE_LF:
         return read_lf(chunked, c, chunked->left ? DATA : TRAILER, wrong);
     case DATA_CR:
-        return c == '\r' ? go(chunked, DATA_LF)
+        return c == '\r' ? enter_state(chunked, DATA_LF)
                          : refuse(wrong, 400, "A chunk's data has its size and ends with CR LF.");
     case DATA_LF:
         return read_lf(chunked, c, SIZE, wrong);
@@ -163,19 +167,20 @@ static bool read_byte(struct sl_chunked *chunked, char c, size_t room_bytes,
     case DONE:
         break;
     }
-    SL_CHECK(false); /* data is not read byte by byte, and behind the end nothing is */
+    SL_CHECK(false); /* data moves in one piece, and nothing is read behind the end */
     return false;
 }
 
-/* As much data as is there, at once; returns how much. */
+/* Moves all the data that has arrived; returns how much that was. */
 static size_t move_data(struct sl_chunked *chunked, char *body, const char *at, size_t len)
 {
     size_t count = chunked->left < len ? (size_t)chunked->left : len;
     memmove(body + chunked->decoded_len, at, count);
     chunked->decoded_len += count;
+    SL_CHECK(body + chunked->decoded_len <= at + count);
     chunked->left -= count;
     if (chunked->left == 0)
-        go(chunked, DATA_CR);
+        enter_state(chunked, DATA_CR);
     return count;
 }
 
@@ -183,7 +188,7 @@ enum sl_chunked_end sl_chunked_read(struct sl_chunked *chunked, char *body, char
                                     const char *end, size_t most_bytes, struct sl_http_wrong *wrong)
 {
     SL_CHECK(body + chunked->decoded_len <= *at && *at <= end);
-    SL_CHECK(chunked->decoded_len <= most_bytes);
+    SL_CHECK(chunked->decoded_len <= most_bytes && chunked->state <= DONE);
     while (chunked->state != DONE && *at < end) {
         if (chunked->state == DATA)
             *at += move_data(chunked, body, *at, (size_t)(end - *at));
@@ -192,5 +197,6 @@ enum sl_chunked_end sl_chunked_read(struct sl_chunked *chunked, char *body, char
         else
             return SL_CHUNKED_WRONG;
     }
+    SL_CHECK(*at <= end && chunked->decoded_len <= most_bytes);
     return chunked->state == DONE ? SL_CHUNKED_DONE : SL_CHUNKED_MORE;
 }

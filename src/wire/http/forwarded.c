@@ -1,11 +1,11 @@
-/* Who was it, say the proxies: lists of addresses, read from their near end.
+/* Reads the client's address from the lists that proxies add, from the near end.
  *
  *   Forwarded: for=198.51.100.7, for="[2001:db8::1]:4711";proto=https
  *              |<- a stranger's ->| |<- appended by the proxy we trust ->|
  *                                  <---------------------- we read so
  *
  * A proxy appends its element to whatever the client sent, and the client sends
- * what hurts most: `for="a` for instance, so that the line becomes
+ * what does most harm: `for="a` for instance, so that the line becomes
  *
  *   for="a, for=192.0.2.1
  *
@@ -16,28 +16,30 @@
  * right before it, and in a well-formed element these never reach its beginning: a
  * string is opened behind `=`. So where an element begins is known from the element
  * alone, and nothing to its left can move that comma: well-formed elements at the
- * end of a line read the same behind any bytes whatever.
- * tests/fuzz/fuzz_forwarded.c puts such elements behind everything it makes up.
+ * end of a line read the same behind any bytes.
+ * tests/fuzz/fuzz_forwarded.c puts such elements behind any bytes it generates.
  *
  * Going on to the left is safe for the same reason, as long as the address just
- * read is a trusted proxy's: that one appended to what it had got. Where an element
- * is malformed, its writer is not one whose commas can be relied on: it is opaque,
+ * read is a trusted proxy's: it appended to what it had received. If an element is
+ * malformed, the commas of its writer cannot be trusted either: the element is opaque,
  * and the rest of the list is dropped.
  *
- * What no reader can repair is a trusted proxy that itself writes unbalanced
- * quotes, say a `host` copied without escaping.
+ * No reader can repair the line of a trusted proxy that itself writes unbalanced
+ * quotes, for instance by copying a `host` without escaping it.
  *
  * X-Forwarded-For has no quotes, and its commas are just commas. */
 #include "wire/http/forwarded.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "wire/http/bytes.h"
 #include "wire/http/head.h"
 
 enum { NODE_MAX_BYTES = 128 }; /* an address has 45 at most; a hidden port may be longer */
 
-static void drop(struct sluice_text *text, size_t count)
+static void drop_front(struct sluice_text *text, size_t count)
 {
+    SL_CHECK(count <= text->len);
     text->at += count;
     text->len -= count;
 }
@@ -47,7 +49,7 @@ static struct sluice_text trimmed(struct sluice_text text)
     while (text.len > 0 && sl_byte_is_blank(text.at[text.len - 1]))
         text.len--;
     while (text.len > 0 && sl_byte_is_blank(text.at[0]))
-        drop(&text, 1);
+        drop_front(&text, 1);
     return text;
 }
 
@@ -73,14 +75,15 @@ static bool is_hidden_port(struct sluice_text text)
     return true;
 }
 
-/* The port is what stands behind the address and its colon; a null `at`: nothing. */
-static bool bracketed(struct sluice_text node, struct sl_address *out, struct sluice_text *port)
+/* Sets *port to the text behind the address and its colon; a null `at`: there is none. */
+static bool read_bracketed(struct sluice_text node, struct sl_address *out,
+                           struct sluice_text *port)
 {
     const char *close = memchr(node.at, ']', node.len);
     if (!close)
         return false;
     struct sluice_text host = { node.at + 1, (size_t)(close - node.at) - 1 };
-    drop(&node, host.len + 2);
+    drop_front(&node, host.len + 2);
     if (node.len > 0 && node.at[0] != ':')
         return false;
     *port = node.len > 0 ? (struct sluice_text){ node.at + 1, node.len - 1 }
@@ -88,8 +91,8 @@ static bool bracketed(struct sluice_text node, struct sl_address *out, struct sl
     return memchr(host.at, ':', host.len) && sl_address_parse(host, out);
 }
 
-/* One colon comes before a port, more are an IPv6 address. */
-static bool bare(struct sluice_text node, struct sl_address *out, struct sluice_text *port)
+/* One colon comes before a port; several make an IPv6 address. */
+static bool read_bare(struct sluice_text node, struct sl_address *out, struct sluice_text *port)
 {
     const char *colon = memrchr(node.at, ':', node.len);
     *port = (struct sluice_text){ 0 };
@@ -106,6 +109,8 @@ static bool bare(struct sluice_text node, struct sl_address *out, struct sluice_
 enum sl_forwarded_kind sl_x_forwarded_for_last(struct sluice_text *list, struct sl_address *out)
 {
     struct sluice_text node = { 0 };
+    size_t before = list->len;
+    SL_CHECK(list->at || list->len == 0);
     while (node.len == 0 && list->len > 0) {
         const char *comma = memrchr(list->at, ',', list->len);
         size_t start = comma ? (size_t)(comma - list->at) + 1 : 0;
@@ -117,7 +122,9 @@ enum sl_forwarded_kind sl_x_forwarded_for_last(struct sluice_text *list, struct 
 
     struct sl_address address;
     struct sluice_text port;
-    bool good = node.at[0] == '[' ? bracketed(node, &address, &port) : bare(node, &address, &port);
+    SL_CHECK(list->len < before); /* so that a walk ends */
+    bool good = node.at[0] == '[' ? read_bracketed(node, &address, &port)
+                                  : read_bare(node, &address, &port);
     if (!good || (port.at && !is_port(port)))
         return SL_FORWARDED_OPAQUE;
     *out = address;
@@ -134,7 +141,7 @@ static bool is_escaped(struct sluice_text text, size_t at)
     return (at - first) % 2 != 0;
 }
 
-/* A string that nobody opened reaches to the start; reading it will find that. */
+/* A string without an opening quote reaches to the start; read_element refuses it. */
 static size_t element_start(struct sluice_text list)
 {
     bool quoted = false;
@@ -148,7 +155,7 @@ static size_t element_start(struct sluice_text list)
     return 0;
 }
 
-/* Takes elements off the list until one is not empty. */
+/* Takes the last element that is not empty off the list. */
 static struct sluice_text take_element(struct sluice_text *list)
 {
     struct sluice_text element = { 0 };
@@ -170,7 +177,7 @@ static size_t token_len(struct sluice_text text)
     return len;
 }
 
-/* The string at the start of the text, with both its quotes; 0: there is none. */
+/* Returns the length of the string at the start, with both quotes; 0: there is none. */
 static size_t quoted_len(struct sluice_text text)
 {
     if (text.len == 0 || text.at[0] != '"')
@@ -184,23 +191,23 @@ static size_t quoted_len(struct sluice_text text)
     return 0;
 }
 
-/* Takes `name=value` off the rest; the value as it was written. */
+/* Takes `name=value` off the rest; the value keeps its quotes. */
 static bool take_pair(struct sluice_text *rest, struct sluice_text *name, struct sluice_text *value)
 {
     *name = (struct sluice_text){ rest->at, token_len(*rest) };
-    drop(rest, name->len);
+    drop_front(rest, name->len);
     if (name->len == 0 || rest->len == 0 || rest->at[0] != '=')
         return false;
-    drop(rest, 1);
+    drop_front(rest, 1);
     size_t len = token_len(*rest);
     *value = (struct sluice_text){ rest->at, len > 0 ? len : quoted_len(*rest) };
-    drop(rest, value->len);
+    drop_front(rest, value->len);
     return value->len > 0;
 }
 
-/* Blanks beside `;` are not in the grammar, but many write one and it cannot be
- * misunderstood. *node is the value of `for`, a null `at` where there is none.
- * False: the element is malformed, or has two. */
+/* Blanks beside `;` are not in the grammar, but many proxies write one, and it is not
+ * ambiguous. Sets *node to the value of `for`; a null `at`: there is none. Returns
+ * false if the element is malformed or has two. */
 static bool read_element(struct sluice_text element, struct sluice_text *node)
 {
     *node = (struct sluice_text){ 0 };
@@ -218,18 +225,19 @@ static bool read_element(struct sluice_text element, struct sluice_text *node)
         }
         if (rest.len > 0 && rest.at[0] != ';')
             return false;
-        drop(&rest, rest.len > 0);
+        drop_front(&rest, rest.len > 0);
     }
     return true;
 }
 
-/* Of a quoted string what it stands for, else the text itself; empty if it is
- * longer than any address. */
+/* Returns the content of a quoted string, or a text without quotes as it is; empty if it
+ * is longer than any address. */
 static struct sluice_text unquoted(struct sluice_text text, char room[NODE_MAX_BYTES])
 {
     if (text.len == 0 || text.at[0] != '"')
         return text;
     size_t len = 0;
+    SL_CHECK(text.len >= 2 && text.at[text.len - 1] == '"');
     for (size_t i = 1; i < text.len - 1; i++) {
         if (text.at[i] == '\\')
             i++;
@@ -246,7 +254,7 @@ static bool read_node(struct sluice_text node, struct sl_address *out)
     struct sluice_text port;
     if (node.len == 0)
         return false;
-    if (node.at[0] == '[' ? !bracketed(node, out, &port) : !bare(node, out, &port))
+    if (node.at[0] == '[' ? !read_bracketed(node, out, &port) : !read_bare(node, out, &port))
         return false;
     if (!port.at)
         return node.at[0] == '[' || !memchr(node.at, ':', node.len);
@@ -255,9 +263,12 @@ static bool read_node(struct sluice_text node, struct sl_address *out)
 
 enum sl_forwarded_kind sl_forwarded_last(struct sluice_text *list, struct sl_address *out)
 {
+    size_t before = list->len;
+    SL_CHECK(list->at || list->len == 0);
     struct sluice_text node, element = take_element(list);
     if (element.len == 0)
         return SL_FORWARDED_END;
+    SL_CHECK(list->len < before);
     if (!read_element(element, &node)) {
         list->len = 0;
         return SL_FORWARDED_OPAQUE;

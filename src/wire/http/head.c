@@ -1,23 +1,23 @@
-/* How a head is read: once over its bytes, line by line, then once over the few
- * fields that mean something to the message itself.
+/* Reads the head of an HTTP/1 request: once over its bytes, line by line, then once
+ * over the few fields that say how to read the message itself.
  *
  *   GET /v1/authorize?a=1 HTTP/1.1\r\n      read_request_line
- *   Host: example.org\r\n                   read_field, each noted if it is known
+ *   Host: example.org\r\n                   read_field, each stored if it is known
  *   \r\n                                    read_framing, read_connection, read_expect
  *
- * Why two functions and not one that goes on where it stopped: nearly every head
- * arrives in one piece. Looking for its end is a memchr per line, and a reader
- * that has all of it needs no state between two bytes.
+ * Why two functions and not one that can stop and continue? Nearly every head
+ * arrives in one piece. Its end is found by a memchr per line, and a reader that
+ * has the whole head needs no state between two bytes.
  *
- * No loop asks for the end of the bytes: a complete head ends with a line feed,
- * no run of bytes that is skipped here holds one, and so each stops there at the
- * latest.
+ * The loops do not compare with the end of the bytes: a complete head ends with a
+ * line feed, and no loop skips a line feed, so each stops there at the latest.
  *
  * Strict means: no bare LF, no bare CR, no folding, no blank before a colon, one
- * length only. Each of these has smuggled requests past a proxy that read it in
- * the other way. */
+ * length only. Each of these has been used to smuggle requests past a proxy that
+ * read it differently. */
 #include "wire/http/head.h"
 
+#include "base/check.h"
 #include "wire/http/bytes.h"
 #include "wire/http/target.h"
 
@@ -32,8 +32,8 @@ static bool refuse(struct sl_http_wrong *wrong, uint32_t status, const char *det
     return false;
 }
 
-/* The same where a place in the head is returned. */
-static const char *stop(struct sl_http_wrong *wrong, uint32_t status, const char *detail)
+/* The same for functions that return a place in the head. */
+static const char *refuse_at(struct sl_http_wrong *wrong, uint32_t status, const char *detail)
 {
     refuse(wrong, status, detail);
     return NULL;
@@ -49,24 +49,24 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static const char *skip(const char *at, int place)
+static const char *skip_bytes(const char *at, int place)
 {
     while (sl_byte_fits(*at, place))
         at++;
     return at;
 }
 
-/* ---- is it complete? ---------------------------------------------------------- */
+/* ---- the end of a head -------------------------------------------------------- */
 
-/* A line's LF is at `lf`, counted from the head's first byte. True: that line is
- * the head's last. */
+/* `lf` is the place of a line's LF, counted from the head's first byte. Returns true
+ * if that line is the head's last. */
 static bool ends_head(struct sl_http_search *search, const char *bytes, size_t lf,
                       struct sl_http_wrong *wrong)
 {
     bool empty = lf == search->line_start + 1;
     if (lf == search->line_start || bytes[lf - 1] != '\r')
         return refuse(wrong, 400, bare_lf);
-    /* Two bytes are no request line: they are the empty line that was let pass. */
+    /* The first line had two bytes: it was the one empty line that is allowed before a head. */
     if (empty && search->line_start == EMPTY_LINE_BYTES)
         return refuse(wrong, 400, "A request begins with its request line, not with empty lines.");
     if (empty && search->line_start > 0)
@@ -88,6 +88,7 @@ size_t sl_http_find_end(struct sl_http_search *search, struct sluice_text bytes,
 {
     size_t len = bytes.len < SL_HTTP_HEAD_MAX_BYTES ? bytes.len : SL_HTTP_HEAD_MAX_BYTES;
     *wrong = (struct sl_http_wrong){ 0 };
+    SL_CHECK(search->line_start <= search->at && search->at <= bytes.len);
     while (search->at < len) {
         const char *lf = memchr(bytes.at + search->at, '\n', len - search->at);
         if (!lf)
@@ -97,6 +98,7 @@ size_t sl_http_find_end(struct sl_http_search *search, struct sluice_text bytes,
         else if (wrong->status)
             return 0;
     }
+    SL_CHECK(search->line_start <= search->at && search->at == len);
     if (len == SL_HTTP_HEAD_MAX_BYTES)
         refuse_size(search, wrong);
     return 0;
@@ -104,26 +106,27 @@ size_t sl_http_find_end(struct sl_http_search *search, struct sluice_text bytes,
 
 /* ---- the request line --------------------------------------------------------- */
 
-/* What stands at `at` ended a target too early, or it has no byte at all. */
+/* The byte at `at` ended a target too early, or the target is empty. */
 static const char *bad_target(const char *at, struct sl_http_wrong *wrong)
 {
     if (*at == '#')
-        return stop(wrong, 400,
-                    "A target is sent without its fragment: leave out `#` and the rest.");
+        return refuse_at(wrong, 400,
+                         "A target is sent without its fragment: leave out `#` and the rest.");
     if (*at == ' ' || *at == '\r' || *at == '\n')
-        return stop(wrong, 400, "A request line is `METHOD TARGET HTTP/1.1`, with single spaces.");
-    return stop(wrong, 400, "A target is visible ASCII; write other bytes as `%XX`.");
+        return refuse_at(wrong, 400,
+                         "A request line is `METHOD TARGET HTTP/1.1`, with single spaces.");
+    return refuse_at(wrong, 400, "A target is visible ASCII; write other bytes as `%XX`.");
 }
 
-/* Behind the second space. */
+/* Reads what stands behind the second space. */
 static const char *read_version(const char *at, const char *end, struct sl_http_head *out,
                                 struct sl_http_wrong *wrong)
 {
     if (end - at < 10 || memcmp(at, "HTTP/", 5) != 0 || !is_digit(at[5]) || at[6] != '.' ||
         !is_digit(at[7]) || memcmp(at + 8, "\r\n", 2) != 0)
-        return stop(wrong, 400, "A request line ends with `HTTP/1.1` and CR LF.");
+        return refuse_at(wrong, 400, "A request line ends with `HTTP/1.1` and CR LF.");
     if (at[5] != '1' || at[7] > '1')
-        return stop(wrong, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
+        return refuse_at(wrong, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
     out->is_1_0 = at[7] == '0';
     return at + 10;
 }
@@ -131,16 +134,16 @@ static const char *read_version(const char *at, const char *end, struct sl_http_
 static const char *read_request_line(const char *at, const char *end, struct sl_http_head *out,
                                      struct sl_http_wrong *wrong)
 {
-    const char *space = skip(at, SL_BYTE_TOKEN);
+    const char *space = skip_bytes(at, SL_BYTE_TOKEN);
     out->method = between(at, space);
     if (*space != ' ' || out->method.len == 0)
-        return stop(wrong, 400, "A request line begins with a method and a single space.");
+        return refuse_at(wrong, 400, "A request line begins with a method and a single space.");
     if (out->method.len > METHOD_MAX_BYTES)
-        return stop(wrong, 400, "A method has at most 32 letters.");
-    const char *behind = skip(space + 1, SL_BYTE_TARGET);
+        return refuse_at(wrong, 400, "A method has at most 32 letters.");
+    const char *behind = skip_bytes(space + 1, SL_BYTE_TARGET);
     out->target = between(space + 1, behind);
     if (out->target.len > SL_HTTP_TARGET_MAX_BYTES)
-        return stop(wrong, 414, "The target is too long; it has at most 8192 bytes.");
+        return refuse_at(wrong, 414, "The target is too long; it has at most 8192 bytes.");
     if (*behind != ' ' || out->target.len == 0)
         return bad_target(behind, wrong);
     at = read_version(behind + 1, end, out, wrong);
@@ -181,7 +184,7 @@ static enum sl_http_known find_known(struct sluice_text name)
     return SL_HTTP_KNOWN_COUNT;
 }
 
-static void note_known(struct sl_http_head *out, const struct sl_http_field *field)
+static void store_known(struct sl_http_head *out, const struct sl_http_field *field)
 {
     enum sl_http_known known = find_known(field->name);
     if (known == SL_HTTP_KNOWN_COUNT)
@@ -192,32 +195,33 @@ static void note_known(struct sl_http_head *out, const struct sl_http_field *fie
         out->known[known] = field->value;
 }
 
-/* A line whose name ended at `at` without a colon, or has none. */
+/* The name of this line ended at `at` without a colon, or is empty. */
 static const char *bad_name(const char *line, const char *at, struct sl_http_wrong *wrong)
 {
     if (sl_byte_is_blank(*line))
-        return stop(wrong, 400,
-                    "A header line does not begin with a blank; write each header in one line.");
+        return refuse_at(
+            wrong, 400,
+            "A header line does not begin with a blank; write each header in one line.");
     if (at == line && *at == ':')
-        return stop(wrong, 400, "A header has a name before its colon.");
+        return refuse_at(wrong, 400, "A header has a name before its colon.");
     if (sl_byte_is_blank(*at))
-        return stop(wrong, 400, "A header's name is followed by its colon without a blank.");
-    return stop(wrong, 400,
-                "A header line is `Name: value`, its name letters, digits and hyphens.");
+        return refuse_at(wrong, 400, "A header's name is followed by its colon without a blank.");
+    return refuse_at(wrong, 400,
+                     "A header line is `Name: value`, its name letters, digits and hyphens.");
 }
 
 static const char *bad_value(const char *at, struct sl_http_wrong *wrong)
 {
     if (*at == '\r')
-        return stop(wrong, 400, "A header line ends with CR LF; this one has a bare CR.");
+        return refuse_at(wrong, 400, "A header line ends with CR LF; this one has a bare CR.");
     if (*at == '\n')
-        return stop(wrong, 400, bare_lf);
-    return stop(wrong, 400, "A header's value holds no control characters; leave them out.");
+        return refuse_at(wrong, 400, bare_lf);
+    return refuse_at(wrong, 400, "A header's value holds no control characters; leave them out.");
 }
 
-/* Values are most of a head, so eight bytes at a time while none of them is below
- * a space or DEL, by the carry of a subtraction into a byte's top bit. It may take
- * a good byte for a bad one, never the reverse: the table has the last word. */
+/* Values are most of a head: skips eight bytes at a time while none of them is below a
+ * space or DEL, which the carry of a subtraction into a byte's top bit shows. It may take
+ * a good byte for a bad one, never the reverse: then the table decides. */
 static const char *skip_value(const char *at, const char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -227,14 +231,14 @@ static const char *skip_value(const char *at, const char *end)
         if ((((word - ones * ' ') & ~word) | ((del - ones) & ~del)) & ones * 0x80)
             break;
     }
-    return skip(at, SL_BYTE_VALUE);
+    return skip_bytes(at, SL_BYTE_VALUE);
 }
 
-/* One line; returns the next. */
+/* Reads one line; returns the start of the next. */
 static const char *read_field(const char *line, const char *end, struct sl_http_field *field,
                               struct sl_http_wrong *wrong)
 {
-    const char *colon = skip(line, SL_BYTE_TOKEN);
+    const char *colon = skip_bytes(line, SL_BYTE_TOKEN);
     if (*colon != ':' || colon == line)
         return bad_name(line, colon, wrong);
     const char *value = colon + 1;
@@ -243,6 +247,7 @@ static const char *read_field(const char *line, const char *end, struct sl_http_
     const char *behind = skip_value(value, end);
     if (behind[0] != '\r' || behind[1] != '\n')
         return bad_value(behind, wrong);
+    SL_CHECK(colon < value && value <= behind && behind + 2 <= end);
     const char *last = behind;
     while (last > value && sl_byte_is_blank(last[-1]))
         last--;
@@ -251,25 +256,27 @@ static const char *read_field(const char *line, const char *end, struct sl_http_
     return behind + 2;
 }
 
-/* All of them and the empty line; returns what is behind it. */
+/* Reads all fields and the empty line; returns the place behind it. */
 static const char *read_fields(const char *at, const char *end, struct sl_http_head *out,
                                struct sl_http_wrong *wrong)
 {
     size_t count = 0;
     while (*at != '\r') {
+        SL_CHECK(at < end);
         if (count == SL_HTTP_FIELDS_MAX)
-            return stop(wrong, 431, "There are too many headers; 100 are let pass.");
+            return refuse_at(wrong, 431, "There are too many headers; 100 are let pass.");
         struct sl_http_field *field = &out->fields[count++];
         at = read_field(at, end, field, wrong);
         if (!at)
             return NULL;
-        note_known(out, field);
+        store_known(out, field);
     }
+    SL_CHECK(at < end && count <= SL_HTTP_FIELDS_MAX);
     out->field_count = count;
     return at[1] == '\n' ? at + 2 : bad_value(at, wrong);
 }
 
-/* ---- what they mean for the message ------------------------------------------- */
+/* ---- framing, connection, expect ---------------------------------------------- */
 
 static bool is_repeated(const struct sl_http_head *head, enum sl_http_known known)
 {
@@ -297,12 +304,12 @@ static bool read_length(struct sl_http_head *out, struct sl_http_wrong *wrong)
         out->length = out->length * 10 + (uint64_t)(text.at[digits] - '0');
     if (digits == 0 || digits < text.len)
         return refuse(wrong, 400, "`Content-Length` is a number of bytes, in digits only.");
-    /* Past these many the sum may have wrapped. */
+    /* With more digits the sum may have wrapped. */
     return digits <= LENGTH_MAX_DIGITS ||
            refuse(wrong, 413, "The body is too large; send less at once.");
 }
 
-/* Where the body ends: the one thing that two readers must not differ in. */
+/* Reads where the body ends: the one thing that two readers must agree on. */
 static bool read_framing(struct sl_http_head *out, struct sl_http_wrong *wrong)
 {
     struct sluice_text coding = out->known[SL_HTTP_TRANSFER_ENCODING];
@@ -340,7 +347,7 @@ bool sl_http_list_has(struct sluice_text list, struct sluice_text lower)
     return false;
 }
 
-/* In any line of `Connection`: several are one list. */
+/* Looks in every `Connection` line: several are one list. */
 static bool connection_has(const struct sl_http_head *head, struct sluice_text lower)
 {
     if (!is_repeated(head, SL_HTTP_CONNECTION))
@@ -377,6 +384,7 @@ static bool read_expect(struct sl_http_head *out, struct sl_http_wrong *wrong)
 bool sl_http_read_head(struct sluice_text head, struct sl_http_head *out,
                        struct sl_http_wrong *wrong)
 {
+    SL_CHECK(head.at || head.len == 0);
     const char *end = head.at + head.len;
     if (head.len > SL_HTTP_HEAD_MAX_BYTES)
         return refuse(wrong, 431, too_large);
@@ -395,5 +403,6 @@ bool sl_http_read_head(struct sluice_text head, struct sl_http_head *out,
     if (!check_host(out, wrong) || !read_framing(out, wrong) || !read_expect(out, wrong))
         return false;
     read_connection(out);
+    SL_CHECK(out->path.len > 0 && !(out->chunked && out->length));
     return true;
 }

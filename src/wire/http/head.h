@@ -1,6 +1,6 @@
-/* The head of an HTTP/1 request: bytes in, meaning out. Strict (RFC 9112): what
- * two readers could understand in two ways is refused, because a proxy in front
- * of us is the other reader. No I/O, no allocation.
+/* The head of an HTTP/1 request, read from bytes. Strict (RFC 9112): a head that two
+ * readers could understand differently is refused, because a proxy in front of us is
+ * the other reader. No I/O, no allocation.
  *
  *   sl_http_find_end   over the bytes that are new: is the head complete?
  *   sl_http_read_head  the complete head, once
@@ -16,14 +16,14 @@ enum {
     SL_HTTP_FIELDS_MAX = 100,
 };
 
-/* What is wrong with a message: the status to answer with, and a sentence that
- * says what to do. Zero status: nothing. */
+/* What is wrong with a message: the status of the answer, and a sentence that tells
+ * the sender what to do. Status 0: nothing is wrong. */
 struct sl_http_wrong {
     uint32_t status;
     const char *detail;
 };
 
-/* Fields that somebody here looks for by name. Others are found by walking. */
+/* Fields that other code looks up by name. All others are found by walking `fields`. */
 #define SL_HTTP_KNOWN(X)                                                                           \
     X(AUTHORIZATION, "authorization")                                                              \
     X(CONNECTION, "connection")                                                                    \
@@ -59,7 +59,7 @@ struct sl_http_head {
     struct sluice_text path;   /* of the target: from its first slash, or "*" */
     struct sluice_text query;  /* behind the first `?`; a null `at`: there is none */
     bool is_1_0;
-    bool keep_alive; /* what version and `Connection` say together */
+    bool keep_alive; /* by the version and `Connection` */
     bool chunked;    /* else the body has `length` bytes */
     uint64_t length; /* 0 where none is given */
     bool expects_continue;
@@ -80,21 +80,22 @@ struct sl_http_search {
 /* `bytes` are all there are so far, always from the head's first byte. Returns
  * the length of the head with its empty line; or 0: not complete yet (wrong->status
  * is 0 then), or *wrong.
- * Each byte is looked at once, however they trickle in. At most one empty line
- * before the head is let pass, as part of it. */
+ * Each byte is looked at once, in pieces of any size. One empty line before the head
+ * is allowed and belongs to it. */
 size_t sl_http_find_end(struct sl_http_search *search, struct sluice_text bytes,
                         struct sl_http_wrong *wrong);
 
-/* Reads a complete head, which sl_http_find_end has measured; other bytes are
- * refused. False: *wrong says why, and *out is void. True: *wrong is untouched. */
+/* Reads a complete head, which sl_http_find_end has measured; refuses other bytes.
+ * Returns false with the reason in *wrong, and *out undefined; else leaves *wrong
+ * alone. */
 bool sl_http_read_head(struct sluice_text head, struct sl_http_head *out,
                        struct sl_http_wrong *wrong);
 
-/* Names of fields compare without case. `lower` is in lower case. */
+/* Compares a field's name without case; `lower` is in lower case. */
 bool sl_http_name_is(struct sluice_text name, struct sluice_text lower);
 
-/* Does a list such as `Connection` hold this token? Without case; `lower` is in
- * lower case. */
+/* Returns true if a list such as `Connection` holds this token. Compares without case;
+ * `lower` is in lower case. */
 bool sl_http_list_has(struct sluice_text list, struct sluice_text lower);
 
 #endif

@@ -1,11 +1,12 @@
-/* Printed on every answer, so what always stands together is added together: a
- * field's end and the next one's name are one literal.
+/* Prints the rate limit fields. It runs for every answer, so text that always stands
+ * together is added together: a field's end and the next one's name are one literal.
  *
  * RateLimit and RateLimit-Policy are structured fields (RFC 9651): a rule's name is
- * a String as it stands, for it has no quote or backslash in it, and an Integer has
- * at most 15 digits. X-RateLimit-… are nobody's standard: plain numbers. */
+ * a valid String without escapes, since it has no quote or backslash, and an Integer
+ * has at most 15 digits. No standard defines X-RateLimit-…: plain numbers. */
 #include "wire/http/limit_fields.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "rules/ruleset.h"
 
@@ -36,8 +37,8 @@ static void print_x_ratelimit(struct sl_buffer *out, const struct sluice_decisio
     sl_buffer_add(out, SL_TEXT("\r\n"));
 }
 
-/* `t`: when it pays to come back. Denied, that is Retry-After; else when all is
- * there again, which may be past where clocks were set. */
+/* Returns `t`, the seconds until it pays to come back: for a denial Retry-After, else
+ * the time until the whole limit is free again, which is 0 if a clock was set forward. */
 static int64_t seconds_left(const struct sluice_decision *decision)
 {
     if (!decision->allowed)
@@ -72,6 +73,7 @@ static void print_ratelimit(struct sl_buffer *out, const struct sluice_decision 
 
 static void print_retry_after(struct sl_buffer *out, const struct sluice_decision *decision)
 {
+    SL_CHECK(decision->retry_after_us >= 0);
     sl_buffer_add(out, SL_TEXT("Retry-After: "));
     sl_buffer_add_i64(out, sl_div_ceil(decision->retry_after_us, US_PER_S));
     sl_buffer_add(out, SL_TEXT("\r\n"));
@@ -80,6 +82,7 @@ static void print_retry_after(struct sl_buffer *out, const struct sluice_decisio
 void sl_limit_fields_print(struct sl_buffer *out, const struct sluice_decision *decision,
                            uint32_t headers)
 {
+    SL_CHECK(out && decision);
     if (!decision->rule || decision->remaining == SLUICE_NONE)
         return;
     if (headers & SL_HEADER_X_RATELIMIT)

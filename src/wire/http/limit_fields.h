@@ -1,4 +1,4 @@
-/* What HTTP fields say of a decision:
+/* The HTTP fields that show a decision:
  *
  *   X-RateLimit-Limit, -Remaining, -Reset     (epoch seconds)
  *   RateLimit-Policy: "api";q=150;w=15        draft-ietf-httpapi-ratelimit-headers
@@ -10,9 +10,9 @@
 
 #include "base/buffer.h"
 
-/* Appends whole lines, CRLF behind each. `headers` is a set of SL_HEADER_…
- * (rules/ruleset.h). Nothing for a decision that no rule made or that has no
- * figures, and no Retry-After unless denied and waiting helps. */
+/* Appends whole lines, each with CRLF. `headers` is a set of SL_HEADER_…
+ * (rules/ruleset.h). Appends nothing if no rule made the decision or it has no
+ * figures, and Retry-After only to a denial that waiting can end. */
 void sl_limit_fields_print(struct sl_buffer *out, const struct sluice_decision *decision,
                            uint32_t headers);
 

@@ -1,22 +1,23 @@
-/* The PROXY protocol, as a load balancer speaks it before the first byte of a
+/* Reads the PROXY protocol, which a load balancer speaks before the first byte of a
  * connection.
  *
  *   version 1, a line:   PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n
  *   version 2, binary:   signature 12 | version, command | family, transport |
  *                        length 2 | addresses | type, length and value, repeated
  *
- * The first bytes tell the two from each other and from everything else, so a
- * stranger's first wrong byte is refused at once; after that, version 1 is given
- * the 107 bytes that it may have, and version 2 the length that it says. Bytes
- * behind the header are somebody else's and not looked at. What has arrived of a
- * good header is never called wrong, however it is cut.
+ * The first bytes tell the two from each other and from any other protocol, so a
+ * first wrong byte is refused at once. After that, version 1 may have 107 bytes, and
+ * version 2 the length that it names. Bytes behind the header are the connection's
+ * and are not looked at. The start of a good header is never refused, wherever it is
+ * cut.
  *
- * Of a header that names no address (LOCAL, UNKNOWN, UNSPEC, a Unix socket,
- * datagrams, which no connection of ours carries) the meaning is: it is the peer
- * itself. So says the specification for the first, and lets us choose for the
- * others. A LOCAL header's block is passed over unread, as it demands. */
+ * A header without an address (LOCAL, UNKNOWN, UNSPEC, a Unix socket, datagrams, which
+ * no connection here carries) means the peer itself: the specification says so for
+ * LOCAL and leaves the others to us. The block of a LOCAL header is skipped unread, as
+ * the specification demands. */
 #include "wire/http/proxy_header.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 
 enum {
@@ -28,13 +29,17 @@ enum {
 #define V1_START     SL_TEXT("PROXY ")
 #define V2_SIGNATURE SL_TEXT("\r\n\r\n\0\r\nQUIT\n")
 
+static const char not_proxy[] =
+    "every connection to this listener starts with a PROXY header: let the load balancer send one, "
+    "or set `proxy_protocol: false`";
+
 static ptrdiff_t refuse(const char **wrong, const char *why)
 {
     *wrong = why;
     return -1;
 }
 
-/* As far as both go. */
+/* Compares only as many bytes as both have. */
 static bool starts_like(struct sluice_text bytes, struct sluice_text start)
 {
     size_t len = bytes.len < start.len ? bytes.len : start.len;
@@ -112,6 +117,7 @@ static ptrdiff_t read_v1(struct sluice_text bytes, struct sl_proxy_header *out, 
         return refuse(wrong, "the PROXY line is longer than 107 bytes");
     if (!lf)
         return 0;
+    SL_CHECK((size_t)(lf - bytes.at) >= V1_START.len);
     if (lf[-1] != '\r') /* it is behind `PROXY ` */
         return refuse(wrong, "the PROXY line ends with CR and LF");
     const char *line = bytes.at + V1_START.len;
@@ -146,6 +152,7 @@ static bool tlvs_fit(const uint8_t *at, const uint8_t *end)
 
 static struct sl_address address_at(const uint8_t *at, uint32_t family)
 {
+    SL_CHECK(family == INET || family == INET6);
     struct sl_address address = { { [10] = 0xff, [11] = 0xff } };
     if (family == INET)
         memcpy(address.byte + 12, at, 4);
@@ -154,7 +161,7 @@ static struct sl_address address_at(const uint8_t *at, uint32_t family)
     return address;
 }
 
-/* The block of a PROXY command, behind the fixed part. NULL, or what is wrong. */
+/* Reads the block of a PROXY command, behind the fixed part. Returns what is wrong, or NULL. */
 static const char *read_block(const uint8_t *fixed, size_t len, struct sl_proxy_header *out)
 {
     const uint8_t *block = fixed + V2_FIXED_BYTES;
@@ -163,7 +170,7 @@ static const char *read_block(const uint8_t *fixed, size_t len, struct sl_proxy_
         return "the PROXY header has a family or transport that does not exist";
     if (len < address_bytes[family])
         return "the PROXY header is too short for its addresses";
-    /* What an unknown family's block is made of, nobody says. */
+    /* The specification does not say what the block of an unknown family holds. */
     if (family != UNSPEC && !tlvs_fit(block + address_bytes[family], block + len))
         return "the PROXY header has a field that is longer than the header";
     struct sl_proxy_header header = { .has_source = (family == INET || family == INET6) &&
@@ -198,12 +205,16 @@ static ptrdiff_t read_v2(struct sluice_text bytes, struct sl_proxy_header *out, 
 ptrdiff_t sl_proxy_header_read(struct sluice_text bytes, struct sl_proxy_header *out,
                                const char **wrong)
 {
+    SL_CHECK(out && wrong);
     if (bytes.len == 0)
         return 0;
+    ptrdiff_t len = -1;
     if (starts_like(bytes, V1_START))
-        return read_v1(bytes, out, wrong);
-    if (starts_like(bytes, V2_SIGNATURE))
-        return read_v2(bytes, out, wrong);
-    return refuse(wrong, "every connection to this listener starts with a PROXY header: let the "
-                         "load balancer send one, or set `proxy_protocol: false`");
+        len = read_v1(bytes, out, wrong);
+    else if (starts_like(bytes, V2_SIGNATURE))
+        len = read_v2(bytes, out, wrong);
+    else
+        refuse(wrong, not_proxy);
+    SL_CHECK(len <= (ptrdiff_t)bytes.len);
+    return len;
 }

@@ -1,8 +1,10 @@
+/* The table of HTTP statuses and their phrases. */
 #include "wire/http/status.h"
 
+#include "base/check.h"
 #include "wire/json/decision.h"
 
-/* The statuses we ever choose; `deny_status` may be any other. */
+/* The statuses that the server chooses; `deny_status` may be any other. */
 #define STATUSES(X)                                                                                \
     X(200, "OK")                                                                                   \
     X(201, "Created")                                                                              \
@@ -42,6 +44,7 @@ const char *sl_status_phrase(uint32_t status)
 
 void sl_status_line_print(struct sl_buffer *out, uint32_t status)
 {
+    SL_CHECK(status >= 100 && status <= 999);
     switch (status) {
 #define LINE(number, phrase)                                                                       \
     case number:                                                                                   \
@@ -58,6 +61,7 @@ void sl_status_line_print(struct sl_buffer *out, uint32_t status)
 
 void sl_problem_print(struct sl_buffer *out, uint32_t status, const char *detail)
 {
+    SL_CHECK(status >= 400 && status <= 999);
     sl_buffer_add(out, SL_TEXT("{\"type\": \"about:blank\", \"title\": \""));
     sl_buffer_add(out, sl_text(sl_status_phrase(status)));
     sl_buffer_add(out, SL_TEXT("\", \"status\": "));

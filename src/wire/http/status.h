@@ -1,4 +1,4 @@
-/* Statuses of HTTP: their phrases, and the problem (RFC 9457) that a body tells. */
+/* Statuses of HTTP: their phrases, and problems (RFC 9457) for a body. */
 #ifndef SL_WIRE_HTTP_STATUS_H
 #define SL_WIRE_HTTP_STATUS_H
 

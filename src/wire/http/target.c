@@ -1,12 +1,13 @@
-/* What a request is for, by RFC 9112 section 3.2:
+/* Reads a request's target, by RFC 9112 section 3.2:
  *
- *   /path?query              origin-form, all but always
- *   http://host/path?query   absolute-form, as a proxy is asked
+ *   /path?query              origin-form, nearly always
+ *   http://host/path?query   absolute-form, as sent to a proxy
  *   *                        asterisk-form, of OPTIONS
  *   host:port                authority-form, of CONNECT: refused
  */
 #include "wire/http/target.h"
 
+#include "base/check.h"
 #include "wire/http/bytes.h"
 
 static bool refuse(struct sl_http_wrong *wrong, const char *detail)
@@ -37,8 +38,8 @@ bool sl_http_is_host(struct sluice_text text)
     return at == end;
 }
 
-/* From a slash, or without any path from a `?`, to the target's end. `slash` is
- * the path where there is none: the target's own, so that it lies in the head. */
+/* Reads path and query, from a slash or, without a path, from a `?`. `slash` is the path
+ * if there is none: a slash of the target, so that it lies in the head. */
 static bool read_path(struct sl_http_head *out, size_t from, const char *slash)
 {
     const char *at = out->target.at + from;
@@ -49,20 +50,21 @@ static bool read_path(struct sl_http_head *out, size_t from, const char *slash)
         out->path = (struct sluice_text){ slash, 1 };
     if (mark)
         out->query = between(mark + 1, end);
+    SL_CHECK(out->path.len > 0 && out->path.len <= out->target.len);
     return true;
 }
 
-static bool begins(struct sluice_text text, struct sluice_text lower)
+static bool begins_with(struct sluice_text text, struct sluice_text lower)
 {
     return text.len >= lower.len && sl_http_name_is(between(text.at, text.at + lower.len), lower);
 }
 
-/* As a proxy is asked: http://example.org/path. */
+/* Reads http://example.org/path, as sent to a proxy. */
 static bool read_absolute(struct sl_http_head *out, struct sl_http_wrong *wrong)
 {
     struct sluice_text target = out->target;
-    bool plain = begins(target, SL_TEXT("http://"));
-    if (!plain && !begins(target, SL_TEXT("https://")))
+    bool plain = begins_with(target, SL_TEXT("http://"));
+    if (!plain && !begins_with(target, SL_TEXT("https://")))
         return refuse(wrong, "A target begins with `/`, `http://` or `https://`.");
     size_t from = plain ? strlen("http://") : strlen("https://");
     size_t path = from;
@@ -75,7 +77,9 @@ static bool read_absolute(struct sl_http_head *out, struct sl_http_wrong *wrong)
 
 bool sl_http_read_target(struct sl_http_head *out, struct sl_http_wrong *wrong)
 {
-    /* A 2xx to CONNECT would be the start of a tunnel, whatever its target. */
+    SL_CHECK(out->method.len > 0 && out->target.len > 0);
+    SL_CHECK(!out->path.at && !out->query.at);
+    /* A 2xx to CONNECT would open a tunnel, whatever its target. */
     if (sl_text_equal(out->method, SL_TEXT("CONNECT")))
         return refuse(wrong, "This server is no proxy: CONNECT is not for it.");
     if (*out->target.at == '/')

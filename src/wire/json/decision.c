@@ -1,5 +1,7 @@
+/* Prints decisions and denials as JSON. */
 #include "wire/json/decision.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "base/text/utf8.h"
 
@@ -10,6 +12,7 @@ const char *sl_reason_name(enum sluice_reason reason)
         SLUICE_REASONS(NAME)
 #undef NAME
     };
+    SL_CHECK((size_t)reason < sizeof names / sizeof *names);
     return names[reason];
 }
 
@@ -30,8 +33,8 @@ static void add_escape(struct sl_buffer *out, unsigned unit)
     sl_buffer_add(out, (struct sluice_text){ escape, sizeof escape });
 }
 
-/* Controls beyond ASCII, and the two separators that some take for the end of a line; 0: another
- * character. */
+/* Returns the code of a control character beyond ASCII, or of one of the two separators that some
+ * readers take for the end of a line; 0 for any other character. */
 static unsigned odd_character(const unsigned char *at, size_t len)
 {
     if (len == 2 && at[0] == 0xc2 && at[1] < 0xa0)
@@ -41,8 +44,8 @@ static unsigned odd_character(const unsigned char *at, size_t len)
     return 0;
 }
 
-/* What is no ASCII: a character, or a byte that is none, which becomes U+FFFD. How many bytes of
- * the text that was. */
+/* Adds a character beyond ASCII; a byte that begins none becomes U+FFFD. Returns how many bytes of
+ * the text it used. */
 static size_t add_character(struct sl_buffer *out, struct sluice_text text)
 {
     size_t len = sl_utf8_len(text);
@@ -56,6 +59,7 @@ static size_t add_character(struct sl_buffer *out, struct sluice_text text)
 
 void sl_json_print_string(struct sl_buffer *out, struct sluice_text text)
 {
+    SL_CHECK(text.at || text.len == 0);
     sl_buffer_add(out, SL_TEXT("\""));
     for (size_t i = 0; i < text.len;) {
         unsigned char c = (unsigned char)text.at[i];
@@ -74,7 +78,7 @@ void sl_json_print_string(struct sl_buffer *out, struct sluice_text text)
     sl_buffer_add(out, SL_TEXT("\""));
 }
 
-/* Rule and algorithm names hold nothing that JSON would escape. */
+/* Names of rules and algorithms hold no character that JSON would escape. */
 static void add_name(struct sl_buffer *out, struct sluice_text key, const char *name)
 {
     sl_buffer_add(out, key);
@@ -93,7 +97,7 @@ static void add_number(struct sl_buffer *out, struct sluice_text key, int64_t nu
     sl_buffer_add_i64(out, number);
 }
 
-/* Limits and times have no negative values: there is none. */
+/* A negative limit or time means that there is none. */
 static void add_maybe(struct sl_buffer *out, struct sluice_text key, int64_t number)
 {
     sl_buffer_add(out, key);
@@ -125,6 +129,7 @@ static void add_row(struct sl_buffer *out, const struct sluice_explained *row)
 void sl_json_print_decision(struct sl_buffer *out, const struct sluice_decision *decision,
                             const struct sluice_explained *rows, size_t row_count)
 {
+    SL_CHECK(out && decision);
     add_bool(out, SL_TEXT("{\"allowed\": "), decision->allowed);
     add_name(out, SL_TEXT(", \"rule\": "), decision->rule);
     add_name(out, SL_TEXT(", \"algorithm\": "), decision->algorithm);
@@ -148,10 +153,10 @@ void sl_json_print_decision(struct sl_buffer *out, const struct sluice_decision 
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-/* ---- over HTTP: with a status, and in words where it is a denial ---- */
+/* ---- denials ---- */
 
-/* Denied because the store does not answer; not by the table that stands in for it, which
- * has a limit to show. */
+/* Denied because the store does not answer. A denial by the table that stands in for it has a
+ * limit to show, and is none. */
 static bool is_failure(const struct sluice_decision *decision)
 {
     return decision->reason == SLUICE_REASON_STORE && decision->limit == SLUICE_NONE;
@@ -180,17 +185,18 @@ static void add_description(struct sl_buffer *out, const struct sluice_decision 
     }
 }
 
-/* A stand-in's denial is like any other, but for its reason. */
+/* A denial by the stand-in table is like any other, but for its reason. */
 static const char *error_of(const struct sluice_decision *decision)
 {
     bool is_stand_in = decision->reason == SLUICE_REASON_STORE && !is_failure(decision);
     return sl_reason_name(is_stand_in ? SLUICE_REASON_LIMITED : decision->reason);
 }
 
-/* Members stand before those of the decision, whose brace is then not the first. */
+/* If members precede the decision's, its opening brace becomes a space. */
 void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
                      const struct sluice_decision *decision, struct sl_explained_rows rows)
 {
+    SL_CHECK(before.len == 0 || before.at[before.len - 1] == ',');
     sl_buffer_add(out, before);
     if (!decision->allowed) {
         sl_buffer_add(out, before.len ? SL_TEXT(" \"error\": \"") : SL_TEXT("{\"error\": \""));
@@ -201,6 +207,8 @@ void sl_denial_print(struct sl_buffer *out, struct sluice_text before,
     }
     size_t start = out->len;
     sl_json_print_decision(out, decision, rows.at, rows.count);
-    if ((before.len || !decision->allowed) && !out->failed)
+    if ((before.len || !decision->allowed) && !out->failed) {
+        SL_CHECK(start < out->len && out->at[start] == '{');
         out->at[start] = ' ';
+    }
 }

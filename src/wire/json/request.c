@@ -1,9 +1,13 @@
-/* Why not a JSON library: building a tree of a 99-byte request costs more than
+/* Reads a request from JSON without a tree.
+ *
+ * Why not a JSON library: building a tree of a 99-byte request costs more than
  * deciding it, and a library's numbers are doubles where ours are exact
- * decimals. Everything that is read here is fuzzed against one, though. */
+ * decimals. A fuzz target compares this reader with a library, though. */
 #include "wire/json/request.h"
 
 #include <stdio.h>
+
+#include "base/check.h"
 
 struct reader {
     struct sl_json_scan *scan;
@@ -23,8 +27,8 @@ static bool read_member(struct reader *reader)
     return kind != SL_JSON_BAD && sl_members_put(&reader->members, name, kind, value);
 }
 
-/* Something else than an object where one should be: a value of the wrong type, or
- * no JSON at all? */
+/* There is no object where one should be. Tells a value of the wrong type from a text that
+ * is no JSON. */
 static bool refuse_other(struct reader *reader)
 {
     struct sl_json_scan value = *reader->scan;
@@ -53,6 +57,7 @@ static bool read_object(struct reader *reader)
 
 static bool fail_here(const struct sl_json_scan *scan, struct sl_json_room *room)
 {
+    SL_CHECK(scan->error && scan->at >= scan->start);
     snprintf(room->error, sizeof room->error, "byte %zu: %s", (size_t)(scan->at - scan->start) + 1,
              scan->error);
     return false;
@@ -62,9 +67,11 @@ bool sl_json_next_request(struct sl_json_scan *scan, struct sl_json_room *room,
                           struct sluice_request *out)
 {
     struct sluice_request request = sluice_request();
+    SL_CHECK(scan && room && out);
     struct reader reader = { .scan = scan, .members = sl_members(room, &request) };
     if (!read_object(&reader))
         return scan->error ? fail_here(scan, room) : false;
+    SL_CHECK(request.other_count <= SL_JSON_OTHERS_MAX && scan->at <= scan->end);
     *out = request;
     return true;
 }

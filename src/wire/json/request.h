@@ -8,14 +8,14 @@
 
 #include "wire/json/request_member.h"
 
-/* Reads one object out of `text`, which is used up: *out points into it and
- * into *room. Null is "not given". False: room->error says what is wrong, and
- * *out is untouched. */
+/* Reads one object from `text`, whose bytes it changes: *out points into it and
+ * into *room. Null is "not given". Returns false and leaves *out alone if it is
+ * wrong; room->error says why. */
 bool sl_json_read_request(char *text, size_t len, struct sl_json_room *room,
                           struct sluice_request *out);
 
-/* The same for one object among others, in an array: the scan goes on behind it.
- * Places in an error count from the scan's start. */
+/* The same for one object of an array: on return the scan is behind it. Places in
+ * an error count from the scan's start. */
 bool sl_json_next_request(struct sl_json_scan *scan, struct sl_json_room *room,
                           struct sluice_request *out);
 

@@ -1,9 +1,11 @@
+/* The table of a request's members: names, types and ranges. */
 #include "wire/json/request_member.h"
 
 #include <stddef.h>
 #include <stdio.h>
 
 #include "algo/algo.h"
+#include "base/check.h"
 #include "base/text/number.h"
 
 enum type { TEXT, COST, TRUST, TIME, FLAG };
@@ -16,7 +18,7 @@ static const char *const wanted[] = {
     [FLAG] = "true or false",
 };
 
-/* Every member with a meaning of its own; others are attributes. */
+/* The members with a meaning of their own; all others are attributes. */
 static const struct member {
     struct sluice_text name;
     enum type type;
@@ -44,10 +46,11 @@ static const struct member {
 
 enum { MEMBER_COUNT = sizeof members / sizeof *members };
 
-/* It can be read, but is no request. */
-static bool fail(struct sl_members *into, const char *format, struct sluice_text name,
-                 const char *more)
+/* Refuses JSON that is well-formed but no request. */
+static bool refuse_member(struct sl_members *into, const char *format, struct sluice_text name,
+                          const char *more)
 {
+    SL_CHECK(name.at);
     int shown = name.len > 64 ? 64 : (int)name.len;
     while (name.len > 64 && shown && sl_utf8_continues(name.at[shown]))
         shown--; /* not in the middle of a character */
@@ -56,8 +59,8 @@ static bool fail(struct sl_members *into, const char *format, struct sluice_text
     return false;
 }
 
-/* What stands behind the e of a JSON number. Beyond a million it is no matter
- * how far: no line has so many digits to make up for it. */
+/* Reads the digits behind the e of a JSON number. Beyond a million the exact value does not
+ * matter: no line has so many digits that it could. */
 static long exponent_of(struct sluice_text text)
 {
     bool negative = text.len && text.at[0] == '-';
@@ -76,7 +79,7 @@ bool sl_json_read_trust(struct sluice_text number, int32_t *out_thousandths)
         end++;
     while (whole < end && number.at[whole] != '.')
         whole++;
-    long power = (long)whole - 1; /* of ten, that the first digit stands for */
+    long power = (long)whole - 1; /* of ten, of the first digit */
     if (end < number.len)
         power += exponent_of((struct sluice_text){ number.at + end + 1, number.len - end - 1 });
     int32_t value = 0;
@@ -94,6 +97,7 @@ bool sl_json_read_trust(struct sluice_text number, int32_t *out_thousandths)
     }
     if (value > 1000 || (value == 1000 && more))
         return false;
+    SL_CHECK(value >= 0);
     *out_thousandths = value;
     return true;
 }
@@ -152,21 +156,23 @@ static bool put_other(struct sl_members *into, struct sluice_text name, enum sl_
                       struct sluice_text value)
 {
     struct sluice_request *request = into->request;
+    SL_CHECK(request->others == into->room->others && request->other_count <= SL_JSON_OTHERS_MAX);
     for (size_t i = 0; i < request->other_count; i++)
         if (sl_text_equal(into->room->others[i].name, name))
-            return fail(into, "`%.*s` is given twice%s", name, "");
+            return refuse_member(into, "`%.*s` is given twice%s", name, "");
     if (request->other_count == SL_JSON_OTHERS_MAX)
-        return fail(into, "`%.*s` is one attribute too many; at most 64 have names of their own%s",
-                    name, "");
+        return refuse_member(
+            into, "`%.*s` is one attribute too many; at most 64 have names of their own%s", name,
+            "");
     if (kind != SL_JSON_NULL && !as_text(kind, &value))
-        return fail(into, "`%.*s` must be %s", name, wanted[TEXT]);
+        return refuse_member(into, "`%.*s` must be %s", name, wanted[TEXT]);
     if (kind == SL_JSON_NULL)
         value = (struct sluice_text){ 0 };
     into->room->others[request->other_count++] = (struct sluice_attribute){ name, value };
     return true;
 }
 
-static const struct member *find(struct sluice_text name)
+static const struct member *find_member(struct sluice_text name)
 {
     for (size_t i = 0; i < MEMBER_COUNT; i++)
         if (sl_text_equal(name, members[i].name))
@@ -174,25 +180,26 @@ static const struct member *find(struct sluice_text name)
     return NULL;
 }
 
-static bool put(struct sl_members *into, const struct member *member, enum sl_json_kind kind,
-                struct sluice_text value)
+static bool put_member(struct sl_members *into, const struct member *member, enum sl_json_kind kind,
+                       struct sluice_text value)
 {
     uint32_t bit = 1u << (member - members);
     if (into->seen & bit)
-        return fail(into, "`%.*s` is given twice%s", member->name, "");
+        return refuse_member(into, "`%.*s` is given twice%s", member->name, "");
     into->seen |= bit;
     return kind == SL_JSON_NULL || store_member(into->request, member, kind, value) ||
-           fail(into, "`%.*s` must be %s", member->name, wanted[member->type]);
+           refuse_member(into, "`%.*s` must be %s", member->name, wanted[member->type]);
 }
 
 bool sl_members_put(struct sl_members *into, struct sluice_text name, enum sl_json_kind kind,
                     struct sluice_text value)
 {
-    const struct member *member = find(name);
-    return member ? put(into, member, kind, value) : put_other(into, name, kind, value);
+    SL_CHECK(kind != SL_JSON_BAD);
+    const struct member *member = find_member(name);
+    return member ? put_member(into, member, kind, value) : put_other(into, name, kind, value);
 }
 
-/* What JSON would have called it. */
+/* Returns the kind that JSON would give to this text. */
 static enum sl_json_kind kind_of(enum type type, struct sluice_text value)
 {
     struct sl_decimal decimal;
@@ -216,7 +223,7 @@ static enum sl_json_kind kind_of(enum type type, struct sluice_text value)
 
 bool sl_members_put_word(struct sl_members *into, struct sluice_text name, struct sluice_text value)
 {
-    const struct member *member = find(name);
-    return member ? put(into, member, kind_of(member->type, value), value)
+    const struct member *member = find_member(name);
+    return member ? put_member(into, member, kind_of(member->type, value), value)
                   : put_other(into, name, SL_JSON_STRING, value);
 }

@@ -1,5 +1,7 @@
+/* A JSON tokenizer that unescapes strings in place. */
 #include "wire/json/scan.h"
 
+#include "base/check.h"
 #include "base/text/utf8.h"
 
 static bool fail(struct sl_json_scan *scan, const char *error)
@@ -35,8 +37,8 @@ static int hex4(const char *at)
     return value;
 }
 
-/* \uXXXX behind the `u`, and its second half where it is a surrogate pair. */
-static bool unicode_escape(struct sl_json_scan *scan, char **out)
+/* Reads \uXXXX from behind the `u`, and the second half of a surrogate pair. */
+static bool read_unicode_escape(struct sl_json_scan *scan, char **out)
 {
     int code = scan->end - scan->at >= 4 ? hex4(scan->at) : -1;
     if (code < 0)
@@ -52,10 +54,11 @@ static bool unicode_escape(struct sl_json_scan *scan, char **out)
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
     *out += sl_utf8_put(*out, (uint32_t)code);
+    SL_CHECK(*out <= scan->at);
     return true;
 }
 
-static bool escape(struct sl_json_scan *scan, char **out)
+static bool read_escape(struct sl_json_scan *scan, char **out)
 {
     static const char from[] = "\"\\/bfnrt";
     static const char to[] = "\"\\/\b\f\n\r\t";
@@ -63,7 +66,7 @@ static bool escape(struct sl_json_scan *scan, char **out)
         return fail(scan, "the string has no end");
     char c = *scan->at++;
     if (c == 'u')
-        return unicode_escape(scan, out);
+        return read_unicode_escape(scan, out);
     const char *known = c ? strchr(from, c) : NULL;
     if (!known)
         return fail(scan, "unknown escape in a string");
@@ -71,7 +74,7 @@ static bool escape(struct sl_json_scan *scan, char **out)
     return true;
 }
 
-static bool plain(struct sl_json_scan *scan, char **out)
+static bool copy_character(struct sl_json_scan *scan, char **out)
 {
     size_t len = 1;
     unsigned char c = (unsigned char)*scan->at;
@@ -88,6 +91,7 @@ static bool plain(struct sl_json_scan *scan, char **out)
 
 bool sl_json_string(struct sl_json_scan *scan, struct sluice_text *text)
 {
+    SL_CHECK(scan->start <= scan->at && scan->at <= scan->end);
     if (!sl_json_take(scan, '"'))
         return fail(scan, "expected a string");
     char *start = scan->at;
@@ -96,9 +100,9 @@ bool sl_json_string(struct sl_json_scan *scan, struct sluice_text *text)
         bool good;
         if (*scan->at == '\\') {
             scan->at++;
-            good = escape(scan, &out);
+            good = read_escape(scan, &out);
         } else {
-            good = plain(scan, &out);
+            good = copy_character(scan, &out);
         }
         if (!good)
             return false;
@@ -106,11 +110,12 @@ bool sl_json_string(struct sl_json_scan *scan, struct sluice_text *text)
     if (scan->at == scan->end)
         return fail(scan, "the string has no end");
     scan->at++;
+    SL_CHECK(out < scan->at && scan->at <= scan->end); /* an escape is longer than its character */
     *text = (struct sluice_text){ start, (size_t)(out - start) };
     return true;
 }
 
-static size_t digits(struct sl_json_scan *scan)
+static size_t skip_digits(struct sl_json_scan *scan)
 {
     char *start = scan->at;
     while (scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9')
@@ -123,30 +128,31 @@ static bool next_is(const struct sl_json_scan *scan, char a, char b)
     return scan->at < scan->end && (*scan->at == a || *scan->at == b);
 }
 
-static bool number(struct sl_json_scan *scan, struct sluice_text *text)
+static bool read_number(struct sl_json_scan *scan, struct sluice_text *text)
 {
     char *start = scan->at;
     scan->at += next_is(scan, '-', '-');
     char *whole = scan->at;
-    size_t count = digits(scan);
+    size_t count = skip_digits(scan);
     if (count == 0 || (count > 1 && *whole == '0'))
         return fail(scan, "not a number as JSON writes it");
     if (next_is(scan, '.', '.')) {
         scan->at++;
-        if (!digits(scan))
+        if (!skip_digits(scan))
             return fail(scan, "not a number as JSON writes it");
     }
     if (next_is(scan, 'e', 'E')) {
         scan->at++;
         scan->at += next_is(scan, '+', '-');
-        if (!digits(scan))
+        if (!skip_digits(scan))
             return fail(scan, "not a number as JSON writes it");
     }
+    SL_CHECK(start < scan->at && scan->at <= scan->end);
     *text = (struct sluice_text){ start, (size_t)(scan->at - start) };
     return true;
 }
 
-static bool word(struct sl_json_scan *scan, struct sluice_text expected)
+static bool skip_word(struct sl_json_scan *scan, struct sluice_text expected)
 {
     if ((size_t)(scan->end - scan->at) < expected.len ||
         memcmp(scan->at, expected.at, expected.len) != 0)
@@ -157,6 +163,7 @@ static bool word(struct sl_json_scan *scan, struct sluice_text expected)
 
 enum sl_json_kind sl_json_scalar(struct sl_json_scan *scan, struct sluice_text *text)
 {
+    SL_CHECK(scan->start <= scan->at && scan->at <= scan->end);
     sl_json_skip_space(scan);
     if (scan->at == scan->end) {
         fail(scan, "a value is missing");
@@ -166,14 +173,14 @@ enum sl_json_kind sl_json_scalar(struct sl_json_scan *scan, struct sluice_text *
     if (c == '"')
         return sl_json_string(scan, text) ? SL_JSON_STRING : SL_JSON_BAD;
     if (c == '-' || (c >= '0' && c <= '9'))
-        return number(scan, text) ? SL_JSON_NUMBER : SL_JSON_BAD;
+        return read_number(scan, text) ? SL_JSON_NUMBER : SL_JSON_BAD;
     if (c == '{' || c == '[')
         return SL_JSON_OTHER;
-    if (word(scan, SL_TEXT("true")))
+    if (skip_word(scan, SL_TEXT("true")))
         return SL_JSON_TRUE;
-    if (word(scan, SL_TEXT("false")))
+    if (skip_word(scan, SL_TEXT("false")))
         return SL_JSON_FALSE;
-    if (word(scan, SL_TEXT("null")))
+    if (skip_word(scan, SL_TEXT("null")))
         return SL_JSON_NULL;
     fail(scan, "expected a string, a number, true, false or null");
     return SL_JSON_BAD;

@@ -1,11 +1,12 @@
-/* A line that somebody has typed, split into words. What is unquoted is never longer than
- * what was written, so it is put where that stood. */
+/* Splits a typed line into words. A word is never longer unquoted than quoted, so it is
+ * unquoted in place. */
+#include "base/check.h"
 #include "wire/resp/resp.h"
 
 struct inline_words {
     char *at;
     const char *end;
-    char *to; /* of the word that is being read */
+    char *to; /* the end of the current word, unquoted */
 };
 
 static bool is_space(char c)
@@ -13,7 +14,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* What the letter behind a backslash stands for, in double quotes. */
+/* Returns the byte for the letter behind a backslash, in double quotes. */
 static char escaped(char c)
 {
     switch (c) {
@@ -34,6 +35,7 @@ static char escaped(char c)
 
 static void take_escape(struct inline_words *words)
 {
+    SL_CHECK(words->end - words->at >= 2 && words->to <= words->at);
     bool has_hex = words->end - words->at >= 4 && words->at[1] == 'x' &&
                    sl_hex_digit(words->at[2]) >= 0 && sl_hex_digit(words->at[3]) >= 0;
     if (has_hex) {
@@ -45,8 +47,8 @@ static void take_escape(struct inline_words *words)
     words->at += 2;
 }
 
-/* From its quote to the one that closes it, behind which the word must end. False: it does
- * not. In single quotes only the quote itself is escaped. */
+/* Reads from a quote to the one that closes it. Returns false if the word does not end
+ * behind that. In single quotes only the quote itself can be escaped. */
 static bool take_quoted(struct inline_words *words)
 {
     char quote = *words->at++;
@@ -75,6 +77,7 @@ static bool take_word(struct inline_words *words, struct sluice_text *out)
         if (!is_quote)
             *words->to++ = *words->at++;
     }
+    SL_CHECK(words->to <= words->at && words->at <= words->end);
     *out = (struct sluice_text){ start, (size_t)(words->to - start) };
     return true;
 }
@@ -82,6 +85,7 @@ static bool take_word(struct inline_words *words, struct sluice_text *out)
 bool sl_resp_split(char *line, size_t len, struct sl_resp_command *out)
 {
     struct inline_words words = { .at = line, .end = line + len };
+    SL_CHECK(line || len == 0);
     for (out->count = 0;; out->count++) {
         while (words.at < words.end && is_space(*words.at))
             words.at++;

@@ -1,10 +1,12 @@
+/* Prints replies of the Redis protocol in RESP2 or RESP3. */
 #include "wire/resp/print.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 
 #define CRLF SL_TEXT("\r\n")
 
-/* A line such as `:12`, in one piece: an answer is mostly these. */
+/* Adds a line such as `:12` in one piece: most of an answer is such lines. */
 static void add_number(struct sl_buffer *bytes, char type, int64_t number)
 {
     char line[1 + SL_DIGITS_MAX + 2];
@@ -12,6 +14,7 @@ static void add_number(struct sl_buffer *bytes, char type, int64_t number)
     char *end = sl_digits_put(line + 1, number);
     *end++ = '\r';
     *end++ = '\n';
+    SL_CHECK(end <= line + sizeof line);
     sl_buffer_add(bytes, (struct sluice_text){ line, (size_t)(end - line) });
 }
 
@@ -22,6 +25,7 @@ void sl_resp_print_integer(struct sl_resp_out out, int64_t number)
 
 void sl_resp_print_bulk(struct sl_resp_out out, struct sluice_text text)
 {
+    SL_CHECK(text.at || text.len == 0);
     add_number(out.bytes, '$', (int64_t)text.len);
     sl_buffer_add(out.bytes, text);
     sl_buffer_add(out.bytes, CRLF);
@@ -49,6 +53,7 @@ void sl_resp_print_simple(struct sl_resp_out out, struct sluice_text text)
 
 void sl_resp_print_error(struct sl_resp_out out, const char *code, struct sluice_text text)
 {
+    SL_CHECK(code && *code);
     sl_buffer_add(out.bytes, SL_TEXT("-"));
     sl_buffer_add(out.bytes, sl_text(code));
     sl_buffer_add(out.bytes, SL_TEXT(" "));

@@ -1,10 +1,13 @@
+/* Reads commands of the Redis protocol: arrays and lines. */
 #include "wire/resp/resp.h"
 
 #include <stdio.h>
 
-enum { DIGITS_MAX = 10 }; /* longer is more than any bound */
+#include "base/check.h"
 
-static enum sl_resp_end refuse(struct sl_resp_command *out, const char *what)
+enum { DIGITS_MAX = 10 }; /* a longer number is beyond every bound */
+
+static enum sl_resp_end refuse_command(struct sl_resp_command *out, const char *what)
 {
     snprintf(out->wrong, sizeof out->wrong, "Protocol error: %s", what);
     return SL_RESP_WRONG;
@@ -24,8 +27,8 @@ bool sl_resp_word_is(struct sluice_text word, struct sluice_text lower)
 
 /* ---- arrays ---- */
 
-/* The number of a line such as `$12\r\n`, which starts at *at; then *at is behind it. As
- * Redis reads it: no plus, no zero in front. */
+/* Reads the number of a line such as `$12\r\n` at *at, and sets *at behind it. As Redis
+ * reads it: no plus, no leading zero. */
 static enum sl_resp_end read_any_number(const char **at, const char *end, int64_t *out)
 {
     const char *next = *at + 1;
@@ -52,7 +55,8 @@ static enum sl_resp_end read_any_number(const char **at, const char *end, int64_
     return SL_RESP_COMMAND;
 }
 
-/* The same. Nearly all have one digit or two, and a command has one of them for each word. */
+/* The same, fast for one digit or two: nearly all have no more, and a command has such a line for
+ * each word. */
 static inline enum sl_resp_end read_number(const char **at, const char *end, int64_t *out)
 {
     const char *line = *at;
@@ -72,7 +76,7 @@ static inline enum sl_resp_end read_number(const char **at, const char *end, int
     return read_any_number(at, end, out);
 }
 
-/* `*3\r\n`. Without arguments it is empty: reader->count stays 0. */
+/* Reads `*3\r\n`. A command without arguments is empty: reader->count stays 0. */
 static enum sl_resp_end read_count(struct sl_resp_reader *reader, const char *bytes, size_t len,
                                    struct sl_resp_command *out)
 {
@@ -82,15 +86,17 @@ static enum sl_resp_end read_count(struct sl_resp_reader *reader, const char *by
     if (end == SL_RESP_MORE)
         return SL_RESP_MORE;
     if (end == SL_RESP_WRONG || count > SL_RESP_ARGS_MAX)
-        return refuse(out, "invalid multibulk length");
+        return refuse_command(out, "invalid multibulk length");
     if (reader->by_strangers && count > SL_RESP_STRANGER_ARGS_MAX)
-        return refuse(out, "unauthenticated multibulk length");
+        return refuse_command(out, "unauthenticated multibulk length");
+    SL_CHECK(at <= bytes + len);
     reader->at = (size_t)(at - bytes);
     reader->count = count > 0 ? (uint32_t)count : 0;
     return SL_RESP_COMMAND;
 }
 
-/* Of a bulk string that begins `from` bytes behind the command's first. */
+/* Checks the length of a bulk string that begins at offset `from` of the command. Returns what is
+ * wrong, or NULL. */
 static const char *bad_length(const struct sl_resp_reader *reader, int64_t from, int64_t len)
 {
     if (len < 0 || from + len + 2 > SL_RESP_COMMAND_MAX_BYTES)
@@ -106,7 +112,7 @@ static enum sl_resp_end refuse_type(struct sl_resp_command *out, char got)
     return SL_RESP_WRONG;
 }
 
-/* `$2\r\nhi\r\n` at reader->at. */
+/* Reads `$2\r\nhi\r\n` at reader->at. */
 static enum sl_resp_end read_bulk(struct sl_resp_reader *reader, const char *bytes, size_t len,
                                   struct sl_resp_command *out)
 {
@@ -122,13 +128,14 @@ static enum sl_resp_end read_bulk(struct sl_resp_reader *reader, const char *byt
     const char *wrong =
         how == SL_RESP_WRONG ? "invalid bulk length" : bad_length(reader, at - bytes, bulk_len);
     if (wrong)
-        return refuse(out, wrong);
+        return refuse_command(out, wrong);
     if (end - at < bulk_len + 2) {
         reader->wanted = (size_t)(at - bytes + bulk_len + 2);
         return SL_RESP_MORE;
     }
     if (at[bulk_len] != '\r' || at[bulk_len + 1] != '\n')
-        return refuse(out, "expected CRLF behind a bulk string");
+        return refuse_command(out, "expected CRLF behind a bulk string");
+    SL_CHECK(reader->read < SL_RESP_ARGS_MAX);
     out->args[reader->read++] = (struct sluice_text){ at, (size_t)bulk_len };
     reader->at = (size_t)(at - bytes + bulk_len + 2);
     reader->wanted = 0;
@@ -160,19 +167,21 @@ static void start_over(struct sl_resp_reader *reader)
 
 /* ---- lines ---- */
 
-/* A browser that was made to talk to us is heard out on nothing: what it sends first is a line of
- * HTTP, whose method and path a page may choose (`SLUICE.RESET /g HTTP/1.1`) and whose end it may
- * not; `POST` and `Host:` are what Redis looks for. */
+/* Returns true for the first line of a browser's request: a web page may have made the browser
+ * connect here. The page may choose method and path (`SLUICE.RESET /g HTTP/1.1`), but not the
+ * line's end; `POST` and `Host:` are what Redis looks for. */
 static bool is_http(const struct sl_resp_command *command)
 {
     static const char version[] = "HTTP/";
+    SL_CHECK(command->count > 0);
     struct sluice_text first = command->args[0], last = command->args[command->count - 1];
     return sl_resp_word_is(first, SL_TEXT("post")) || sl_resp_word_is(first, SL_TEXT("host:")) ||
            (last.len >= sizeof version - 1 && memcmp(last.at, version, sizeof version - 1) == 0);
 }
 
-/* Or a handshake of TLS, in which a page may have put lines of its own (in the ticket of a session
- * with its own server), or a message of WebRTC: these begin with a byte that nobody types. */
+/* Returns true for the first byte of a TLS handshake, in which a web page may have put lines of its
+ * own (in the session ticket of its own server), or of a WebRTC message: no typed line begins so.
+ */
 static bool is_binary(char first)
 {
     return (unsigned char)first < ' ' && !(first >= '\t' && first <= '\r');
@@ -194,23 +203,24 @@ static enum sl_resp_end read_line(struct sl_resp_reader *reader, char *bytes, si
     size_t line_len = newline ? (size_t)(newline - bytes) : len;
     reader->at = line_len;
     if (line_len > most)
-        return refuse(out, "too big inline request");
+        return refuse_command(out, "too big inline request");
     if (!newline)
         return SL_RESP_MORE;
     out->len = line_len + 1;
     line_len -= line_len && bytes[line_len - 1] == '\r';
     if (!sl_resp_split(bytes, line_len, out))
-        return refuse(out, out->count == SL_RESP_ARGS_MAX ? "invalid multibulk length"
-                                                          : "unbalanced quotes in request");
+        return refuse_command(out, out->count == SL_RESP_ARGS_MAX ? "invalid multibulk length"
+                                                                  : "unbalanced quotes in request");
     return out->count && is_http(out) ? end_silently(out) : SL_RESP_COMMAND;
 }
 
-/* ---- the whole ---- */
+/* ---- a command ---- */
 
 enum sl_resp_end sl_resp_read(struct sl_resp_reader *reader, char *bytes, size_t len,
                               struct sl_resp_command *out)
 {
     enum sl_resp_end end;
+    SL_CHECK(reader->at <= len && reader->read <= reader->count);
     if (len == 0)
         return SL_RESP_MORE;
     if (*bytes != '*') {
@@ -223,7 +233,10 @@ enum sl_resp_end sl_resp_read(struct sl_resp_reader *reader, char *bytes, size_t
             end = read_array(reader, bytes, len, out);
         }
     }
-    if (end == SL_RESP_COMMAND)
+    if (end == SL_RESP_COMMAND) {
+        SL_CHECK(out->len > 0 && out->len <= len && out->count <= SL_RESP_ARGS_MAX);
         start_over(reader);
+    }
+    SL_CHECK(reader->at <= len);
     return end;
 }

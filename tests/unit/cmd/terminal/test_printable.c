@@ -87,7 +87,7 @@ TEST(whatever_comes_in_only_characters_that_are_seen_go_out)
         struct sluice_text text = printed(&out, (struct sluice_text){ bytes, 8 }, SL_ONE_LINE);
         while (text.len) {
             uint32_t code = 0;
-            size_t len = character(text, &code);
+            size_t len = read_character(text, &code);
             assert_true(len > 0 && !is_unseen(code));
             text = (struct sluice_text){ text.at + len, text.len - len };
         }
