@@ -1,4 +1,6 @@
-/* s = clamp(age + email + success − violations, 0, 1), exactly, floored once.
+/* The trust score, computed exactly and floored once:
+ *
+ *   score = clamp(age + email + success − violations, 0, 1)
  *
  *   age      age_max · min(account age / age_full_days, 1)
  *   success  success · successes / calls
@@ -29,8 +31,8 @@ static struct share share_of(int64_t weight, sl_u128 some, uint64_t all)
     return (struct share){ (int64_t)(product / all), (uint64_t)(product % all), all };
 }
 
-/* age / age_full_days, both as multiples of a 5 000 000th of a µs: a day is
- * 86.4 · 10^9 µs and the weight's billionths leave 86.4 = 432/5. */
+/* age / age_full_days. A day is 86.4 · 10^9 µs and the days are in billionths, which
+ * leaves a factor of 86.4 = 432/5: 5 goes to the age, 432 to the days. */
 static struct share age_share(const struct sl_trust_weights *weights, int64_t age_us)
 {
     if (age_us <= 0)
@@ -39,7 +41,7 @@ static struct share age_share(const struct sl_trust_weights *weights, int64_t ag
                     (uint64_t)weights->age_full_days * 432);
 }
 
-static int64_t sum(struct share a, struct share b)
+static int64_t add_shares(struct share a, struct share b)
 {
     sl_u128 rests = (sl_u128)a.rest * b.parts + (sl_u128)b.rest * a.parts;
     return a.whole + b.whole + (rests >= (sl_u128)a.parts * b.parts);
@@ -54,8 +56,8 @@ static int64_t violation_cost(const struct sl_trust_weights *weights,
 
 int32_t sl_trust_score(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts)
 {
-    int64_t score = sum(age_share(weights, facts->account_age_us),
-                        share_of(weights->success, facts->successes, facts->calls));
+    int64_t score = add_shares(age_share(weights, facts->account_age_us),
+                               share_of(weights->success, facts->successes, facts->calls));
     if (facts->email_verified)
         score += weights->email;
     score -= violation_cost(weights, facts);
