@@ -10,9 +10,9 @@
 --
 -- While units of it are leased (docs/leases.md) there are `lease_end`, `leased` and `leased_before`
 -- too. Leased units count like debt in a decision, but time does not pay them (L8). A section that
--- writes uses `out[key]`, as of now: the terms and the debt in tokens of this limit; then, as stored
--- (only a limit that decides may clamp these to its own), the token time and the debt; then whether
--- the terms were repaired.
+-- writes uses `out[key]`, as of now: the terms and the debt in tokens of this limit; then, as
+-- stored (only a limit that decides may clamp these to its own), the token time and the debt; then
+-- whether the terms were repaired.
 --
 --   a, b, c   as stored: debt, as of, token time     y   the debt now, leased units included
 --   z         leased units

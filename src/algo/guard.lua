@@ -2,7 +2,7 @@
 -- blocks a client that exceeds it again in a later window.
 --
 --   HGETALL rl:{acme}:api~guard:u1
---   guard          10000000/300000000/400     window, penalty, threshold: other numbers start afresh
+--   guard          10000000/300000000/400     window, penalty, threshold: others start afresh
 --   window         1700000040000000           start of the one that counts, µs
 --   count          17
 --   warned_until   0
@@ -42,8 +42,8 @@ local function guard_read(key, g)
   return 0, 0, 0, 0, stored[1]
 end
 
--- Returns the stored numbers; the end of the block in force after this request (0: none); and what to
--- write: nil for nothing, `true` to add one to the count, or a table of all fields.
+-- Returns the stored numbers; the end of the block in force after this request (0: none); and what
+-- to write: nil for nothing, `true` to add one to the count, or a table of all fields.
 local function guard_open(key, g)
   local start, count, warned, blocked, other = guard_read(key, g)
   local penalty = tonumber(ARGV[g + 2])

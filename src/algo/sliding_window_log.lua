@@ -8,7 +8,7 @@
 -- written under another window starts afresh.
 --
 --   a, b, c   as stored: the newest time, the number of live entries, the time of the entry that a
---             denied request waits for; -1: none      x   as of when      y   entries that repair it
+--             denied request waits for; -1: none    x   as of when    y   entries that repair it
 
 ---- read ----
 local stored = pcall('ZRANGE', key, -1, -1, 'WITHSCORES') -- the newest

@@ -8,9 +8,9 @@ shown, units = 'tokens', (room - room % span) / span
 z, known = z - spent - back, true
 
 ---- room ----
--- `debt` is the debt that a request of this limit finds; `owed`, in tokens of `token` ns, is the debt
--- to save. A call with need = 0 decides nothing: it saves the stored debt, which may be of another
--- limit.
+-- `debt` is the debt that a request of this limit finds; `owed`, in tokens of `token` ns, is the
+-- debt to save. A call with need = 0 decides nothing: it saves the stored debt, which may be of
+-- another limit.
 local terms = out and out[key]
 local debt = terms and terms[4] or y
 local owed, token = debt, span

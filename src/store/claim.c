@@ -1,7 +1,7 @@
 /* One request, claim by claim: guard, decide, judge, write, measure.
  *
- * The guard comes first because it counts what asks, not what passes. After
- * that nothing is written until every claim is decided: a denial by one of the
+ * The guard comes first because it counts requests, allowed or not. After that
+ * nothing is written until every claim is decided: a denial by one of the
  * enforced claims leaves all the others uncharged. */
 #include "store/claim.h"
 
@@ -14,13 +14,13 @@ void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle, stru
                               : sl_guard_peek(claim->guard, guard, bundle->now_us);
 }
 
-/* A shadow rule's guard counts and warns; it never blocks. 0: no block. */
+/* Returns 0 if there is no block. A shadow rule's guard counts and warns; it never blocks. */
 static int64_t blocked_until_us(const struct sl_claim *claim)
 {
     return claim->shadow ? 0 : claim->guard_answer.blocked_until_us;
 }
 
-/* Denied for at least this long; never outlasts everything. */
+/* Denies for at least this long. SL_NEVER stays. */
 static void deny_for(struct sl_answer *answer, int64_t wait_us)
 {
     answer->allowed = false;
@@ -28,13 +28,13 @@ static void deny_for(struct sl_answer *answer, int64_t wait_us)
         answer->retry_after_us = sl_max_i64(answer->retry_after_us, wait_us);
 }
 
-static void block(struct sl_claim *claim, int64_t now_us)
+static void deny_while_blocked(struct sl_claim *claim, int64_t now_us)
 {
     deny_for(&claim->answer, blocked_until_us(claim) - now_us);
 }
 
 /* The queue shortens by a microsecond every microsecond. */
-static void refuse_long_delay(struct sl_answer *answer, int64_t max_delay_us)
+static void deny_long_delay(struct sl_answer *answer, int64_t max_delay_us)
 {
     if (answer->delay_us > max_delay_us)
         deny_for(answer, answer->delay_us - max_delay_us);
@@ -47,9 +47,9 @@ void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
     struct sl_ask ask = { bundle->now_us, sl_claim_cost(bundle, claim) };
     *answer = claim->algo->decide(&claim->limit, state, ask);
     if (bundle->max_delay_us >= 0 && ask.cost > 0)
-        refuse_long_delay(answer, bundle->max_delay_us);
+        deny_long_delay(answer, bundle->max_delay_us);
     if (blocked_until_us(claim))
-        block(claim, bundle->now_us);
+        deny_while_blocked(claim, bundle->now_us);
     claim->allowed = answer->allowed;
 }
 
@@ -85,6 +85,6 @@ enum { ROUND_BELOW = 64 };
 
 uint32_t sl_ring_class(uint32_t ring_len)
 {
-    /* Short rings of similar length share extents, long ones waste nothing. */
+    /* Short rings of similar length share extents; long rings are not rounded up. */
     return ring_len < ROUND_BELOW ? (ring_len + 7) & ~7u : ring_len;
 }

@@ -1,10 +1,11 @@
+/* Opens a memory store or a Redis store, by the kind of its URL. */
 #include "store/open.h"
 
 #include <stdio.h>
 
 #include "store/redis/redis.h"
 
-/* What the URL leaves out is left out there too. */
+/* The defaults of a URL are the defaults of a memory store. */
 _Static_assert(SL_STORE_SIZE_BYTES == SL_MEMORY_SIZE_BYTES, "one standard size");
 _Static_assert(SL_STORE_LOG_DEFAULT == SL_LOG_DEFAULT, "one word for the standard share");
 _Static_assert(SL_STORE_SYNC_OFF == SL_SYNC_OFF && SL_STORE_SYNC_CLOSE == SL_SYNC_CLOSE,

@@ -1,4 +1,4 @@
-/* What the table holds, for people: read slot by slot while others go on. */
+/* The table's statistics: read slot by slot while other threads decide. */
 #include "store/table/table_log.h"
 
 uint64_t sl_table_count_live(const struct sl_slot_line *lines, uint64_t line_count, int64_t now_us,

@@ -1,4 +1,4 @@
-/* Asked for by `sync=1s`; without it the kernel writes back in its own time.
+/* The thread behind `sync=1s`. Without it the kernel writes back at its own time.
  * No decision waits for it. */
 #include "store/table/table_sync.h"
 
@@ -19,7 +19,7 @@ struct sl_syncer {
     bool stopped;
 };
 
-static void *run(void *about)
+static void *sync_until_stopped(void *about)
 {
     struct sl_syncer *syncer = about;
     pthread_mutex_lock(&syncer->lock);
@@ -42,7 +42,7 @@ struct sl_syncer *sl_syncer_start(struct sl_table *table, int64_t every_us)
     syncer->owner = getpid();
     pthread_mutex_init(&syncer->lock, NULL);
     sl_wait_init(&syncer->wake);
-    if (sl_thread_start(&syncer->thread, run, syncer) != 0) {
+    if (sl_thread_start(&syncer->thread, sync_until_stopped, syncer) != 0) {
         free(syncer);
         return NULL;
     }
