@@ -45,18 +45,22 @@ uint32_t sl_token_short(int64_t token_ns)
 {
     uint32_t k = 0, e = 0;
     int64_t m = token_ns;
+    SL_CHECK(token_ns >= 0);
     for (; m >> DECIMAL_BITS && m % 10 == 0; m /= 10)
         k++;
+    SL_CHECK(k < 1u << (TOKEN_BITS - 1 - DECIMAL_BITS));
     if (!(m >> DECIMAL_BITS))
         return k << DECIMAL_BITS | (uint32_t)m;
     for (m = token_ns; m >> BINARY_BITS; m >>= 1)
         e++;
+    SL_CHECK(e < 1u << (TOKEN_BITS - BINARY_BITS));
     uint32_t below_leading_one = (uint32_t)m & ((1u << (BINARY_BITS - 1)) - 1);
     return 1u << (TOKEN_BITS - 1) | e << (BINARY_BITS - 1) | below_leading_one;
 }
 
 int64_t sl_token_value(uint32_t form)
 {
+    SL_CHECK(form >> TOKEN_BITS == 0);
     if (!is_exact_form(form)) {
         uint32_t e = form >> (BINARY_BITS - 1) & 63;
         int64_t m = (form & ((1u << (BINARY_BITS - 1)) - 1)) | 1u << (BINARY_BITS - 1);
@@ -65,6 +69,7 @@ int64_t sl_token_value(uint32_t form)
     int64_t value = form & ((1u << DECIMAL_BITS) - 1);
     for (uint32_t k = form >> DECIMAL_BITS; k && value < INT64_MAX / 10; k--)
         value *= 10;
+    SL_CHECK(value >= 0);
     return value;
 }
 
@@ -124,6 +129,7 @@ struct sl_answer sl_bucket_decide(const struct sl_limit *limit, const struct sl_
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
     struct sl_answer answer = sl_bucket_answer(limit, debt_ns, ask);
     answer.repair = repair;
+    SL_CHECK(debt_ns >= 0);
     return answer;
 }
 
@@ -137,6 +143,7 @@ void sl_bucket_charge(const struct sl_limit *limit, struct sl_state *state, stru
 uint64_t sl_token_part(int64_t token_ns)
 {
     uint64_t token = (uint64_t)token_ns;
+    SL_CHECK(token_ns > 0);
     return UINT64_MAX / token + (token > 1 && UINT64_MAX % token == token - 1);
 }
 
@@ -163,8 +170,11 @@ struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct s
                                     int64_t now_us)
 {
     bool repair;
+    SL_CHECK(limit->token_ns > 0);
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, now_us, &repair);
-    return bucket_figures(limit, debt_ns, now_us);
+    struct sl_figures figures = bucket_figures(limit, debt_ns, now_us);
+    SL_CHECK(figures.remaining >= 0 && figures.remaining <= limit->capacity);
+    return figures;
 }
 
 bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
@@ -179,6 +189,7 @@ bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct
         write_full_at(limit, state, ask.now_us * 1000 + debt_ns);
     }
     out->figures = bucket_figures(limit, debt_ns, ask.now_us);
+    SL_CHECK(out->figures.remaining >= 0); /* so an allowed charge has stayed within the span */
     return true;
 }
 
@@ -189,6 +200,7 @@ void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, 
     int64_t owed_ns = sl_max_i64(full_at_ns_of(state) - ask.now_us * 1000, 0);
     uint32_t form = form_of(state);
     int64_t token_ns = sl_token_value(form);
+    SL_CHECK(limit->token_ns > 0 && limit->capacity >= 0);
     if (owed_ns == 0 || token_ns == 0 || form == limit->token_form) {
         form = limit->token_form;
         token_ns = limit->token_ns;
@@ -196,7 +208,9 @@ void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, 
     int64_t most = sl_min_i64(limit->capacity, SL_SPAN_MAX_NS / token_ns);
     int64_t debt_ns = owed_ns + sl_min_i64(ask.cost, most) * token_ns;
     debt_ns = sl_max_i64(owed_ns, sl_min_i64(debt_ns, most * token_ns));
+    SL_CHECK(debt_ns >= owed_ns);
     sl_state_put(state, (sl_u128)(uint64_t)(ask.now_us * 1000 + debt_ns) << TOKEN_BITS | form);
+    SL_CHECK(sl_state_fits(state));
 }
 
 /* told: the debt in ns, its time in µs, the token time */
@@ -207,6 +221,7 @@ void sl_bucket_load(const struct sl_limit *limit, int64_t told[SL_TOLD], struct 
     int64_t full_at_ns = sl_cut(told[1], SL_TIME_MAX_US) * 1000 + debt_ns;
     uint32_t form = sl_token_short(sl_cut(told[2], SL_SPAN_MAX_NS));
     sl_state_put(out, (sl_u128)(uint64_t)full_at_ns << TOKEN_BITS | form);
+    SL_CHECK(sl_state_fits(out));
 }
 
 /* The state does not record which part of the debt time has paid. Assuming that it
@@ -216,6 +231,7 @@ bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, stru
                       int64_t charged_at_us)
 {
     bool repair;
+    SL_CHECK(limit->token_ns > 0 && sl_state_fits(state));
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, ask.now_us, &repair);
     if (form_of(state) != limit->token_form)
         return false;
@@ -224,6 +240,8 @@ bool sl_bucket_refund(const struct sl_limit *limit, struct sl_state *state, stru
     int64_t back_ns = sl_min_i64(charged_ns - paid_ns, debt_ns);
     if (back_ns <= 0)
         return false;
+    SL_CHECK(back_ns <= debt_ns);
     write_full_at(limit, state, full_at_ns_of(state) - back_ns);
+    SL_CHECK(sl_state_fits(state));
     return true;
 }

@@ -60,15 +60,20 @@ static struct sl_answer answer_in(const struct sl_limit *limit, const struct win
 static struct sl_answer decide_fixed_window(const struct sl_limit *limit,
                                             const struct sl_state *state, struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct window window = window_at(limit, state, ask.now_us);
-    return answer_in(limit, &window, ask);
+    struct sl_answer answer = answer_in(limit, &window, ask);
+    SL_CHECK(sl_answer_is_legal(&answer));
+    return answer;
 }
 
 static void charge_fixed_window(const struct sl_limit *limit, struct sl_state *state,
                                 struct sl_ask ask)
 {
     struct window window = window_at(limit, state, ask.now_us);
+    SL_CHECK(window.until_us > 0);
     sl_state_put_dated(state, window.until_us, (uint32_t)window.count + ask.cost);
+    SL_CHECK(sl_state_fits(state));
 }
 
 static struct sl_figures figures_in(const struct sl_limit *limit, const struct window *window,
@@ -83,8 +88,11 @@ static struct sl_figures figures_in(const struct sl_limit *limit, const struct w
 static struct sl_figures fixed_window_figures(const struct sl_limit *limit,
                                               const struct sl_state *state, int64_t now_us)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct window window = window_at(limit, state, now_us);
-    return figures_in(limit, &window, now_us);
+    struct sl_figures figures = figures_in(limit, &window, now_us);
+    SL_CHECK(figures.remaining <= limit->capacity && figures.reset_at_us >= now_us);
+    return figures;
 }
 
 static bool take_from_fixed_window(const struct sl_limit *limit, struct sl_state *state,
@@ -96,6 +104,7 @@ static bool take_from_fixed_window(const struct sl_limit *limit, struct sl_state
     out->answer = answer_in(limit, &window, ask);
     if (out->answer.allowed) {
         window.count += ask.cost;
+        SL_CHECK(window.count <= limit->capacity);
         sl_state_put_dated(state, window.until_us, (uint32_t)window.count);
     }
     out->figures = figures_in(limit, &window, ask.now_us);
@@ -105,12 +114,14 @@ static bool take_from_fixed_window(const struct sl_limit *limit, struct sl_state
 static bool refund_fixed_window(const struct sl_limit *limit, struct sl_state *state,
                                 struct sl_ask ask, int64_t charged_at_us)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct window window = window_at(limit, state, ask.now_us);
     bool same =
         charged_at_us < window.until_us && charged_at_us >= window.until_us - limit->window_us;
     if (!same || window.count == 0 || window.repaired || ask.cost == 0)
         return false;
     uint32_t back = ask.cost < window.count ? ask.cost : (uint32_t)window.count;
+    SL_CHECK(back > 0 && back <= window.count);
     sl_state_put_dated(state, window.until_us, (uint32_t)window.count - back);
     return true;
 }
@@ -118,8 +129,10 @@ static bool refund_fixed_window(const struct sl_limit *limit, struct sl_state *s
 static void overcharge_fixed_window(const struct sl_limit *limit, struct sl_state *state,
                                     struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct window window = window_at(limit, state, ask.now_us);
     int64_t count = sl_min_i64(window.count + ask.cost, UINT32_MAX);
+    SL_CHECK(count >= window.count);
     if (!window.repaired)
         sl_state_put_dated(state, window.until_us, (uint32_t)count);
 }
@@ -128,8 +141,10 @@ static void overcharge_fixed_window(const struct sl_limit *limit, struct sl_stat
 static void load_fixed_window(const struct sl_limit *limit, int64_t told[SL_TOLD],
                               struct sl_state *out)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     int64_t start_us = sl_cut(told[0], SL_UNTIL_MAX_US - limit->window_us);
     sl_state_put_dated(out, start_us + limit->window_us, (uint32_t)sl_cut(told[1], UINT32_MAX));
+    SL_CHECK(sl_state_fits(out));
 }
 
 static int64_t fixed_window_capacity_max(int64_t window_us)

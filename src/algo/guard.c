@@ -40,6 +40,7 @@ static int64_t count_radix(const struct sl_guard *guard)
 
 bool sl_guard_fits(const struct sl_guard *guard)
 {
+    SL_CHECK(guard->window_us > 0 && guard->penalty_us >= 0);
     if (guard->threshold >= 1u << PAIR_BITS)
         return false;
     int64_t windows = guard->penalty_us / guard->window_us + 2;
@@ -72,6 +73,8 @@ static struct guard_view unpack_guard(const struct sl_guard *guard, const struct
 static void write_phase(struct sl_state *state, int64_t until_us, int64_t rest,
                         enum guard_phase phase)
 {
+    SL_CHECK(rest >= 0 && rest < INT64_C(1) << PAIR_BITS);
+    SL_CHECK(until_us > 0 && until_us <= SL_UNTIL_MAX_US);
     sl_state_put_dated(state, until_us, (uint32_t)rest << 2 | phase);
 }
 
@@ -82,6 +85,7 @@ static void pack_guard(const struct sl_guard *guard, struct sl_state *state,
         write_phase(state, view->blocked_until_us, 0, BLOCKED);
     } else if (view->warned_until_us) {
         int64_t windows = (view->start_us - view->warned_start_us) / guard->window_us;
+        SL_CHECK(view->start_us >= view->warned_start_us);
         int64_t count = sl_min_i64(view->count, (int64_t)guard->threshold + 1);
         write_phase(state, view->warned_until_us, windows * count_radix(guard) + count, WARNED);
     } else {
@@ -149,6 +153,7 @@ static enum sl_guard_event escalate_guard(const struct sl_guard *guard, struct g
 struct sl_guard_answer sl_guard_count(const struct sl_guard *guard, struct sl_state *state,
                                       int64_t now_us)
 {
+    SL_CHECK(now_us >= 0 && guard->window_us > 0 && guard->penalty_us > 0);
     struct guard_view view = guard_view_at(guard, state, now_us);
     struct sl_guard_answer answer = { 0 };
     if (!view.blocked_until_us) {
@@ -158,19 +163,25 @@ struct sl_guard_answer sl_guard_count(const struct sl_guard *guard, struct sl_st
     }
     answer.blocked_until_us = view.blocked_until_us;
     pack_guard(guard, state, &view);
+    SL_CHECK(answer.blocked_until_us == 0 || answer.blocked_until_us > now_us);
+    SL_CHECK(answer.event != SL_GUARD_BLOCKED || answer.blocked_until_us > 0);
+    SL_CHECK(sl_state_fits(state));
     return answer;
 }
 
 struct sl_guard_answer sl_guard_peek(const struct sl_guard *guard, const struct sl_state *state,
                                      int64_t now_us)
 {
+    SL_CHECK(now_us >= 0 && guard->window_us > 0 && guard->penalty_us > 0);
     struct guard_view view = guard_view_at(guard, state, now_us);
+    SL_CHECK(view.blocked_until_us == 0 || view.blocked_until_us > now_us);
     return (struct sl_guard_answer){ .blocked_until_us = view.blocked_until_us };
 }
 
 void sl_guard_load(const struct sl_guard *guard, const int64_t told[SL_TOLD_GUARD],
                    struct sl_state *out)
 {
+    SL_CHECK(guard->window_us > 0 && guard->penalty_us > 0);
     int64_t most_us = SL_UNTIL_MAX_US - guard->window_us;
     int64_t most = (INT64_C(1) << (PAIR_BITS - 1));
     struct guard_view view = { .start_us =
@@ -185,6 +196,7 @@ void sl_guard_load(const struct sl_guard *guard, const int64_t told[SL_TOLD_GUAR
         view.start_us - view.warned_start_us > guard->penalty_us + 2 * guard->window_us)
         view.start_us = view.warned_until_us ? view.warned_start_us : view.start_us;
     pack_guard(guard, out, &view);
+    SL_CHECK(sl_state_fits(out));
 }
 
 bool sl_guard_is_loud(const struct sl_state *state)

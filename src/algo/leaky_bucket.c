@@ -5,6 +5,7 @@
  * that delay forwards evenly spaced. A caller that only polices ignores the
  * delay. */
 #include "algo/bucket.h"
+#include "base/check.h"
 #include "base/text/number.h"
 
 static struct sl_answer decide_leaky_bucket(const struct sl_limit *limit,
@@ -15,6 +16,7 @@ static struct sl_answer decide_leaky_bucket(const struct sl_limit *limit,
     struct sl_answer answer = sl_bucket_answer(limit, debt_ns, ask);
     answer.repair = repair;
     answer.delay_us = sl_div_ceil(debt_ns, 1000);
+    SL_CHECK(answer.delay_us >= 0);
     return answer;
 }
 
@@ -26,6 +28,7 @@ static bool take_from_leaky_bucket(const struct sl_limit *limit, struct sl_state
     if (repair || !sl_bucket_take(limit, state, ask, out))
         return false;
     out->answer.delay_us = sl_div_ceil(debt_ns, 1000);
+    SL_CHECK(out->answer.delay_us >= 0);
     return true;
 }
 

@@ -169,15 +169,21 @@ static struct sl_answer answer_in(const struct sl_limit *limit, const struct win
 static struct sl_answer decide_counter(const struct sl_limit *limit, const struct sl_state *state,
                                        struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit)); /* also ends the loop of layout_of */
     struct windows windows = windows_at(limit, state, ask.now_us);
-    return answer_in(limit, &windows, estimate_at(limit, &windows, ask.now_us), ask);
+    int64_t estimate = estimate_at(limit, &windows, ask.now_us);
+    struct sl_answer answer = answer_in(limit, &windows, estimate, ask);
+    SL_CHECK(sl_answer_is_legal(&answer));
+    return answer;
 }
 
 static void charge_counter(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct windows windows = windows_at(limit, state, ask.now_us);
     windows.current += ask.cost;
     pack_windows(limit, state, windows);
+    SL_CHECK(sl_state_fits(state));
 }
 
 static int64_t reset_at_us(const struct sl_limit *limit, const struct windows *windows)
@@ -199,8 +205,13 @@ static struct sl_figures figures_in(const struct sl_limit *limit, const struct w
 static struct sl_figures counter_figures(const struct sl_limit *limit, const struct sl_state *state,
                                          int64_t now_us)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct windows windows = windows_at(limit, state, now_us);
-    return figures_in(limit, &windows, estimate_at(limit, &windows, now_us), now_us);
+    int64_t estimate = estimate_at(limit, &windows, now_us);
+    struct sl_figures figures = figures_in(limit, &windows, estimate, now_us);
+    SL_CHECK(estimate >= 0 && figures.remaining <= limit->capacity);
+    SL_CHECK(figures.reset_at_us >= now_us);
+    return figures;
 }
 
 static bool take_from_counter(const struct sl_limit *limit, struct sl_state *state,
@@ -214,6 +225,7 @@ static bool take_from_counter(const struct sl_limit *limit, struct sl_state *sta
     if (out->answer.allowed) {
         windows.current += ask.cost;
         estimate += ask.cost;
+        SL_CHECK(estimate <= limit->capacity);
         pack_windows(limit, state, windows);
     }
     out->figures = figures_in(limit, &windows, estimate, ask.now_us);
@@ -223,6 +235,7 @@ static bool take_from_counter(const struct sl_limit *limit, struct sl_state *sta
 static bool refund_counter(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                            int64_t charged_at_us)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct windows windows = windows_at(limit, state, ask.now_us);
     int64_t since_us = windows.start_us - sl_aligned_start_us(charged_at_us, limit->window_us);
     int64_t *count = since_us == 0                  ? &windows.current
@@ -231,13 +244,16 @@ static bool refund_counter(const struct sl_limit *limit, struct sl_state *state,
     if (!count || *count == 0 || windows.repaired || ask.cost == 0)
         return false;
     uint32_t back = (uint32_t)sl_min_i64(ask.cost, *count);
+    SL_CHECK(back > 0 && back <= *count);
     *count -= back;
     pack_windows(limit, state, windows);
+    SL_CHECK(sl_state_fits(state));
     return true;
 }
 
 static int64_t counter_capacity_max(int64_t window_us)
 {
+    SL_CHECK(window_us >= SL_WINDOW_MIN_US);
     return INT64_C(1) << layout_of(window_us)->count_bits;
 }
 
@@ -245,16 +261,19 @@ static int64_t counter_capacity_max(int64_t window_us)
 static void overcharge_counter(const struct sl_limit *limit, struct sl_state *state,
                                struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct windows windows = windows_at(limit, state, ask.now_us);
     int64_t most = sl_min_i64(2 * limit->capacity, counter_capacity_max(limit->window_us));
     windows.current = sl_max_i64(windows.current, sl_min_i64(windows.current + ask.cost, most));
     if (!windows.repaired)
         pack_windows(limit, state, windows);
+    SL_CHECK(sl_state_fits(state));
 }
 
 /* told: the start of the current window, its previous count, its current count */
 static void load_counter(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     int64_t most = counter_capacity_max(limit->window_us);
     pack_windows(
         limit, out,
@@ -263,6 +282,7 @@ static void load_counter(const struct sl_limit *limit, int64_t told[SL_TOLD], st
             .previous = sl_cut(told[1], most),
             .current = sl_cut(told[2], most),
         });
+    SL_CHECK(sl_state_fits(out));
 }
 
 const struct sl_algo sl_sliding_window_counter = {

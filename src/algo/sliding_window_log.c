@@ -86,6 +86,9 @@ static struct log unpack_log(const struct sl_state *state)
 
 static void pack_log(struct sl_state *state, const struct log *log)
 {
+    SL_CHECK(log->count < 2 * log->ring_len && log->pending <= log->count);
+    SL_CHECK(log->count + UINT64_C(2) * log->ring_len * log->pending <= UINT32_MAX);
+    SL_CHECK(log->until_us >= 0 && log->until_us <= SL_UNTIL_MAX_US);
     state->ring = log->ring;
     state->ring_len = log->ring_len;
     sl_state_put_dated(state, log->until_us, log->count + 2 * log->ring_len * log->pending);
@@ -202,9 +205,13 @@ static struct sl_answer answer_in(const struct sl_limit *limit, const struct log
 static struct sl_answer decide_log(const struct sl_limit *limit, const struct sl_state *state,
                                    struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit));
+    SL_CHECK(state->ring || state->ring_len == 0);
     struct log log = unpack_log(state);
     struct log_view view = log_view_at(limit, &log, ask.now_us);
-    return answer_in(limit, &log, &view, ask);
+    struct sl_answer answer = answer_in(limit, &log, &view, ask);
+    SL_CHECK(sl_answer_is_legal(&answer));
+    return answer;
 }
 
 static struct sl_figures figures_in(const struct sl_limit *limit, const struct log *log,
@@ -222,9 +229,14 @@ static struct sl_figures figures_in(const struct sl_limit *limit, const struct l
 static struct sl_figures log_figures(const struct sl_limit *limit, const struct sl_state *state,
                                      int64_t now_us)
 {
+    SL_CHECK(sl_window_is_legal(limit));
+    SL_CHECK(state->ring || state->ring_len == 0);
     struct log log = unpack_log(state);
     struct log_view view = log_view_at(limit, &log, now_us);
-    return figures_in(limit, &log, &view, now_us);
+    struct sl_figures figures = figures_in(limit, &log, &view, now_us);
+    SL_CHECK(figures.remaining >= 0 && figures.remaining <= limit->capacity);
+    SL_CHECK(state->told || figures.reset_at_us >= now_us);
+    return figures;
 }
 
 /* ---- writing --------------------------------------------------------------- */
@@ -289,6 +301,7 @@ static void fill_log(const struct sl_limit *limit, struct log *log, int64_t at_u
 static void charge_redis_log(const struct sl_limit *limit, struct sl_state *state,
                              struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit) && state->told[1] >= 0);
     struct log log = unpack_log(state);
     struct log_view view = log_view_at(limit, &log, ask.now_us);
     int64_t live = view.repaired ? limit->capacity : state->told[1];
@@ -320,6 +333,8 @@ static void charge_log(const struct sl_limit *limit, struct sl_state *state, str
 /* Stops at the ring's length, which is one span of debt. */
 static void overcharge_log(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit) && !state->told);
+    SL_CHECK(state->ring || state->ring_len == 0);
     struct log log = unpack_log(state);
     struct log_view view = log_view_at(limit, &log, ask.now_us);
     if (log.ring_len == 0 || view.repaired || ask.cost == 0)
@@ -332,6 +347,7 @@ static void overcharge_log(const struct sl_limit *limit, struct sl_state *state,
 static bool take_from_log(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                           struct sl_taken *out)
 {
+    SL_CHECK(state->ring_len >= limit->capacity);
     struct log log = unpack_log(state);
     struct log_view view = log_view_at(limit, &log, ask.now_us);
     if (view.repaired)
@@ -405,6 +421,8 @@ static void remove_entries(const struct sl_limit *limit, struct log *log, int64_
 static bool refund_log(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
                        int64_t charged_at_us)
 {
+    SL_CHECK(sl_window_is_legal(limit) && !state->told);
+    SL_CHECK(state->ring || state->ring_len == 0);
     struct log log = unpack_log(state);
     struct log_view view = log_view_at(limit, &log, ask.now_us);
     if (view.repaired || ask.cost == 0 || charged_at_us > view.as_of_us ||
@@ -414,7 +432,9 @@ static bool refund_log(const struct sl_limit *limit, struct sl_state *state, str
     if (!has_entry_leaving_at(limit, &log, leaves_us))
         return false;
     rotate_to_oldest(limit, &log);
+    uint32_t before = log.count;
     remove_entries(limit, &log, leaves_us, ask.cost);
+    SL_CHECK(log.count <= before);
     pack_log(state, &log);
     return true;
 }
@@ -423,6 +443,7 @@ static bool refund_log(const struct sl_limit *limit, struct sl_state *state, str
 static void move_log_ring(struct sl_state *state, uint64_t *ring, uint32_t ring_len)
 {
     SL_CHECK(ring_len >= state->ring_len && ring_len <= RING_LEN_MAX && ring != state->ring);
+    SL_CHECK(ring && ring_len > 0);
     struct log old = unpack_log(state);
     struct log new = old;
     new.ring = ring;
@@ -442,8 +463,10 @@ static void load_log(const struct sl_limit *limit, int64_t told[SL_TOLD], struct
     told[0] = sl_min_i64(told[0], SL_TIME_MAX_US);
     told[1] = sl_cut(told[1], UINT32_MAX);
     told[2] = sl_min_i64(told[2], told[0]);
+    SL_CHECK(sl_window_is_legal(limit));
     out->told = told;
     sl_state_put_dated(out, told[0] >= 0 ? told[0] + limit->window_us : 0, 0);
+    SL_CHECK(sl_state_fits(out));
 }
 
 static int64_t log_capacity_max(int64_t window_us)

@@ -11,6 +11,7 @@
 #define SL_ALGO_STATE_H
 
 #include "algo/algo.h"
+#include "base/check.h"
 #include "base/text/number.h"
 
 static inline sl_u128 sl_state_bits(const struct sl_state *state)
@@ -72,6 +73,24 @@ static inline int64_t sl_fresh_at_us(enum sl_dating dating, uint64_t lo, uint64_
     default:
         return (int64_t)(bits >> 32);
     }
+}
+
+/* The high word of a state has 20 bits: more would change the key of its slot. */
+static inline bool sl_state_fits(const struct sl_state *state)
+{
+    return state->hi >> 20 == 0;
+}
+
+/* A denial names a wait, an allowed request has none. */
+static inline bool sl_answer_is_legal(const struct sl_answer *answer)
+{
+    return answer->allowed ? answer->retry_after_us == 0
+                           : answer->retry_after_us > 0 || answer->retry_after_us == SL_NEVER;
+}
+
+static inline bool sl_window_is_legal(const struct sl_limit *limit)
+{
+    return limit->capacity >= 0 && limit->window_us >= SL_WINDOW_MIN_US;
 }
 
 static inline int64_t sl_aligned_start_us(int64_t now_us, int64_t window_us)
