@@ -5,10 +5,12 @@
  * enforced claims leaves all the others uncharged. */
 #include "store/claim.h"
 
+#include "base/check.h"
 #include "base/text/number.h"
 
 void sl_claim_guard(struct sl_claim *claim, const struct sl_bundle *bundle, struct sl_state *guard)
 {
+    SL_CHECK(claim->guard && bundle->now_us >= 0);
     claim->guard_answer = sl_claim_takes(bundle, claim)
                               ? sl_guard_count(claim->guard, guard, bundle->now_us)
                               : sl_guard_peek(claim->guard, guard, bundle->now_us);
@@ -45,16 +47,19 @@ void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
 {
     struct sl_answer *answer = &claim->answer;
     struct sl_ask ask = { bundle->now_us, sl_claim_cost(bundle, claim) };
+    SL_CHECK(claim->algo && !claim->no_key);
     *answer = claim->algo->decide(&claim->limit, state, ask);
     if (bundle->max_delay_us >= 0 && ask.cost > 0)
         deny_long_delay(answer, bundle->max_delay_us);
     if (blocked_until_us(claim))
         deny_while_blocked(claim, bundle->now_us);
     claim->allowed = answer->allowed;
+    SL_CHECK(answer->delay_us >= 0 && (!answer->allowed || answer->retry_after_us == 0));
 }
 
 void sl_bundle_judge(struct sl_bundle *bundle)
 {
+    SL_CHECK(bundle->claims || bundle->claim_count == 0);
     bundle->allowed = !bundle->is_denied;
     for (size_t i = 0; i < bundle->claim_count; i++)
         if (!bundle->claims[i].shadow && !bundle->claims[i].allowed)
@@ -73,12 +78,14 @@ enum sl_write sl_claim_write(const struct sl_claim *claim, const struct sl_bundl
 void sl_claim_measure(struct sl_claim *claim, const struct sl_bundle *bundle,
                       const struct sl_state *state)
 {
+    SL_CHECK(claim->algo && !claim->no_key);
     claim->figures = claim->algo->figures(&claim->limit, state, bundle->now_us);
     int64_t blocked_us = blocked_until_us(claim);
     if (blocked_us) {
         claim->figures.remaining = 0;
         claim->figures.reset_at_us = sl_max_i64(claim->figures.reset_at_us, blocked_us);
     }
+    SL_CHECK(claim->figures.remaining >= 0 && claim->figures.remaining <= claim->limit.capacity);
 }
 
 enum { ROUND_BELOW = 64 };
@@ -86,5 +93,7 @@ enum { ROUND_BELOW = 64 };
 uint32_t sl_ring_class(uint32_t ring_len)
 {
     /* Short rings of similar length share extents; long rings are not rounded up. */
-    return ring_len < ROUND_BELOW ? (ring_len + 7) & ~7u : ring_len;
+    uint32_t class = ring_len < ROUND_BELOW ? (ring_len + 7) & ~7u : ring_len;
+    SL_CHECK(class >= ring_len);
+    return class;
 }

@@ -14,6 +14,8 @@
  * may see the same free slot until the first of them takes it. */
 #include <stdlib.h>
 
+#include "algo/state.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "store/claim.h"
 
@@ -39,6 +41,7 @@ static bool is_free_slot(const struct slot *slot)
 static struct slot *find_slot(const struct heap *heap, struct sl_hash128 key)
 {
     key.low += (key.low | key.high) == 0;
+    SL_CHECK(heap->slots && heap->count <= heap->mask); /* a free slot ends the search */
     for (size_t at = key.low & heap->mask;; at = (at + 1) & heap->mask) {
         struct slot *slot = &heap->slots[at];
         if (is_free_slot(slot) || (slot->key.low == key.low && slot->key.high == key.high))
@@ -53,6 +56,7 @@ static int grow_for(struct heap *heap, size_t more)
         return SLUICE_OK;
     while (heap->count + more > room / 2)
         room *= 2;
+    SL_CHECK((room & (room - 1)) == 0);
     struct heap larger = { .slots = calloc(room, sizeof *larger.slots), .mask = room - 1 };
     if (!larger.slots)
         return SLUICE_NO_MEMORY;
@@ -72,6 +76,7 @@ static void claim_slot(struct heap *heap, struct slot *slot, struct sl_hash128 k
     key.low += (key.low | key.high) == 0;
     slot->key = key;
     heap->count++;
+    SL_CHECK(heap->count <= heap->mask / 2 + 1);
 }
 
 /* Makes the log's ring long enough for the rule's largest limit. */
@@ -84,6 +89,7 @@ static int lengthen_ring(const struct sl_claim *claim, struct sl_state *state)
         return SLUICE_NO_MEMORY;
     uint64_t *old = state->ring;
     claim->algo->move_ring(state, ring, claim->ring_len);
+    SL_CHECK(state->ring == ring && state->ring_len >= claim->limit.capacity);
     free(old);
     return SLUICE_OK;
 }
@@ -126,8 +132,10 @@ static void charge_and_measure_claim(struct heap *heap, struct sl_bundle *bundle
     if (write != SL_WRITE_NOTHING) {
         uint32_t cost = write == SL_WRITE_CHARGE ? sl_claim_cost(bundle, claim) : 0;
         claim->algo->charge(&claim->limit, state, (struct sl_ask){ bundle->now_us, cost });
+        SL_CHECK(sl_state_fits(state));
     }
     claim->charged = write == SL_WRITE_CHARGE;
+    SL_CHECK(!claim->charged || (bundle->allowed && claim->allowed));
     sl_claim_measure(claim, bundle, state);
 }
 
@@ -136,6 +144,7 @@ static int decide_bundle_on_heap(struct heap *heap, struct sl_bundle *bundle)
     bundle->wall_shift_us = 0; /* its clock is wall time, or the caller's */
     if (bundle->now_us < 0)
         bundle->now_us = sl_clock_now_us(&heap->clock);
+    SL_CHECK(bundle->now_us <= SL_TIME_MAX_US && (bundle->claims || bundle->claim_count == 0));
     int status = grow_for(heap, 2 * bundle->claim_count);
     if (status != SLUICE_OK)
         return status;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/check.h"
 #include "store/redis/redis.h"
 
 /* The defaults of a URL are the defaults of a memory store. */
@@ -42,6 +43,7 @@ int sl_store_open(const struct sl_store_url *url, const struct sl_ruleset *rules
                   struct sl_store **out, struct sluice_error *error)
 {
     struct sl_store *store = NULL;
+    SL_CHECK(url && out && error);
     error->text[0] = 0;
     switch (url->kind) {
     case SL_STORE_MEMORY:
@@ -56,6 +58,7 @@ int sl_store_open(const struct sl_store_url *url, const struct sl_ruleset *rules
     }
     if (!store)
         return SLUICE_BAD_STORE;
+    SL_CHECK(store->ops && store->ops->decide && store->ops->close);
     *out = store;
     return SLUICE_OK;
 }

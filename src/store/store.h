@@ -9,6 +9,7 @@
 
 #include "algo/algo.h"
 #include "algo/guard.h"
+#include "base/check.h"
 #include "base/hash.h"
 
 /* The readable names of a claim's state and its guard's state: keys in Redis. */
@@ -204,6 +205,7 @@ struct sl_store *sl_memory_open(const struct sl_memory_config *config, struct sl
 static inline int sl_store_decide(struct sl_store *store, struct sl_bundle *bundle)
 {
     store->ops->decide(store, bundle, 1);
+    SL_CHECK(bundle->status <= SLUICE_OK);
     return bundle->status;
 }
 

@@ -20,6 +20,7 @@ static bool apply_adjustment(void *about, struct sl_state *state)
     const struct adjustment *adjustment = about;
     const struct sl_claim *claim = adjustment->claim;
     struct sl_ask ask = { adjustment->now_us, adjustment->charge.cost };
+    SL_CHECK(ask.now_us >= 0 && ask.now_us <= SL_TIME_MAX_US);
     if (!adjustment->over)
         return claim->algo->refund(&claim->limit, state, ask, adjustment->charge.at_us);
     claim->algo->overcharge(&claim->limit, state, ask);
@@ -83,6 +84,7 @@ static int adjust_slot(struct sl_probe *probe, struct adjustment *adjustment,
 
 static int adjust_until_done(struct sl_table *table, struct adjustment *adjustment)
 {
+    SL_CHECK(table && adjustment->claim->algo && !adjustment->claim->no_key);
     struct sl_probe probe = sl_claim_probe(table, adjustment->claim);
     struct sl_place place;
     int status = AGAIN;
@@ -97,12 +99,14 @@ static int adjust_until_done(struct sl_table *table, struct adjustment *adjustme
         else
             status = SLUICE_OK; /* no state, so nothing to refund */
     }
+    SL_CHECK(status <= SLUICE_OK);
     return status;
 }
 
 int sl_adjust_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
                      int64_t now_us)
 {
+    SL_CHECK(charge.at_us >= 0);
     struct adjustment adjustment = { claim, charge, now_us, false, now_us < 0 };
     return adjust_until_done(table, &adjustment);
 }
@@ -116,6 +120,7 @@ int sl_adjust_overcharge(struct sl_table *table, const struct sl_claim *claim, u
 
 void sl_adjust_forget(struct sl_table *table, const struct sl_claim *claim)
 {
+    SL_CHECK(table && claim->algo);
     struct sl_probe probe = sl_claim_probe(table, claim);
     sl_table_forget(&probe);
     if (claim->guard) {

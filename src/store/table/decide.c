@@ -52,6 +52,7 @@ static void read_clock(struct decide_pass *pass)
 static struct sl_state state_of(const struct lookup *lookup)
 {
     struct sl_state state = { .lo = 0 };
+    SL_CHECK(!lookup->found || !lookup->prepared);
     if (lookup->found)
         state = sl_slot_state(lookup->place.word);
     if (lookup->found || lookup->prepared) {
@@ -70,6 +71,7 @@ static struct sl_word guard_word(struct sl_word word, const struct sl_state *sta
     to.hi &= ~SL_SLOT_FLAG;
     if (sl_guard_is_loud(state))
         to.hi |= SL_SLOT_FLAG;
+    SL_CHECK(to.hi >> SL_SLOT_KIND_SHIFT == word.hi >> SL_SLOT_KIND_SHIFT);
     return to;
 }
 
@@ -162,6 +164,7 @@ static enum decide_step fail_bundle(struct decide_pass *pass, int status)
 static enum decide_step prepare_claim_slot(struct decide_pass *pass, struct sl_claim *claim)
 {
     struct lookup *lookup = lookup_of(claim);
+    SL_CHECK(!lookup->found && !lookup->prepared);
     struct sl_probe probe = sl_claim_probe(pass->table, claim);
     switch (sl_table_prepare(&probe, pass->bundle->now_us, &lookup->place)) {
     case SL_FULL:
@@ -246,6 +249,7 @@ static bool apply_write(void *about, struct sl_state *state)
     struct sl_ask ask = { bundle->now_us, cost };
     /* Another claim may have read the clock since this one was decided. */
     claim->answer.as_of_us = claim->algo->decide(&claim->limit, state, ask).as_of_us;
+    SL_CHECK(claim->answer.as_of_us >= bundle->now_us);
     claim->algo->charge(&claim->limit, state, ask);
     sl_claim_measure(claim, bundle, state);
     return true;
@@ -255,6 +259,7 @@ static bool apply_write(void *about, struct sl_state *state)
 static enum decide_step write_by_moving(struct writing *writing)
 {
     struct lookup *lookup = lookup_of(writing->claim);
+    SL_CHECK(lookup->found && writing->claim->algo->keeps_ring);
     struct sl_probe probe = sl_claim_probe(writing->pass->table, writing->claim);
     if (probe.ring_len < lookup->place.ring_len)
         probe.ring_len = lookup->place.ring_len;
@@ -306,6 +311,7 @@ static struct sl_word word_after(const struct writing *writing, const struct sl_
 static enum decide_step try_to_write_claim(struct writing *writing)
 {
     struct lookup *lookup = lookup_of(writing->claim);
+    SL_CHECK(lookup->found || lookup->prepared);
     struct sl_state state = state_of(lookup);
     if (!is_one_swap(writing)) {
         if (lookup->found)
@@ -321,6 +327,7 @@ static enum decide_step try_to_write_claim(struct writing *writing)
             __atomic_store_n(&state.ring[i], 0, __ATOMIC_RELAXED);
     apply_write(writing, &state);
     struct sl_word to = word_after(writing, &state);
+    SL_CHECK((to.hi ^ lookup->place.word.hi) >> SL_SLOT_LINE_SHIFT == 0); /* the same key */
     return sl_word_swap(lookup->place.slot, &lookup->place.word, to) ? STEP_DONE : STEP_AGAIN;
 }
 
@@ -363,6 +370,7 @@ static enum decide_step write_claim_until_done(struct decide_pass *pass, struct 
         lookup_of(claim)->prepared = false;
         if (step == STEP_DONE)
             claim->charged = writing.write == SL_WRITE_CHARGE;
+        SL_CHECK(!claim->charged || (bundle->allowed && claim->allowed));
         if (step != STEP_AGAIN)
             return step;
         if (writing.write == SL_WRITE_REPAIR) { /* another thread has written the state by now */
@@ -438,12 +446,14 @@ static void decide_claims(struct decide_pass *pass)
     }
     if (step == STEP_AGAIN)
         deny_after_lost_races(pass);
+    SL_CHECK(bundle->status <= SLUICE_OK && (step != STEP_AGAIN || !bundle->allowed));
 }
 
 static void count_guards(struct decide_pass *pass)
 {
     struct sl_bundle *bundle = pass->bundle;
     bundle->status = SLUICE_OK;
+    SL_CHECK(bundle->now_us >= 0 && bundle->now_us <= SL_TIME_MAX_US);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         struct sl_claim *claim = &bundle->claims[i];
         claim->charged = false;

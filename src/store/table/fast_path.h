@@ -40,6 +40,7 @@ static inline bool sl_table_fast_path(struct sl_table *table, struct sl_fast_pat
     struct sl_ask ask = { request->now_us, request->cost };
     if (!algo->take(request->limit, &state, ask, &request->taken))
         return false;
+    SL_CHECK(sl_state_fits(&state)); /* else it would change the key of its slot */
     struct sl_word to = sl_word_taken(word, &state, &request->taken.answer, request->now_us);
     if (sl_word_equal(to, word))
         return sl_word_equal(sl_word_load(slot), word);

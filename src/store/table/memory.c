@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "store/table/adjust.h"
 #include "store/table/decide.h"
 #include "store/table/fast_path.h"
@@ -35,11 +36,13 @@ static void settle_held_charge(void *about, const struct sl_held *held)
     struct sl_table *table = settling->table;
     struct sl_charge rest = held->charge;
     int status = SLUICE_OK;
+    SL_CHECK(held->claim.algo && rest.at_us >= 0);
     if (settling->cost > rest.cost)
         status = sl_adjust_overcharge(table, &held->claim, settling->cost - rest.cost, -1);
     rest.cost -= settling->cost < rest.cost ? settling->cost : rest.cost;
     if (rest.cost > 0)
         status = sl_adjust_refund(table, &held->claim, rest, -1);
+    SL_CHECK(rest.cost <= held->charge.cost);
     if (status != SLUICE_OK)
         settling->status = status;
 }
@@ -152,6 +155,7 @@ static int hold_bundle(struct sl_store *store, const struct sl_bundle *bundle, i
                        uint64_t *id)
 {
     struct sl_table *table = &((struct memory *)store)->table;
+    SL_CHECK(bundle->status == SLUICE_OK && expiry_us > 0);
     int status = sl_reservation_hold(table, bundle, bundle->now_us + expiry_us, id);
     for (size_t i = 0; i < bundle->claim_count && status != SLUICE_OK; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
@@ -220,6 +224,7 @@ static const struct sl_store_ops memory_ops = {
 
 struct sl_store *sl_memory_open(const struct sl_memory_config *config, struct sluice_error *error)
 {
+    SL_CHECK(config && error);
     struct memory *memory = calloc(1, sizeof *memory);
     if (!memory || !sl_table_open(config, &memory->table, error)) {
         if (!memory)
@@ -227,6 +232,7 @@ struct sl_store *sl_memory_open(const struct sl_memory_config *config, struct sl
         free(memory);
         return NULL;
     }
+    SL_CHECK(memory->table.header && memory->table.slots.line_count > 0);
     memory->store.ops = &memory_ops;
     memory->store.secret = memory->store.naming = memory->table.secret;
     memory->sync_on_close = config->path && config->sync_us >= 0;

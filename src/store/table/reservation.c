@@ -17,6 +17,7 @@
 #include "store/table/reservation.h"
 
 #include "algo/bucket.h"
+#include "base/check.h"
 #include "store/table/table_file.h"
 
 enum record_phase { FREE, FILLING, MEMBER, HEAD, SETTLING };
@@ -46,6 +47,7 @@ static enum record_phase phase_of(uint64_t owner)
 
 static uint64_t owner_word(uint64_t nonce, uint64_t check, enum record_phase phase)
 {
+    SL_CHECK(nonce <= UINT32_MAX && phase < 1 << PHASE_BITS);
     return nonce << NONCE_SHIFT | (check & CHECK_MASK) << PHASE_BITS | phase;
 }
 
@@ -108,6 +110,7 @@ static bool is_reusable(const struct sl_reservation *record, uint64_t owner, int
 static uint32_t claim_record(struct sl_table *table, uint64_t nonce, int64_t now_us)
 {
     uint64_t made = (uint64_t)now_us >> FILLING_UNIT & 0xffff;
+    SL_CHECK(table->reservation_count <= INDEX_MASK); /* a number has 17 bits in an id */
     for (uint64_t i = 0; i < table->reservation_count; i++) {
         uint64_t at = (nonce + i) % table->reservation_count;
         struct sl_reservation *record = &table->reservations[at];
@@ -123,6 +126,7 @@ static struct sl_reservation record_fields_of(const struct sl_claim *claim,
                                               const struct sl_bundle *bundle)
 {
     const struct sl_limit *limit = &claim->limit;
+    SL_CHECK(claim->charged && claim->algo->number <= UINT8_MAX);
     return (struct sl_reservation){
         .key = claim->key,
         .charged_at_us = claim->answer.as_of_us,
@@ -161,6 +165,7 @@ static uint64_t next_nonce(struct sl_table *table)
 int sl_reservation_hold(struct sl_table *table, const struct sl_bundle *bundle, int64_t expires_us,
                         uint64_t *id)
 {
+    SL_CHECK(id && bundle->now_us >= 0 && (bundle->claims || bundle->claim_count == 0));
     uint64_t nonce = next_nonce(table), owner = 0;
     uint32_t head = 0;
     size_t last = bundle->claim_count; /* the chain is made from its end */
@@ -187,6 +192,7 @@ int sl_reservation_hold(struct sl_table *table, const struct sl_bundle *bundle, 
                                i == last ? HEAD : MEMBER);
         head = number;
     }
+    SL_CHECK(head > 0 && head <= table->reservation_count);
     sl_table_call_attention(table, expires_us);
     *id = nonce << NONCE_SHIFT | (owner >> PHASE_BITS & 0x7fff) << INDEX_BITS | head;
     return SLUICE_OK;
@@ -231,6 +237,7 @@ static bool held_charge_of(const struct sl_reservation *copy, struct sl_held *he
     } else {
         held->claim.limit.window_us = copy->span;
     }
+    SL_CHECK(held->charge.at_us >= 0 && held->claim.limit.capacity > 0);
     return true;
 }
 
@@ -238,6 +245,7 @@ static bool held_charge_of(const struct sl_reservation *copy, struct sl_held *he
 static void settle_chain(struct sl_table *table, uint32_t number, sl_settle_held *settle,
                          void *about)
 {
+    SL_CHECK(number > 0 && number <= table->reservation_count);
     uint64_t nonce = load_owner(&table->reservations[number - 1]) >> NONCE_SHIFT;
     for (uint64_t steps = 0; number && steps < table->reservation_count; steps++) {
         if (number > table->reservation_count)
@@ -270,6 +278,7 @@ int sl_reservation_take(struct sl_table *table, uint64_t id, sl_settle_held *set
     uint64_t number = id & INDEX_MASK;
     if (number == 0 || number > table->reservation_count)
         return SLUICE_NO_RESERVATION;
+    SL_CHECK(settle);
     struct sl_reservation *record = &table->reservations[number - 1];
     uint64_t owner = load_owner(record);
     bool same = owner >> NONCE_SHIFT == id >> NONCE_SHIFT &&
@@ -295,6 +304,7 @@ int64_t sl_reservation_expire(struct sl_table *table, int64_t now_us, sl_settle_
         else if (claim_head(table, record, owner))
             settle_chain(table, (uint32_t)i + 1, settle, about);
     }
+    SL_CHECK(next_us > now_us);
     return next_us;
 }
 
@@ -303,5 +313,6 @@ uint64_t sl_reservation_count(const struct sl_table *table)
     uint64_t count = 0;
     for (uint64_t i = 0; i < table->reservation_count; i++)
         count += phase_of(load_owner(&table->reservations[i])) == HEAD;
+    SL_CHECK(count <= table->reservation_count);
     return count;
 }

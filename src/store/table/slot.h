@@ -10,6 +10,7 @@
 
 #include "algo/state.h"
 #include "base/atomic128.h"
+#include "base/check.h"
 
 #define SL_SLOT_KEY_SHIFT  28
 #define SL_SLOT_LINE_SHIFT 24
@@ -68,6 +69,7 @@ static inline struct sl_state sl_slot_state(struct sl_word word)
 /* Returns the same slot with another state. */
 static inline struct sl_word sl_slot_with(struct sl_word word, const struct sl_state *state)
 {
+    SL_CHECK(sl_state_fits(state));
     return (struct sl_word){ state->lo, (word.hi & ~SL_SLOT_STATE_HI) | state->hi };
 }
 

@@ -96,6 +96,7 @@ bool sl_table_find(const struct sl_probe *probe, struct sl_place *place)
         moves = moved;
         moved = __atomic_load_n(sl_table_moves(probe), __ATOMIC_ACQUIRE);
     } while (!frozen.slot && moved != moves);
+    SL_CHECK(!frozen.slot || (frozen.ring && frozen.ring_len > 0));
     *place = frozen;
     return frozen.slot != NULL;
 }
@@ -172,6 +173,7 @@ static void survey_region(const struct sl_region *region, const struct sl_probe 
 {
     uint64_t line = sl_home(probe->spread, region->line_count);
     uint32_t lines = window_lines(region);
+    SL_CHECK(line < region->line_count && lines <= SL_WINDOW_LINES);
     for (uint32_t d = 0; d < lines; d++) {
         uint64_t want = probe->want | (uint64_t)d << SL_SLOT_LINE_SHIFT;
         for (uint32_t i = 0; i < SL_LINE_SLOTS; i++) {
@@ -190,6 +192,7 @@ static void survey_region(const struct sl_region *region, const struct sl_probe 
 void sl_table_survey(const struct sl_probe *probe, int64_t now_us, struct sl_survey *survey)
 {
     *survey = (struct sl_survey){ .nearest_us = 0 };
+    SL_CHECK(probe->want >> SL_SLOT_KIND_SHIFT & 7); /* a key's slot has a kind */
     if (probe->ring_len == 0) {
         survey_region(&probe->table->slots, probe, now_us, survey);
         return;
@@ -222,6 +225,7 @@ static struct sl_word tentative_word(const struct sl_probe *probe, uint32_t line
     uint64_t kind = probe->want >> SL_SLOT_KIND_SHIFT & 7;
     uint64_t key = probe->want >> SL_SLOT_KEY_SHIFT << SL_SLOT_KEY_SHIFT;
     uint64_t made = (uint64_t)now_us >> SL_TENTATIVE_UNIT & 0xffff;
+    SL_CHECK(line < SL_WINDOW_LINES && kind != SL_DATED_NOT);
     return (struct sl_word){ next_nonce(probe), key | (uint64_t)line << SL_SLOT_LINE_SHIFT |
                                                     SL_SLOT_FLAG | kind << SL_SLOT_MEANT_SHIFT |
                                                     made };
@@ -240,6 +244,9 @@ enum sl_took sl_table_take(const struct sl_probe *probe, int64_t now_us,
     }
     struct sl_word seen = place->word;
     place->word = tentative_word(probe, place->line, now_us);
+    SL_CHECK(
+        sl_slot_is_tentative(place->word.hi) &&
+        is_tentative_of(place->word.hi, probe->want | (uint64_t)place->line << SL_SLOT_LINE_SHIFT));
     if (!sl_word_swap(place->slot, &seen, place->word))
         return SL_TOOK_LOST;
     count_event(&stripe_of(probe)->insertions);
@@ -277,6 +284,7 @@ enum sl_prepared sl_table_prepare(const struct sl_probe *probe, int64_t now_us,
         if (survey.is_there) {
             if (known.slot)
                 sl_table_retract(&known);
+            SL_CHECK(survey.there.slot && sl_slot_kind(survey.there.word.hi) != SL_DATED_NOT);
             *place = survey.there;
             return SL_THERE;
         }
@@ -292,6 +300,7 @@ enum sl_prepared sl_table_prepare(const struct sl_probe *probe, int64_t now_us,
         struct sl_place *first = &survey.tentative[0];
         bool alone = sl_table_kill_others(&survey, first->slot);
         if (alone && first->slot == known.slot && sl_word_equal(first->word, known.word)) {
+            SL_CHECK(sl_slot_is_tentative(first->word.hi));
             *place = *first;
             return SL_PREPARED;
         }
@@ -301,6 +310,7 @@ enum sl_prepared sl_table_prepare(const struct sl_probe *probe, int64_t now_us,
 
 void sl_table_retract(struct sl_place *place)
 {
+    SL_CHECK(place->slot && sl_slot_is_tentative(place->word.hi));
     sl_word_swap(place->slot, &place->word, sl_slot_dead());
 }
 
@@ -308,6 +318,7 @@ void sl_table_forget(const struct sl_probe *probe)
 {
     struct sl_survey survey;
     uint64_t moves;
+    SL_CHECK(probe->table && probe->want >> SL_SLOT_KIND_SHIFT & 7);
     do { /* a ring that is being moved meanwhile must not come back */
         moves = __atomic_load_n(sl_table_moves(probe), __ATOMIC_ACQUIRE);
         sl_table_survey(probe, 0, &survey);

@@ -153,6 +153,7 @@ static inline struct sl_word sl_table_live(struct sl_word tentative, const struc
 {
     uint64_t kind = tentative.hi >> SL_SLOT_MEANT_SHIFT & 7;
     uint64_t identity = tentative.hi >> SL_SLOT_LINE_SHIFT << SL_SLOT_LINE_SHIFT;
+    SL_CHECK(sl_slot_is_tentative(tentative.hi) && sl_state_fits(state));
     return (struct sl_word){ state->lo, identity | kind << SL_SLOT_KIND_SHIFT | state->hi };
 }
 

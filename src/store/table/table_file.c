@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "store/table/reservation.h"
 
@@ -47,6 +48,21 @@ static uint64_t wanted_log_bytes(const struct sl_memory_config *config, uint64_t
     return size_bytes / (config->logs_wanted ? 2 : LOG_SHARE) / 64 * 64;
 }
 
+/* Returns true if the parts follow one another and fit into the file. */
+static bool is_consistent(const struct sl_header *header)
+{
+    uint64_t size = header->size_bytes;
+    uint64_t lines = header->line_count, records = header->reservation_count;
+    if (size < SL_HEADER_BYTES || lines < LINES_MIN || lines > size / sizeof(struct sl_slot_line) ||
+        records > RESERVATIONS_MAX || header->log_bytes > size)
+        return false;
+    uint64_t slots_end = SL_HEADER_BYTES + lines * sizeof(struct sl_slot_line);
+    uint64_t records_end = slots_end + records * sizeof(struct sl_reservation);
+    return header->reservations_at == slots_end && header->log_at == records_end &&
+           records_end <= size && header->log_bytes <= size - records_end &&
+           header->log_bytes % 64 == 0;
+}
+
 /* Fills in everything that never changes again. */
 static bool lay_out_header(const struct sl_memory_config *config, struct sl_header *header,
                            struct sluice_error *error)
@@ -73,22 +89,8 @@ static bool lay_out_header(const struct sl_memory_config *config, struct sl_head
     header->secret = sl_random64();
     header->created_at_us = sl_walltime_us();
     header->checksum = checksum_of(header);
+    SL_CHECK(is_consistent(header));
     return true;
-}
-
-/* Returns true if the parts follow one another and fit into the file. */
-static bool is_consistent(const struct sl_header *header)
-{
-    uint64_t size = header->size_bytes;
-    uint64_t lines = header->line_count, records = header->reservation_count;
-    if (size < SL_HEADER_BYTES || lines < LINES_MIN || lines > size / sizeof(struct sl_slot_line) ||
-        records > RESERVATIONS_MAX || header->log_bytes > size)
-        return false;
-    uint64_t slots_end = SL_HEADER_BYTES + lines * sizeof(struct sl_slot_line);
-    uint64_t records_end = slots_end + records * sizeof(struct sl_reservation);
-    return header->reservations_at == slots_end && header->log_at == records_end &&
-           records_end <= size && header->log_bytes <= size - records_end &&
-           header->log_bytes % 64 == 0;
 }
 
 /* `header` is a private copy of the first bytes of a file of size_bytes. */
@@ -116,6 +118,8 @@ static bool check_header(const struct sl_header *header, const char *path, uint6
 static void fill_in_table(struct sl_table *table, const struct sl_header *header, void *base)
 {
     uint8_t *at = base;
+    SL_CHECK(header->line_count >= LINES_MIN);
+    SL_CHECK(header->log_at + header->log_bytes <= header->size_bytes);
     *table = (struct sl_table){
         .header = base,
         .slots = { .lines = (struct sl_slot_line *)(void *)(at + SL_HEADER_BYTES),
@@ -325,6 +329,7 @@ void sl_table_call_attention(struct sl_table *table, int64_t at_us)
 bool sl_table_open(const struct sl_memory_config *config, struct sl_table *table,
                    struct sluice_error *error)
 {
+    SL_CHECK(config && table && error);
     error->text[0] = 0;
     if (!sl_word_supported())
         return sl_error_say(error,
@@ -338,16 +343,19 @@ bool sl_table_open(const struct sl_memory_config *config, struct sl_table *table
         if (!lay_out_header(config, &header, error) || !map_table(-1, &header, table, error))
             return false;
     }
+    SL_CHECK(table->header && table->size_bytes >= SL_HEADER_BYTES);
     anchor_table_clock(table);
     return true;
 }
 
 int sl_table_sync(struct sl_table *table)
 {
+    SL_CHECK(table->header && table->size_bytes > 0);
     return msync(table->header, table->size_bytes, MS_SYNC) == 0 ? 0 : errno;
 }
 
 void sl_table_close(struct sl_table *table)
 {
+    SL_CHECK(table->header && table->size_bytes > 0);
     munmap(table->header, table->size_bytes);
 }

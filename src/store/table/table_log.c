@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "store/table/table_file.h"
 
 enum { UNIT_BYTES = 64, UNIT_BITS = 39, FIRST_SHARE = 64, FIRST_LINES = 8 };
@@ -29,6 +30,7 @@ static uint64_t group_bytes(uint64_t ring_len)
 bool sl_extents_next(struct sl_extents *extents, struct sl_region *region)
 {
     struct sl_table *table = extents->table;
+    SL_CHECK(extents->next <= SL_EXTENTS && extents->at_bytes <= table->log_bytes);
     if (extents->next == SL_EXTENTS)
         return false;
     uint64_t word = __atomic_load_n(&table->header->extents[extents->next], __ATOMIC_ACQUIRE);
@@ -45,6 +47,7 @@ bool sl_extents_next(struct sl_extents *extents, struct sl_region *region)
     region->ring_len = (uint32_t)ring_len;
     extents->next++;
     extents->at_bytes += bytes;
+    SL_CHECK(region->line_count > 0 && extents->at_bytes <= table->log_bytes);
     return true;
 }
 
@@ -53,6 +56,7 @@ bool sl_extents_claim(struct sl_table *table, uint32_t ring_len)
     struct sl_extents extents = sl_extents(table);
     struct sl_region region;
     uint64_t lines = 0;
+    SL_CHECK(ring_len > 0 && (uint64_t)ring_len << UNIT_BITS >> UNIT_BITS == ring_len);
     while (sl_extents_next(&extents, &region))
         if (region.ring_len == ring_len)
             lines += region.line_count;
@@ -70,6 +74,7 @@ bool sl_extents_claim(struct sl_table *table, uint32_t ring_len)
         return false;
     uint64_t free = 0;
     uint64_t word = (uint64_t)ring_len << UNIT_BITS | bytes / UNIT_BYTES;
+    SL_CHECK(bytes % UNIT_BYTES == 0 && bytes / UNIT_BYTES < UINT64_C(1) << UNIT_BITS);
     bool ours = __atomic_compare_exchange_n(&table->header->extents[extents.next], &free, word,
                                             false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     /* The extent of another thread that was faster will do as well, if it is legal. */
@@ -133,6 +138,7 @@ static enum sl_moved take_new_slot(const struct sl_move *move, struct sl_place *
 static bool copy_ring_in(const struct sl_place *to, const struct sl_state *copy)
 {
     uint64_t mark = MARK | (to->word.lo & (MARK - 1));
+    SL_CHECK(to->ring && to->ring_len == copy->ring_len);
     for (uint32_t i = 0; i < to->ring_len; i++) {
         uint64_t *entry = &to->ring[i], mine = mark;
         uint64_t old = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
@@ -155,6 +161,7 @@ static bool freeze_slot(struct sl_place *from)
     struct sl_word seen = from->word;
     if (!sl_word_equal(seen, frozen) && !sl_word_swap(from->slot, &seen, frozen))
         return false;
+    SL_CHECK(sl_slot_kind(frozen.hi) == SL_DATED_FROZEN);
     from->word = frozen;
     return true;
 }
@@ -186,6 +193,7 @@ static bool commit_move(const struct sl_move *move, struct sl_place *to,
     if (move->found_frozen && kill_if_fresh(move))
         return false;
     struct sl_word live = sl_table_live(to->word, copy);
+    SL_CHECK(sl_slot_kind(live.hi) == SL_DATED_RING);
     live.hi |= move->from.word.hi & SL_SLOT_FLAG;
     struct sl_word seen = to->word;
     return sl_word_swap(to->slot, &seen, live);
@@ -196,6 +204,8 @@ enum sl_moved sl_log_move(struct sl_move *move)
 {
     struct sl_state copy = { .ring = NULL };
     struct sl_place to;
+    SL_CHECK(move->algo->keeps_ring && move->from.slot && move->from.ring);
+    SL_CHECK(move->probe->ring_len >= move->from.ring_len);
     move->found_frozen = sl_slot_kind(move->from.word.hi) == SL_DATED_FROZEN;
     enum sl_moved moved = take_new_slot(move, &to);
     if (moved != SL_MOVED)
@@ -223,5 +233,6 @@ enum sl_moved sl_log_move_patiently(struct sl_move *move)
         if (moved == SL_MOVED_BUSY)
             sched_yield();
     }
+    SL_CHECK(moved != SL_MOVED_BUSY);
     return moved;
 }

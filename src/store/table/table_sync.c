@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/thread.h"
 #include "store/table/table_file.h"
 
@@ -34,6 +35,7 @@ static void *sync_until_stopped(void *about)
 
 struct sl_syncer *sl_syncer_start(struct sl_table *table, int64_t every_us)
 {
+    SL_CHECK(table && every_us > 0);
     struct sl_syncer *syncer = calloc(1, sizeof *syncer);
     if (!syncer)
         return NULL;
@@ -55,6 +57,7 @@ void sl_syncer_stop(struct sl_syncer *syncer)
         return;
     if (syncer->owner == getpid()) {
         pthread_mutex_lock(&syncer->lock);
+        SL_CHECK(!syncer->stopped);
         syncer->stopped = true;
         pthread_cond_signal(&syncer->wake);
         pthread_mutex_unlock(&syncer->lock);

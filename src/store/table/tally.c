@@ -19,6 +19,7 @@ struct piece {
 static struct piece piece_of(const struct sl_tally *tally, const struct sl_region *region,
                              uint64_t most)
 {
+    SL_CHECK(tally->next < tally->count);
     uint64_t from = region->line_count * tally->next / tally->count;
     uint64_t to = region->line_count * (tally->next + 1) / tally->count;
     uint64_t count = to - from < most ? to - from : most;
@@ -81,6 +82,7 @@ static void count_next_part(struct sl_tally *tally, struct sl_table *table, stru
     look->part.live = count_piece(piece_of(tally, &table->slots, SL_TALLY_LINES), look);
     while (sl_extents_next(&extents, &region))
         look->part.log_live += count_piece(piece_of(tally, &region, SL_TALLY_LOG_LINES), look);
+    SL_CHECK(tally->next < tally->count && tally->count <= SL_TALLY_PARTS);
     tally->parts[tally->next++] = look->part;
     tally->seen = tally->seen > tally->next ? tally->seen : tally->next;
     if (tally->next == tally->count) {
@@ -97,11 +99,13 @@ void sl_tally_look(struct sl_tally *tally, struct sl_table *table, int64_t now_u
     do
         count_next_part(tally, table, &look);
     while (look.line_count < SL_TALLY_LINES / 2 && tally->next != first);
+    SL_CHECK(tally->seen > 0 && tally->seen <= tally->count);
 }
 
 void sl_tally_sum(const struct sl_tally *tally, struct sluice_stats *out)
 {
     struct sl_tally_part sum = { 0 };
+    SL_CHECK(tally->seen > 0 && tally->seen <= tally->count && out);
     for (uint32_t i = 0; i < tally->seen; i++) {
         sum.live += tally->parts[i].live;
         sum.limiting += tally->parts[i].limiting;
