@@ -3,6 +3,7 @@
 #define SL_ALGO_BUCKET_H
 
 #include "algo/algo.h"
+#include "base/check.h"
 #include "base/text/number.h"
 
 /* Returns the debt at `now_us` under this limit, 0 to capacity · token_ns. Sets
@@ -21,8 +22,10 @@ static inline struct sl_answer sl_bucket_answer(const struct sl_limit *limit, in
     }
     int64_t over_ns = debt_ns + (ask.cost - limit->capacity) * limit->token_ns;
     answer.allowed = over_ns <= 0;
-    if (over_ns > 0)
+    if (over_ns > 0) {
         answer.retry_after_us = sl_div_ceil(over_ns, 1000);
+        SL_CHECK(answer.retry_after_us > 0);
+    }
     return answer;
 }
 

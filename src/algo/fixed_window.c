@@ -54,24 +54,22 @@ static struct sl_answer answer_in(const struct sl_limit *limit, const struct win
         return answer;
     answer.allowed = false;
     answer.retry_after_us = ask.cost > limit->capacity ? SL_NEVER : window->until_us - ask.now_us;
+    SL_CHECK(sl_wait_is_legal(answer.retry_after_us));
     return answer;
 }
 
 static struct sl_answer decide_fixed_window(const struct sl_limit *limit,
                                             const struct sl_state *state, struct sl_ask ask)
 {
-    SL_CHECK(sl_window_is_legal(limit));
+    SL_CHECK(limit->window_us >= SL_WINDOW_MIN_US);
     struct window window = window_at(limit, state, ask.now_us);
-    struct sl_answer answer = answer_in(limit, &window, ask);
-    SL_CHECK(sl_answer_is_legal(&answer));
-    return answer;
+    return answer_in(limit, &window, ask);
 }
 
 static void charge_fixed_window(const struct sl_limit *limit, struct sl_state *state,
                                 struct sl_ask ask)
 {
     struct window window = window_at(limit, state, ask.now_us);
-    SL_CHECK(window.until_us > 0);
     sl_state_put_dated(state, window.until_us, (uint32_t)window.count + ask.cost);
     SL_CHECK(sl_state_fits(state));
 }
@@ -88,11 +86,9 @@ static struct sl_figures figures_in(const struct sl_limit *limit, const struct w
 static struct sl_figures fixed_window_figures(const struct sl_limit *limit,
                                               const struct sl_state *state, int64_t now_us)
 {
-    SL_CHECK(sl_window_is_legal(limit));
     struct window window = window_at(limit, state, now_us);
-    struct sl_figures figures = figures_in(limit, &window, now_us);
-    SL_CHECK(figures.remaining <= limit->capacity && figures.reset_at_us >= now_us);
-    return figures;
+    SL_CHECK(window.count >= 0 && window.until_us > now_us);
+    return figures_in(limit, &window, now_us);
 }
 
 static bool take_from_fixed_window(const struct sl_limit *limit, struct sl_state *state,

@@ -28,7 +28,6 @@ static bool take_from_leaky_bucket(const struct sl_limit *limit, struct sl_state
     if (repair || !sl_bucket_take(limit, state, ask, out))
         return false;
     out->answer.delay_us = sl_div_ceil(debt_ns, 1000);
-    SL_CHECK(out->answer.delay_us >= 0);
     return true;
 }
 

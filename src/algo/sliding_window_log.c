@@ -86,12 +86,11 @@ static struct log unpack_log(const struct sl_state *state)
 
 static void pack_log(struct sl_state *state, const struct log *log)
 {
-    SL_CHECK(log->count < 2 * log->ring_len && log->pending <= log->count);
-    SL_CHECK(log->count + UINT64_C(2) * log->ring_len * log->pending <= UINT32_MAX);
-    SL_CHECK(log->until_us >= 0 && log->until_us <= SL_UNTIL_MAX_US);
+    uint64_t counts = log->count + UINT64_C(2) * log->ring_len * log->pending;
+    SL_CHECK(log->pending <= log->count && counts <= UINT32_MAX);
     state->ring = log->ring;
     state->ring_len = log->ring_len;
-    sl_state_put_dated(state, log->until_us, log->count + 2 * log->ring_len * log->pending);
+    sl_state_put_dated(state, log->until_us, (uint32_t)counts);
 }
 
 /* Returns how many pending entries the state can hold beside any count. */
@@ -198,6 +197,7 @@ static struct sl_answer answer_in(const struct sl_limit *limit, const struct log
     if (passes_us > view->as_of_us) {
         answer.allowed = false;
         answer.retry_after_us = passes_us - ask.now_us;
+        SL_CHECK(answer.retry_after_us > 0);
     }
     return answer;
 }
@@ -205,13 +205,10 @@ static struct sl_answer answer_in(const struct sl_limit *limit, const struct log
 static struct sl_answer decide_log(const struct sl_limit *limit, const struct sl_state *state,
                                    struct sl_ask ask)
 {
-    SL_CHECK(sl_window_is_legal(limit));
     SL_CHECK(state->ring || state->ring_len == 0);
     struct log log = unpack_log(state);
     struct log_view view = log_view_at(limit, &log, ask.now_us);
-    struct sl_answer answer = answer_in(limit, &log, &view, ask);
-    SL_CHECK(sl_answer_is_legal(&answer));
-    return answer;
+    return answer_in(limit, &log, &view, ask);
 }
 
 static struct sl_figures figures_in(const struct sl_limit *limit, const struct log *log,
@@ -229,12 +226,10 @@ static struct sl_figures figures_in(const struct sl_limit *limit, const struct l
 static struct sl_figures log_figures(const struct sl_limit *limit, const struct sl_state *state,
                                      int64_t now_us)
 {
-    SL_CHECK(sl_window_is_legal(limit));
-    SL_CHECK(state->ring || state->ring_len == 0);
     struct log log = unpack_log(state);
     struct log_view view = log_view_at(limit, &log, now_us);
     struct sl_figures figures = figures_in(limit, &log, &view, now_us);
-    SL_CHECK(figures.remaining >= 0 && figures.remaining <= limit->capacity);
+    SL_CHECK((uint64_t)figures.remaining <= (uint64_t)limit->capacity);
     SL_CHECK(state->told || figures.reset_at_us >= now_us);
     return figures;
 }

@@ -81,11 +81,10 @@ static inline bool sl_state_fits(const struct sl_state *state)
     return state->hi >> 20 == 0;
 }
 
-/* A denial names a wait, an allowed request has none. */
-static inline bool sl_answer_is_legal(const struct sl_answer *answer)
+/* A denial names a wait. */
+static inline bool sl_wait_is_legal(int64_t retry_after_us)
 {
-    return answer->allowed ? answer->retry_after_us == 0
-                           : answer->retry_after_us > 0 || answer->retry_after_us == SL_NEVER;
+    return retry_after_us > 0 || retry_after_us == SL_NEVER;
 }
 
 static inline bool sl_window_is_legal(const struct sl_limit *limit)

@@ -47,14 +47,14 @@ void sl_claim_decide(struct sl_claim *claim, const struct sl_bundle *bundle,
 {
     struct sl_answer *answer = &claim->answer;
     struct sl_ask ask = { bundle->now_us, sl_claim_cost(bundle, claim) };
-    SL_CHECK(claim->algo && !claim->no_key);
+    SL_CHECK(!claim->no_key);
     *answer = claim->algo->decide(&claim->limit, state, ask);
     if (bundle->max_delay_us >= 0 && ask.cost > 0)
         deny_long_delay(answer, bundle->max_delay_us);
     if (blocked_until_us(claim))
         deny_while_blocked(claim, bundle->now_us);
     claim->allowed = answer->allowed;
-    SL_CHECK(answer->delay_us >= 0 && (!answer->allowed || answer->retry_after_us == 0));
+    SL_CHECK(!answer->allowed || answer->retry_after_us == 0);
 }
 
 void sl_bundle_judge(struct sl_bundle *bundle)
@@ -78,14 +78,13 @@ enum sl_write sl_claim_write(const struct sl_claim *claim, const struct sl_bundl
 void sl_claim_measure(struct sl_claim *claim, const struct sl_bundle *bundle,
                       const struct sl_state *state)
 {
-    SL_CHECK(claim->algo && !claim->no_key);
     claim->figures = claim->algo->figures(&claim->limit, state, bundle->now_us);
     int64_t blocked_us = blocked_until_us(claim);
     if (blocked_us) {
         claim->figures.remaining = 0;
         claim->figures.reset_at_us = sl_max_i64(claim->figures.reset_at_us, blocked_us);
     }
-    SL_CHECK(claim->figures.remaining >= 0 && claim->figures.remaining <= claim->limit.capacity);
+    SL_CHECK((uint64_t)claim->figures.remaining <= (uint64_t)claim->limit.capacity);
 }
 
 enum { ROUND_BELOW = 64 };

@@ -41,7 +41,6 @@ static bool is_free_slot(const struct slot *slot)
 static struct slot *find_slot(const struct heap *heap, struct sl_hash128 key)
 {
     key.low += (key.low | key.high) == 0;
-    SL_CHECK(heap->slots && heap->count <= heap->mask); /* a free slot ends the search */
     for (size_t at = key.low & heap->mask;; at = (at + 1) & heap->mask) {
         struct slot *slot = &heap->slots[at];
         if (is_free_slot(slot) || (slot->key.low == key.low && slot->key.high == key.high))
@@ -66,6 +65,7 @@ static int grow_for(struct heap *heap, size_t more)
     free(heap->slots);
     heap->slots = larger.slots;
     heap->mask = larger.mask;
+    SL_CHECK(heap->count + more <= room / 2); /* free slots end every search */
     return SLUICE_OK;
 }
 

@@ -29,7 +29,7 @@ static bool decide_log_in_one_pass(struct sl_table *table, struct sl_bundle *bun
     struct sl_taken taken;
     if (!claim->algo->take(&claim->limit, &state, ask, &taken))
         return false;
-    SL_CHECK(sl_state_fits(&state) && taken.answer.as_of_us >= bundle->now_us);
+    SL_CHECK(sl_state_fits(&state));
     claim->answer = taken.answer;
     claim->figures = taken.figures;
     struct sl_word to = sl_word_taken(place.word, &state, &claim->answer, bundle->now_us);
