@@ -1,3 +1,4 @@
+/* The array of all algorithms, from list.def. */
 #include "algo/algo.h"
 
 const struct sl_algo *const sl_algos[] = {

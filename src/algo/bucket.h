@@ -1,16 +1,17 @@
-/* What the token bucket and the leaky bucket share: a debt that time pays. */
+/* The arithmetic that the token bucket and the leaky bucket share: a debt that time pays. */
 #ifndef SL_ALGO_BUCKET_H
 #define SL_ALGO_BUCKET_H
 
 #include "algo/algo.h"
+#include "base/check.h"
 #include "base/text/number.h"
 
-/* The debt at `now_us` under this limit, 0 to capacity · token_ns. *repair
- * says whether that is not what the state says by itself. */
+/* Returns the debt at `now_us` under this limit, 0 to capacity · token_ns. Sets
+ * *repair if the stored debt had to be converted or clamped and should be saved. */
 int64_t sl_bucket_debt_ns(const struct sl_limit *limit, const struct sl_state *state,
                           int64_t now_us, bool *repair);
 
-/* May the cost be owed on top of this debt? `repair` is left to the caller. */
+/* Decides whether the cost fits on top of this debt. Leaves `repair` to the caller. */
 static inline struct sl_answer sl_bucket_answer(const struct sl_limit *limit, int64_t debt_ns,
                                                 struct sl_ask ask)
 {
@@ -21,8 +22,10 @@ static inline struct sl_answer sl_bucket_answer(const struct sl_limit *limit, in
     }
     int64_t over_ns = debt_ns + (ask.cost - limit->capacity) * limit->token_ns;
     answer.allowed = over_ns <= 0;
-    if (over_ns > 0)
+    if (over_ns > 0) {
         answer.retry_after_us = sl_div_ceil(over_ns, 1000);
+        SL_CHECK(answer.retry_after_us > 0);
+    }
     return answer;
 }
 
@@ -38,13 +41,13 @@ bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct
 void sl_bucket_overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask);
 void sl_bucket_load(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out);
 
-/* 2^64 / token_ns, rounded down: with it, dividing by the token time is a
- * multiplication, and as exact. */
+/* Returns 2^64 / token_ns, rounded down: multiplying by it divides by the token
+ * time, just as exactly. */
 uint64_t sl_token_part(int64_t token_ns);
 
-/* A token time in 22 bits, and back. Exact for every m·10^k with m below 2^17,
- * which is what people write; else rounded down by less than 2^-15. Equal times
- * have equal forms. */
+/* Convert a token time to 22 bits, and back. Exact for every m·10^k with m below
+ * 2^17, as rates in rules files are; else rounded down by less than 2^-15. Equal
+ * times have equal forms. */
 uint32_t sl_token_short(int64_t token_ns);
 int64_t sl_token_value(uint32_t form);
 

@@ -1,26 +1,28 @@
--- The twin of bucket.c: a debt that time pays. What both buckets share, below their own files.
+-- The Lua twin of bucket.c: a debt that time pays. Both buckets' scripts include it.
 --
 --   algorithm    token_bucket
 --   debt_ns      300000000           as of
 --   last_refill  1700000000000000    µs
 --   token_ns     100000000           the time of one token that it was written under
---   tokens       147                 for people: whole tokens left (leaky: `level`, queued)
+--   tokens       147                 for display: whole tokens left (leaky: `level`, queued)
 --
 -- A span is at most 90 days, so that every debt stays below 2^53 ns.
 --
 -- While units of it are leased (docs/leases.md) there are `lease_end`, `leased` and `leased_before`
--- too. What is out is decided with like debt, but time does not pay it (L8). For who writes there is
--- `out[key]`, as of now: the terms, the debt of this limit's size; and as it is stored, which no limit
--- but one that decides may cut to its own: the token time, the debt; and whether terms were repaired.
+-- too. Leased units count like debt in a decision, but time does not pay them (L8). A section that
+-- writes uses `out[key]`, as of now: the terms and the debt in tokens of this limit; then, as
+-- stored (only a limit that decides may clamp these to its own), the token time and the debt; then
+-- whether the terms were repaired.
 --
---   a, b, c   as stored: debt, as of, token time     y   the debt now, and what is out     z   that
+--   a, b, c   as stored: debt, as of, token time     y   the debt now, leased units included
+--   z         leased units
 
 ---- converted ----
--- A debt of `owed` ns as of `ahead` µs from now, in tokens of this limit's size; whether a denial is
--- to save that; whether the two token times are one to bucket.c, which remembers them in 22 bits; and
--- what it remembers of the one that was written. Made where a rate has changed.
+-- Returns a debt of `owed` ns as of `ahead` µs from now in tokens of this limit's size; whether a
+-- denial saves that; whether the two token times are equal to bucket.c, which remembers them in 22
+-- bits; and the value it remembers of the one that was written. Called if a rate has changed.
 local function converted(owed, ahead, written, token)
-  -- A token time in 22 bits: its value, and whether it is exact.
+  -- Returns the value of a token time kept in 22 bits, and whether it is exact.
   local function short(time)
     local m, unit = time, 1
     while m >= 131072 and m % 10 == 0 do
@@ -36,8 +38,8 @@ local function converted(owed, ahead, written, token)
     return m * unit, false
   end
 
-  -- a·b/c and what is left, of whole numbers below 2^53, bit by bit: no sum or product passes that.
-  -- A quotient of 2^53 and more is only said to be that.
+  -- Returns a·b/c and the remainder, of whole numbers below 2^53, bit by bit: no sum or product
+  -- passes 2^53. A quotient of 2^53 or more is returned as some number of at least that.
   local function mul_div(a, b, c)
     local quotient, left, bit = 0, 0, 1
     local whole = math.floor(a / c)
@@ -78,7 +80,7 @@ local function converted(owed, ahead, written, token)
   end
   if quotient >= 9007199254740 then
     quotient, left = 9007199254740992, 0
-  else -- in parts: of a clock that leapt for months the debt itself passes 2^53 ns
+  else -- in parts: if a clock leapt for months, the debt itself passes 2^53 ns
     local thousand, rest = mul_div(left, 1000, from)
     local more, also = mul_div(owed, token, from)
     quotient = quotient * 1000 + thousand + more + (rest >= from - also and 1 or 0)
@@ -124,7 +126,7 @@ else
   end
 end
 if terms then
-  repair = repair or ahead or y == 0 and c ~= span -- another rate, for what is out too
+  repair = repair or ahead or y == 0 and c ~= span -- another rate, for leased units too
   terms[4], terms[5], terms[6], terms[7] = y, c, owed, ahead
   y = math.min(y + z * span, capacity * span)
   a, b, c = y, now, span
@@ -148,7 +150,7 @@ if terms then
   fresh = math.max(now, terms[1]) + (debt + z * span) / 1000
 elseif how == 'add' and c == span then
   call('HSET', key, 'debt_ns', y, 'last_refill', now, shown, units)
-  -- A lifetime is to the second: it need not move with every charge.
+  -- A key's lifetime is in whole seconds: it need not move with every charge.
   local before = b + a / 1000
   if fresh - fresh % 1000000 == before - before % 1000000 then
     fresh = nil
@@ -172,8 +174,8 @@ elseif same and back > 0 then
 end
 
 ---- overcharge ----
--- Past the limit, up to a span of debt; and what is owed already stays, in tokens of the size that it
--- was written under: the limit of what is charged need not be the one in force.
+-- Past the limit, up to a span of debt. The debt that is there stays in tokens of the size it was
+-- written under: this limit may be that of an old reservation, not the one in force.
 --@converted
 local terms = out and out[key]
 if terms then -- of the debt alone

@@ -1,7 +1,7 @@
--- The twin of fixed_window.c: a count that starts again when the window ends.
+-- The Lua twin of fixed_window.c: a count that starts again when the window ends.
 --
 --   HGETALL rl:{acme}:api:u1
---   algorithm  fixed_window/60000000     by it another algorithm or window starts afresh
+--   algorithm  fixed_window/60000000     another algorithm or window starts afresh
 --   window     1700000040000000          its start, µs
 --   count      17
 --
@@ -17,7 +17,7 @@ elseif stored.err or stored[1] then
   --@foreign
 end
 if b > 0 and a + span > now and a - now <= span then
-  x, y = a, b -- it began, or the clock stepped back
+  x, y = a, b -- it has begun, or the clock stepped back
   how = 'add'
 else
   local first_request = extra == 'f' or extra == 'sf' or extra == '1'
@@ -50,7 +50,7 @@ end
 
 ---- room ----
 if how ~= 'add' and (extra == 'f' or extra == 'sf') then
-  want = 0 -- no window is open, and a lease starts none
+  want = 0 -- no window is open, and a lease opens none
 end
 room, till = math.max(capacity - y, 0), math.min(till, x + span)
 a, b = x, y

@@ -1,19 +1,19 @@
-/* The burst guard in 84 bits. Three phases, the two low bits say which:
+/* The burst guard in 84 bits. It has three phases; the two low bits say which:
  *
  *   83            32 31           2 1 0
- *   [ until: 52    | count: 30     | 0 ]   quiet: window's end, its count
- *   [ until: 52    | pair: 30      | 1 ]   warned: warning's end; which window, its count
- *   [ until: 52    | 0             | 2 ]   blocked: block's end
+ *   [ until: 52    | count: 30     | 0 ]   quiet: the window's end, its count
+ *   [ until: 52    | pair: 30      | 1 ]   warned: the warning's end; window number, count
+ *   [ until: 52    | 0             | 2 ]   blocked: the block's end
  *
- * A warning remembers by itself when it was given (its end minus the penalty),
- * hence in which window; the current window is kept as a number of windows
- * since then, and shares 30 bits with the count. Counts above threshold + 1
- * mean nothing more, so they stop there. A rule whose penalty and threshold do
- * not fit is refused by the rules file's reader (sl_guard_fits).
+ * A warning's end minus the penalty is when it was given, hence in which window.
+ * The current window is stored as a number of windows since then, and shares 30
+ * bits with the count. A count above threshold + 1 means nothing more, so it
+ * stops there. The reader of the rules file refuses a rule whose penalty and
+ * threshold do not fit (sl_guard_fits).
  *
- * A block keeps nothing else: it denies everything until it ends and leaves a
- * clean slate. Zero ends at the epoch: quiet, nothing counted.
- */
+ * A block stores nothing else: it denies everything until it ends, and counting
+ * then starts from zero. Zero is a window that ended at the epoch: quiet, nothing
+ * counted. */
 #include "algo/guard.h"
 
 #include "algo/state.h"
@@ -33,20 +33,21 @@ struct guard_view {
     int64_t as_of_us; /* now, or the start of a window that lies ahead */
 };
 
-static int64_t radix(const struct sl_guard *guard)
+static int64_t count_radix(const struct sl_guard *guard)
 {
     return (int64_t)guard->threshold + 2;
 }
 
 bool sl_guard_fits(const struct sl_guard *guard)
 {
+    SL_CHECK(guard->window_us > 0 && guard->penalty_us >= 0);
     if (guard->threshold >= 1u << PAIR_BITS)
         return false;
     int64_t windows = guard->penalty_us / guard->window_us + 2;
-    return windows < (INT64_C(1) << PAIR_BITS) / radix(guard);
+    return windows < (INT64_C(1) << PAIR_BITS) / count_radix(guard);
 }
 
-static struct guard_view unpack(const struct sl_guard *guard, const struct sl_state *state)
+static struct guard_view unpack_guard(const struct sl_guard *guard, const struct sl_state *state)
 {
     int64_t until_us = sl_state_until_us(state);
     int64_t rest = sl_state_count(state) >> 2;
@@ -60,8 +61,8 @@ static struct guard_view unpack(const struct sl_guard *guard, const struct sl_st
         view.warned_until_us = until_us;
         view.warned_start_us =
             sl_aligned_start_us(sl_max_i64(until_us - guard->penalty_us, 0), guard->window_us);
-        view.start_us = view.warned_start_us + rest / radix(guard) * guard->window_us;
-        view.count = rest % radix(guard);
+        view.start_us = view.warned_start_us + rest / count_radix(guard) * guard->window_us;
+        view.count = rest % count_radix(guard);
         break;
     default:
         view.blocked_until_us = until_us;
@@ -69,27 +70,31 @@ static struct guard_view unpack(const struct sl_guard *guard, const struct sl_st
     return view;
 }
 
-static void put(struct sl_state *state, int64_t until_us, int64_t rest, enum guard_phase phase)
+static void write_phase(struct sl_state *state, int64_t until_us, int64_t rest,
+                        enum guard_phase phase)
 {
+    SL_CHECK(rest >= 0 && rest < INT64_C(1) << PAIR_BITS);
+    SL_CHECK(until_us > 0 && until_us <= SL_UNTIL_MAX_US);
     sl_state_put_dated(state, until_us, (uint32_t)rest << 2 | phase);
 }
 
-static void pack(const struct sl_guard *guard, struct sl_state *state,
-                 const struct guard_view *view)
+static void pack_guard(const struct sl_guard *guard, struct sl_state *state,
+                       const struct guard_view *view)
 {
     if (view->blocked_until_us) {
-        put(state, view->blocked_until_us, 0, BLOCKED);
+        write_phase(state, view->blocked_until_us, 0, BLOCKED);
     } else if (view->warned_until_us) {
         int64_t windows = (view->start_us - view->warned_start_us) / guard->window_us;
+        SL_CHECK(view->start_us >= view->warned_start_us);
         int64_t count = sl_min_i64(view->count, (int64_t)guard->threshold + 1);
-        put(state, view->warned_until_us, windows * radix(guard) + count, WARNED);
+        write_phase(state, view->warned_until_us, windows * count_radix(guard) + count, WARNED);
     } else {
-        put(state, view->start_us + guard->window_us, view->count, QUIET);
+        write_phase(state, view->start_us + guard->window_us, view->count, QUIET);
     }
 }
 
-/* The window that counts, and the time to judge as of: a window that lies ahead
- * by up to its length is believed, as of its start. */
+/* Sets the window that counts, and returns the time to judge as of: a window that
+ * lies ahead by up to its length is believed, as of its start. */
 static int64_t mend_window(const struct sl_guard *guard, struct guard_view *view, int64_t now_us)
 {
     int64_t start_us = sl_aligned_start_us(now_us, guard->window_us);
@@ -103,7 +108,7 @@ static int64_t mend_window(const struct sl_guard *guard, struct guard_view *view
     return sl_max_i64(view->start_us, now_us);
 }
 
-/* No warning reaches further than it was given for, whatever the clock did. */
+/* Shortens a warning to the length it was given for, whatever the clock did. */
 static void mend_warning(const struct sl_guard *guard, struct guard_view *view, int64_t as_of_us)
 {
     if (view->warned_until_us <= as_of_us)
@@ -114,10 +119,10 @@ static void mend_warning(const struct sl_guard *guard, struct guard_view *view, 
     }
 }
 
-static struct guard_view view_at(const struct sl_guard *guard, const struct sl_state *state,
-                                 int64_t now_us)
+static struct guard_view guard_view_at(const struct sl_guard *guard, const struct sl_state *state,
+                                       int64_t now_us)
 {
-    struct guard_view view = unpack(guard, state);
+    struct guard_view view = unpack_guard(guard, state);
     if (view.blocked_until_us > now_us) {
         view.blocked_until_us = sl_min_i64(view.blocked_until_us, now_us + 2 * guard->penalty_us);
         return view;
@@ -129,8 +134,8 @@ static struct guard_view view_at(const struct sl_guard *guard, const struct sl_s
     return view;
 }
 
-static enum sl_guard_event escalate(const struct sl_guard *guard, struct guard_view *view,
-                                    int64_t now_us)
+static enum sl_guard_event escalate_guard(const struct sl_guard *guard, struct guard_view *view,
+                                          int64_t now_us)
 {
     if (view->count <= guard->threshold)
         return SL_GUARD_QUIET;
@@ -140,7 +145,7 @@ static enum sl_guard_event escalate(const struct sl_guard *guard, struct guard_v
         return SL_GUARD_WARNED;
     }
     if (view->start_us == view->warned_start_us)
-        return SL_GUARD_QUIET; /* the burst that was warned of: one step a window */
+        return SL_GUARD_QUIET; /* still the burst that was warned of: one step a window */
     view->blocked_until_us = now_us + 2 * guard->penalty_us;
     return SL_GUARD_BLOCKED;
 }
@@ -148,28 +153,35 @@ static enum sl_guard_event escalate(const struct sl_guard *guard, struct guard_v
 struct sl_guard_answer sl_guard_count(const struct sl_guard *guard, struct sl_state *state,
                                       int64_t now_us)
 {
-    struct guard_view view = view_at(guard, state, now_us);
+    SL_CHECK(now_us >= 0 && guard->window_us > 0 && guard->penalty_us > 0);
+    struct guard_view view = guard_view_at(guard, state, now_us);
     struct sl_guard_answer answer = { 0 };
     if (!view.blocked_until_us) {
         view.count += view.count < INT64_C(1) << (PAIR_BITS - 1);
-        answer.event = escalate(guard, &view, now_us);
+        answer.event = escalate_guard(guard, &view, now_us);
         answer.request_count = (uint32_t)view.count;
     }
     answer.blocked_until_us = view.blocked_until_us;
-    pack(guard, state, &view);
+    pack_guard(guard, state, &view);
+    SL_CHECK(answer.blocked_until_us == 0 || answer.blocked_until_us > now_us);
+    SL_CHECK(answer.event != SL_GUARD_BLOCKED || answer.blocked_until_us > 0);
+    SL_CHECK(sl_state_fits(state));
     return answer;
 }
 
 struct sl_guard_answer sl_guard_peek(const struct sl_guard *guard, const struct sl_state *state,
                                      int64_t now_us)
 {
-    struct guard_view view = view_at(guard, state, now_us);
+    SL_CHECK(now_us >= 0 && guard->window_us > 0 && guard->penalty_us > 0);
+    struct guard_view view = guard_view_at(guard, state, now_us);
+    SL_CHECK(view.blocked_until_us == 0 || view.blocked_until_us > now_us);
     return (struct sl_guard_answer){ .blocked_until_us = view.blocked_until_us };
 }
 
 void sl_guard_load(const struct sl_guard *guard, const int64_t told[SL_TOLD_GUARD],
                    struct sl_state *out)
 {
+    SL_CHECK(guard->window_us > 0 && guard->penalty_us > 0);
     int64_t most_us = SL_UNTIL_MAX_US - guard->window_us;
     int64_t most = (INT64_C(1) << (PAIR_BITS - 1));
     struct guard_view view = { .start_us =
@@ -183,7 +195,8 @@ void sl_guard_load(const struct sl_guard *guard, const int64_t told[SL_TOLD_GUAR
     if (view.start_us < view.warned_start_us ||
         view.start_us - view.warned_start_us > guard->penalty_us + 2 * guard->window_us)
         view.start_us = view.warned_until_us ? view.warned_start_us : view.start_us;
-    pack(guard, out, &view);
+    pack_guard(guard, out, &view);
+    SL_CHECK(sl_state_fits(out));
 }
 
 bool sl_guard_is_loud(const struct sl_state *state)

@@ -1,5 +1,5 @@
--- The twin of guard.c: counts requests in short windows; over the threshold it warns, then
--- blocks who goes on in a later window.
+-- The Lua twin of guard.c: counts requests in short windows. Over the threshold it warns, and it
+-- blocks a client that exceeds it again in a later window.
 --
 --   HGETALL rl:{acme}:api~guard:u1
 --   guard          10000000/300000000/400     window, penalty, threshold: others start afresh
@@ -9,7 +9,8 @@
 --   blocked_until  0
 
 ---- function ----
--- The window that counts, the time to judge as of, and a warning's end: 0, or still in force.
+-- Returns the start and count of the window that counts, the warning's end (0: none in force), and
+-- the time to judge as of.
 local function guard_view(g, start, count, warned)
   local length, penalty = tonumber(ARGV[g + 1]), tonumber(ARGV[g + 2])
   local aligned = now - now % length
@@ -41,8 +42,8 @@ local function guard_read(key, g)
   return 0, 0, 0, 0, stored[1]
 end
 
--- What is stored; the block in force after this request (0: none); and what to write: nothing,
--- `true` for one more, or all of it.
+-- Returns the stored numbers; the end of the block in force after this request (0: none); and what
+-- to write: nil for nothing, `true` to add one to the count, or a table of all fields.
 local function guard_open(key, g)
   local start, count, warned, blocked, other = guard_read(key, g)
   local penalty = tonumber(ARGV[g + 2])

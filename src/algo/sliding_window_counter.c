@@ -8,26 +8,25 @@
  *
  *   estimate = ⌊p·(W − e)/W⌋ + n
  *
- * Two counters where the exact log keeps every admission: 84 bits a key
+ * Two counters where the exact log keeps every admission: 84 bits per key
  * whatever the limit. The estimate assumes that the previous window's traffic
  * was even; `docs/algorithms.md` shows what that costs on real traffic.
  *
- * Kept as the end of the state's influence (two windows from the start of the
- * current one), p and n. The end is stored in units no longer than the window,
- * so that a stranger can date the slot without knowing the rule while we, who
- * know W, get the window back exactly. Shorter windows need finer units, which
- * leaves fewer bits to count with:
+ * The state is the end of its influence (two windows from the start of the
+ * current one), p and n. The end is stored in units no longer than the window:
+ * code that does not know the rule can date the slot, and code that knows W gets
+ * the window back exactly. Shorter windows need finer units, which leaves fewer
+ * bits for the counts:
  *
  *   window        unit     end       p and n, each 0 to
  *   ≥ 60 s        2^25 µs  27 bits   2^28   in 57 bits
  *   ≥ 1 s         2^19 µs  33 bits   2^25   in 51 bits
  *   ≥ 1 ms        2^9 µs   43 bits   2^20   in 41 bits
  *
- * p and n share their bits as p·(max + 1) + n: (2^28 + 1)² is below 2^57 where
+ * p and n share their bits as p·(max + 1) + n: (2^28 + 1)² is below 2^57, while
  * two bit fields that can hold 2^28 itself would need 58.
  *
- * Zero ends at the epoch: nothing is counted.
- */
+ * Zero is an influence that ended at the epoch: nothing is counted. */
 #include "algo/state.h"
 #include "base/text/number.h"
 
@@ -65,8 +64,8 @@ static uint32_t pair_bits(const struct layout *layout)
     return 2 * layout->count_bits + 1;
 }
 
-/* p of a pair. The divisor is written out because dividing by a constant is a
- * multiplication. */
+/* Returns p of a pair. The divisors are constants because the compiler turns a
+ * division by a constant into a multiplication. */
 static uint64_t previous_of(const struct layout *layout, uint64_t pair)
 {
     switch (layout->count_bits) {
@@ -79,7 +78,7 @@ static uint64_t previous_of(const struct layout *layout, uint64_t pair)
     }
 }
 
-static struct windows unpack(const struct sl_limit *limit, const struct sl_state *state)
+static struct windows unpack_windows(const struct sl_limit *limit, const struct sl_state *state)
 {
     const struct layout *layout = layout_of(limit->window_us);
     sl_u128 bits = sl_state_bits(state);
@@ -94,7 +93,8 @@ static struct windows unpack(const struct sl_limit *limit, const struct sl_state
                              (int64_t)(pair - previous * radix), false };
 }
 
-static void pack(const struct sl_limit *limit, struct sl_state *state, struct windows windows)
+static void pack_windows(const struct sl_limit *limit, struct sl_state *state,
+                         struct windows windows)
 {
     const struct layout *layout = layout_of(limit->window_us);
     uint64_t radix = (UINT64_C(1) << layout->count_bits) + 1;
@@ -108,16 +108,16 @@ static void pack(const struct sl_limit *limit, struct sl_state *state, struct wi
 static struct windows windows_at(const struct sl_limit *limit, const struct sl_state *state,
                                  int64_t now_us)
 {
-    struct windows stored = unpack(limit, state);
+    struct windows stored = unpack_windows(limit, state);
     bool counts = stored.previous != 0 || stored.current != 0;
     if (counts && stored.start_us <= now_us && now_us < stored.start_us + limit->window_us)
-        return stored; /* almost always, and without a division */
+        return stored; /* the common case, without a division */
     int64_t start_us = sl_aligned_start_us(now_us, limit->window_us);
     if (!counts)
         return (struct windows){ .start_us = start_us };
     if (stored.start_us >= start_us) {
         if (stored.start_us - now_us <= 2 * limit->window_us)
-            return stored; /* the clock stepped back: as of its start */
+            return stored; /* the clock stepped back: decide as of its start */
         return (struct windows){ start_us, limit->capacity, limit->capacity, true };
     }
     bool adjacent = start_us - stored.start_us == limit->window_us;
@@ -134,7 +134,7 @@ static int64_t estimate_at(const struct sl_limit *limit, const struct windows *w
            sl_mul_div_floor(windows->previous, limit->window_us - elapsed_us, limit->window_us);
 }
 
-/* How far into a window the weight of `previous` first falls to `most`:
+/* Returns how far into a window the weight of `previous` first falls to `most`:
  * the least e with ⌊previous·(W − e)/W⌋ ≤ most. */
 static int64_t elapsed_until_us(const struct sl_limit *limit, int64_t previous, int64_t most)
 {
@@ -166,18 +166,23 @@ static struct sl_answer answer_in(const struct sl_limit *limit, const struct win
     return answer;
 }
 
-static struct sl_answer decide(const struct sl_limit *limit, const struct sl_state *state,
-                               struct sl_ask ask)
+static struct sl_answer decide_counter(const struct sl_limit *limit, const struct sl_state *state,
+                                       struct sl_ask ask)
 {
+    SL_CHECK(limit->window_us >= SL_WINDOW_MIN_US); /* also ends the loop of layout_of */
     struct windows windows = windows_at(limit, state, ask.now_us);
-    return answer_in(limit, &windows, estimate_at(limit, &windows, ask.now_us), ask);
+    struct sl_answer answer =
+        answer_in(limit, &windows, estimate_at(limit, &windows, ask.now_us), ask);
+    SL_CHECK(answer.allowed || sl_wait_is_legal(answer.retry_after_us));
+    return answer;
 }
 
-static void charge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+static void charge_counter(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
 {
     struct windows windows = windows_at(limit, state, ask.now_us);
     windows.current += ask.cost;
-    pack(limit, state, windows);
+    pack_windows(limit, state, windows);
+    SL_CHECK(sl_state_fits(state));
 }
 
 static int64_t reset_at_us(const struct sl_limit *limit, const struct windows *windows)
@@ -196,15 +201,18 @@ static struct sl_figures figures_in(const struct sl_limit *limit, const struct w
     };
 }
 
-static struct sl_figures figures(const struct sl_limit *limit, const struct sl_state *state,
-                                 int64_t now_us)
+static struct sl_figures counter_figures(const struct sl_limit *limit, const struct sl_state *state,
+                                         int64_t now_us)
 {
     struct windows windows = windows_at(limit, state, now_us);
-    return figures_in(limit, &windows, estimate_at(limit, &windows, now_us), now_us);
+    int64_t estimate = estimate_at(limit, &windows, now_us);
+    struct sl_figures figures = figures_in(limit, &windows, estimate, now_us);
+    SL_CHECK(estimate >= 0 && figures.reset_at_us >= now_us);
+    return figures;
 }
 
-static bool take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
-                 struct sl_taken *out)
+static bool take_from_counter(const struct sl_limit *limit, struct sl_state *state,
+                              struct sl_ask ask, struct sl_taken *out)
 {
     struct windows windows = windows_at(limit, state, ask.now_us);
     if (windows.repaired)
@@ -214,15 +222,17 @@ static bool take(const struct sl_limit *limit, struct sl_state *state, struct sl
     if (out->answer.allowed) {
         windows.current += ask.cost;
         estimate += ask.cost;
-        pack(limit, state, windows);
+        SL_CHECK(estimate <= limit->capacity);
+        pack_windows(limit, state, windows);
     }
     out->figures = figures_in(limit, &windows, estimate, ask.now_us);
     return true;
 }
 
-static bool refund(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
-                   int64_t charged_at_us)
+static bool refund_counter(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
+                           int64_t charged_at_us)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct windows windows = windows_at(limit, state, ask.now_us);
     int64_t since_us = windows.start_us - sl_aligned_start_us(charged_at_us, limit->window_us);
     int64_t *count = since_us == 0                  ? &windows.current
@@ -231,36 +241,45 @@ static bool refund(const struct sl_limit *limit, struct sl_state *state, struct 
     if (!count || *count == 0 || windows.repaired || ask.cost == 0)
         return false;
     uint32_t back = (uint32_t)sl_min_i64(ask.cost, *count);
+    SL_CHECK(back > 0 && back <= *count);
     *count -= back;
-    pack(limit, state, windows);
+    pack_windows(limit, state, windows);
+    SL_CHECK(sl_state_fits(state));
     return true;
 }
 
-static int64_t capacity_max(int64_t window_us)
+static int64_t counter_capacity_max(int64_t window_us)
 {
+    SL_CHECK(window_us >= SL_WINDOW_MIN_US);
     return INT64_C(1) << layout_of(window_us)->count_bits;
 }
 
-/* Twice the limit weighs down to the limit within the next window. */
-static void overcharge(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask)
+/* Stops at twice the limit, whose weight falls to the limit within the next window. */
+static void overcharge_counter(const struct sl_limit *limit, struct sl_state *state,
+                               struct sl_ask ask)
 {
+    SL_CHECK(sl_window_is_legal(limit));
     struct windows windows = windows_at(limit, state, ask.now_us);
-    int64_t most = sl_min_i64(2 * limit->capacity, capacity_max(limit->window_us));
+    int64_t most = sl_min_i64(2 * limit->capacity, counter_capacity_max(limit->window_us));
     windows.current = sl_max_i64(windows.current, sl_min_i64(windows.current + ask.cost, most));
     if (!windows.repaired)
-        pack(limit, state, windows);
+        pack_windows(limit, state, windows);
+    SL_CHECK(sl_state_fits(state));
 }
 
-/* told: start of the current window, previous, current */
-static void load(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out)
+/* told: the start of the current window, its previous count, its current count */
+static void load_counter(const struct sl_limit *limit, int64_t told[SL_TOLD], struct sl_state *out)
 {
-    int64_t most = capacity_max(limit->window_us);
-    pack(limit, out,
-         (struct windows){
-             .start_us = sl_aligned_start_us(sl_cut(told[0], SL_TIME_MAX_US), limit->window_us),
-             .previous = sl_cut(told[1], most),
-             .current = sl_cut(told[2], most),
-         });
+    SL_CHECK(sl_window_is_legal(limit));
+    int64_t most = counter_capacity_max(limit->window_us);
+    pack_windows(
+        limit, out,
+        (struct windows){
+            .start_us = sl_aligned_start_us(sl_cut(told[0], SL_TIME_MAX_US), limit->window_us),
+            .previous = sl_cut(told[1], most),
+            .current = sl_cut(told[2], most),
+        });
+    SL_CHECK(sl_state_fits(out));
 }
 
 const struct sl_algo sl_sliding_window_counter = {
@@ -268,14 +287,14 @@ const struct sl_algo sl_sliding_window_counter = {
     .number = 3,
     .dating = SL_DATED_FROM_1M,
     .leases = true,
-    .capacity_max = capacity_max,
+    .capacity_max = counter_capacity_max,
     .too_large = "the counter holds at most 1048576 in a window below 1s, 33554432 below 1m and "
                  "268435456 from 1m on; use a lower capacity, a longer window or `fixed_window`",
-    .decide = decide,
-    .charge = charge,
-    .figures = figures,
-    .take = take,
-    .refund = refund,
-    .overcharge = overcharge,
-    .load = load,
+    .decide = decide_counter,
+    .charge = charge_counter,
+    .figures = counter_figures,
+    .take = take_from_counter,
+    .refund = refund_counter,
+    .overcharge = overcharge_counter,
+    .load = load_counter,
 };

@@ -1,4 +1,4 @@
--- The twin of sliding_window_counter.c: the current window's count, and the previous one's
+-- The Lua twin of sliding_window_counter.c: the current window's count, and the previous one's
 -- weighted by how much of it a sliding window would still cover.
 --
 --   algorithm  sliding_window_counter/60000000
@@ -39,8 +39,8 @@ end
 
 ---- weight ----
 do
-  -- ⌊previous·rest/length⌋. The product passes 2^53 soon (at 3,474 in 30 days): seven bits at a
-  -- time then, where rest·128 stays below it.
+  -- ⌊previous·rest/length⌋. The product soon passes 2^53 (at 3,474 in 30 days). Then it is computed
+  -- seven bits at a time, where rest·128 stays below 2^53.
   local rest = x < now and span - (now - x) or span
   local product = z * rest
   if product < 9007199254740992 then
@@ -75,7 +75,7 @@ end
 ---- settle ----
 if window == x and how == 'add' then
   y, known = math.max(y - back, 0), true
-elseif window == x - span then -- over: what was kept may have been spent before its end
+elseif window == x - span then -- over: the units kept may have been spent before its end
   z, late = math.max(z - back, 0), true
 end
 
@@ -93,7 +93,7 @@ if how ~= 'add' then
 end
 
 ---- overcharge ----
--- Twice the limit weighs down to the limit within the next window.
+-- Stops at twice the limit, whose weight falls to the limit within the next window.
 local most = math.min(2 * capacity, tonumber(extra))
 amount = math.max(y, math.min(y + amount, most)) - y
 if repair then

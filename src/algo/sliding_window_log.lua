@@ -1,14 +1,14 @@
--- The twin of sliding_window_log.c: every admission's time, in a sorted set.
+-- The Lua twin of sliding_window_log.c: keeps the time of every admission, in a sorted set.
 --
 --   ZRANGE rl:{acme}:login:u1 0 -1 WITHSCORES
---   900000000:5f3a9c1e02d4b677   1700000000000000      window, a name of its own; µs
+--   900000000:5f3a9c1e02d4b677   1700000000000000      window, a unique name; µs
 --   900000000:5f3a9c1e02d4b678   1700000000120000
 --
--- Two admissions of one microsecond have two names. The window stands in each: what was logged
--- under another starts afresh.
+-- Two admissions in one microsecond have two names. Each name contains the window: a log that was
+-- written under another window starts afresh.
 --
---   a, b, c   as stored: the newest time, how many are live, the time of the entry that a denied
---             request waits for; -1: none         x   as of when       y   entries that repair it
+--   a, b, c   as stored: the newest time, the number of live entries, the time of the entry that a
+--             denied request waits for; -1: none    x   as of when    y   entries that repair it
 
 ---- read ----
 local stored = pcall('ZRANGE', key, -1, -1, 'WITHSCORES') -- the newest
@@ -50,7 +50,7 @@ end
 fresh = x + span
 local before = a + span
 if how == 'add' and b > 0 and fresh - fresh % 1000000 == before - before % 1000000 then
-  fresh = nil -- a lifetime is to the second, and goes with the last entry
+  fresh = nil -- a key's lifetime is in whole seconds, and ends with the last entry
 end
 
 ---- refund ----
@@ -65,7 +65,7 @@ while not repair and amount > 0 and charged_at <= x and charged_at > x - span do
 end
 
 ---- overcharge ----
--- As many as a ring would hold are a span of debt.
+-- Stops at as many entries as a ring would hold, which are one span of debt.
 if repair then
   amount = nil
 else

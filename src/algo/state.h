@@ -1,5 +1,5 @@
-/* How the 84 bits are cut: the instant at which a state is as good as fresh
- * on top, what is counted below.
+/* The layout of a state's 84 bits: the instant at which it is as good as fresh
+ * on top, the counts below.
  *
  *   83                    32 31            0
  *   [ until, µs: 52 bits    | count: 32 bits ]      window
@@ -11,6 +11,7 @@
 #define SL_ALGO_STATE_H
 
 #include "algo/algo.h"
+#include "base/check.h"
 #include "base/text/number.h"
 
 static inline sl_u128 sl_state_bits(const struct sl_state *state)
@@ -40,7 +41,7 @@ static inline uint32_t sl_state_count(const struct sl_state *state)
     return (uint32_t)state->lo;
 }
 
-/* A number from elsewhere, cut to what a state can hold. */
+/* Clamps a number read from Redis to 0…most, which a state can hold. */
 static inline int64_t sl_cut(int64_t number, int64_t most)
 {
     return number < 0 ? 0 : number < most ? number : most;
@@ -48,7 +49,7 @@ static inline int64_t sl_cut(int64_t number, int64_t most)
 
 #define SL_UNTIL_MAX_US ((INT64_C(1) << 52) - 1)
 
-/* How this limit's states are dated. */
+/* Returns how the states of this limit are dated. */
 static inline enum sl_dating sl_dating_of(const struct sl_algo *algo, const struct sl_limit *limit)
 {
     if (algo->dating != SL_DATED_FROM_1M || limit->window_us >= 60000000)
@@ -56,7 +57,7 @@ static inline enum sl_dating sl_dating_of(const struct sl_algo *algo, const stru
     return limit->window_us >= 1000000 ? SL_DATED_FROM_1S : SL_DATED_FROM_1MS;
 }
 
-/* When a state of 84 bits is as good as fresh, whatever its limit: rounded up. */
+/* Returns when a state of 84 bits is as good as fresh, whatever its limit: rounded up. */
 static inline int64_t sl_fresh_at_us(enum sl_dating dating, uint64_t lo, uint64_t hi)
 {
     sl_u128 bits = (sl_u128)hi << 64 | lo;
@@ -72,6 +73,23 @@ static inline int64_t sl_fresh_at_us(enum sl_dating dating, uint64_t lo, uint64_
     default:
         return (int64_t)(bits >> 32);
     }
+}
+
+/* The high word of a state has 20 bits: more would change the key of its slot. */
+static inline bool sl_state_fits(const struct sl_state *state)
+{
+    return state->hi >> 20 == 0;
+}
+
+/* A denial names a wait. */
+static inline bool sl_wait_is_legal(int64_t retry_after_us)
+{
+    return retry_after_us > 0 || retry_after_us == SL_NEVER;
+}
+
+static inline bool sl_window_is_legal(const struct sl_limit *limit)
+{
+    return limit->capacity >= 0 && limit->window_us >= SL_WINDOW_MIN_US;
 }
 
 static inline int64_t sl_aligned_start_us(int64_t now_us, int64_t window_us)

@@ -1,7 +1,7 @@
-/* Token bucket: spends from what has been saved up, refilled evenly.
+/* Token bucket: requests spend tokens, which are refilled evenly up to the capacity.
  *
  * Bursts up to the capacity pass at once, then requests pass at the refill
- * rate: at most C + t/T in any interval t. The arithmetic is bucket.c's. */
+ * rate: at most C + t/T in any interval t. The arithmetic is in bucket.c. */
 #include "algo/bucket.h"
 
 const struct sl_algo sl_token_bucket = {

@@ -1,4 +1,4 @@
--- The twin of token_bucket.c, on bucket.lua: for people it shows whole tokens.
+-- The Lua twin of token_bucket.c, on bucket.lua: it displays whole tokens.
 
 ---- shown ----
 local room = capacity * span - y
@@ -8,8 +8,9 @@ shown, units = 'tokens', (room - room % span) / span
 z, known = z - spent - back, true
 
 ---- room ----
--- `debt` is what a request of this limit finds; `owed`, in tokens of `token` ns, what is saved. A call
--- that needs nothing decides nothing: it saves what is stored, which may be another limit's.
+-- `debt` is the debt that a request of this limit finds; `owed`, in tokens of `token` ns, is the
+-- debt to save. A call with need = 0 decides nothing: it saves the stored debt, which may be of
+-- another limit.
 local terms = out and out[key]
 local debt = terms and terms[4] or y
 local owed, token = debt, span

@@ -1,4 +1,4 @@
-/* The trust score: how much more than the base an adaptive rule grants. */
+/* The trust score: how much more than the base limit an adaptive rule grants. */
 #ifndef SL_ALGO_TRUST_H
 #define SL_ALGO_TRUST_H
 
@@ -32,14 +32,14 @@ struct sl_trust_facts {
     uint64_t violations; /* in the last 30 days */
 };
 
-/* 0 to SL_TRUST_MAX thousandths, floored once at the end. */
+/* Returns 0 to SL_TRUST_MAX thousandths, floored once at the end. */
 int32_t sl_trust_score(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts);
 
-/* The parts of it, in billionths, each rounded down: they add up to the score but for
- * that, and for its bounds. */
+/* The parts of the score, in billionths, each rounded down: they add up to the score except
+ * for that rounding and for its bounds. */
 struct sl_trust_parts {
     int64_t age, email, success;
-    int64_t violations; /* what they cost */
+    int64_t violations; /* subtracted */
 };
 void sl_trust_explain(const struct sl_trust_weights *weights, const struct sl_trust_facts *facts,
                       struct sl_trust_parts *out);

@@ -1,10 +1,12 @@
+/* Opens a memory store or a Redis store, by the kind of its URL. */
 #include "store/open.h"
 
 #include <stdio.h>
 
+#include "base/check.h"
 #include "store/redis/redis.h"
 
-/* What the URL leaves out is left out there too. */
+/* The defaults of a URL are the defaults of a memory store. */
 _Static_assert(SL_STORE_SIZE_BYTES == SL_MEMORY_SIZE_BYTES, "one standard size");
 _Static_assert(SL_STORE_LOG_DEFAULT == SL_LOG_DEFAULT, "one word for the standard share");
 _Static_assert(SL_STORE_SYNC_OFF == SL_SYNC_OFF && SL_STORE_SYNC_CLOSE == SL_SYNC_CLOSE,
@@ -41,6 +43,7 @@ int sl_store_open(const struct sl_store_url *url, const struct sl_ruleset *rules
                   struct sl_store **out, struct sluice_error *error)
 {
     struct sl_store *store = NULL;
+    SL_CHECK(url && out && error);
     error->text[0] = 0;
     switch (url->kind) {
     case SL_STORE_MEMORY:
@@ -55,6 +58,7 @@ int sl_store_open(const struct sl_store_url *url, const struct sl_ruleset *rules
     }
     if (!store)
         return SLUICE_BAD_STORE;
+    SL_CHECK(store->ops && store->ops->decide && store->ops->close);
     *out = store;
     return SLUICE_OK;
 }

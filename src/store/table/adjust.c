@@ -1,46 +1,47 @@
-/* Changing one state, by swaps until one succeeds; a log's by moving its ring.
- * What is not there counts nothing: there is nothing to give back. */
+/* Adjusts one state, by swaps until one succeeds; a log's by moving its ring.
+ * A key that is not in the table has no charge to refund. */
 #include "store/table/adjust.h"
 
 #include "store/table/table_file.h"
 
-enum { AGAIN = 1 }; /* no status: lost a race */
+enum { AGAIN = 1 }; /* not a status: the thread lost a race */
 
-/* A change of one state that is not a decision. */
-struct change {
+/* An adjustment of one state: a refund or an overcharge. */
+struct adjustment {
     const struct sl_claim *claim;
     struct sl_charge charge;
     int64_t now_us;
     bool over;      /* an overcharge; else a refund */
-    bool own_clock; /* the table's */
+    bool own_clock; /* now_us is a reading of the table's clock */
 };
 
-static bool make_change(void *about, struct sl_state *state)
+static bool apply_adjustment(void *about, struct sl_state *state)
 {
-    const struct change *change = about;
-    const struct sl_claim *claim = change->claim;
-    struct sl_ask ask = { change->now_us, change->charge.cost };
-    if (!change->over)
-        return claim->algo->refund(&claim->limit, state, ask, change->charge.at_us);
+    const struct adjustment *adjustment = about;
+    const struct sl_claim *claim = adjustment->claim;
+    struct sl_ask ask = { adjustment->now_us, adjustment->charge.cost };
+    SL_CHECK(ask.now_us >= 0 && ask.now_us <= SL_TIME_MAX_US);
+    if (!adjustment->over)
+        return claim->algo->refund(&claim->limit, state, ask, adjustment->charge.at_us);
     claim->algo->overcharge(&claim->limit, state, ask);
     return true;
 }
 
-/* Rings are changed by moving them; false: try again. */
-static bool change_ring(struct sl_probe *probe, struct change *change, const struct sl_place *place,
-                        int *status)
+/* Adjusts a log by moving its ring. Returns false if it must be tried again. */
+static bool adjust_ring(struct sl_probe *probe, struct adjustment *adjustment,
+                        const struct sl_place *place, int *status)
 {
-    if (!change->over && !sl_slot_is_live(place->word, change->now_us))
-        return true; /* fresh: nothing of it counts */
+    if (!adjustment->over && !sl_slot_is_live(place->word, adjustment->now_us))
+        return true; /* fresh: none of its charges count */
     if (probe->ring_len < place->ring_len)
         probe->ring_len = place->ring_len;
     struct sl_move move = { .probe = probe,
-                            .algo = change->claim->algo,
+                            .algo = adjustment->claim->algo,
                             .from = *place,
-                            .now_us = change->now_us,
-                            .own_clock = change->own_clock,
-                            .change = make_change,
-                            .about = change };
+                            .now_us = adjustment->now_us,
+                            .own_clock = adjustment->own_clock,
+                            .change = apply_adjustment,
+                            .about = adjustment };
     enum sl_moved moved = sl_log_move_patiently(&move);
     if (moved == SL_MOVED_FULL)
         *status = SLUICE_STORE_FULL;
@@ -49,12 +50,12 @@ static bool change_ring(struct sl_probe *probe, struct change *change, const str
     return moved != SL_MOVED_LOST;
 }
 
-/* What was used is charged, also where the state was forgotten meanwhile. One who
- * was faster has charged to a state that is there: again. */
-static int insert(const struct sl_probe *probe, struct change *change)
+/* Overcharges a key whose state is not in the table, in a new slot. If another thread
+ * was faster, the state is there now: AGAIN. */
+static int insert_overcharge(const struct sl_probe *probe, struct adjustment *adjustment)
 {
     struct sl_place place;
-    switch (sl_table_prepare(probe, change->now_us, &place)) {
+    switch (sl_table_prepare(probe, adjustment->now_us, &place)) {
     case SL_FULL:
         return SLUICE_STORE_FULL;
     case SL_PREPARED:
@@ -63,58 +64,63 @@ static int insert(const struct sl_probe *probe, struct change *change)
         return AGAIN;
     }
     struct sl_state state = { .ring = place.ring, .ring_len = place.ring_len };
-    make_change(change, &state);
+    apply_adjustment(adjustment, &state);
     struct sl_word live = sl_table_live(place.word, &state);
     return sl_word_swap(place.slot, &place.word, live) ? SLUICE_OK : AGAIN;
 }
 
-static int change_there(struct sl_probe *probe, struct change *change, struct sl_place *place)
+static int adjust_slot(struct sl_probe *probe, struct adjustment *adjustment,
+                       struct sl_place *place)
 {
     int status = SLUICE_OK;
     if (probe->ring_len)
-        return change_ring(probe, change, place, &status) ? status : AGAIN;
+        return adjust_ring(probe, adjustment, place, &status) ? status : AGAIN;
     struct sl_state state = sl_slot_state(place->word);
-    if (!make_change(change, &state))
+    if (!apply_adjustment(adjustment, &state))
         return SLUICE_OK;
     struct sl_word to = sl_slot_with(place->word, &state);
     return sl_word_swap(place->slot, &place->word, to) ? SLUICE_OK : AGAIN;
 }
 
-static int make_changes(struct sl_table *table, struct change *change)
+static int adjust_until_done(struct sl_table *table, struct adjustment *adjustment)
 {
-    struct sl_probe probe = sl_claim_probe(table, change->claim);
+    SL_CHECK(table && adjustment->claim->algo && !adjustment->claim->no_key);
+    struct sl_probe probe = sl_claim_probe(table, adjustment->claim);
     struct sl_place place;
     int status = AGAIN;
     while (status == AGAIN) {
         bool there = sl_table_find(&probe, &place);
-        if (change->own_clock)
-            change->now_us = sl_table_now_us(table); /* T8 */
+        if (adjustment->own_clock)
+            adjustment->now_us = sl_table_now_us(table); /* T8 */
         if (there)
-            status = change_there(&probe, change, &place);
-        else if (change->over)
-            status = insert(&probe, change);
+            status = adjust_slot(&probe, adjustment, &place);
+        else if (adjustment->over)
+            status = insert_overcharge(&probe, adjustment);
         else
-            status = SLUICE_OK; /* nothing is counted any more: nothing to give back */
+            status = SLUICE_OK; /* no state, so nothing to refund */
     }
+    SL_CHECK(status <= SLUICE_OK);
     return status;
 }
 
 int sl_adjust_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
                      int64_t now_us)
 {
-    struct change change = { claim, charge, now_us, false, now_us < 0 };
-    return make_changes(table, &change);
+    SL_CHECK(charge.at_us >= 0);
+    struct adjustment adjustment = { claim, charge, now_us, false, now_us < 0 };
+    return adjust_until_done(table, &adjustment);
 }
 
 int sl_adjust_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,
                          int64_t now_us)
 {
-    struct change change = { claim, { cost, now_us }, now_us, true, now_us < 0 };
-    return make_changes(table, &change);
+    struct adjustment adjustment = { claim, { cost, now_us }, now_us, true, now_us < 0 };
+    return adjust_until_done(table, &adjustment);
 }
 
 void sl_adjust_forget(struct sl_table *table, const struct sl_claim *claim)
 {
+    SL_CHECK(table && claim->algo);
     struct sl_probe probe = sl_claim_probe(table, claim);
     sl_table_forget(&probe);
     if (claim->guard) {

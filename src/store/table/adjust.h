@@ -1,5 +1,4 @@
-/* Changes of a state that are no decisions: giving back, charging what was used
- * already, forgetting. */
+/* Adjusting a state without a decision: refund, overcharge, forget. */
 #ifndef SL_STORE_TABLE_ADJUST_H
 #define SL_STORE_TABLE_ADJUST_H
 
@@ -7,7 +6,7 @@
 #include "store/store.h"
 #include "store/table/table_log.h"
 
-/* The search for a claim's state. */
+/* Returns the search for a claim's state. */
 static inline struct sl_probe sl_claim_probe(struct sl_table *table, const struct sl_claim *claim)
 {
     struct sl_probe probe = sl_probe(table, claim->key, sl_dating_of(claim->algo, &claim->limit));
@@ -18,13 +17,13 @@ static inline struct sl_probe sl_claim_probe(struct sl_table *table, const struc
     return probe;
 }
 
-/* Each returns a status. now_us -1: the table's clock. */
+/* Both return a status. now_us -1: by the table's clock. */
 int sl_adjust_refund(struct sl_table *table, const struct sl_claim *claim, struct sl_charge charge,
                      int64_t now_us);
 int sl_adjust_overcharge(struct sl_table *table, const struct sl_claim *claim, uint32_t cost,
                          int64_t now_us);
 
-/* The claim's state and its guard's. */
+/* Deletes the claim's state and its guard's. */
 void sl_adjust_forget(struct sl_table *table, const struct sl_claim *claim);
 
 #endif

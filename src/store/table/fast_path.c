@@ -1,11 +1,11 @@
-/* A bundle of one claim, the short way. */
+/* The fast path for a bundle of one claim. */
 #include "store/table/fast_path.h"
 
 #include "store/table/adjust.h"
 
-/* A ring's slot, if it can be charged in place. */
-static bool find_ring(const struct sl_probe *probe, const struct sl_bundle *bundle,
-                      struct sl_place *place)
+/* Finds a log's slot. Returns false if its ring cannot be charged in place. */
+static bool find_chargeable_ring(const struct sl_probe *probe, const struct sl_bundle *bundle,
+                                 struct sl_place *place)
 {
     const struct sl_claim *claim = bundle->claims;
     return sl_table_find(probe, place) && sl_slot_kind(place->word.hi) == SL_DATED_RING &&
@@ -13,13 +13,13 @@ static bool find_ring(const struct sl_probe *probe, const struct sl_bundle *bund
            bundle->cost <= claim->algo->charge_most(place->ring_len);
 }
 
-/* What fast_path.h is for the others: a log in one pass. */
-static bool take_ring(struct sl_table *table, struct sl_bundle *bundle)
+/* The fast path for a log, in one pass. */
+static bool decide_log_in_one_pass(struct sl_table *table, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = bundle->claims;
     struct sl_probe probe = sl_claim_probe(table, claim);
     struct sl_place place;
-    if (bundle->cost == 0 || !find_ring(&probe, bundle, &place))
+    if (bundle->cost == 0 || !find_chargeable_ring(&probe, bundle, &place))
         return false;
     struct sl_state state = sl_slot_state(place.word);
     state.ring = place.ring;
@@ -29,6 +29,7 @@ static bool take_ring(struct sl_table *table, struct sl_bundle *bundle)
     struct sl_taken taken;
     if (!claim->algo->take(&claim->limit, &state, ask, &taken))
         return false;
+    SL_CHECK(sl_state_fits(&state));
     claim->answer = taken.answer;
     claim->figures = taken.figures;
     struct sl_word to = sl_word_taken(place.word, &state, &claim->answer, bundle->now_us);
@@ -37,18 +38,18 @@ static bool take_ring(struct sl_table *table, struct sl_bundle *bundle)
     return sl_word_swap(place.slot, &place.word, to);
 }
 
-static bool take_slot(struct sl_table *table, struct sl_bundle *bundle)
+static bool decide_slot_in_one_pass(struct sl_table *table, struct sl_bundle *bundle)
 {
     struct sl_claim *claim = bundle->claims;
-    struct sl_fast_path once = { .algo = claim->algo,
-                                 .limit = &claim->limit,
-                                 .key = claim->key,
-                                 .cost = bundle->cost,
-                                 .now_us = bundle->now_us };
-    if (!sl_table_fast_path(table, &once))
+    struct sl_fast_path request = { .algo = claim->algo,
+                                    .limit = &claim->limit,
+                                    .key = claim->key,
+                                    .cost = bundle->cost,
+                                    .now_us = bundle->now_us };
+    if (!sl_table_fast_path(table, &request))
         return false;
-    claim->answer = once.taken.answer;
-    claim->figures = once.taken.figures;
+    claim->answer = request.taken.answer;
+    claim->figures = request.taken.figures;
     return true;
 }
 
@@ -58,7 +59,8 @@ bool sl_bundle_fast_path(struct sl_table *table, struct sl_bundle *bundle)
     if (bundle->claim_count != 1 || claim->guard || claim->no_key || claim->shadow ||
         bundle->peek || bundle->is_mixed || bundle->max_delay_us >= 0)
         return false;
-    bool taken = claim->algo->keeps_ring ? take_ring(table, bundle) : take_slot(table, bundle);
+    bool taken = claim->algo->keeps_ring ? decide_log_in_one_pass(table, bundle)
+                                         : decide_slot_in_one_pass(table, bundle);
     if (!taken)
         return false;
     claim->guard_answer.blocked_until_us = 0;

@@ -1,9 +1,10 @@
-/* The embedded store: the seam's functions on the shared table. Decisions are
- * decide.c's, refunds and resets adjust.c's; here is what happens now and then:
- * reservations that expire, the clock's mark, writing back. */
+/* The memory store: the functions of the seam on the shared table. Decisions are
+ * in decide.c, refunds and resets in adjust.c. This file does the periodic work:
+ * reservations that expire, the clock's latest time, writing back. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "store/table/adjust.h"
 #include "store/table/decide.h"
 #include "store/table/fast_path.h"
@@ -25,29 +26,31 @@ struct memory {
 
 struct table_settling {
     struct sl_table *table;
-    uint32_t cost; /* what it cost in the end */
+    uint32_t cost; /* the real cost */
     int status;
 };
 
-static void settle_held(void *about, const struct sl_held *held)
+static void settle_held_charge(void *about, const struct sl_held *held)
 {
     struct table_settling *settling = about;
     struct sl_table *table = settling->table;
     struct sl_charge rest = held->charge;
     int status = SLUICE_OK;
+    SL_CHECK(held->claim.algo && rest.at_us >= 0);
     if (settling->cost > rest.cost)
         status = sl_adjust_overcharge(table, &held->claim, settling->cost - rest.cost, -1);
     rest.cost -= settling->cost < rest.cost ? settling->cost : rest.cost;
     if (rest.cost > 0)
         status = sl_adjust_refund(table, &held->claim, rest, -1);
+    SL_CHECK(rest.cost <= held->charge.cost);
     if (status != SLUICE_OK)
         settling->status = status;
 }
 
-/* ---- now and then ---------------------------------------------------------------------- */
+/* ---- periodic work --------------------------------------------------------------------- */
 
-/* Moves a time of the header up. */
-static void raise(int64_t *at_us, int64_t to_us)
+/* Raises a time in the header to at least to_us. */
+static void raise_header_time(int64_t *at_us, int64_t to_us)
 {
     int64_t seen_us = __atomic_load_n(at_us, __ATOMIC_RELAXED);
     while ((seen_us < to_us || seen_us > SL_TIME_MAX_US) &&
@@ -56,32 +59,33 @@ static void raise(int64_t *at_us, int64_t to_us)
         ;
 }
 
-/* Once a second, or when a reservation expires: remembers how far the clock has
- * come (T10) and gives back what has expired. One of those who come does it. */
-__attribute__((noinline)) static void see_to(struct memory *memory, int64_t now_us, int64_t seen_us)
+/* Once a second, or when a reservation expires: stores how far the clock has come
+ * (T10) and refunds the reservations that have expired. One of the threads does it. */
+__attribute__((noinline)) static void do_periodic_work(struct memory *memory, int64_t now_us,
+                                                       int64_t seen_us)
 {
     struct sl_header *header = memory->table.header;
     if (!__atomic_compare_exchange_n(&header->attention_us, &seen_us, now_us + ATTENTION_US, false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return;
-    raise(&header->latest_us, now_us);
+    raise_header_time(&header->latest_us, now_us);
     if (__atomic_load_n(&header->held, __ATOMIC_ACQUIRE) == 0)
         return;
     struct table_settling settling = { &memory->table, 0, SLUICE_OK };
-    int64_t next_us = sl_reservation_expire(&memory->table, now_us, settle_held, &settling);
+    int64_t next_us = sl_reservation_expire(&memory->table, now_us, settle_held_charge, &settling);
     sl_table_call_attention(&memory->table, next_us);
 }
 
-static inline void tend(struct memory *memory, int64_t now_us)
+static inline void do_work_if_due(struct memory *memory, int64_t now_us)
 {
     int64_t seen_us = __atomic_load_n(&memory->table.header->attention_us, __ATOMIC_RELAXED);
     if (now_us >= seen_us || seen_us - now_us > ATTENTION_US)
-        see_to(memory, now_us, seen_us);
+        do_periodic_work(memory, now_us, seen_us);
 }
 
 /* ---- the seam ------------------------------------------------------------------- */
 
-static void prefetch(struct sl_table *table, const struct sl_bundle *bundle)
+static void prefetch_claim_lines(struct sl_table *table, const struct sl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
@@ -94,98 +98,102 @@ static void prefetch(struct sl_table *table, const struct sl_bundle *bundle)
     }
 }
 
-static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t count)
+static void decide_bundles(struct sl_store *store, struct sl_bundle *bundles, size_t count)
 {
     struct memory *memory = (struct memory *)store;
     struct sl_table *table = &memory->table;
     for (size_t i = 0; i < count; i++)
-        prefetch(table, &bundles[i]); /* the clock is read while memory answers */
-    int64_t now_us = -1;              /* one reading for all */
+        prefetch_claim_lines(table,
+                             &bundles[i]); /* the clock is read while the lines are fetched */
+    int64_t now_us = -1;                   /* one reading for all */
     for (size_t i = 0; i < count; i++) {
         bool own_clock = bundles[i].now_us < 0;
         if (own_clock && now_us < 0) {
             now_us = sl_table_now_us(table);
-            tend(memory, now_us);
+            do_work_if_due(memory, now_us);
         }
         if (own_clock)
             bundles[i].now_us = now_us;
         sl_table_decide(table, &bundles[i], own_clock);
-        if (own_clock) /* it may have been read again, and does not go back within a batch */
+        if (own_clock) /* it may have been read again, and must not go back within a batch */
             now_us = sl_max_i64(now_us, bundles[i].now_us);
     }
 }
 
-static void once(struct sl_store *store, struct sl_fast_path *asks, size_t count)
+static void decide_fast_paths(struct sl_store *store, struct sl_fast_path *requests, size_t count)
 {
     struct memory *memory = (struct memory *)store;
     struct sl_table *table = &memory->table;
     for (size_t i = 0; i < count; i++) {
-        struct sl_probe probe = sl_probe(table, asks[i].key, SL_DATED_US);
-        sl_probe_prefetch(&probe); /* the clock is read while memory answers */
+        struct sl_probe probe = sl_probe(table, requests[i].key, SL_DATED_US);
+        sl_probe_prefetch(&probe); /* the clock is read while the lines are fetched */
     }
     int64_t now_us = sl_table_now_us(table);
-    tend(memory, now_us);
+    do_work_if_due(memory, now_us);
     int64_t wall_shift_us = sl_table_wall_shift_us(table, now_us);
     for (size_t i = 0; i < count; i++) {
-        asks[i].now_us = now_us;
-        asks[i].wall_shift_us = wall_shift_us;
-        asks[i].done = sl_table_fast_path(table, &asks[i]);
+        requests[i].now_us = now_us;
+        requests[i].wall_shift_us = wall_shift_us;
+        requests[i].done = sl_table_fast_path(table, &requests[i]);
     }
 }
 
-static int refund(struct sl_store *store, const struct sl_claim *claim, struct sl_charge charge)
+static int refund_claim(struct sl_store *store, const struct sl_claim *claim,
+                        struct sl_charge charge)
 {
     struct sl_table *table = &((struct memory *)store)->table;
     return sl_adjust_refund(table, claim, charge, -1);
 }
 
-static int reset(struct sl_store *store, const struct sl_claim *claim)
+static int reset_claim(struct sl_store *store, const struct sl_claim *claim)
 {
     sl_adjust_forget(&((struct memory *)store)->table, claim);
     return SLUICE_OK;
 }
 
-static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
-                uint64_t *id)
+static int hold_bundle(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
+                       uint64_t *id)
 {
     struct sl_table *table = &((struct memory *)store)->table;
+    SL_CHECK(bundle->status == SLUICE_OK && expiry_us > 0);
     int status = sl_reservation_hold(table, bundle, bundle->now_us + expiry_us, id);
     for (size_t i = 0; i < bundle->claim_count && status != SLUICE_OK; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
         if (claim->charged)
-            refund(store, claim, (struct sl_charge){ bundle->cost, claim->answer.as_of_us });
+            refund_claim(store, claim, (struct sl_charge){ bundle->cost, claim->answer.as_of_us });
     }
     return status;
 }
 
-static int settle(struct sl_store *store, uint64_t id, uint32_t cost)
+static int settle_reservation(struct sl_store *store, uint64_t id, uint32_t cost)
 {
     struct memory *memory = (struct memory *)store;
-    tend(memory, sl_table_now_us(&memory->table)); /* what has expired is no more */
+    do_work_if_due(memory,
+                   sl_table_now_us(&memory->table)); /* expired reservations are gone first */
     struct table_settling settling = { &memory->table, cost, SLUICE_OK };
-    int status = sl_reservation_take(&memory->table, id, settle_held, &settling);
+    int status = sl_reservation_take(&memory->table, id, settle_held_charge, &settling);
     return status == SLUICE_OK ? settling.status : status;
 }
 
-static int sync_now(struct sl_store *store)
+static int sync_memory(struct sl_store *store)
 {
     return sl_table_sync(&((struct memory *)store)->table) == 0 ? SLUICE_OK : SLUICE_STORE_DOWN;
 }
 
-static void measure(struct sl_store *store, struct sluice_stats *out)
+static void measure_memory(struct sl_store *store, struct sluice_stats *out)
 {
     struct sl_table *table = &((struct memory *)store)->table;
     sl_table_measure(table, sl_table_now_us(table), out);
     out->reservations = sl_reservation_count(table);
 }
 
-static void tally_some(struct sl_store *store, struct sl_tally *tally)
+static void tally_memory(struct sl_store *store, struct sl_tally *tally)
 {
     struct sl_table *table = &((struct memory *)store)->table;
     sl_tally_look(tally, table, sl_table_now_us(table));
 }
 
-static void glance(struct sl_store *store, struct sluice_stats *out)
+static void glance_at_memory(struct sl_store *store, struct sluice_stats *out)
 {
     sl_table_glance(&((struct memory *)store)->table, out);
 }
@@ -201,21 +209,22 @@ static void close_memory(struct sl_store *store)
 }
 
 static const struct sl_store_ops memory_ops = {
-    .decide = decide,
-    .once = once,
-    .refund = refund,
-    .reset = reset,
-    .hold = hold,
-    .settle = settle,
-    .sync = sync_now,
-    .measure = measure,
-    .tally = tally_some,
-    .glance = glance,
+    .decide = decide_bundles,
+    .once = decide_fast_paths,
+    .refund = refund_claim,
+    .reset = reset_claim,
+    .hold = hold_bundle,
+    .settle = settle_reservation,
+    .sync = sync_memory,
+    .measure = measure_memory,
+    .tally = tally_memory,
+    .glance = glance_at_memory,
     .close = close_memory,
 };
 
 struct sl_store *sl_memory_open(const struct sl_memory_config *config, struct sluice_error *error)
 {
+    SL_CHECK(config && error);
     struct memory *memory = calloc(1, sizeof *memory);
     if (!memory || !sl_table_open(config, &memory->table, error)) {
         if (!memory)
@@ -223,6 +232,7 @@ struct sl_store *sl_memory_open(const struct sl_memory_config *config, struct sl
         free(memory);
         return NULL;
     }
+    SL_CHECK(memory->table.header && memory->table.slots.line_count > 0);
     memory->store.ops = &memory_ops;
     memory->store.secret = memory->store.naming = memory->table.secret;
     memory->sync_on_close = config->path && config->sync_us >= 0;

@@ -1,4 +1,5 @@
-/* A record's owner word says whose it is and what may be done with it:
+/* Reservations as chains of records. A record's owner word says which reservation it
+ * belongs to, and its phase:
  *
  *   63      32 31       3 2     0
  *   [ nonce    | check    | phase ]
@@ -6,17 +7,17 @@
  *   free → filling → member            → free
  *                  → head → settling   → free
  *
- * `check` is a hash of the other fields: a record is believed only if it adds
- * up, so that somebody who was stopped in the middle of filling one, for so long that
- * it was given to another, cannot make that other one refund what it did not
- * charge. While filling, `check` holds the time instead.
+ * `check` is a hash of the other fields: a record is believed only if the hash is
+ * right. A thread may be stopped while it fills a record, for so long that the
+ * record is given to another reservation; the hash keeps that one from refunding
+ * charges it did not make. While filling, `check` holds the time instead.
  *
- * Every step but the last can be the last one its process makes. Then the
- * charge stays, which admits less, and the record is free again a minute
- * after it would have expired. */
+ * A process may be killed after any step but the last. Then the charge stays, which
+ * admits less, and the record is free again a minute after it would have expired. */
 #include "store/table/reservation.h"
 
 #include "algo/bucket.h"
+#include "base/check.h"
 #include "store/table/table_file.h"
 
 enum record_phase { FREE, FILLING, MEMBER, HEAD, SETTLING };
@@ -46,6 +47,7 @@ static enum record_phase phase_of(uint64_t owner)
 
 static uint64_t owner_word(uint64_t nonce, uint64_t check, enum record_phase phase)
 {
+    SL_CHECK(nonce <= UINT32_MAX && phase < 1 << PHASE_BITS);
     return nonce << NONCE_SHIFT | (check & CHECK_MASK) << PHASE_BITS | phase;
 }
 
@@ -58,8 +60,8 @@ static uint64_t check_of(const struct sl_reservation *copy, uint64_t nonce)
 
 enum { FIELD_WORDS = sizeof(struct sl_reservation) / sizeof(uint64_t) - 1 };
 
-/* The fields as they are, word by word, which may be in the middle of changing. */
-static struct sl_reservation copy_of(const struct sl_reservation *record, uint64_t owner)
+/* Returns a copy of the fields, word by word; another thread may be changing them. */
+static struct sl_reservation copy_of_record(const struct sl_reservation *record, uint64_t owner)
 {
     struct sl_reservation copy = { .owner = owner };
     const uint64_t *from = &record->owner + 1;
@@ -79,7 +81,7 @@ static void write_fields(struct sl_reservation *record, const struct sl_reservat
         __atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
 }
 
-static bool adds_up(const struct sl_reservation *copy)
+static bool has_right_check(const struct sl_reservation *copy)
 {
     uint64_t nonce = copy->owner >> NONCE_SHIFT;
     return (copy->owner >> PHASE_BITS & CHECK_MASK) == check_of(copy, nonce);
@@ -87,7 +89,7 @@ static bool adds_up(const struct sl_reservation *copy)
 
 /* ---- holding ------------------------------------------------------------------- */
 
-static bool is_over(const struct sl_reservation *record, uint64_t owner, int64_t now_us)
+static bool is_reusable(const struct sl_reservation *record, uint64_t owner, int64_t now_us)
 {
     uint64_t made = owner >> PHASE_BITS & 0xffff;
     struct sl_reservation copy;
@@ -99,29 +101,32 @@ static bool is_over(const struct sl_reservation *record, uint64_t owner, int64_t
     case HEAD:
         return false;
     default:
-        copy = copy_of(record, owner);
+        copy = copy_of_record(record, owner);
         return copy.expires_us < now_us - LEFT_US || copy.expires_us > now_us + SL_LIFE_MAX_US;
     }
 }
 
-/* Its number from 1; 0: none is free. */
-static uint32_t take_record(struct sl_table *table, uint64_t nonce, int64_t now_us)
+/* Returns the number of a claimed record, from 1; 0 if none is free. */
+static uint32_t claim_record(struct sl_table *table, uint64_t nonce, int64_t now_us)
 {
     uint64_t made = (uint64_t)now_us >> FILLING_UNIT & 0xffff;
+    SL_CHECK(table->reservation_count <= INDEX_MASK); /* a number has 17 bits in an id */
     for (uint64_t i = 0; i < table->reservation_count; i++) {
         uint64_t at = (nonce + i) % table->reservation_count;
         struct sl_reservation *record = &table->reservations[at];
         uint64_t owner = load_owner(record);
-        if (is_over(record, owner, now_us) &&
+        if (is_reusable(record, owner, now_us) &&
             swap_owner(record, owner, owner_word(nonce, made, FILLING)))
             return (uint32_t)at + 1;
     }
     return 0;
 }
 
-static struct sl_reservation fields_of(const struct sl_claim *claim, const struct sl_bundle *bundle)
+static struct sl_reservation record_fields_of(const struct sl_claim *claim,
+                                              const struct sl_bundle *bundle)
 {
     const struct sl_limit *limit = &claim->limit;
+    SL_CHECK(claim->charged && claim->algo->number <= UINT8_MAX);
     return (struct sl_reservation){
         .key = claim->key,
         .charged_at_us = claim->answer.as_of_us,
@@ -133,8 +138,8 @@ static struct sl_reservation fields_of(const struct sl_claim *claim, const struc
     };
 }
 
-static uint64_t seal(struct sl_reservation *record, const struct sl_reservation *fields,
-                     uint64_t nonce, enum record_phase phase)
+static uint64_t publish_record(struct sl_reservation *record, const struct sl_reservation *fields,
+                               uint64_t nonce, enum record_phase phase)
 {
     uint64_t owner = owner_word(nonce, check_of(fields, nonce), phase);
     write_fields(record, fields);
@@ -142,11 +147,11 @@ static uint64_t seal(struct sl_reservation *record, const struct sl_reservation 
     return owner;
 }
 
-static void let_go(struct sl_table *table, uint32_t number)
+static void free_chain(struct sl_table *table, uint32_t number)
 {
     while (number) {
         struct sl_reservation *record = &table->reservations[number - 1];
-        number = copy_of(record, 0).next;
+        number = copy_of_record(record, 0).next;
         __atomic_store_n(&record->owner, FREE, __ATOMIC_RELEASE);
     }
 }
@@ -160,6 +165,7 @@ static uint64_t next_nonce(struct sl_table *table)
 int sl_reservation_hold(struct sl_table *table, const struct sl_bundle *bundle, int64_t expires_us,
                         uint64_t *id)
 {
+    SL_CHECK(id && bundle->now_us >= 0 && (bundle->claims || bundle->claim_count == 0));
     uint64_t nonce = next_nonce(table), owner = 0;
     uint32_t head = 0;
     size_t last = bundle->claim_count; /* the chain is made from its end */
@@ -168,23 +174,25 @@ int sl_reservation_hold(struct sl_table *table, const struct sl_bundle *bundle, 
             last = i;
     *id = 0;
     if (last == bundle->claim_count)
-        return SLUICE_OK; /* nothing was charged, nothing is held */
+        return SLUICE_OK; /* nothing was charged, so there is no reservation */
     __atomic_fetch_add(&table->header->held, 1, __ATOMIC_RELAXED); /* never fewer than there are */
     for (size_t i = bundle->claim_count; i-- > last;) {
         if (!bundle->claims[i].charged)
             continue;
-        uint32_t number = take_record(table, nonce, bundle->now_us);
+        uint32_t number = claim_record(table, nonce, bundle->now_us);
         if (number == 0) {
-            let_go(table, head);
+            free_chain(table, head);
             __atomic_fetch_sub(&table->header->held, 1, __ATOMIC_RELAXED);
             return SLUICE_STORE_FULL;
         }
-        struct sl_reservation fields = fields_of(&bundle->claims[i], bundle);
+        struct sl_reservation fields = record_fields_of(&bundle->claims[i], bundle);
         fields.expires_us = expires_us;
         fields.next = head & 0xfffff;
-        owner = seal(&table->reservations[number - 1], &fields, nonce, i == last ? HEAD : MEMBER);
+        owner = publish_record(&table->reservations[number - 1], &fields, nonce,
+                               i == last ? HEAD : MEMBER);
         head = number;
     }
+    SL_CHECK(head > 0 && head <= table->reservation_count);
     sl_table_call_attention(table, expires_us);
     *id = nonce << NONCE_SHIFT | (owner >> PHASE_BITS & 0x7fff) << INDEX_BITS | head;
     return SLUICE_OK;
@@ -200,8 +208,8 @@ static const struct sl_algo *algo_numbered(uint32_t number)
     return NULL;
 }
 
-/* Could anybody have charged this? */
-static bool is_legal(const struct sl_reservation *copy, const struct sl_algo *algo)
+/* Returns true if a correct program could have made this charge. */
+static bool is_legal_charge(const struct sl_reservation *copy, const struct sl_algo *algo)
 {
     if (!algo || copy->capacity <= 0 || copy->charged_at_us < 0 ||
         copy->charged_at_us > 2 * SL_TIME_MAX_US)
@@ -212,10 +220,10 @@ static bool is_legal(const struct sl_reservation *copy, const struct sl_algo *al
            copy->capacity <= algo->capacity_max(copy->span);
 }
 
-static bool held_of(const struct sl_reservation *copy, struct sl_held *held)
+static bool held_charge_of(const struct sl_reservation *copy, struct sl_held *held)
 {
     const struct sl_algo *algo = algo_numbered(copy->algo);
-    if (!is_legal(copy, algo))
+    if (!is_legal_charge(copy, algo))
         return false;
     *held = (struct sl_held){ .charge = { copy->cost, copy->charged_at_us } };
     held->claim.algo = algo;
@@ -229,32 +237,34 @@ static bool held_of(const struct sl_reservation *copy, struct sl_held *held)
     } else {
         held->claim.limit.window_us = copy->span;
     }
+    SL_CHECK(held->charge.at_us >= 0 && held->claim.limit.capacity > 0);
     return true;
 }
 
-/* The chain from its head, which is settling and ours. */
+/* Settles the chain from its head, whose phase is SETTLING and which this thread owns. */
 static void settle_chain(struct sl_table *table, uint32_t number, sl_settle_held *settle,
                          void *about)
 {
+    SL_CHECK(number > 0 && number <= table->reservation_count);
     uint64_t nonce = load_owner(&table->reservations[number - 1]) >> NONCE_SHIFT;
     for (uint64_t steps = 0; number && steps < table->reservation_count; steps++) {
         if (number > table->reservation_count)
             return;
         struct sl_reservation *record = &table->reservations[number - 1];
         uint64_t owner = load_owner(record);
-        struct sl_reservation copy = copy_of(record, owner);
+        struct sl_reservation copy = copy_of_record(record, owner);
         struct sl_held held;
-        if (owner >> NONCE_SHIFT != nonce || !adds_up(&copy))
+        if (owner >> NONCE_SHIFT != nonce || !has_right_check(&copy))
             return;
         __atomic_store_n(&record->owner, FREE, __ATOMIC_RELEASE);
-        if (held_of(&copy, &held))
+        if (held_charge_of(&copy, &held))
             settle(about, &held);
         number = copy.next;
     }
 }
 
-/* T13: only one gets it from head to settling. */
-static bool take_head(struct sl_table *table, struct sl_reservation *record, uint64_t owner)
+/* T13: only one thread moves it from HEAD to SETTLING. */
+static bool claim_head(struct sl_table *table, struct sl_reservation *record, uint64_t owner)
 {
     uint64_t settling = owner - HEAD + SETTLING;
     if (phase_of(owner) != HEAD || !swap_owner(record, owner, settling))
@@ -268,11 +278,12 @@ int sl_reservation_take(struct sl_table *table, uint64_t id, sl_settle_held *set
     uint64_t number = id & INDEX_MASK;
     if (number == 0 || number > table->reservation_count)
         return SLUICE_NO_RESERVATION;
+    SL_CHECK(settle);
     struct sl_reservation *record = &table->reservations[number - 1];
     uint64_t owner = load_owner(record);
     bool same = owner >> NONCE_SHIFT == id >> NONCE_SHIFT &&
                 (owner >> PHASE_BITS & 0x7fff) == (id >> INDEX_BITS & 0x7fff);
-    if (!same || !take_head(table, record, owner))
+    if (!same || !claim_head(table, record, owner))
         return SLUICE_NO_RESERVATION;
     settle_chain(table, (uint32_t)number, settle, about);
     return SLUICE_OK;
@@ -287,12 +298,13 @@ int64_t sl_reservation_expire(struct sl_table *table, int64_t now_us, sl_settle_
         uint64_t owner = load_owner(record);
         if (phase_of(owner) != HEAD)
             continue;
-        int64_t expires_us = copy_of(record, owner).expires_us;
+        int64_t expires_us = copy_of_record(record, owner).expires_us;
         if (expires_us > now_us && expires_us - now_us <= SL_LIFE_MAX_US)
             next_us = sl_min_i64(next_us, expires_us);
-        else if (take_head(table, record, owner))
+        else if (claim_head(table, record, owner))
             settle_chain(table, (uint32_t)i + 1, settle, about);
     }
+    SL_CHECK(next_us > now_us);
     return next_us;
 }
 
@@ -301,5 +313,6 @@ uint64_t sl_reservation_count(const struct sl_table *table)
     uint64_t count = 0;
     for (uint64_t i = 0; i < table->reservation_count; i++)
         count += phase_of(load_owner(&table->reservations[i])) == HEAD;
+    SL_CHECK(count <= table->reservation_count);
     return count;
 }

@@ -1,7 +1,7 @@
-/* Charges that wait for their real cost, kept in the table: docs/table.md,
- * "Reservation". Whoever has the table open can settle one, and one that
- * nobody settles is given back when it expires, by whichever decision comes
- * next. */
+/* Reservations: charges that wait for their real cost, kept in the table:
+ * docs/table.md, "Reservation". Any process that has the table open can settle
+ * one. A reservation that is not settled is refunded after it expires, by the
+ * next decision. */
 #ifndef SL_STORE_TABLE_RESERVATION_H
 #define SL_STORE_TABLE_RESERVATION_H
 
@@ -21,28 +21,29 @@ struct sl_reservation {
     uint32_t first_request : 4;
 };
 
-/* What was charged to one claim. */
+/* The charge to one claim of a reservation. */
 struct sl_held {
     struct sl_claim claim; /* enough of it for a refund */
     struct sl_charge charge;
 };
 
-/* Turns the charges of a bundle into a reservation. SLUICE_STORE_FULL: no room. */
+/* Turns the charges of a bundle into a reservation. Returns SLUICE_STORE_FULL if there is no
+ * room. *id is 0 if nothing was charged. */
 int sl_reservation_hold(struct sl_table *table, const struct sl_bundle *bundle, int64_t expires_us,
                         uint64_t *id);
 
 typedef void sl_settle_held(void *about, const struct sl_held *held);
 
-/* Takes the reservation away and hands each of its charges to `settle`: once,
- * whoever else tries (T13). SLUICE_NO_RESERVATION. */
+/* Removes the reservation and passes each of its charges to `settle`. Of all threads
+ * that try, exactly one succeeds (T13); the others get SLUICE_NO_RESERVATION. */
 int sl_reservation_take(struct sl_table *table, uint64_t id, sl_settle_held *settle, void *about);
 
-/* The same for all that have expired. Returns when the next one does, or
- * INT64_MAX. */
+/* The same for all reservations that have expired. Returns when the next one expires,
+ * or INT64_MAX. */
 int64_t sl_reservation_expire(struct sl_table *table, int64_t now_us, sl_settle_held *settle,
                               void *about);
 
-/* How many are held now. */
+/* Returns how many reservations are held now. */
 uint64_t sl_reservation_count(const struct sl_table *table);
 
 #endif

@@ -1,15 +1,16 @@
-/* The words of the table: docs/table.md, "Slot", in code.
+/* The words of a slot: docs/table.md, "Slot", in code.
  *
  *   hi:  fingerprint 36 | line 4 | kind 3 | flag 1 | the state's top 20
  *   lo:  the state's low 64
  *
- * A kind is how the state is dated (enum sl_dating); 0 is nobody's slot:
- * empty, tentative or dead. */
+ * A kind is how the state is dated (enum sl_dating); 0 is a slot without an
+ * owner: empty, tentative or dead. */
 #ifndef SL_STORE_TABLE_SLOT_H
 #define SL_STORE_TABLE_SLOT_H
 
 #include "algo/state.h"
 #include "base/atomic128.h"
+#include "base/check.h"
 
 #define SL_SLOT_KEY_SHIFT  28
 #define SL_SLOT_LINE_SHIFT 24
@@ -17,14 +18,14 @@
 #define SL_SLOT_FLAG       (UINT64_C(1) << 20)
 #define SL_SLOT_STATE_HI   (SL_SLOT_FLAG - 1)
 
-/* Of nobody's slots: */
+/* Of slots without an owner: */
 #define SL_SLOT_MEANT_SHIFT 17
 #define SL_SLOT_DEAD        (UINT64_C(1) << 16)
 
 enum {
     SL_LINE_SLOTS = 4,
     SL_WINDOW_LINES = 16,
-    SL_TENTATIVE_UNIT = 20, /* bits: when it was made, in about seconds */
+    SL_TENTATIVE_UNIT = 20, /* bits: the unit of the time when it was made, about a second */
     SL_TENTATIVE_STALE = 2
 };
 
@@ -50,7 +51,7 @@ static inline bool sl_slot_is_tentative(uint64_t hi)
     return sl_slot_kind(hi) == SL_DATED_NOT && (hi & SL_SLOT_FLAG) && !(hi & SL_SLOT_DEAD);
 }
 
-/* Does its state still matter at now_us? Nobody's slots do not. */
+/* Returns true if its state still matters at now_us; false for a slot without an owner. */
 static inline bool sl_slot_is_live(struct sl_word word, int64_t now_us)
 {
     enum sl_dating kind = sl_slot_kind(word.hi);
@@ -65,9 +66,10 @@ static inline struct sl_state sl_slot_state(struct sl_word word)
     return (struct sl_state){ .lo = word.lo, .hi = word.hi & SL_SLOT_STATE_HI };
 }
 
-/* The same slot with another state. */
+/* Returns the same slot with another state. */
 static inline struct sl_word sl_slot_with(struct sl_word word, const struct sl_state *state)
 {
+    SL_CHECK(sl_state_fits(state));
     return (struct sl_word){ state->lo, (word.hi & ~SL_SLOT_STATE_HI) | state->hi };
 }
 

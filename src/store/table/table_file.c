@@ -1,9 +1,9 @@
 /* The table as a file.
  *
- * A new one is made under another name, whole, and then linked: nobody ever
- * opens half a table, and of two that create one at once the second link
- * fails and its maker opens the first one's. An existing one is believed only
- * if its header adds up; the numbers that matter are copied from it once. */
+ * A new table is written completely under another name, and then linked: no
+ * process ever opens half a table. If two processes create one at once, the second
+ * link fails and that process opens the first one's file. An existing table is
+ * used only if its header is consistent; its numbers are copied once. */
 #include "store/table/table_file.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "store/table/reservation.h"
 
@@ -47,9 +48,24 @@ static uint64_t wanted_log_bytes(const struct sl_memory_config *config, uint64_t
     return size_bytes / (config->logs_wanted ? 2 : LOG_SHARE) / 64 * 64;
 }
 
+/* Returns true if the parts follow one another and fit into the file. */
+static bool is_consistent(const struct sl_header *header)
+{
+    uint64_t size = header->size_bytes;
+    uint64_t lines = header->line_count, records = header->reservation_count;
+    if (size < SL_HEADER_BYTES || lines < LINES_MIN || lines > size / sizeof(struct sl_slot_line) ||
+        records > RESERVATIONS_MAX || header->log_bytes > size)
+        return false;
+    uint64_t slots_end = SL_HEADER_BYTES + lines * sizeof(struct sl_slot_line);
+    uint64_t records_end = slots_end + records * sizeof(struct sl_reservation);
+    return header->reservations_at == slots_end && header->log_at == records_end &&
+           records_end <= size && header->log_bytes <= size - records_end &&
+           header->log_bytes % 64 == 0;
+}
+
 /* Fills in everything that never changes again. */
-static bool lay_out(const struct sl_memory_config *config, struct sl_header *header,
-                    struct sluice_error *error)
+static bool lay_out_header(const struct sl_memory_config *config, struct sl_header *header,
+                           struct sluice_error *error)
 {
     uint64_t size_bytes = config->size_bytes ? config->size_bytes : SL_MEMORY_SIZE_BYTES;
     size_bytes = size_bytes / SL_HEADER_BYTES * SL_HEADER_BYTES;
@@ -73,27 +89,13 @@ static bool lay_out(const struct sl_memory_config *config, struct sl_header *hea
     header->secret = sl_random64();
     header->created_at_us = sl_walltime_us();
     header->checksum = checksum_of(header);
+    SL_CHECK(is_consistent(header));
     return true;
 }
 
-/* Do the parts lie where they can, one behind the other? */
-static bool adds_up(const struct sl_header *header)
-{
-    uint64_t size = header->size_bytes;
-    uint64_t lines = header->line_count, records = header->reservation_count;
-    if (size < SL_HEADER_BYTES || lines < LINES_MIN || lines > size / sizeof(struct sl_slot_line) ||
-        records > RESERVATIONS_MAX || header->log_bytes > size)
-        return false;
-    uint64_t slots_end = SL_HEADER_BYTES + lines * sizeof(struct sl_slot_line);
-    uint64_t records_end = slots_end + records * sizeof(struct sl_reservation);
-    return header->reservations_at == slots_end && header->log_at == records_end &&
-           records_end <= size && header->log_bytes <= size - records_end &&
-           header->log_bytes % 64 == 0;
-}
-
 /* `header` is a private copy of the first bytes of a file of size_bytes. */
-static bool accept(const struct sl_header *header, const char *path, uint64_t size_bytes,
-                   struct sluice_error *error)
+static bool check_header(const struct sl_header *header, const char *path, uint64_t size_bytes,
+                         struct sluice_error *error)
 {
     const char *again = "; remove it, or name another file";
     if (memcmp(header->magic, magic, sizeof magic) != 0)
@@ -104,7 +106,7 @@ static bool accept(const struct sl_header *header, const char *path, uint64_t si
     if (header->version != VERSION)
         return sl_error_say(error, "the table `%s` has version %u, this program reads version %d%s",
                             path, header->version, VERSION, again);
-    if (header->checksum != checksum_of(header) || !adds_up(header))
+    if (header->checksum != checksum_of(header) || !is_consistent(header))
         return sl_error_say(error, "the header of the table `%s` is damaged%s", path, again);
     if (header->size_bytes != size_bytes)
         return sl_error_say(
@@ -113,9 +115,11 @@ static bool accept(const struct sl_header *header, const char *path, uint64_t si
     return true;
 }
 
-static void use(struct sl_table *table, const struct sl_header *header, void *base)
+static void fill_in_table(struct sl_table *table, const struct sl_header *header, void *base)
 {
     uint8_t *at = base;
+    SL_CHECK(header->line_count >= LINES_MIN);
+    SL_CHECK(header->log_at + header->log_bytes <= header->size_bytes);
     *table = (struct sl_table){
         .header = base,
         .slots = { .lines = (struct sl_slot_line *)(void *)(at + SL_HEADER_BYTES),
@@ -140,9 +144,9 @@ static bool write_header(int fd, const struct sl_header *header)
     return done == (ssize_t)sizeof *header;
 }
 
-/* Makes a whole table at the open file, then gives it its name. 0 or an errno. */
-static int make_file(int fd, const char *temporary, const char *path,
-                     const struct sl_header *header)
+/* Writes a whole table to the open file, then gives it its name. Returns 0 or an errno. */
+static int write_and_link_file(int fd, const char *temporary, const char *path,
+                               const struct sl_header *header)
 {
     int wrong = posix_fallocate(fd, 0, (off_t)header->size_bytes);
     if (wrong)
@@ -152,19 +156,20 @@ static int make_file(int fd, const char *temporary, const char *path,
     return link(temporary, path) == 0 || errno == EEXIST ? 0 : errno;
 }
 
-/* A file that is not there. True: there is one now, ours or another's. */
-static bool create(const struct sl_memory_config *config, struct sluice_error *error)
+/* Creates a file that does not exist. Returns true if it exists now, made by this process or
+ * by another one. */
+static bool create_file(const struct sl_memory_config *config, struct sluice_error *error)
 {
     struct sl_header header = { .version = 0 };
     char temporary[PATH_MAX];
-    if (!lay_out(config, &header, error))
+    if (!lay_out_header(config, &header, error))
         return false;
     int len = snprintf(temporary, sizeof temporary, "%s.XXXXXX", config->path);
     if (len < 0 || (size_t)len >= sizeof temporary)
         return sl_error_say(error, "cannot create the table `%s`: %s", config->path,
                             strerror(ENAMETOOLONG));
     int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600: it holds the secret */
-    int wrong = fd < 0 ? errno : make_file(fd, temporary, config->path, &header);
+    int wrong = fd < 0 ? errno : write_and_link_file(fd, temporary, config->path, &header);
     if (fd >= 0) {
         unlink(temporary);
         close(fd);
@@ -185,7 +190,7 @@ static int open_or_create(const struct sl_memory_config *config, struct sluice_e
             sl_error_say(error, "cannot open the table `%s`: %s", config->path, strerror(errno));
             return -1;
         }
-        if (!create(config, error))
+        if (!create_file(config, error))
             return -1;
     }
     sl_error_say(error, "cannot open the table `%s`: it comes and goes", config->path);
@@ -204,11 +209,11 @@ static bool read_header(int fd, const char *path, struct sl_header *header,
         return sl_error_say(error, "`%s` is not a table of Sluice: it is too short", path);
     if (pread(fd, header, sizeof *header, 0) != (ssize_t)sizeof *header)
         return sl_error_say(error, "cannot read the table `%s`: %s", path, strerror(errno));
-    return accept(header, path, (uint64_t)status.st_size, error);
+    return check_header(header, path, (uint64_t)status.st_size, error);
 }
 
-static bool map(int fd, const struct sl_header *header, struct sl_table *table,
-                struct sluice_error *error)
+static bool map_table(int fd, const struct sl_header *header, struct sl_table *table,
+                      struct sluice_error *error)
 {
     int flags = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
     void *base = mmap(NULL, header->size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -217,12 +222,12 @@ static bool map(int fd, const struct sl_header *header, struct sl_table *table,
                             (unsigned long long)header->size_bytes, strerror(errno));
     if (fd < 0)
         memcpy(base, header, sizeof *header);
-    use(table, header, base);
+    fill_in_table(table, header, base);
     return true;
 }
 
-static void note_size(const struct sl_memory_config *config, const struct sl_header *header,
-                      struct sluice_error *error)
+static void report_other_size(const struct sl_memory_config *config, const struct sl_header *header,
+                              struct sluice_error *error)
 {
     uint64_t asked = config->size_bytes / SL_HEADER_BYTES * SL_HEADER_BYTES;
     if (asked && asked != header->size_bytes)
@@ -247,9 +252,10 @@ static bool open_file(const struct sl_memory_config *config, struct sl_table *ta
     int fd = open_or_create(config, error);
     if (fd < 0)
         return false;
-    bool good = read_header(fd, config->path, &header, error) && map(fd, &header, table, error);
+    bool good =
+        read_header(fd, config->path, &header, error) && map_table(fd, &header, table, error);
     if (good)
-        note_size(config, &header, error);
+        report_other_size(config, &header, error);
     close(fd);
     return good;
 }
@@ -266,8 +272,9 @@ static uint64_t boot_tag(void)
     return sl_hash64((struct sluice_text){ id, len > 0 ? (size_t)len : 0 }, 1) | 1;
 }
 
-/* After a boot the clock goes on from the wall's, or from where it was: T10. */
-static void anchor_clock(struct sl_table *table)
+/* After a boot the clock continues from the wall clock, or from its latest time if that is later:
+ * T10. */
+static void anchor_table_clock(struct sl_table *table)
 {
     struct sl_header *header = table->header;
     uint64_t boot = boot_tag();
@@ -282,9 +289,9 @@ static void anchor_clock(struct sl_table *table)
     }
 }
 
-/* The two clocks run alike and differ by more only when somebody sets the wall
- * clock. What differs by less is how long reading them took: reported, it would
- * make a window that ends at a full second seem to end a microsecond later. */
+/* The two clocks run alike: their difference changes only if the wall clock is set. A
+ * smaller change is the time that reading them took. If it were reported, a window that
+ * ends at a full second would seem to end a microsecond later. */
 static int64_t wall_shift_of(struct sl_table *table)
 {
     int64_t before_us, after_us, wall_us;
@@ -317,11 +324,12 @@ void sl_table_call_attention(struct sl_table *table, int64_t at_us)
         ;
 }
 
-/* ---- */
+/* ---- opening and closing ----------------------------------------------------------- */
 
 bool sl_table_open(const struct sl_memory_config *config, struct sl_table *table,
                    struct sluice_error *error)
 {
+    SL_CHECK(config && table && error);
     error->text[0] = 0;
     if (!sl_word_supported())
         return sl_error_say(error,
@@ -332,19 +340,22 @@ bool sl_table_open(const struct sl_memory_config *config, struct sl_table *table
             return false;
     } else {
         struct sl_header header = { .version = 0 };
-        if (!lay_out(config, &header, error) || !map(-1, &header, table, error))
+        if (!lay_out_header(config, &header, error) || !map_table(-1, &header, table, error))
             return false;
     }
-    anchor_clock(table);
+    SL_CHECK(table->header && table->size_bytes >= SL_HEADER_BYTES);
+    anchor_table_clock(table);
     return true;
 }
 
 int sl_table_sync(struct sl_table *table)
 {
+    SL_CHECK(table->header && table->size_bytes > 0);
     return msync(table->header, table->size_bytes, MS_SYNC) == 0 ? 0 : errno;
 }
 
 void sl_table_close(struct sl_table *table)
 {
+    SL_CHECK(table->header && table->size_bytes > 0);
     munmap(table->header, table->size_bytes);
 }

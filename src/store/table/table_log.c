@@ -5,14 +5,15 @@
  * pointer, no free list and no sweeper: it is free when its slot is.
  *
  * Charging writes no new entry into the ring (see sliding_window_log.c), so one
- * swap of the slot commits it. What cannot be said in one swap (a longer ring,
- * entries taken out, a charge too large to be pending) is done to a private
- * copy, and the copy takes the old ring's place. */
+ * swap of the slot commits it. A change that needs more than one swap (a longer
+ * ring, entries removed, a charge too large to be pending) is made to a private
+ * copy, and the copy replaces the old ring. */
 #include "store/table/table_log.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "store/table/table_file.h"
 
 enum { UNIT_BYTES = 64, UNIT_BITS = 39, FIRST_SHARE = 64, FIRST_LINES = 8 };
@@ -29,12 +30,13 @@ static uint64_t group_bytes(uint64_t ring_len)
 bool sl_extents_next(struct sl_extents *extents, struct sl_region *region)
 {
     struct sl_table *table = extents->table;
+    SL_CHECK(extents->next <= SL_EXTENTS && extents->at_bytes <= table->log_bytes);
     if (extents->next == SL_EXTENTS)
         return false;
     uint64_t word = __atomic_load_n(&table->header->extents[extents->next], __ATOMIC_ACQUIRE);
     uint64_t ring_len = word >> UNIT_BITS;
     uint64_t bytes = (word & ((UINT64_C(1) << UNIT_BITS) - 1)) * UNIT_BYTES;
-    /* Zero ends the list; so does what nobody can have written. */
+    /* Zero ends the list; so does a word that no correct program writes. */
     if (ring_len == 0 || bytes > table->log_bytes - extents->at_bytes ||
         bytes < group_bytes(ring_len))
         return false;
@@ -45,6 +47,7 @@ bool sl_extents_next(struct sl_extents *extents, struct sl_region *region)
     region->ring_len = (uint32_t)ring_len;
     extents->next++;
     extents->at_bytes += bytes;
+    SL_CHECK(region->line_count > 0 && extents->at_bytes <= table->log_bytes);
     return true;
 }
 
@@ -53,6 +56,7 @@ bool sl_extents_claim(struct sl_table *table, uint32_t ring_len)
     struct sl_extents extents = sl_extents(table);
     struct sl_region region;
     uint64_t lines = 0;
+    SL_CHECK(ring_len > 0 && (uint64_t)ring_len << UNIT_BITS >> UNIT_BITS == ring_len);
     while (sl_extents_next(&extents, &region))
         if (region.ring_len == ring_len)
             lines += region.line_count;
@@ -70,16 +74,17 @@ bool sl_extents_claim(struct sl_table *table, uint32_t ring_len)
         return false;
     uint64_t free = 0;
     uint64_t word = (uint64_t)ring_len << UNIT_BITS | bytes / UNIT_BYTES;
+    SL_CHECK(bytes % UNIT_BYTES == 0 && bytes / UNIT_BYTES < UINT64_C(1) << UNIT_BITS);
     bool ours = __atomic_compare_exchange_n(&table->header->extents[extents.next], &free, word,
                                             false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    /* Somebody else's who was faster will do as well, if it is an extent at all. */
+    /* The extent of another thread that was faster will do as well, if it is legal. */
     return ours || sl_extents_next(&extents, &region);
 }
 
 /* ---- moving ------------------------------------------------------------------ */
 
-/* A private copy of what is moved, changed. */
-static enum sl_moved copy_out(const struct sl_move *move, struct sl_state *copy)
+/* Makes a private copy of the log that is moved, and changes it. */
+static enum sl_moved copy_log_out(const struct sl_move *move, struct sl_state *copy)
 {
     const struct sl_place *from = &move->from;
     uint64_t *same = calloc(from->ring_len + UINT64_C(1), sizeof *same);
@@ -101,8 +106,8 @@ static enum sl_moved copy_out(const struct sl_move *move, struct sl_state *copy)
     return !move->change || move->change(move->about, copy) ? SL_MOVED : SL_MOVED_NOT;
 }
 
-/* Another slot for the key, tentative. */
-static enum sl_moved take_slot(const struct sl_move *move, struct sl_place *to)
+/* Takes another slot for the key, tentative. */
+static enum sl_moved take_new_slot(const struct sl_move *move, struct sl_place *to)
 {
     struct sl_survey survey;
     sl_table_survey(move->probe, move->now_us, &survey);
@@ -110,8 +115,8 @@ static enum sl_moved take_slot(const struct sl_move *move, struct sl_place *to)
         return SL_MOVED_LOST;
     if (survey.tentative_count && !move->impatient)
         return SL_MOVED_BUSY;
-    /* T12: two frozen ones would leave it open which of them counts. Void is what
-     * was frozen before the live one was seen, hence the second look. */
+    /* T12: with two frozen slots it would be unclear which of them counts. Only one that
+     * was frozen before the live one was seen is void, hence the second look. */
     if (sl_slot_kind(survey.there.word.hi) == SL_DATED_RING &&
         !(sl_place_unchanged(&survey.there) && sl_table_kill_frozen(&survey, move->from.slot)))
         return SL_MOVED_LOST;
@@ -126,13 +131,14 @@ static enum sl_moved take_slot(const struct sl_move *move, struct sl_place *to)
     }
 }
 
-/* Into the block of a slot that is tentative, and ours. Every entry is first
- * replaced by a mark that nobody else makes, and the mark by the copy if the slot is
- * then still ours: who was stopped in between while the block went to somebody else
- * finds his mark gone. An entry that is left with a mark counts as long as the newest. */
-static bool copy_in(const struct sl_place *to, const struct sl_state *copy)
+/* Copies into the ring of a slot that is tentative and belongs to this thread. Every entry is
+ * first replaced by a mark that no other thread makes, and the mark by the copy if the slot
+ * still belongs to this thread: if it was stopped in between and the ring went to another
+ * thread, it finds its mark gone. An entry left with a mark counts as long as the newest. */
+static bool copy_ring_in(const struct sl_place *to, const struct sl_state *copy)
 {
     uint64_t mark = MARK | (to->word.lo & (MARK - 1));
+    SL_CHECK(to->ring && to->ring_len == copy->ring_len);
     for (uint32_t i = 0; i < to->ring_len; i++) {
         uint64_t *entry = &to->ring[i], mine = mark;
         uint64_t old = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
@@ -146,8 +152,8 @@ static bool copy_in(const struct sl_place *to, const struct sl_state *copy)
     return true;
 }
 
-/* T12: from here on nobody changes it, and whoever finds it moves it. */
-static bool freeze(struct sl_place *from)
+/* T12: from here on no thread changes the log, and a thread that finds it moves it. */
+static bool freeze_slot(struct sl_place *from)
 {
     struct sl_word frozen = from->word;
     uint64_t kind = (uint64_t)SL_DATED_RING << SL_SLOT_KIND_SHIFT;
@@ -155,13 +161,14 @@ static bool freeze(struct sl_place *from)
     struct sl_word seen = from->word;
     if (!sl_word_equal(seen, frozen) && !sl_word_swap(from->slot, &seen, frozen))
         return false;
+    SL_CHECK(sl_slot_kind(frozen.hi) == SL_DATED_FROZEN);
     from->word = frozen;
     return true;
 }
 
-/* T8: what was found frozen may have been left behind by a mover who was killed, and
- * the state that it became may be fresh and gone. Then so is this one. */
-static bool is_gone(const struct sl_move *move)
+/* T8: a log that was found frozen may be left over from a thread that was killed while it
+ * moved the log, and the new state may be fresh and gone. Then this one is gone too. */
+static bool kill_if_fresh(const struct sl_move *move)
 {
     struct sl_table *table = move->probe->table;
     int64_t now_us = move->own_clock ? sl_table_now_us(table) : move->now_us;
@@ -172,8 +179,9 @@ static bool is_gone(const struct sl_move *move)
     return true;
 }
 
-/* T5, where the one slot that may be there is the frozen one. */
-static bool commit(const struct sl_move *move, struct sl_place *to, const struct sl_state *copy)
+/* T5, except that the frozen slot may be there. */
+static bool commit_move(const struct sl_move *move, struct sl_place *to,
+                        const struct sl_state *copy)
 {
     struct sl_survey survey;
     sl_table_survey(move->probe, move->now_us, &survey);
@@ -182,26 +190,29 @@ static bool commit(const struct sl_move *move, struct sl_place *to, const struct
         return false;
     if (!sl_table_kill_others(&survey, to->slot))
         return false;
-    if (move->found_frozen && is_gone(move))
+    if (move->found_frozen && kill_if_fresh(move))
         return false;
     struct sl_word live = sl_table_live(to->word, copy);
+    SL_CHECK(sl_slot_kind(live.hi) == SL_DATED_RING);
     live.hi |= move->from.word.hi & SL_SLOT_FLAG;
     struct sl_word seen = to->word;
     return sl_word_swap(to->slot, &seen, live);
 }
 
-/* The slot is taken first: where there is none, nothing is copied. */
+/* Takes the slot first: if there is none, nothing is copied. */
 enum sl_moved sl_log_move(struct sl_move *move)
 {
     struct sl_state copy = { .ring = NULL };
     struct sl_place to;
+    SL_CHECK(move->algo->keeps_ring && move->from.slot && move->from.ring);
+    SL_CHECK(move->probe->ring_len >= move->from.ring_len);
     move->found_frozen = sl_slot_kind(move->from.word.hi) == SL_DATED_FROZEN;
-    enum sl_moved moved = take_slot(move, &to);
+    enum sl_moved moved = take_new_slot(move, &to);
     if (moved != SL_MOVED)
         return moved;
-    moved = copy_out(move, &copy);
+    moved = copy_log_out(move, &copy);
     if (moved == SL_MOVED &&
-        !(copy_in(&to, &copy) && freeze(&move->from) && commit(move, &to, &copy)))
+        !(copy_ring_in(&to, &copy) && freeze_slot(&move->from) && commit_move(move, &to, &copy)))
         moved = SL_MOVED_LOST;
     if (moved == SL_MOVED) {
         __atomic_fetch_add(sl_table_moves(move->probe), 1, __ATOMIC_ACQ_REL);
@@ -212,7 +223,7 @@ enum sl_moved sl_log_move(struct sl_move *move)
     return moved;
 }
 
-/* A few tries while somebody else is moving it; he may be dead. */
+/* Tries a few times while another thread is moving it, which may be dead. */
 enum sl_moved sl_log_move_patiently(struct sl_move *move)
 {
     enum sl_moved moved = SL_MOVED_BUSY;
@@ -222,5 +233,6 @@ enum sl_moved sl_log_move_patiently(struct sl_move *move)
         if (moved == SL_MOVED_BUSY)
             sched_yield();
     }
+    SL_CHECK(moved != SL_MOVED_BUSY);
     return moved;
 }

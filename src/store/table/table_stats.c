@@ -1,4 +1,5 @@
-/* What the table holds, for people: read slot by slot while others go on. */
+/* The table's statistics: read slot by slot while other threads decide. */
+#include "base/check.h"
 #include "store/table/table_log.h"
 
 uint64_t sl_table_count_live(const struct sl_slot_line *lines, uint64_t line_count, int64_t now_us,
@@ -13,6 +14,7 @@ uint64_t sl_table_count_live(const struct sl_slot_line *lines, uint64_t line_cou
             live++;
             *limiting += (word.hi & SL_SLOT_FLAG) != 0;
         }
+    SL_CHECK(live <= line_count * SL_LINE_SLOTS);
     return live;
 }
 
@@ -22,11 +24,13 @@ static uint64_t used_log_bytes(struct sl_table *table)
     struct sl_region region;
     while (sl_extents_next(&extents, &region))
         ;
+    SL_CHECK(extents.at_bytes <= table->log_bytes);
     return extents.at_bytes;
 }
 
 void sl_table_glance(struct sl_table *table, struct sluice_stats *out)
 {
+    SL_CHECK(table->header && out);
     out->size_bytes = table->size_bytes;
     out->slots = table->slots.line_count * SL_LINE_SLOTS;
     out->log_bytes = table->log_bytes;

@@ -1,4 +1,4 @@
-/* Asked for by `sync=1s`; without it the kernel writes back in its own time.
+/* The thread behind `sync=1s`. Without it the kernel writes back at its own time.
  * No decision waits for it. */
 #include "store/table/table_sync.h"
 
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/thread.h"
 #include "store/table/table_file.h"
 
@@ -19,7 +20,7 @@ struct sl_syncer {
     bool stopped;
 };
 
-static void *run(void *about)
+static void *sync_until_stopped(void *about)
 {
     struct sl_syncer *syncer = about;
     pthread_mutex_lock(&syncer->lock);
@@ -34,6 +35,7 @@ static void *run(void *about)
 
 struct sl_syncer *sl_syncer_start(struct sl_table *table, int64_t every_us)
 {
+    SL_CHECK(table && every_us > 0);
     struct sl_syncer *syncer = calloc(1, sizeof *syncer);
     if (!syncer)
         return NULL;
@@ -42,7 +44,7 @@ struct sl_syncer *sl_syncer_start(struct sl_table *table, int64_t every_us)
     syncer->owner = getpid();
     pthread_mutex_init(&syncer->lock, NULL);
     sl_wait_init(&syncer->wake);
-    if (sl_thread_start(&syncer->thread, run, syncer) != 0) {
+    if (sl_thread_start(&syncer->thread, sync_until_stopped, syncer) != 0) {
         free(syncer);
         return NULL;
     }
@@ -55,6 +57,7 @@ void sl_syncer_stop(struct sl_syncer *syncer)
         return;
     if (syncer->owner == getpid()) {
         pthread_mutex_lock(&syncer->lock);
+        SL_CHECK(!syncer->stopped);
         syncer->stopped = true;
         pthread_cond_signal(&syncer->wake);
         pthread_mutex_unlock(&syncer->lock);

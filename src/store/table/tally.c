@@ -1,3 +1,4 @@
+/* Counts the parts of a table, one look at a time. */
 #include "store/table/tally.h"
 
 #include <sys/mman.h>
@@ -8,7 +9,7 @@
 
 enum { PAGE_LEAST_BYTES = 4096, PART_BYTES = 1 << 20, LINE_BYTES = sizeof(struct sl_slot_line) };
 
-/* What one look sees of a region: of the part whose turn it is, as much as it may. */
+/* The lines of a region that one look counts: of the next part, as many as are allowed. */
 struct piece {
     const struct sl_slot_line *lines;
     uint64_t line_count;
@@ -18,6 +19,7 @@ struct piece {
 static struct piece piece_of(const struct sl_tally *tally, const struct sl_region *region,
                              uint64_t most)
 {
+    SL_CHECK(tally->next < tally->count);
     uint64_t from = region->line_count * tally->next / tally->count;
     uint64_t to = region->line_count * (tally->next + 1) / tally->count;
     uint64_t count = to - from < most ? to - from : most;
@@ -25,15 +27,16 @@ static struct piece piece_of(const struct sl_tally *tally, const struct sl_regio
     return (struct piece){ region->lines + from + shift, count, to - from };
 }
 
-/* A look on its way. */
+/* The counts of one look. */
 struct tally_pass {
     int64_t now_us;
     uint64_t line_count; /* that were read */
     struct sl_tally_part part;
 };
 
-/* Those of its lines whose pages are in memory. */
-static uint64_t count_live(const struct piece *piece, struct tally_pass *look, uint64_t *limiting)
+/* Counts the lines of the piece whose pages are in memory. */
+static uint64_t count_resident_live(const struct piece *piece, struct tally_pass *look,
+                                    uint64_t *limiting)
 {
     unsigned char is_there[SL_TALLY_LINES * LINE_BYTES / PAGE_LEAST_BYTES + 1];
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), next;
@@ -55,30 +58,31 @@ static uint64_t count_live(const struct piece *piece, struct tally_pass *look, u
     return live;
 }
 
-static uint64_t look_at(struct piece piece, struct tally_pass *look)
+static uint64_t count_piece(struct piece piece, struct tally_pass *look)
 {
     uint64_t limiting = 0;
     if (piece.line_count == 0)
         return 0;
-    uint64_t live = count_live(&piece, look, &limiting);
+    uint64_t live = count_resident_live(&piece, look, &limiting);
     look->part.limiting += limiting * piece.stands_for / piece.line_count;
     return live * piece.stands_for / piece.line_count;
 }
 
-static uint32_t parts_of(const struct sl_table *table)
+static uint32_t part_count_of(const struct sl_table *table)
 {
     uint64_t parts = (table->size_bytes + PART_BYTES - 1) / PART_BYTES;
     return parts < SL_TALLY_PARTS ? (uint32_t)parts : SL_TALLY_PARTS;
 }
 
-static void look_at_next(struct sl_tally *tally, struct sl_table *table, struct tally_pass *look)
+static void count_next_part(struct sl_tally *tally, struct sl_table *table, struct tally_pass *look)
 {
     struct sl_extents extents = sl_extents(table);
     struct sl_region region;
     look->part = (struct sl_tally_part){ 0 };
-    look->part.live = look_at(piece_of(tally, &table->slots, SL_TALLY_LINES), look);
+    look->part.live = count_piece(piece_of(tally, &table->slots, SL_TALLY_LINES), look);
     while (sl_extents_next(&extents, &region))
-        look->part.log_live += look_at(piece_of(tally, &region, SL_TALLY_LOG_LINES), look);
+        look->part.log_live += count_piece(piece_of(tally, &region, SL_TALLY_LOG_LINES), look);
+    SL_CHECK(tally->next < tally->count && tally->count <= SL_TALLY_PARTS);
     tally->parts[tally->next++] = look->part;
     tally->seen = tally->seen > tally->next ? tally->seen : tally->next;
     if (tally->next == tally->count) {
@@ -91,15 +95,17 @@ void sl_tally_look(struct sl_tally *tally, struct sl_table *table, int64_t now_u
 {
     struct tally_pass look = { .now_us = now_us };
     uint32_t first = tally->next;
-    tally->count = parts_of(table);
+    tally->count = part_count_of(table);
     do
-        look_at_next(tally, table, &look);
+        count_next_part(tally, table, &look);
     while (look.line_count < SL_TALLY_LINES / 2 && tally->next != first);
+    SL_CHECK(tally->seen > 0 && tally->seen <= tally->count);
 }
 
 void sl_tally_sum(const struct sl_tally *tally, struct sluice_stats *out)
 {
     struct sl_tally_part sum = { 0 };
+    SL_CHECK(tally->seen > 0 && tally->seen <= tally->count && out);
     for (uint32_t i = 0; i < tally->seen; i++) {
         sum.live += tally->parts[i].live;
         sum.limiting += tally->parts[i].limiting;
