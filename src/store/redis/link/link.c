@@ -315,7 +315,7 @@ void sl_link_on_ready(struct sl_link *link)
         return;
     if (link->socket.is_connecting) {
         if (!sl_socket_finish(&link->socket, link->target, &error)) {
-            sl_link_lose(link, error.text);
+            sl_link_try_next_address(link, error.text);
             return;
         }
         sl_link_greet(link);
@@ -399,6 +399,11 @@ static void look_after(struct sl_link *link, int64_t now_us)
             sl_link_connect(link);
         else if (wants)
             sl_link_wait_to_try(link, now_us);
+    } else if (link->socket.is_connecting) {
+        if (now_us >= link->address_due_us)
+            sl_link_try_next_address(link, "it does not answer");
+        else
+            sl_link_wake_by(link, link->address_due_us);
     } else if (link->phase != SL_LINK_UP) {
         if (now_us >= link->connect_due_us)
             sl_link_lose(link, "it does not answer");

@@ -73,6 +73,7 @@ static void become_good(struct sl_link *link, int64_t now_us)
 {
     if (link->phase == SL_LINK_GREETED) {
         atomic_fetch_add(&link->shared->connects, 1);
+        sl_target_prefer(link->target, link->address);
         link->made_us = now_us;
     }
     link->phase = SL_LINK_UP;

@@ -84,23 +84,72 @@ void sl_link_greet(struct sl_link *link)
     sl_link_send_probe(link);
 }
 
-void sl_link_connect(struct sl_link *link)
+/* The reason of the first address is the one that is told: getaddrinfo sorts those to the end that
+ * this machine cannot reach at all. */
+static void note_why_not(struct sl_link *link, const char *why)
 {
-    struct sluice_error error = { 0 };
-    int64_t now_us = sl_link_now_us();
-    SL_CHECK(link->phase == SL_LINK_DOWN);
-    link->connect_due_us = now_us + sl_max_i64(CONNECT_US, link->shared->deadline_us);
-    link->reader = sl_reply_reader_new();
-    link->reign = sl_target_reign(link->target); /* before its address: maybe too old */
-    if (!link->reader || !sl_socket_open(&link->socket, link->target, link->attempts, &error)) {
-        sl_link_lose(link, link->reader ? error.text : "out of memory");
+    if (!*link->why_not)
+        snprintf(link->why_not, sizeof link->why_not, "%.*s", (int)sizeof link->why_not - 1, why);
+}
+
+/* Begins with one address after another until one does not refuse at once. Each has its share of
+ * the time that is left, so that a silent one does not use up that of the others. Returns false if
+ * all have refused. */
+static bool open_next_socket(struct sl_link *link)
+{
+    while (link->addresses_left > 0) {
+        struct sluice_error error = { 0 };
+        int64_t now_us = sl_link_now_us();
+        int64_t rest_us = sl_max_i64(link->connect_due_us - now_us, 0);
+        link->address++;
+        link->address_due_us = now_us + rest_us / link->addresses_left--;
+        if (sl_socket_open(&link->socket, link->target, link->address, &error))
+            return true;
+        note_why_not(link, error.text);
+    }
+    return false;
+}
+
+static void connect_to_next_address(struct sl_link *link)
+{
+    if (!open_next_socket(link)) {
+        sl_link_lose(link, link->why_not);
         return;
     }
     link->phase = SL_LINK_CONNECTING;
-    sl_link_wake_by(link, link->connect_due_us);
+    sl_link_wake_by(link, link->socket.is_connecting ? link->address_due_us : link->connect_due_us);
     if (!link->socket.is_connecting)
         sl_link_greet(link);
     sl_link_flush(link);
+}
+
+void sl_link_try_next_address(struct sl_link *link, const char *why)
+{
+    SL_CHECK(link->phase == SL_LINK_CONNECTING);
+    note_why_not(link, why);
+    sl_link_unwatch(link);
+    sl_socket_close(&link->socket);
+    connect_to_next_address(link);
+}
+
+/* Begins with the address that answered last; after a failure with the one behind it, for what
+ * listens at the first may be no Redis. */
+void sl_link_connect(struct sl_link *link)
+{
+    SL_CHECK(link->phase == SL_LINK_DOWN);
+    link->connect_due_us = sl_link_now_us() + sl_max_i64(CONNECT_US, link->shared->deadline_us);
+    link->reader = sl_reply_reader_new();
+    if (!link->reader) {
+        sl_link_lose(link, "out of memory");
+        return;
+    }
+    link->reign = sl_target_reign(link->target); /* before its addresses: maybe too old */
+    link->addresses_left = sl_target_address_count(link->target);
+    if (link->addresses_left == 0)
+        link->addresses_left = 1; /* the attempt says why there is none */
+    link->address = sl_target_preferred(link->target) + link->attempts - 1; /* the one before */
+    *link->why_not = 0;
+    connect_to_next_address(link);
 }
 
 void sl_link_open(struct sl_link *link)

@@ -56,15 +56,23 @@ struct sl_link {
     uint32_t attempts; /* to connect, since it last was good */
     bool is_probing;
     int64_t probed_us, made_us, heard_us;
-    int64_t try_us; /* connecting, or probing, again */
-    int64_t connect_due_us;
-    int64_t wake_us; /* what the host knows */
+    int64_t try_us;          /* connecting, or probing, again */
+    int64_t connect_due_us;  /* of all addresses together, greeting included */
+    int64_t address_due_us;  /* of the one that is tried */
+    uint32_t address;        /* its number, */
+    uint32_t addresses_left; /* so many behind it, */
+    char why_not[256];       /* and why the first did not do */
+    int64_t wake_us;         /* what the host knows */
     bool reads, writes, write_for_read;
 };
 
 /* ---- link_connect.c ---- */
 
 void sl_link_connect(struct sl_link *link);
+
+/* The address that is tried refuses, or does not answer: the next one is tried, and behind the last
+ * the connection is lost. */
+void sl_link_try_next_address(struct sl_link *link, const char *why);
 
 /* Sentinels name another master than the one it was made to. */
 bool sl_link_is_of_old(const struct sl_link *link);

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "store/redis/link/socket.h"
 
-enum { SENTINELS_MAX = 64, ANSWER_US = 500000, WORDS_MAX_BYTES = 8192, ADDRESSES_TRIED = 4 };
+enum { SENTINELS_MAX = 64, ANSWER_US = 500000, WORDS_MAX_BYTES = 8192 };
 
 struct sl_sentinels {
     char *hosts[SENTINELS_MAX]; /* "host:port" or "[v6]:port" */
@@ -106,9 +106,8 @@ static bool wait_for(int fd, short events, int64_t until_us)
 }
 
 /* A socket that is connected there; -1: errno. */
-static int connect_to(const struct addrinfo *address)
+static int connect_to(const struct addrinfo *address, int64_t until_us)
 {
-    int64_t until_us = sl_boottime_us() + ANSWER_US;
     int code = 0;
     socklen_t len = sizeof code;
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -128,6 +127,25 @@ static int connect_to(const struct addrinfo *address)
     return -1;
 }
 
+/* One address after another, within ANSWER_US together: each has its share of the time that is
+ * left. Returns -1 if none does, and why the first did not, as in link_connect.c. */
+static int connect_to_any(const struct addrinfo *all, struct sluice_error *why)
+{
+    int64_t until_us = sl_boottime_us() + ANSWER_US;
+    int left = 0;
+    for (const struct addrinfo *one = all; one && left < SL_ADDRESSES_MAX; one = one->ai_next)
+        left++;
+    for (bool is_first = true; left > 0; left--, all = all->ai_next, is_first = false) {
+        int64_t now_us = sl_boottime_us();
+        int fd = connect_to(all, now_us + sl_max_i64(until_us - now_us, 0) / left);
+        if (fd >= 0)
+            return fd;
+        if (is_first)
+            sl_error_say(why, "%s", strerror(errno));
+    }
+    return -1;
+}
+
 /* To number `first`. */
 static bool dial(struct sl_sentinels *sentinels, struct sluice_error *why)
 {
@@ -143,13 +161,7 @@ static bool dial(struct sl_sentinels *sentinels, struct sluice_error *why)
     int code = getaddrinfo(host, colon + 1, &hints, &all);
     if (code != 0)
         return sl_error_say(why, "%s", gai_strerror(code));
-    int fd = -1, tried = 0;
-    for (struct addrinfo *one = all; one && fd < 0 && tried < ADDRESSES_TRIED; tried++) {
-        fd = connect_to(one);
-        if (fd < 0)
-            sl_error_say(why, "%s", strerror(errno));
-        one = one->ai_next;
-    }
+    int fd = connect_to_any(all, why);
     freeaddrinfo(all);
     if (fd < 0)
         return false;

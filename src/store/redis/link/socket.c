@@ -20,13 +20,13 @@ static bool begin(struct sl_socket *socket, const struct sockaddr_storage *addre
     return result == 0 || socket->is_connecting;
 }
 
-bool sl_socket_open(struct sl_socket *out, struct sl_target *target, uint32_t attempt,
+bool sl_socket_open(struct sl_socket *out, struct sl_target *target, uint32_t number,
                     struct sluice_error *error)
 {
     struct sockaddr_storage address;
     socklen_t len;
     *out = (struct sl_socket){ .fd = -1 };
-    if (!sl_target_address(target, attempt, &address, &len)) {
+    if (!sl_target_address(target, number, &address, &len)) {
         sl_target_why_none(target, error);
         return false;
     }

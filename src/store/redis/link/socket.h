@@ -11,8 +11,9 @@ struct sl_socket {
     struct sl_tls_stream *tls;
 };
 
-/* Begins to connect, for the n-th time. False: error->text. */
-bool sl_socket_open(struct sl_socket *socket, struct sl_target *target, uint32_t attempt,
+/* Begins to connect to the address of this number. Returns false if that fails at once
+ * (error->text); the socket is closed then. */
+bool sl_socket_open(struct sl_socket *socket, struct sl_target *target, uint32_t address,
                     struct sluice_error *error);
 void sl_socket_close(struct sl_socket *socket);
 

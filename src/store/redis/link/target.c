@@ -25,7 +25,6 @@
 #include "store/redis/link/sentinel.h"
 
 enum {
-    ADDRESSES_MAX = 8,
     FIRST_LOOK_US = 1000000,
     LOOK_EVERY_US = 1000000,
     ASK_EVERY_US = 1000000, /* Sentinels, while all is well, */
@@ -48,8 +47,9 @@ struct sl_target {
 
     pthread_mutex_t lock;
     pthread_cond_t found;
-    struct address addresses[ADDRESSES_MAX];
+    struct address addresses[SL_ADDRESSES_MAX];
     size_t address_count;
+    size_t preferred; /* the address that answered last */
     bool is_looking;
     int64_t looked_us;
 
@@ -117,7 +117,7 @@ static size_t find(const char *host, const char *port, int flags, struct address
     size_t count = 0;
     if (getaddrinfo(host, port, &hints, &all) != 0)
         return 0;
-    for (struct addrinfo *one = all; one && count < ADDRESSES_MAX; one = one->ai_next) {
+    for (struct addrinfo *one = all; one && count < SL_ADDRESSES_MAX; one = one->ai_next) {
         if (one->ai_addrlen > sizeof found[0].at)
             continue;
         memcpy(&found[count].at, one->ai_addr, one->ai_addrlen);
@@ -127,15 +127,33 @@ static size_t find(const char *host, const char *port, int flags, struct address
     return count;
 }
 
+static bool is_same_address(const struct address *one, const struct address *other)
+{
+    return one->len == other->len && memcmp(&one->at, &other->at, one->len) == 0;
+}
+
+/* The address that answered last stays the preferred one, wherever it stands in the new list.
+ * With the lock. */
+static void replace_addresses(struct sl_target *target, const struct address *found, size_t count)
+{
+    const struct address before = target->addresses[target->preferred];
+    target->preferred = 0;
+    for (size_t i = 0; i < count; i++) {
+        target->addresses[i] = found[i];
+        if (target->address_count && is_same_address(&found[i], &before))
+            target->preferred = i;
+    }
+    target->address_count = count;
+}
+
 static bool look_up(struct sl_target *target, int flags)
 {
-    struct address found[ADDRESSES_MAX];
+    struct address found[SL_ADDRESSES_MAX];
     size_t count = find(target->host, target->port, flags, found);
     if (count == 0)
         return false;
     pthread_mutex_lock(&target->lock);
-    memcpy(target->addresses, found, count * sizeof *found);
-    target->address_count = count;
+    replace_addresses(target, found, count);
     pthread_mutex_unlock(&target->lock);
     return true;
 }
@@ -179,7 +197,7 @@ static void start_looking(struct sl_target *target)
 
 static void take_master(struct sl_target *target, const struct sl_master *master, bool looks_again)
 {
-    struct address found[ADDRESSES_MAX];
+    struct address found[SL_ADDRESSES_MAX];
     bool is_same = strcmp(master->host, target->master.host) == 0 &&
                    strcmp(master->port, target->master.port) == 0;
     if (is_same && !looks_again)
@@ -187,8 +205,7 @@ static void take_master(struct sl_target *target, const struct sl_master *master
     size_t count = find(master->host, master->port, 0, found);
     pthread_mutex_lock(&target->lock);
     if (count) {
-        memcpy(target->addresses, found, count * sizeof *found);
-        target->address_count = count;
+        replace_addresses(target, found, count);
         target->master = *master;
         if (!is_same && atomic_fetch_add(&target->reign, 1) > 0)
             target->changed_us = sl_boottime_us();
@@ -298,7 +315,33 @@ void sl_target_why_none(struct sl_target *target, struct sluice_error *out)
         sl_error_say(out, "no Sentinel has answered yet");
 }
 
-bool sl_target_address(struct sl_target *target, uint32_t attempt, struct sockaddr_storage *out,
+uint32_t sl_target_address_count(struct sl_target *target)
+{
+    if (target->sentinels)
+        start_following(target);
+    pthread_mutex_lock(&target->lock);
+    size_t count = target->address_count;
+    pthread_mutex_unlock(&target->lock);
+    return (uint32_t)count;
+}
+
+void sl_target_prefer(struct sl_target *target, uint32_t number)
+{
+    pthread_mutex_lock(&target->lock);
+    if (target->address_count)
+        target->preferred = number % target->address_count;
+    pthread_mutex_unlock(&target->lock);
+}
+
+uint32_t sl_target_preferred(struct sl_target *target)
+{
+    pthread_mutex_lock(&target->lock);
+    size_t preferred = target->preferred;
+    pthread_mutex_unlock(&target->lock);
+    return (uint32_t)preferred;
+}
+
+bool sl_target_address(struct sl_target *target, uint32_t number, struct sockaddr_storage *out,
                        socklen_t *len)
 {
     if (target->sentinels)
@@ -306,7 +349,7 @@ bool sl_target_address(struct sl_target *target, uint32_t attempt, struct sockad
     pthread_mutex_lock(&target->lock);
     bool is_there = target->address_count > 0;
     if (is_there) {
-        const struct address *address = &target->addresses[attempt % target->address_count];
+        const struct address *address = &target->addresses[number % target->address_count];
         *out = address->at;
         *len = address->len;
     }

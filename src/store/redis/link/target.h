@@ -23,9 +23,21 @@ struct sl_target *sl_target_like(const struct sl_target *target, const char *add
 /* One more who closes it. */
 struct sl_target *sl_target_keep(struct sl_target *target);
 
-/* The address for the n-th attempt. False: there is none yet. */
-bool sl_target_address(struct sl_target *target, uint32_t attempt, struct sockaddr_storage *out,
+/* A name may have several addresses (`localhost` is often ::1 and 127.0.0.1), and Redis may listen
+ * on one of them alone. They are numbered; numbers wrap around. */
+enum { SL_ADDRESSES_MAX = 8 };
+
+/* Returns how many addresses are known; 0: none yet. */
+uint32_t sl_target_address_count(struct sl_target *target);
+
+/* Returns false if no address is known yet. */
+bool sl_target_address(struct sl_target *target, uint32_t number, struct sockaddr_storage *out,
                        socklen_t *len);
+
+/* Redis answered at this address: connections begin with it from now on, whichever link asks. A
+ * hint: after the name was looked up again, a number may mean another address. */
+void sl_target_prefer(struct sl_target *target, uint32_t number);
+uint32_t sl_target_preferred(struct sl_target *target);
 
 void sl_target_why_none(struct sl_target *target, struct sluice_error *out);
 
