@@ -1,3 +1,4 @@
+/* The map of a Redis Cluster: its members, and how CLUSTER SLOTS and MOVED change it. */
 #include "store/redis/cluster/cluster.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 enum {
     ASK_EVERY_US = 250000,
-    REMEMBERED_US = 60000000, /* an address without slots, since it was last named */
+    REMEMBERED_US = 60000000, /* how long an address without slots is kept after it was named */
     HOST_MAX = 256,
     ADDRESS_MAX = 300,
     TAGS_TRIED = 4096,
@@ -27,7 +28,8 @@ struct sl_cluster {
     struct sl_target *first;
     uint32_t seeds;
     _Atomic uint16_t owner[SL_SLOT_COUNT];
-    _Atomic uint32_t moving_s[SL_SLOT_COUNT]; /* when that was last heard of it, and one more */
+    _Atomic uint32_t
+        moving_s[SL_SLOT_COUNT]; /* the second of the last ASK or TRYAGAIN, plus one; 0: never */
     _Atomic uint64_t version, lessons;
     _Atomic int64_t asked_us;
     _Atomic uint32_t size;
@@ -36,7 +38,7 @@ struct sl_cluster {
     struct cluster_member members[SL_MEMBERS_MAX];
 };
 
-/* ---- beginning and end ---- */
+/* ---- new and free ---- */
 
 static bool add_seeds(struct sl_cluster *cluster, const char *hosts)
 {
@@ -84,7 +86,7 @@ void sl_cluster_free(struct sl_cluster *cluster)
     free(cluster);
 }
 
-/* ---- looking ---- */
+/* ---- reading the map ---- */
 
 uint32_t sl_cluster_owner(const struct sl_cluster *cluster, uint32_t slot)
 {
@@ -143,7 +145,7 @@ enum sl_standing sl_cluster_standing(struct sl_cluster *cluster, uint32_t number
     return standing;
 }
 
-/* Numbers count up until one is in a slot of the member's: with three masters the third, mostly. */
+/* Tries 0, 1, 2… until one lies in a slot of the member's; with three masters about three tries. */
 int32_t sl_cluster_tag(const struct sl_cluster *cluster, uint32_t number)
 {
     char digits[16];
@@ -157,9 +159,9 @@ int32_t sl_cluster_tag(const struct sl_cluster *cluster, uint32_t number)
 
 /* ---- members ---- */
 
-/* "host:port" as Redis says it, where an IPv6 address has no brackets and a host may be left out,
- * as ours. False: it is none, by what a URL may have for a host: what it says is what somebody
- * has configured there (`cluster-announce-ip`), or is "?". */
+/* Prints an address as we write it: Redis puts no brackets around IPv6, and may leave the host out.
+ * Returns false if the host would be refused in a URL: nodes announce whatever is configured
+ * (`cluster-announce-ip`), or "?". */
 static bool print_address(char out[ADDRESS_MAX], struct sluice_text host, int64_t port,
                           const struct sl_target *from)
 {
@@ -177,7 +179,7 @@ static bool print_address(char out[ADDRESS_MAX], struct sluice_text host, int64_
     return true;
 }
 
-/* A free number, or one of an address that nobody has named for a while. */
+/* Returns a free number, or one whose address has no slots and was not named for a minute. */
 static uint32_t free_number(const struct sl_cluster *cluster, int64_t now_us)
 {
     for (uint32_t i = cluster->seeds; i < SL_MEMBERS_MAX; i++) {
@@ -188,7 +190,7 @@ static uint32_t free_number(const struct sl_cluster *cluster, int64_t now_us)
     return SL_NO_MEMBER;
 }
 
-/* With the lock. */
+/* Returns the address's number, and makes it a member if it is none. Call with the lock held. */
 static uint32_t number_of(struct sl_cluster *cluster, const char *address)
 {
     int64_t now_us = sl_boottime_us();
@@ -231,7 +233,7 @@ uint32_t sl_cluster_number(struct sl_cluster *cluster, struct sluice_text addres
     return number;
 }
 
-/* With the lock. True: it was not there. */
+/* Returns true if the owner has changed. Call with the lock held. */
 static bool set_owner(struct sl_cluster *cluster, uint32_t slot, uint32_t number)
 {
     uint32_t before = sl_cluster_owner(cluster, slot);
@@ -267,7 +269,7 @@ bool sl_cluster_is_moving(const struct sl_cluster *cluster, uint32_t slot, int64
     return heard_s && (uint32_t)(now_us / 1000000 + 1) - heard_s <= 1;
 }
 
-/* ---- the whole map ---- */
+/* ---- CLUSTER SLOTS ---- */
 
 bool sl_cluster_may_ask(struct sl_cluster *cluster, int64_t now_us)
 {
@@ -276,14 +278,14 @@ bool sl_cluster_may_ask(struct sl_cluster *cluster, int64_t now_us)
            atomic_compare_exchange_strong(&cluster->asked_us, &last_us, now_us);
 }
 
-/* An answer on its way: numbers and texts are in it one after another, each in their own order. */
+/* A position in the reply: numbers and texts lie in it apart, each kind in its own order. */
 struct map_walk {
     const struct sl_redis_reply *reply;
     size_t value, text;
     bool is_wrong;
 };
 
-static int64_t take_value(struct map_walk *walk)
+static int64_t next_value(struct map_walk *walk)
 {
     if (walk->value < walk->reply->value_count)
         return walk->reply->values[walk->value++];
@@ -291,47 +293,48 @@ static int64_t take_value(struct map_walk *walk)
     return 0;
 }
 
-/* How many elements the array has that begins here. */
-static int64_t take_array(struct map_walk *walk)
+/* Returns how many elements the array has that begins here. */
+static int64_t next_array(struct map_walk *walk)
 {
-    int64_t value = take_value(walk);
+    int64_t value = next_value(walk);
     walk->is_wrong |= value < SL_REPLY_ARRAY || value > SL_REPLY_ARRAY + 100000;
     return walk->is_wrong ? 0 : value - SL_REPLY_ARRAY;
 }
 
-static struct sluice_text take_text(struct map_walk *walk)
+static struct sluice_text next_text(struct map_walk *walk)
 {
     walk->is_wrong |= walk->text >= walk->reply->text_count;
     return sl_reply_text(walk->reply, walk->text++);
 }
 
-/* A node: [host, port, id, [more about it …]]; since Redis 7 there is more. */
-static void take_node(struct map_walk *walk, struct sluice_text *host, int64_t *port)
+/* Reads a node: [host, port, id, [metadata …]]; the metadata came with Redis 7. */
+static void read_node(struct map_walk *walk, struct sluice_text *host, int64_t *port)
 {
-    int64_t parts = take_array(walk);
-    *host = take_text(walk);
-    *port = take_value(walk);
+    int64_t parts = next_array(walk);
+    *host = next_text(walk);
+    *port = next_value(walk);
     if (parts > 2)
-        take_text(walk);
+        next_text(walk);
     if (parts > 3)
-        walk->text += (size_t)take_array(walk);
+        walk->text += (size_t)next_array(walk);
     walk->is_wrong |= parts < 2 || parts > 4;
 }
 
-/* A range of slots: [first, last, master, replica …]. Adds it to the map. With the lock. */
-static void take_range(struct sl_cluster *cluster, struct map_walk *walk,
+/* Reads a range of slots, [first, last, master, replica …], into `owners`. Call with the lock held.
+ */
+static void read_range(struct sl_cluster *cluster, struct map_walk *walk,
                        const struct sl_target *from, uint16_t *owners)
 {
     char address[ADDRESS_MAX];
     struct sluice_text host, ignored;
-    int64_t port, ignored_port, parts = take_array(walk);
-    int64_t first = take_value(walk), last = take_value(walk);
+    int64_t port, ignored_port, parts = next_array(walk);
+    int64_t first = next_value(walk), last = next_value(walk);
     walk->is_wrong |= parts < 3 || first < 0 || last < first || last >= SL_SLOT_COUNT;
     if (walk->is_wrong)
         return;
-    take_node(walk, &host, &port);
+    read_node(walk, &host, &port);
     for (int64_t i = 3; i < parts && !walk->is_wrong; i++)
-        take_node(walk, &ignored, &ignored_port);
+        read_node(walk, &ignored, &ignored_port);
     if (walk->is_wrong || !print_address(address, host, port, from))
         return;
     uint32_t number = number_of(cluster, address);
@@ -348,7 +351,7 @@ bool sl_cluster_learn(struct sl_cluster *cluster, const struct sl_redis_reply *r
     memset(owners, 0xff, sizeof owners);
     pthread_mutex_lock(&cluster->lock);
     while (!walk.is_wrong && walk.value < reply->value_count)
-        take_range(cluster, &walk, from, owners);
+        read_range(cluster, &walk, from, owners);
     for (uint32_t slot = 0; slot < SL_SLOT_COUNT; slot++)
         has_any |= owners[slot] != SL_NO_MEMBER;
     bool is_good = has_any && !walk.is_wrong;

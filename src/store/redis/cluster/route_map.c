@@ -1,6 +1,6 @@
-/* How a route learns the map of its cluster: CLUSTER SLOTS, asked of whoever answers, by turns, so
- * that one who is wrong or silent is not asked twice in a row. Any route may learn it for all; how
- * often is the cluster's to say. */
+/* How a route learns the map of its cluster. It sends CLUSTER SLOTS to the nodes in turn, so that a
+ * node that is wrong or silent is not asked twice in a row. Any route may learn the map for all;
+ * the cluster limits how often. */
 #include <stdio.h>
 
 #include "base/text/number.h"
@@ -9,7 +9,7 @@
 enum {
     LOOK_EVERY_US = 250000,
     MAP_DEADLINE_US = 500000,
-    LEAVE_US = 2000000, /* not asked for so long, and without slots */
+    LEAVE_US = 2000000, /* a link without calls for so long, to a node without slots, is closed */
 };
 
 static char map_words[] = "$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
@@ -69,8 +69,8 @@ void sl_route_follow_map(struct sl_cluster_route *route)
         open_owners(route);
 }
 
-/* Idle ones alone: who waits is answered first. */
-static bool may_leave(const struct sl_cluster_node *node, int64_t now_us)
+/* Only an idle link is closed: pending calls are answered first. */
+static bool may_close_node(const struct sl_cluster_node *node, int64_t now_us)
 {
     return now_us - node->asked_us >= LEAVE_US && sl_link_is_idle(node->link);
 }
@@ -82,14 +82,14 @@ void sl_route_leave_nodes(struct sl_cluster_route *route, int64_t now_us)
         struct sl_cluster_node *node = route->nodes[number];
         if (!node || sl_cluster_standing(cluster, number, node->target) == SL_MEMBER_OWNER)
             continue;
-        if (may_leave(node, now_us))
+        if (may_close_node(node, now_us))
             sl_route_drop_node(node);
         else
             sl_route_wake_by(route, sl_max_i64(node->asked_us, now_us - LEAVE_US / 2) + LEAVE_US);
     }
     for (struct sl_cluster_node **at = &route->leaving; *at;) {
         struct sl_cluster_node *node = *at;
-        if (may_leave(node, now_us)) {
+        if (may_close_node(node, now_us)) {
             *at = node->next;
             sl_route_drop_node(node);
         } else {
@@ -110,7 +110,7 @@ void sl_route_want_map(struct sl_cluster_route *route)
     sl_route_wake_by(route, sl_max_i64(route->map_us, 0));
 }
 
-static void have_map(struct sl_cluster_route *route)
+static void use_map(struct sl_cluster_route *route)
 {
     route->wants_map = route->is_lost = false;
     route->misses = 0;
@@ -118,8 +118,8 @@ static void have_map(struct sl_cluster_route *route)
     sl_route_map_is_there(route);
 }
 
-/* Without a map the next is asked at once, until all were. */
-static void have_no_map(struct sl_cluster_route *route, int64_t now_us)
+/* While there is no map at all, the next node is asked at once, until all were. */
+static void try_next_informant(struct sl_cluster_route *route, int64_t now_us)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     if (sl_cluster_lessons(cluster) > 0)
@@ -142,15 +142,16 @@ static void on_map(struct sl_redis_query *query, int status, const struct sl_red
     if (route->is_closing)
         return;
     if (status == SLUICE_OK && sl_cluster_learn(route->shared->cluster, reply, from))
-        have_map(route);
+        use_map(route);
     else
-        have_no_map(route, sl_link_now_us());
+        try_next_informant(route, sl_link_now_us());
     if (route->wants_map)
         sl_route_wake_by(route, route->map_us);
 }
 
-/* Whoever is connected; else whoever could be. Until there is a map nobody is preferred: one who
- * is connected may be of no cluster, and the others are never heard then. */
+/* Returns the next node that is connected; else the next that can be tried. Before there is a map
+ * no node is preferred: the connected one may belong to no cluster, and the others would never be
+ * asked. */
 static struct sl_cluster_node *find_informant(struct sl_cluster_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
@@ -195,7 +196,7 @@ void sl_route_look_for_map(struct sl_cluster_route *route, int64_t now_us)
     if (!route->wants_map || route->is_learning)
         return;
     if (route->lessons != sl_cluster_lessons(cluster)) {
-        have_map(route); /* another channel has learned it */
+        use_map(route); /* another channel has learned it */
         return;
     }
     if (now_us >= route->map_us) {

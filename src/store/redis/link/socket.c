@@ -1,3 +1,4 @@
+/* Non-blocking connecting, reading and writing, in the clear or over TLS. */
 #include "store/redis/link/socket.h"
 
 #include <errno.h>
@@ -7,7 +8,8 @@
 
 #include "base/error.h"
 
-static bool begin(struct sl_socket *socket, const struct sockaddr_storage *address, socklen_t len)
+static bool start_connecting(struct sl_socket *socket, const struct sockaddr_storage *address,
+                             socklen_t len)
 {
     int on = 1;
     if (address->ss_family != AF_UNIX) {
@@ -31,7 +33,7 @@ bool sl_socket_open(struct sl_socket *out, struct sl_target *target, uint32_t nu
         return false;
     }
     out->fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool good = out->fd >= 0 && begin(out, &address, len) &&
+    bool good = out->fd >= 0 && start_connecting(out, &address, len) &&
                 (out->is_connecting || sl_socket_finish(out, target, error));
     if (good)
         return true;
