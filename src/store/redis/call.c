@@ -1,3 +1,4 @@
+/* Builds a script call word by word. */
 #include "store/redis/call.h"
 
 #include "store/redis/cluster/slot.h"

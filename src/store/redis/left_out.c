@@ -1,3 +1,4 @@
+/* Decides without claims that the store did not answer. */
 #include "store/redis/left_out.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* Sends undos, and sends them again while it is certain that they have not run. */
 #include "store/redis/undo.h"
 
 #include <stdlib.h>
@@ -7,19 +8,19 @@
 #include "store/redis/ask.h"
 
 enum {
-    AGAIN_MAX = 1024, /* at a time, of one channel */
+    AGAIN_MAX = 1024, /* undos that one channel sends again at a time */
     WORDS_MAX_BYTES = 1 << 20,
     TRIED_FOR_US = 5000000,
     AGAIN_MIN_US = 20000,
     AGAIN_DOUBLINGS = 5,
-    SHORT_PART = 4, /* of a deadline */
+    SHORT_PART = 4, /* with less than this part of a deadline no caller waits */
 };
 
 struct sl_undo {
     struct sl_redis_query query; /* first */
     struct sl_undos *undos;
     struct sl_buffer bytes;
-    struct sl_undo_told *told; /* NULL: it was */
+    struct sl_undo_told *told; /* NULL: no caller waits (any more) */
     int64_t until_us;
     uint32_t tries;
 };
@@ -29,7 +30,7 @@ static void count_end(struct sl_undos *undos, enum sl_undo_end how)
     atomic_fetch_add(&undos->shared->undos[how], 1);
 }
 
-static void tell(struct sl_undo *undo, int status)
+static void tell_caller(struct sl_undo *undo, int status)
 {
     struct sl_undo_told *told = undo->told;
     undo->told = NULL;
@@ -37,7 +38,7 @@ static void tell(struct sl_undo *undo, int status)
         told->tried(told, status);
 }
 
-static void end(struct sl_undo *undo, enum sl_undo_end how, int status)
+static void end_undo(struct sl_undo *undo, enum sl_undo_end how, int status)
 {
     struct sl_undos *undos = undo->undos;
     count_end(undos, how);
@@ -45,8 +46,8 @@ static void end(struct sl_undo *undo, enum sl_undo_end how, int status)
     undos->again -= undo->tries > 0;
     if (undo->tries > 0)
         sl_answer_cache_forget(
-            undos->shared->answers); /* who was told had asked for that long ago */
-    tell(undo, status);
+            undos->shared->answers); /* what it has learned since may be wrong now */
+    tell_caller(undo, status);
     sl_buffer_release(&undo->bytes);
     free(undo);
 }
@@ -61,18 +62,18 @@ static void on_undone(struct sl_redis_query *query, int status, const struct sl_
     bool is_full = undo->tries == 0 && undos->again == AGAIN_MAX;
     (void)reply;
     if (status == SLUICE_OK) {
-        end(undo, SL_UNDO_DONE, status);
+        end_undo(undo, SL_UNDO_DONE, status);
     } else if (query->may_have_run) {
-        end(undo, SL_UNDO_UNSURE, status);
+        end_undo(undo, SL_UNDO_UNSURE, status);
     } else if (undos->is_closing || is_full || again_us > undo->until_us) {
-        end(undo, SL_UNDO_GIVEN_UP, status);
+        end_undo(undo, SL_UNDO_GIVEN_UP, status);
     } else {
         undos->again += undo->tries == 0;
         undo->tries++;
         query->is_quiet = true;
-        tell(undo, status);
+        tell_caller(undo, status);
         if (!sl_route_ask_at(undos->route, query, again_us))
-            end(undo, SL_UNDO_GIVEN_UP, status);
+            end_undo(undo, SL_UNDO_GIVEN_UP, status);
     }
 }
 
@@ -91,9 +92,10 @@ static struct sl_undo *new_undo(struct sl_undos *undos, struct sl_undo_told *tol
     return undo;
 }
 
-/* Where there is hardly any time left, because it was used up by a slot that did not answer, nobody
- * waits: a call that is late before it is sent would only be one that nobody is sure of. */
-static void ask(struct sl_undo *undo, int64_t due_us)
+/* If hardly any time is left, because a slot that did not answer has used it up, the caller does
+ * not wait, and the call has a deadline of its own: one that is late at once would only end unsure.
+ */
+static void send_first_try(struct sl_undo *undo, int64_t due_us)
 {
     struct sl_undos *undos = undo->undos;
     struct sl_undo_told *told = undo->told;
@@ -113,9 +115,9 @@ void sl_undo_charges(struct sl_undos *undos, const struct sl_bundle *bundle, int
     if (!undo)
         told->tried(told, SLUICE_NO_MEMORY);
     else if (sl_ask_undo(&undos->shared->scripts, bundle, now_us, &undo->bytes, &undo->query))
-        ask(undo, due_us);
+        send_first_try(undo, due_us);
     else
-        end(undo, SL_UNDO_GIVEN_UP, SLUICE_NO_MEMORY);
+        end_undo(undo, SL_UNDO_GIVEN_UP, SLUICE_NO_MEMORY);
 }
 
 struct sl_undo *sl_undo_prepare(struct sl_undos *undos, const struct sl_changing *changes,
@@ -128,7 +130,7 @@ struct sl_undo *sl_undo_prepare(struct sl_undos *undos, const struct sl_changing
     if (sl_ask_change(&undos->shared->scripts, changes, count, &undo->bytes, &undo->query))
         return undo;
     undo->told = NULL;
-    end(undo, SL_UNDO_GIVEN_UP, SLUICE_NO_MEMORY);
+    end_undo(undo, SL_UNDO_GIVEN_UP, SLUICE_NO_MEMORY);
     return NULL;
 }
 
