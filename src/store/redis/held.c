@@ -1,15 +1,16 @@
-/* Prints and parses what a reservation stores of a claim: enough to give it back without its rule.
- */
+/* Prints and parses what a reservation stores of a claim, which suffices to give it back. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "algo/bucket.h"
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/redis/ask.h"
 
 void sl_held_print(struct sl_buffer *out, const struct sl_claim *claim)
 {
     char numbers[96];
+    SL_CHECK(claim->algo && claim->name);
     snprintf(numbers, sizeof numbers, " %" PRId64 " %" PRId64 " %" PRId64 " ",
              claim->limit.capacity, sl_ask_span(claim), sl_ask_most(claim));
     sl_buffer_add(out, sl_text(claim->algo->name));
@@ -54,6 +55,7 @@ bool sl_held_parse(struct sluice_text text, struct sl_claim *claim, struct sl_cl
     *name = (struct sl_claim_name){ .key = text };
     *claim = (struct sl_claim){ .algo = sl_algos[i], .name = name };
     claim->limit.capacity = capacity;
+    SL_CHECK(claim->algo && capacity > 0 && span > 0);
     if (claim->algo->is_bucket)
         claim->limit.token_ns = span;
     else

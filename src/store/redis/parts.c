@@ -1,4 +1,5 @@
 /* Decides a request part by part, and gives back what was taken before a denial. */
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text/number.h"
@@ -66,6 +67,7 @@ static void merge_parts(struct sl_parts *parts)
 static void finish_parts(struct sl_parts *parts)
 {
     struct sl_parts_told *told = parts->told;
+    SL_CHECK(parts->waiting == 0);
     if (parts->status == SLUICE_OK)
         merge_parts(parts);
     parts->whole->status = parts->status;
@@ -79,6 +81,7 @@ static void finish_parts(struct sl_parts *parts)
 /* Goes on with `next` when `waiting` replies have come. */
 static void count_reply(struct sl_parts *parts)
 {
+    SL_CHECK(parts->waiting > 0 && parts->next);
     if (--parts->waiting == 0)
         parts->next(parts);
 }
@@ -106,6 +109,7 @@ static void ask_part(struct sl_slot_part *part,
 static int read_part_reply(struct sl_slot_part *part, int status,
                            const struct sl_redis_reply *reply)
 {
+    SL_CHECK(!part->is_known && (status == SLUICE_OK) == (reply != NULL));
     if (status == SLUICE_OK)
         status = sl_answer_read(&part->bundle, reply);
     part->is_known = status == SLUICE_OK;
@@ -179,6 +183,7 @@ static void give_back_charges(struct sl_parts *parts)
  * guards count. */
 static void deny_request(struct sl_parts *parts)
 {
+    SL_CHECK(parts->waiting == 0 && parts->takes);
     parts->is_denied = true;
     parts->next = finish_parts;
     parts->waiting = 1;
@@ -213,6 +218,7 @@ static void look_at_all(struct sl_parts *parts)
 
 static void fail_request(struct sl_parts *parts, int status)
 {
+    SL_CHECK(status != SLUICE_OK && parts->waiting == 0);
     parts->status = status;
     parts->next = finish_parts;
     parts->waiting = 1;
@@ -242,11 +248,13 @@ static void on_reservation_made(struct sl_redis_query *query, int status,
 static void make_reservation(struct sl_parts *parts)
 {
     struct sl_undos *undos = parts->undos;
+    SL_CHECK(parts->whole->hold_us && !parts->is_denied);
     struct sl_bundle held = *parts->whole;
     held.claims = parts->claims;
     held.claim_count = parts->claim_count;
     while (parts->id == 0)
         parts->id = sl_random64();
+    SL_CHECK(parts->id);
     struct sl_holding holding = { parts->id, parts->whole->hold_us };
     parts->keep = (struct sl_redis_query){ .done = on_reservation_made, .in_cluster = true };
     parts->keep_bytes = sl_buffer(WORDS_MAX_BYTES);
@@ -260,6 +268,7 @@ static void make_reservation(struct sl_parts *parts)
 
 static void mark_taken(struct sl_slot_part *part)
 {
+    SL_CHECK(part->is_known && !part->is_taken);
     part->is_taken = true;
     for (size_t i = 0; i < part->bundle.claim_count; i++) {
         struct sl_claim *claim = &part->bundle.claims[i];
@@ -369,6 +378,7 @@ static void judge_whole(struct sl_parts *parts)
 void sl_parts_decide(struct sl_undos *undos, struct sl_bundle *bundle, uint64_t nonce,
                      struct sl_parts_told *told)
 {
+    SL_CHECK(undos->shared->cluster && told->done && bundle->claim_count > 0);
     struct sl_parts *parts = sl_parts_new(bundle, undos->shared->cluster);
     bundle->held = 0;
     if (!parts) {

@@ -1,6 +1,7 @@
 /* Groups the claims of a request by slot. */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "store/redis/left_out.h"
 #include "store/redis/parts_internal.h"
 
@@ -118,6 +119,7 @@ struct sl_parts *sl_parts_new(struct sl_bundle *whole, const struct sl_cluster *
     }
     copy_claims(parts, texts);
     cut_into_parts(parts, cluster);
+    SL_CHECK(parts->claim_count == claims && parts->count <= claims);
     return parts;
 }
 

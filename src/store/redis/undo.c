@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/cache/answer_cache.h"
 #include "store/redis/ask.h"
@@ -41,9 +42,11 @@ static void tell_caller(struct sl_undo *undo, int status)
 static void end_undo(struct sl_undo *undo, enum sl_undo_end how, int status)
 {
     struct sl_undos *undos = undo->undos;
+    SL_CHECK(undos->count > 0 && how < SL_UNDO_COUNT);
     count_end(undos, how);
     undos->count--;
     undos->again -= undo->tries > 0;
+    SL_CHECK(undos->again <= undos->count);
     if (undo->tries > 0)
         sl_answer_cache_forget(
             undos->shared->answers); /* what it has learned since may be wrong now */
@@ -56,6 +59,7 @@ static void on_undone(struct sl_redis_query *query, int status, const struct sl_
 {
     struct sl_undo *undo = (struct sl_undo *)query;
     struct sl_undos *undos = undo->undos;
+    SL_CHECK(undos->again <= AGAIN_MAX);
     int64_t now_us = sl_link_now_us();
     uint32_t doublings = undo->tries < AGAIN_DOUBLINGS ? undo->tries : AGAIN_DOUBLINGS;
     int64_t again_us = now_us + ((int64_t)AGAIN_MIN_US << doublings);
@@ -93,8 +97,7 @@ static struct sl_undo *new_undo(struct sl_undos *undos, struct sl_undo_told *tol
 }
 
 /* If hardly any time is left, because a slot that did not answer has used it up, the caller does
- * not wait, and the call has a deadline of its own: one that is late at once would only end unsure.
- */
+ * not wait, and the call has a deadline of its own: one that is late at once only ends unsure. */
 static void send_first_try(struct sl_undo *undo, int64_t due_us)
 {
     struct sl_undos *undos = undo->undos;
@@ -111,6 +114,7 @@ static void send_first_try(struct sl_undo *undo, int64_t due_us)
 void sl_undo_charges(struct sl_undos *undos, const struct sl_bundle *bundle, int64_t now_us,
                      int64_t due_us, struct sl_undo_told *told)
 {
+    SL_CHECK(told && told->tried && bundle->claim_count > 0);
     struct sl_undo *undo = new_undo(undos, told);
     if (!undo)
         told->tried(told, SLUICE_NO_MEMORY);
@@ -123,6 +127,7 @@ void sl_undo_charges(struct sl_undos *undos, const struct sl_bundle *bundle, int
 struct sl_undo *sl_undo_prepare(struct sl_undos *undos, const struct sl_changing *changes,
                                 size_t count, uint64_t nonce, struct sl_undo_told *told)
 {
+    SL_CHECK(changes && count > 0);
     struct sl_undo *undo = new_undo(undos, told);
     if (!undo)
         return NULL;
@@ -136,6 +141,7 @@ struct sl_undo *sl_undo_prepare(struct sl_undos *undos, const struct sl_changing
 
 void sl_undo_send(struct sl_undo *undo, bool is_quiet)
 {
+    SL_CHECK(undo->query.done && undo->query.words > 0);
     undo->query.is_quiet = is_quiet;
     sl_route_ask(undo->undos->route, &undo->query);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/text/number.h"
 #include "rules/host.h"
@@ -55,12 +56,14 @@ static bool add_seeds(struct sl_cluster *cluster, const char *hosts)
             return false;
         cluster->seeds++;
     }
+    SL_CHECK(cluster->seeds <= SL_MEMBERS_MAX / 2);
     atomic_store(&cluster->size, cluster->seeds);
     return cluster->seeds > 0;
 }
 
 struct sl_cluster *sl_cluster_new(struct sl_target *first, const char *hosts)
 {
+    SL_CHECK(first && hosts);
     struct sl_cluster *cluster = calloc(1, sizeof *cluster);
     if (!cluster)
         return NULL;
@@ -90,7 +93,10 @@ void sl_cluster_free(struct sl_cluster *cluster)
 
 uint32_t sl_cluster_owner(const struct sl_cluster *cluster, uint32_t slot)
 {
-    return atomic_load_explicit(&cluster->owner[slot % SL_SLOT_COUNT], memory_order_relaxed);
+    uint32_t owner =
+        atomic_load_explicit(&cluster->owner[slot % SL_SLOT_COUNT], memory_order_relaxed);
+    SL_CHECK(owner < SL_MEMBERS_MAX || owner == SL_NO_MEMBER);
+    return owner;
 }
 
 uint64_t sl_cluster_version(const struct sl_cluster *cluster)
@@ -105,7 +111,9 @@ uint64_t sl_cluster_lessons(const struct sl_cluster *cluster)
 
 uint32_t sl_cluster_size(const struct sl_cluster *cluster)
 {
-    return atomic_load(&cluster->size);
+    uint32_t size = atomic_load(&cluster->size);
+    SL_CHECK(size > 0 && size <= SL_MEMBERS_MAX);
+    return size;
 }
 
 uint32_t sl_cluster_seeds(const struct sl_cluster *cluster)
@@ -137,6 +145,7 @@ enum sl_standing sl_cluster_standing(struct sl_cluster *cluster, uint32_t number
                                      const struct sl_target *target)
 {
     enum sl_standing standing = SL_MEMBER_STRANGER;
+    SL_CHECK(number < SL_MEMBERS_MAX);
     pthread_mutex_lock(&cluster->lock);
     const struct cluster_member *member = &cluster->members[number];
     if (member->target && (!target || member->target == target))
@@ -173,6 +182,7 @@ static bool print_address(char out[ADDRESS_MAX], struct sluice_text host, int64_
         return false;
     bool is_v6 = memchr(host.at, ':', host.len);
     int len = snprintf(out, ADDRESS_MAX, is_v6 ? "[%.*s]" : "%.*s", (int)host.len, host.at);
+    SL_CHECK(len > 0 && len < ADDRESS_MAX);
     if (!sl_host_is_good((struct sluice_text){ out, (size_t)len }))
         return false;
     snprintf(out + len, (size_t)(ADDRESS_MAX - len), ":%d", (int)port);
@@ -210,6 +220,7 @@ static uint32_t number_of(struct sl_cluster *cluster, const char *address)
         snprintf(member->address, sizeof member->address, "%s", address);
         atomic_store(&cluster->size, number < size ? size : number + 1);
     }
+    SL_CHECK(number < SL_MEMBERS_MAX && cluster->members[number].target);
     cluster->members[number].named_us = now_us;
     return number;
 }
@@ -230,19 +241,23 @@ uint32_t sl_cluster_number(struct sl_cluster *cluster, struct sluice_text addres
     pthread_mutex_lock(&cluster->lock);
     uint32_t number = number_of(cluster, printed);
     pthread_mutex_unlock(&cluster->lock);
+    SL_CHECK(number < SL_MEMBERS_MAX || number == SL_NO_MEMBER);
     return number;
 }
 
 /* Returns true if the owner has changed. Call with the lock held. */
 static bool set_owner(struct sl_cluster *cluster, uint32_t slot, uint32_t number)
 {
+    SL_CHECK(slot < SL_SLOT_COUNT && (number < SL_MEMBERS_MAX || number == SL_NO_MEMBER));
     uint32_t before = sl_cluster_owner(cluster, slot);
     if (before == number)
         return false;
+    SL_CHECK(before == SL_NO_MEMBER || cluster->members[before].slots > 0);
     if (before != SL_NO_MEMBER)
         cluster->members[before].slots--;
     if (number != SL_NO_MEMBER)
         cluster->members[number].slots++;
+    SL_CHECK(number == SL_NO_MEMBER || cluster->members[number].slots <= SL_SLOT_COUNT);
     atomic_store_explicit(&cluster->owner[slot], (uint16_t)number, memory_order_relaxed);
     return true;
 }
@@ -320,8 +335,7 @@ static void read_node(struct map_walk *walk, struct sluice_text *host, int64_t *
     walk->is_wrong |= parts < 2 || parts > 4;
 }
 
-/* Reads a range of slots, [first, last, master, replica …], into `owners`. Call with the lock held.
- */
+/* Reads a range of slots, [first, last, master, replica …]. Call with the lock held. */
 static void read_range(struct sl_cluster *cluster, struct map_walk *walk,
                        const struct sl_target *from, uint16_t *owners)
 {
@@ -345,6 +359,7 @@ static void read_range(struct sl_cluster *cluster, struct map_walk *walk,
 bool sl_cluster_learn(struct sl_cluster *cluster, const struct sl_redis_reply *reply,
                       const struct sl_target *from)
 {
+    SL_CHECK(reply && from);
     struct map_walk walk = { .reply = reply };
     uint16_t owners[SL_SLOT_COUNT];
     bool has_any = false, has_changed = false;

@@ -1,6 +1,7 @@
 /* Sends each call to the node that owns its slot, and follows redirections. */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/redis/cluster/route_internal.h"
 
@@ -56,6 +57,7 @@ static void put_off_call(struct sl_cluster_route *route, struct sl_redis_query *
     query->next = route->later;
     route->later = query;
     route->later_count++;
+    SL_CHECK(route->later_count <= LATER_MAX);
     sl_route_wake_by(route, query->due_us ? sl_min_i64(at_us, query->due_us) : at_us);
 }
 
@@ -82,6 +84,7 @@ static void send_to_owner(struct sl_cluster_route *route, struct sl_redis_query 
 {
     struct sl_cluster *cluster = route->shared->cluster;
     uint32_t number = 0;
+    SL_CHECK(!cluster || query->slot < SL_SLOT_COUNT);
     if (route->is_closing) {
         sl_link_finish(route->shared, query, SL_CALL_LOST, SLUICE_STORE_DOWN, NULL);
         return;
@@ -102,6 +105,7 @@ static void send_to_owner(struct sl_cluster_route *route, struct sl_redis_query 
 
 void sl_route_ask_by(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t due_us)
 {
+    SL_CHECK(query->done && due_us > 0);
     query->due_us = due_us;
     query->redirections = query->tries = 0;
     query->is_asking = query->may_have_run = false;
@@ -116,7 +120,8 @@ void sl_route_ask(struct sl_cluster_route *route, struct sl_redis_query *query)
 bool sl_route_ask_at(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t at_us)
 {
     if (route->is_closing || route->later_count == LATER_MAX)
-        return false;  /* a caller that asks again on failure would never end */
+        return false; /* a caller that asks again on failure would never end */
+    SL_CHECK(query->done);
     query->due_us = 0; /* set when it is sent */
     query->redirections = query->tries = 0;
     query->is_asking = query->may_have_run = false;
@@ -181,6 +186,8 @@ static bool redirect_call(void *about, struct sl_redis_query *query, enum sl_red
     struct sl_cluster *cluster = route->shared->cluster;
     int64_t now_us = sl_link_now_us();
     uint32_t number;
+    SL_CHECK(cluster);
+    SL_CHECK(error == SL_REDIS_MOVED || error == SL_REDIS_ASK || error == SL_REDIS_TRYAGAIN);
     query->is_asking = false;
     if (error != SL_REDIS_MOVED)
         sl_cluster_note_move(cluster, query->slot, now_us);
@@ -236,6 +243,7 @@ static struct sl_cluster_node *new_node(struct sl_cluster_route *route, uint32_t
 struct sl_cluster_node *sl_route_node(struct sl_cluster_route *route, uint32_t number)
 {
     struct sl_cluster *cluster = route->shared->cluster;
+    SL_CHECK(number < SL_MEMBERS_MAX && (cluster || number == 0));
     if (route->nodes[number])
         return route->nodes[number];
     struct sl_target *target =
@@ -252,11 +260,13 @@ struct sl_cluster_node *sl_route_node(struct sl_cluster_route *route, uint32_t n
     route->nodes[number] = node;
     if (number >= route->node_count)
         route->node_count = number + 1;
+    SL_CHECK(node->number == number && route->node_count <= SL_MEMBERS_MAX);
     return node;
 }
 
 void sl_route_drop_node(struct sl_cluster_node *node)
 {
+    SL_CHECK(node->number < SL_MEMBERS_MAX);
     if (node->route->nodes[node->number] == node)
         node->route->nodes[node->number] = NULL;
     if (node->route->is_parents)
@@ -352,6 +362,7 @@ void sl_route_open(struct sl_cluster_route *route)
 struct sl_cluster_route *sl_route_new(struct sl_link_shared *shared,
                                       const struct sl_link_host *host)
 {
+    SL_CHECK(shared && host->watch && host->wake_at);
     struct sl_cluster_route *route = calloc(1, sizeof *route);
     if (!route)
         return NULL;
@@ -383,5 +394,6 @@ void sl_route_free(struct sl_cluster_route *route, bool is_parents)
         next = node->next;
         sl_route_drop_node(node);
     }
+    SL_CHECK(!route->later);
     free(route);
 }

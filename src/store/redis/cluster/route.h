@@ -21,8 +21,7 @@ struct sl_cluster_route;
 struct sl_cluster_route *sl_route_new(struct sl_link_shared *shared,
                                       const struct sl_link_host *host);
 
-/* Pending calls fail. `is_parents`: after a fork, in a process that has only inherited the route.
- */
+/* Pending calls fail. `is_parents`: after a fork, in a process that has inherited the route. */
 void sl_route_free(struct sl_cluster_route *route, bool is_parents);
 
 /* Connects ahead of the first call. sl_route_is_up: is every master connected? */

@@ -3,6 +3,7 @@
  * the cluster limits how often. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/redis/cluster/route_internal.h"
 
@@ -28,6 +29,7 @@ void sl_route_name_probe(struct sl_cluster_node *node)
         snprintf(key, sizeof key, "rl:~probe:{%d}", tag);
         node->probe_slot = sl_slot_of(sl_text(digits));
     }
+    SL_CHECK(node->probe_slot <= SL_SLOT_COUNT);
     sl_link_probe_with(node->link, key);
 }
 
@@ -52,6 +54,7 @@ static void open_owners(struct sl_cluster_route *route)
 void sl_route_follow_map(struct sl_cluster_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
+    SL_CHECK(cluster && route->node_count <= SL_MEMBERS_MAX);
     route->version = sl_cluster_version(cluster);
     for (uint32_t number = 0; number < route->node_count; number++) {
         struct sl_cluster_node *node = route->nodes[number];
@@ -103,6 +106,7 @@ void sl_route_leave_nodes(struct sl_cluster_route *route, int64_t now_us)
 
 void sl_route_want_map(struct sl_cluster_route *route)
 {
+    SL_CHECK(route->shared->cluster);
     if (route->wants_map || route->is_closing)
         return;
     route->wants_map = true;
@@ -138,6 +142,7 @@ static void on_map(struct sl_redis_query *query, int status, const struct sl_red
         (struct sl_cluster_route *)(void *)((char *)query -
                                             offsetof(struct sl_cluster_route, map_query));
     const struct sl_target *from = route->informant->target;
+    SL_CHECK(route->is_learning);
     route->is_learning = false;
     if (route->is_closing)
         return;
@@ -175,6 +180,7 @@ static struct sl_cluster_node *find_informant(struct sl_cluster_route *route)
 
 static void ask_for_map(struct sl_cluster_route *route, int64_t now_us)
 {
+    SL_CHECK(!route->is_learning);
     struct sl_cluster_node *node = find_informant(route);
     if (!node) {
         route->is_lost = true;

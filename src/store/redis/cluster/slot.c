@@ -1,6 +1,8 @@
 /* Computes the slot of a key. */
 #include "store/redis/cluster/slot.h"
 
+#include "base/check.h"
+
 /* The CRC of each byte, by the polynomial x^16 + x^12 + x^5 + 1. */
 static const uint16_t crc16_of[256] = {
     0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b,
@@ -50,5 +52,6 @@ static struct sluice_text hashed_part(struct sluice_text key)
 
 uint32_t sl_slot_of(struct sluice_text key)
 {
+    SL_CHECK(key.at || key.len == 0);
     return crc16(hashed_part(key)) % SL_SLOT_COUNT;
 }

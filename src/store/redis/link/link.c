@@ -74,6 +74,7 @@ static void count_breaker(struct sl_link *link, int change)
 
 void sl_link_set_breaker(struct sl_link *link, enum sl_breaker breaker)
 {
+    SL_CHECK(breaker < SL_BREAKER_COUNT);
     if (breaker == link->breaker)
         return;
     count_breaker(link, -1);
@@ -96,6 +97,9 @@ void sl_link_remember(struct sl_link *link, const char *why)
 void sl_link_finish(struct sl_link_shared *shared, struct sl_redis_query *query,
                     enum sl_call_end how, int status, const struct sl_redis_reply *reply)
 {
+    SL_CHECK(how < SL_CALL_END_COUNT && query->done);
+    SL_CHECK((status == SLUICE_OK) == (how == SL_CALL_OK) &&
+             (how == SL_CALL_OK) == (reply != NULL));
     if (!query->is_quiet)
         atomic_fetch_add_explicit(&shared->ends[how], 1, memory_order_relaxed);
     query->done(query, status, reply);
@@ -118,6 +122,7 @@ static bool has_room_for_call(const struct sl_link *link)
 void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_redis_query *query)
 {
     SL_CHECK(link->row_len < SL_ROW_MAX);
+    SL_CHECK((what == SL_EXPECT_CALL) == (query != NULL));
     link->row[(link->row_at + link->row_len++) % SL_ROW_MAX] =
         (struct sl_pending_answer){ query, what };
 }
@@ -149,6 +154,9 @@ static void fill_deadline(const struct sl_link *link, char *digits, int64_t due_
 void sl_link_send_call(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
 {
     struct sl_buffer *out = &link->out;
+    SL_CHECK(link->phase == SL_LINK_UP);
+    SL_CHECK(query->words > 0 && query->start + query->len <= query->bytes->len);
+    SL_CHECK(!query->deadline_at || query->deadline_at + SL_DEADLINE_DIGITS <= query->len);
     query->sent_us = now_us;
     query->may_have_run = true;
     if (query->is_asking) {
@@ -246,6 +254,7 @@ static const char *reason_of_cut(const struct sl_link *link)
 /* Frees the room of what was sent, also if there is always more to send. */
 static void forget_sent(struct sl_link *link)
 {
+    SL_CHECK(link->sent <= link->out.len);
     size_t rest = link->out.len - link->sent;
     if (rest > 0 && link->sent >= rest) {
         memmove(link->out.at, link->out.at + link->sent, rest);
@@ -296,6 +305,7 @@ static void read_replies(struct sl_link *link)
         }
         if (count < 0)
             return;
+        SL_CHECK((size_t)count <= sizeof bytes);
         if (!sl_reply_reader_feed(link->reader, bytes, (size_t)count)) {
             sl_link_lose(link, "out of memory");
             return;
@@ -435,6 +445,8 @@ struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_
 struct sl_link *sl_link_new_to(struct sl_link_shared *shared, struct sl_target *target,
                                const struct sl_link_host *host)
 {
+    SL_CHECK(shared && shared->deadline_us > 0 && target);
+    SL_CHECK(host->watch && host->wake_at && !host->redirected == !host->failed);
     struct sl_link *link = calloc(1, sizeof *link);
     struct sl_pending_answer *row = calloc(SL_ROW_MAX, sizeof *row);
     if (!link || !row) {
@@ -462,6 +474,7 @@ void sl_link_free(struct sl_link *link)
     sl_link_shut(link);
     sl_link_set_breaker(link, SL_BREAKER_OPEN); /* calls from within fail_all must not connect */
     sl_link_fail_all(link);
+    SL_CHECK(link->row_len == 0 && link->waiting_count == 0);
     count_breaker(link, -1);
     free(link->row);
     free(link);

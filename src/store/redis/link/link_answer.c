@@ -71,6 +71,7 @@ static bool is_redirection(const struct sl_link *link, const struct trouble *tro
 
 static void mark_connected(struct sl_link *link, int64_t now_us)
 {
+    SL_CHECK(link->phase >= SL_LINK_GREETED && !link->is_probing);
     if (link->phase == SL_LINK_GREETED) {
         atomic_fetch_add(&link->shared->connects, 1);
         sl_target_prefer(link->target, link->address);
@@ -81,6 +82,7 @@ static void mark_connected(struct sl_link *link, int64_t now_us)
     link->late_row = 0;
     sl_link_set_breaker(link, SL_BREAKER_CLOSED);
     sl_link_send_waiting(link);
+    SL_CHECK(link->waiting_count == 0);
 }
 
 /* A probe is in time if it is answered within the deadline of a decision; the first of a connection
@@ -169,12 +171,14 @@ static bool may_send_again(const struct sl_link *link, const struct sl_redis_que
 
 static void send_again(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
 {
+    SL_CHECK(!query->is_again);
     query->is_again = true;
     sl_link_send_call(link, query, now_us);
 }
 
 static void send_script(struct sl_link *link, const struct sl_script *script)
 {
+    SL_CHECK(link->loads < SL_LOADING_MAX);
     sl_link_add_count(&link->out, 3);
     sl_buffer_add(&link->out, SL_TEXT("$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"));
     sl_link_add_bulk(&link->out, script->text);
@@ -265,6 +269,7 @@ static bool take_reply(struct sl_link *link, struct sl_redis_reply *reply, int64
     struct sl_pending_answer place = link->row[link->row_at];
     link->row_at = (link->row_at + 1) % SL_ROW_MAX;
     link->row_len--;
+    SL_CHECK(place.what == SL_EXPECT_CALL || !place.query);
     switch (place.what) {
     case SL_EXPECT_GREETING:
         return take_login_reply(link, reply);
@@ -287,6 +292,7 @@ bool sl_link_take_replies(struct sl_link *link)
     int64_t now_us = sl_link_now_us();
     const struct sl_reply_reader *reader = link->reader;
     struct sl_redis_reply *reply;
+    SL_CHECK(reader);
     link->heard_us = now_us;
     for (;;) {
         if (link->reader != reader)

@@ -60,12 +60,14 @@ static void write_login(struct sl_link *link)
 
 void sl_link_probe_with(struct sl_link *link, const char *key)
 {
+    SL_CHECK(strlen(key) < sizeof link->probe_key);
     snprintf(link->probe_key, sizeof link->probe_key, "%s", key);
 }
 
 void sl_link_send_probe(struct sl_link *link)
 {
     bool has_key = *link->probe_key;
+    SL_CHECK(link->phase >= SL_LINK_GREETED && !link->is_probing);
     sl_link_add_count(&link->out, has_key ? 4 : 3);
     sl_link_add_bulk(&link->out, SL_TEXT("EVAL"));
     sl_link_add_bulk(&link->out, SL_TEXT(PROBE_SCRIPT));
@@ -79,9 +81,11 @@ void sl_link_send_probe(struct sl_link *link)
 
 void sl_link_greet(struct sl_link *link)
 {
+    SL_CHECK(link->phase == SL_LINK_CONNECTING && !link->socket.is_connecting);
     link->phase = SL_LINK_GREETED;
     write_login(link);
     sl_link_send_probe(link);
+    SL_CHECK(link->is_probing && link->row_len > 0);
 }
 
 /* Keeps the first address's reason: getaddrinfo sorts addresses that this machine cannot reach at
@@ -112,6 +116,7 @@ static bool open_next_socket(struct sl_link *link)
 
 static void connect_to_next_address(struct sl_link *link)
 {
+    SL_CHECK(link->socket.fd < 0 && link->reader);
     if (!open_next_socket(link)) {
         sl_link_lose(link, link->why_not);
         return;
@@ -136,7 +141,8 @@ void sl_link_try_next_address(struct sl_link *link, const char *why)
  * server that accepted at the first may be no Redis. */
 void sl_link_connect(struct sl_link *link)
 {
-    SL_CHECK(link->phase == SL_LINK_DOWN);
+    SL_CHECK(link->phase == SL_LINK_DOWN && link->row_len == 0);
+    SL_CHECK(link->socket.fd < 0 && !link->reader);
     link->connect_due_us = sl_link_now_us() + sl_max_i64(CONNECT_US, link->shared->deadline_us);
     link->reader = sl_reply_reader_new();
     if (!link->reader) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "store/redis/link/socket.h"
@@ -77,6 +78,7 @@ static bool copy_hosts(struct sl_sentinels *sentinels, const char *hosts)
 struct sl_sentinels *sl_sentinels_new(const char *hosts, const char *master, const char *password,
                                       struct sl_tls *tls)
 {
+    SL_CHECK(hosts && master);
     struct sl_sentinels *sentinels = calloc(1, sizeof *sentinels);
     if (!sentinels)
         return NULL;
@@ -153,6 +155,7 @@ static bool connect_to_first(struct sl_sentinels *sentinels, struct sluice_error
     char host[256];
     const char *whole = sentinels->hosts[sentinels->first], *colon = strrchr(whole, ':');
     bool in_brackets = whole[0] == '[';
+    SL_CHECK(colon); /* the URL's reader adds the port */
     size_t len = (size_t)(colon - whole) - (in_brackets ? 2 : 0);
     if (len >= sizeof host)
         return sl_error_say(why, "its name is too long");
@@ -191,6 +194,7 @@ static bool send_all(struct sl_sentinels *sentinels, const struct sl_buffer *wor
 static bool read_some(struct sl_sentinels *sentinels)
 {
     char bytes[4096];
+    SL_CHECK(sentinels->reader && sentinels->socket.fd >= 0);
     for (;;) { /* TLS may hold bytes that poll does not show */
         ssize_t count = sl_socket_read(&sentinels->socket, bytes, sizeof bytes);
         sentinels->wants = count == SL_IO_WANT_WRITE ? POLLOUT : POLLIN;
@@ -273,9 +277,11 @@ bool sl_sentinels_ask(struct sl_sentinels *sentinels, struct sl_master *out,
                       struct sluice_error *why)
 {
     bool is_unknown = false;
+    SL_CHECK(sentinels->count > 0 && sentinels->first < sentinels->count);
     struct sluice_error one = { 0 };
     for (size_t i = 0; i < sentinels->count; i++) {
         enum sl_heard heard = ask_first(sentinels, out, &one);
+        SL_CHECK(heard != SL_HEARD_MASTER || (*out->host && *out->port));
         if (heard == SL_HEARD_MASTER)
             return true;
         is_unknown |= heard == SL_HEARD_UNKNOWN;
@@ -302,6 +308,7 @@ void sl_sentinels_doubt(struct sl_sentinels *sentinels)
 
 void sl_sentinels_wait(struct sl_sentinels *sentinels, int woken, int64_t at_most_us)
 {
+    SL_CHECK(woken >= 0 && at_most_us >= 0);
     int64_t until_us = sl_boottime_us() + at_most_us;
     struct sluice_error error;
     struct sl_master ignored;

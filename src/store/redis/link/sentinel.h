@@ -26,8 +26,7 @@ void sl_sentinels_doubt(struct sl_sentinels *sentinels);
  * has passed. */
 void sl_sentinels_wait(struct sl_sentinels *sentinels, int woken, int64_t at_most_us);
 
-/* After a fork: forgets the connection. The parent uses it, and may be in the middle of a message.
- */
+/* After a fork: forgets the connection. The parent uses it, maybe in the middle of a message. */
 void sl_sentinels_abandon(struct sl_sentinels *sentinels);
 
 #endif

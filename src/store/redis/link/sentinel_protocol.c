@@ -1,8 +1,8 @@
 /* Writes questions to a Sentinel, and reads its answers. A message that the master has changed is
- * a reason to ask, never an answer: only GET-MASTER-ADDR-BY-NAME tells what that Sentinel goes by.
- */
+ * a reason to ask, never an answer: only GET-MASTER-ADDR-BY-NAME tells what a Sentinel goes by. */
 #include "store/redis/link/sentinel_protocol.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/text/number.h"
 
@@ -25,6 +25,7 @@ static void add_words(struct sl_buffer *out, size_t count, const char *const *wo
 
 void sl_talk_ask(struct sl_talk *talk, struct sl_buffer *out)
 {
+    SL_CHECK(talk->master && talk->stage <= SL_TALK_LISTENS);
     bool logs_in = talk->stage == SL_TALK_NEW && talk->password;
     if (logs_in)
         add_words(out, 2, (const char *[]){ "AUTH", talk->password });
@@ -52,6 +53,7 @@ static bool read_address(const struct sl_redis_reply *reply, struct sl_master *o
     *out = (struct sl_master){ 0 };
     memcpy(out->host, host.at, host.len);
     memcpy(out->port, port.at, port.len);
+    SL_CHECK(*out->host && *out->port);
     return true;
 }
 
@@ -83,6 +85,7 @@ enum sl_heard sl_talk_hear(struct sl_talk *talk, const struct sl_redis_reply *re
                            struct sl_master *master, struct sluice_error *error)
 {
     struct sluice_text word = sl_reply_text(reply, 0);
+    SL_CHECK(talk->stage != SL_TALK_NEW);
     if (reply->is_error)
         return reject_reply(error, reply);
     switch (talk->stage) {

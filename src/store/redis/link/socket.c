@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/error.h"
 
 static bool start_connecting(struct sl_socket *socket, const struct sockaddr_storage *address,
@@ -27,6 +28,7 @@ bool sl_socket_open(struct sl_socket *out, struct sl_target *target, uint32_t nu
 {
     struct sockaddr_storage address;
     socklen_t len;
+    SL_CHECK(target && error && !*error->text);
     *out = (struct sl_socket){ .fd = -1 };
     if (!sl_target_address(target, number, &address, &len)) {
         sl_target_why_none(target, error);
@@ -35,6 +37,7 @@ bool sl_socket_open(struct sl_socket *out, struct sl_target *target, uint32_t nu
     out->fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool good = out->fd >= 0 && start_connecting(out, &address, len) &&
                 (out->is_connecting || sl_socket_finish(out, target, error));
+    SL_CHECK(!good || out->fd >= 0);
     if (good)
         return true;
     if (!*error->text)
@@ -48,6 +51,7 @@ bool sl_socket_finish(struct sl_socket *socket, struct sl_target *target,
 {
     int code = 0;
     socklen_t len = sizeof code;
+    SL_CHECK(socket->fd >= 0 && !socket->tls);
     socket->is_connecting = false;
     if (getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &code, &len) != 0)
         code = errno;
@@ -72,9 +76,11 @@ void sl_socket_close(struct sl_socket *socket)
 
 ssize_t sl_socket_read(struct sl_socket *socket, char *at, size_t room)
 {
+    SL_CHECK(socket->fd >= 0 && room > 0);
     if (socket->tls)
         return sl_tls_read(socket->tls, at, room);
     ssize_t count = recv(socket->fd, at, room, MSG_DONTWAIT);
+    SL_CHECK(count <= (ssize_t)room);
     if (count >= 0)
         return count;
     return errno == EAGAIN || errno == EINTR ? SL_IO_WANT_READ : SL_IO_BROKEN;
@@ -82,9 +88,11 @@ ssize_t sl_socket_read(struct sl_socket *socket, char *at, size_t room)
 
 ssize_t sl_socket_write(struct sl_socket *socket, const char *at, size_t len)
 {
+    SL_CHECK(socket->fd >= 0 && !socket->is_connecting && len > 0);
     if (socket->tls)
         return sl_tls_write(socket->tls, at, len);
     ssize_t count = send(socket->fd, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    SL_CHECK(count <= (ssize_t)len);
     if (count >= 0)
         return count;
     return errno == EAGAIN || errno == EINTR ? SL_IO_WANT_WRITE : SL_IO_BROKEN;

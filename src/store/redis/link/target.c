@@ -20,6 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
@@ -73,7 +74,9 @@ static void release_reference(struct sl_target *target)
 {
     pid_t follower = atomic_load(&target->follower);
     uint32_t last = follower && follower != getpid() ? 2 : 1;
-    if (atomic_fetch_sub(&target->holders, 1) != last)
+    uint32_t before = atomic_fetch_sub(&target->holders, 1);
+    SL_CHECK(before >= last);
+    if (before != last)
         return;
     if (target->tls)
         sl_tls_drop(target->tls);
@@ -139,6 +142,7 @@ static bool is_same_address(const struct address *one, const struct address *oth
  * Call with the lock held. */
 static void replace_addresses(struct sl_target *target, const struct address *found, size_t count)
 {
+    SL_CHECK(count > 0 && count <= SL_ADDRESSES_MAX);
     const struct address before = target->addresses[target->preferred];
     target->preferred = 0;
     for (size_t i = 0; i < count; i++) {
@@ -147,6 +151,7 @@ static void replace_addresses(struct sl_target *target, const struct address *fo
             target->preferred = i;
     }
     target->address_count = count;
+    SL_CHECK(target->preferred < target->address_count);
 }
 
 static bool look_up_host(struct sl_target *target, int flags)
@@ -342,6 +347,7 @@ uint32_t sl_target_preferred(struct sl_target *target)
 {
     pthread_mutex_lock(&target->lock);
     size_t preferred = target->preferred;
+    SL_CHECK(preferred < SL_ADDRESSES_MAX);
     pthread_mutex_unlock(&target->lock);
     return (uint32_t)preferred;
 }
@@ -359,6 +365,7 @@ bool sl_target_address(struct sl_target *target, uint32_t number, struct sockadd
         *len = address->len;
     }
     pthread_mutex_unlock(&target->lock);
+    SL_CHECK(!is_there || (*len > 0 && *len <= sizeof *out));
     return is_there;
 }
 
@@ -452,6 +459,7 @@ static bool use_url(struct sl_target *target, const struct sl_store_url *url,
 struct sl_target *sl_target_open(const struct sl_store_url *url, const struct sl_tls_client *tls,
                                  struct sluice_error *error)
 {
+    SL_CHECK(url && tls && error && (url->path || url->hosts));
     struct sl_target *target = calloc(1, sizeof *target);
     if (!target) {
         sl_error_say(error, "out of memory");
@@ -478,6 +486,7 @@ struct sl_target *sl_target_open(const struct sl_store_url *url, const struct sl
 
 struct sl_target *sl_target_like(const struct sl_target *like, const char *address)
 {
+    SL_CHECK(like && address);
     struct sl_target *target = calloc(1, sizeof *target);
     if (!target)
         return NULL;
@@ -497,7 +506,8 @@ struct sl_target *sl_target_like(const struct sl_target *like, const char *addre
 
 struct sl_target *sl_target_keep(struct sl_target *target)
 {
-    atomic_fetch_add(&target->holders, 1);
+    uint32_t before = atomic_fetch_add(&target->holders, 1);
+    SL_CHECK(before > 0);
     return target;
 }
 
@@ -516,6 +526,7 @@ const char *sl_target_host(const struct sl_target *target)
 struct sl_tls_stream *sl_target_shake_hands(struct sl_target *target, int fd)
 {
     struct sl_master master;
+    SL_CHECK(target->tls && fd >= 0);
     if (!target->sentinels)
         return sl_tls_connect(target->tls, fd, target->host);
     pthread_mutex_lock(&target->lock);

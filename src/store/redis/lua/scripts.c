@@ -60,6 +60,7 @@ uint32_t sl_script_bit(const struct sl_algo *algo)
         SL_CHECK(sl_algos[i]);
         bit <<= 1;
     }
+    SL_CHECK(bit < SL_SCRIPT_GUARD);
     return bit;
 }
 
@@ -97,13 +98,13 @@ static bool has_algo(const struct frame *frame, size_t algo)
 static void add_section(struct sl_buffer *out, const struct frame *frame, struct sluice_text name,
                         size_t algo)
 {
+    SL_CHECK(algo < SL_ALGO_COUNT);
     if (sl_algos[algo]->is_bucket)
         add_filled(out, frame, section_of(twin_bucket(), name), algo);
     add_filled(out, frame, section_of(twins[algo](), name), algo);
 }
 
-/* Adds the section of each algorithm in the set; if there are several, `name` chooses at run time.
- */
+/* Adds the section of each algorithm in the set; if there are several, Lua's `name` chooses. */
 static void add_choice(struct sl_buffer *out, const struct frame *frame, struct sluice_text name)
 {
     bool is_one = __builtin_popcount(frame->set & (SL_SCRIPT_GUARD - 1)) == 1;
@@ -146,8 +147,7 @@ static void fill_mark(struct sl_buffer *out, const struct frame *frame, struct s
         add_choice(out, frame, name);
 }
 
-/* Adds a text with its marks filled in; `algo` is the algorithm that the text belongs to, if any.
- */
+/* Adds a text with its marks filled in; `algo` is the one that the text belongs to, if any. */
 static void add_filled(struct sl_buffer *out, const struct frame *frame, struct sluice_text text,
                        size_t algo)
 {
@@ -239,6 +239,7 @@ static struct sl_script *make_script(enum sl_script_kind kind, uint32_t set)
         free(script);
         return NULL;
     }
+    SL_CHECK(text.len > 0);
     script->text = (struct sluice_text){ text.at, text.len };
     if (print_sha1(script->text, script->sha1_hex))
         return script;
