@@ -1,5 +1,7 @@
+/* Builds a script call word by word. */
 #include "store/redis/call.h"
 
+#include "base/check.h"
 #include "store/redis/cluster/slot.h"
 
 void sl_call_text(struct sl_channel_call *call, struct sluice_text text)
@@ -23,6 +25,7 @@ void sl_call_number(struct sl_channel_call *call, int64_t number)
 void sl_call_begin(struct sl_channel_call *call, const struct sl_script *script,
                    const struct sluice_text *keys, size_t count)
 {
+    SL_CHECK(keys && count > 0);
     sl_buffer_clear(&call->bytes);
     call->query = (struct sl_redis_query){ .script = script, .bytes = &call->bytes };
     call->query.slot = sl_slot_of(keys[0]);
@@ -36,6 +39,7 @@ void sl_call_begin(struct sl_channel_call *call, const struct sl_script *script,
 
 bool sl_call_end(struct sl_channel_call *call)
 {
+    SL_CHECK(call->query.words > 0 && call->query.bytes == &call->bytes);
     call->query.len = call->bytes.len;
     return call->query.script && !call->bytes.failed;
 }

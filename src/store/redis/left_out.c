@@ -1,5 +1,7 @@
+/* Decides without claims that the store did not answer. */
 #include "store/redis/left_out.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "store/claim.h"
 
@@ -12,6 +14,7 @@ void sl_claim_leave_out(struct sl_claim *claim, struct sl_bundle *bundle)
     claim->allowed = claim->is_lost = true;
     sl_claim_measure(claim, bundle, &nothing);
     bundle->is_degraded = true;
+    SL_CHECK(claim->allowed && !claim->charged);
 }
 
 int64_t sl_bundle_time_here_us(const struct sl_bundle *bundle)
@@ -25,6 +28,7 @@ int64_t sl_bundle_time_here_us(const struct sl_bundle *bundle)
 bool sl_bundle_decide_without(struct sl_bundle *bundle)
 {
     bool has_any = false;
+    SL_CHECK(bundle->claims || bundle->claim_count == 0);
     for (size_t i = 0; i < bundle->claim_count; i++) {
         const struct sl_claim *claim = &bundle->claims[i];
         if (sl_claim_is_asked(claim) && !sl_claim_may_be_left_out(claim))

@@ -1,3 +1,5 @@
+/* Decides a request part by part, and gives back what was taken before a denial. */
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text/number.h"
@@ -8,16 +10,16 @@
 
 enum { WORDS_MAX_BYTES = 1 << 22 }; /* of a reservation */
 
-/* ---- the end ---- */
+/* ---- putting the decision together ---- */
 
-static void leave_out(struct sl_slot_part *part, int64_t now_us)
+static void leave_part_out(struct sl_slot_part *part, int64_t now_us)
 {
     part->bundle.now_us = now_us;
     for (size_t i = 0; i < part->bundle.claim_count; i++)
         sl_claim_leave_out(&part->bundle.claims[i], &part->bundle);
 }
 
-static void take_back_claims(struct sl_parts *parts)
+static void copy_claims_back(struct sl_parts *parts)
 {
     struct sl_claim *claims = parts->whole->claims;
     for (size_t i = 0; i < parts->claim_count; i++) {
@@ -28,8 +30,8 @@ static void take_back_claims(struct sl_parts *parts)
     }
 }
 
-/* Each part was decided by its own node's clock; where none was, what is here has one. */
-static int64_t time_of(const struct sl_parts *parts)
+/* Each part was decided by its own node's clock. If none was, leases of this process have one. */
+static int64_t decision_time_us(const struct sl_parts *parts)
 {
     int64_t now_us = -1;
     for (size_t i = 0; i < parts->count; i++)
@@ -40,52 +42,54 @@ static int64_t time_of(const struct sl_parts *parts)
     return now_us < 0 ? sl_bundle_time_here_us(parts->whole) : now_us;
 }
 
-/* What all parts say, in the whole. */
-static void put_together(struct sl_parts *parts)
+/* Puts the results of all parts into the whole bundle. */
+static void merge_parts(struct sl_parts *parts)
 {
     struct sl_bundle *whole = parts->whole;
-    int64_t now_us = time_of(parts);
+    int64_t now_us = decision_time_us(parts);
     for (size_t i = 0; i < parts->count; i++) {
         struct sl_slot_part *part = &parts->part[i];
         part->bundle.allowed = !parts->is_denied;
         if (part->is_known)
             sl_answer_finish(&part->bundle);
         else
-            leave_out(part, now_us);
+            leave_part_out(part, now_us);
         whole->is_degraded |= !part->is_known;
         if (part->is_known && parts->teaches)
             sl_answer_cache_learn(parts->undos->shared->answers, &part->bundle, parts->since);
     }
-    take_back_claims(parts);
+    copy_claims_back(parts);
     whole->now_us = now_us;
     whole->wall_shift_us = 0;
     sl_bundle_judge(whole);
 }
 
-static void finish(struct sl_parts *parts)
+static void finish_parts(struct sl_parts *parts)
 {
     struct sl_parts_told *told = parts->told;
+    SL_CHECK(parts->waiting == 0);
     if (parts->status == SLUICE_OK)
-        put_together(parts);
+        merge_parts(parts);
     parts->whole->status = parts->status;
     parts->whole->held = parts->id;
     sl_parts_free(parts);
     told->done(told);
 }
 
-/* ---- waiting ---- */
+/* ---- calls and replies ---- */
 
-/* What `next` is, when so many answers as `waiting` have come. */
-static void one_less(struct sl_parts *parts)
+/* Goes on with `next` when `waiting` replies have come. */
+static void count_reply(struct sl_parts *parts)
 {
+    SL_CHECK(parts->waiting > 0 && parts->next);
     if (--parts->waiting == 0)
         parts->next(parts);
 }
 
 static void on_undone(struct sl_undo_told *told, int status)
 {
-    (void)status; /* what is lost is quota */
-    one_less((struct sl_parts *)told);
+    (void)status; /* if it failed, quota is lost */
+    count_reply((struct sl_parts *)told);
 }
 
 static void ask_part(struct sl_slot_part *part,
@@ -102,8 +106,10 @@ static void ask_part(struct sl_slot_part *part,
         done(&part->query, SLUICE_NO_MEMORY, NULL);
 }
 
-static int take_answer(struct sl_slot_part *part, int status, const struct sl_redis_reply *reply)
+static int read_part_reply(struct sl_slot_part *part, int status,
+                           const struct sl_redis_reply *reply)
 {
+    SL_CHECK(!part->is_known && (status == SLUICE_OK) == (reply != NULL));
     if (status == SLUICE_OK)
         status = sl_answer_read(&part->bundle, reply);
     part->is_known = status == SLUICE_OK;
@@ -117,7 +123,7 @@ static bool has_time(const struct sl_parts *parts)
 
 /* ---- parts that fail ---- */
 
-/* It is left out; or without it there is no decision. */
+/* The part is left out if it may be; otherwise the decision fails. */
 static void lose_part(struct sl_slot_part *part, int status)
 {
     part->is_lost = true;
@@ -127,8 +133,8 @@ static void lose_part(struct sl_slot_part *part, int status)
         part->parts->lost_status = status;
 }
 
-/* Is any enforced claim answered for? Else it is not some node that has failed but the store. */
-static bool has_a_say(const struct sl_parts *parts)
+/* Is any enforced claim decided? Otherwise the store has failed, and not just some node. */
+static bool has_enforced_answer(const struct sl_parts *parts)
 {
     const struct sl_bundle *whole = parts->whole;
     for (size_t i = 0; i < whole->claim_count; i++)
@@ -140,28 +146,29 @@ static bool has_a_say(const struct sl_parts *parts)
     return false;
 }
 
-/* How it went without those that are left out. */
-static int status_of(const struct sl_parts *parts)
+/* Returns the status without the parts that are left out. */
+static int status_without_lost(const struct sl_parts *parts)
 {
-    if (parts->status != SLUICE_OK || parts->lost_status == SLUICE_OK || has_a_say(parts))
+    if (parts->status != SLUICE_OK || parts->lost_status == SLUICE_OK || has_enforced_answer(parts))
         return parts->status;
     return parts->lost_status;
 }
 
-/* ---- looking: all that is left at once ---- */
+/* ---- looking: all remaining parts at once ---- */
 
-/* One that fails is of no account where it is denied already. */
-static void on_looked(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
+/* A failure does not matter if the request is denied already. */
+static void on_part_looked(struct sl_redis_query *query, int status,
+                           const struct sl_redis_reply *reply)
 {
     struct sl_slot_part *part = (struct sl_slot_part *)query;
     struct sl_parts *parts = part->parts;
-    status = take_answer(part, status, reply);
+    status = read_part_reply(part, status, reply);
     if (status != SLUICE_OK && !parts->takes)
         lose_part(part, status);
-    one_less(parts);
+    count_reply(parts);
 }
 
-static void give_back(struct sl_parts *parts)
+static void give_back_charges(struct sl_parts *parts)
 {
     for (size_t i = 0; i < parts->count; i++) {
         struct sl_slot_part *part = &parts->part[i];
@@ -172,89 +179,96 @@ static void give_back(struct sl_parts *parts)
     }
 }
 
-/* Denied: what was taken goes back, and what was not asked is looked at; its guards count. */
-static void deny(struct sl_parts *parts)
+/* Denies: gives back what was taken, and looks at the parts that were not asked, so that their
+ * guards count. */
+static void deny_request(struct sl_parts *parts)
 {
+    SL_CHECK(parts->waiting == 0 && parts->takes);
     parts->is_denied = true;
-    parts->next = finish;
+    parts->next = finish_parts;
     parts->waiting = 1;
     for (size_t i = 0; i < parts->count && has_time(parts); i++) {
         if (parts->part[i].is_known || parts->part[i].is_lost)
             continue;
         parts->part[i].bundle.is_denied = true;
         parts->waiting++;
-        ask_part(&parts->part[i], on_looked);
+        ask_part(&parts->part[i], on_part_looked);
     }
-    give_back(parts);
-    one_less(parts);
+    give_back_charges(parts);
+    count_reply(parts);
 }
 
-static void have_looked(struct sl_parts *parts)
+static void finish_looking(struct sl_parts *parts)
 {
-    parts->status = status_of(parts);
-    finish(parts);
+    parts->status = status_without_lost(parts);
+    finish_parts(parts);
 }
 
-/* Nothing is taken: a peek, a cost of 0, or somebody whose identity is missing. */
-static void look(struct sl_parts *parts)
+/* Looks at all parts. Nothing is taken: it is a peek, has a cost of 0, or lacks an identifier. */
+static void look_at_all(struct sl_parts *parts)
 {
-    parts->next = have_looked;
+    parts->next = finish_looking;
     parts->waiting = 1 + parts->count;
     for (size_t i = 0; i < parts->count; i++) {
         parts->part[i].bundle.is_denied = parts->is_denied;
-        ask_part(&parts->part[i], on_looked);
+        ask_part(&parts->part[i], on_part_looked);
     }
-    one_less(parts);
+    count_reply(parts);
 }
 
-static void fail(struct sl_parts *parts, int status)
+static void fail_request(struct sl_parts *parts, int status)
 {
+    SL_CHECK(status != SLUICE_OK && parts->waiting == 0);
     parts->status = status;
-    parts->next = finish;
+    parts->next = finish_parts;
     parts->waiting = 1;
-    give_back(parts);
-    one_less(parts);
+    give_back_charges(parts);
+    count_reply(parts);
 }
 
-/* ---- holding ---- */
+/* ---- reservations ---- */
 
-static void on_kept(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
+static void on_reservation_made(struct sl_redis_query *query, int status,
+                                const struct sl_redis_reply *reply)
 {
     struct sl_parts *parts =
         (struct sl_parts *)(void *)((char *)query - offsetof(struct sl_parts, keep));
     bool is_full = status == SLUICE_OK && reply->value_count == 2 && reply->values[1] == -2;
     if (status == SLUICE_OK && !is_full) {
-        finish(parts);
+        finish_parts(parts);
     } else if (status != SLUICE_OK && query->may_have_run) {
-        parts->status = status; /* if it is held after all, its end gives it back */
-        finish(parts);
+        parts->status = status; /* if it was made after all, its expiry gives it back */
+        finish_parts(parts);
     } else {
-        fail(parts, is_full ? SLUICE_STORE_FULL : status);
+        fail_request(parts, is_full ? SLUICE_STORE_FULL : status);
     }
 }
 
-/* Everything is charged, and becomes a reservation. */
-static void keep(struct sl_parts *parts)
+/* All is charged: makes a reservation of it. */
+static void make_reservation(struct sl_parts *parts)
 {
     struct sl_undos *undos = parts->undos;
+    SL_CHECK(parts->whole->hold_us && !parts->is_denied);
     struct sl_bundle held = *parts->whole;
     held.claims = parts->claims;
     held.claim_count = parts->claim_count;
     while (parts->id == 0)
         parts->id = sl_random64();
+    SL_CHECK(parts->id);
     struct sl_holding holding = { parts->id, parts->whole->hold_us };
-    parts->keep = (struct sl_redis_query){ .done = on_kept, .in_cluster = true };
+    parts->keep = (struct sl_redis_query){ .done = on_reservation_made, .in_cluster = true };
     parts->keep_bytes = sl_buffer(WORDS_MAX_BYTES);
     if (sl_ask_keep(&undos->shared->scripts, &held, &holding, &parts->keep_bytes, &parts->keep))
         sl_route_ask_by(undos->route, &parts->keep, parts->due_us);
     else
-        fail(parts, SLUICE_NO_MEMORY);
+        fail_request(parts, SLUICE_NO_MEMORY);
 }
 
-/* ---- taking: one after another ---- */
+/* ---- taking: one part after another ---- */
 
 static void mark_taken(struct sl_slot_part *part)
 {
+    SL_CHECK(part->is_known && !part->is_taken);
     part->is_taken = true;
     for (size_t i = 0; i < part->bundle.claim_count; i++) {
         struct sl_claim *claim = &part->bundle.claims[i];
@@ -270,83 +284,86 @@ static bool has_charged(const struct sl_slot_part *part)
     return false;
 }
 
-static void have_all(struct sl_parts *parts)
+static void finish_taking(struct sl_parts *parts)
 {
     bool has_any = false;
     for (size_t i = 0; i < parts->count; i++)
         has_any |= parts->part[i].is_taken;
     if (parts->whole->hold_us && has_any)
-        keep(parts);
+        make_reservation(parts);
     else
-        finish(parts);
+        finish_parts(parts);
 }
 
-/* A shadow rule never denies, nor does what becomes of it. */
-static void on_shadow(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
+/* A shadow rule never denies, and its failure does not matter. */
+static void on_shadow_taken(struct sl_redis_query *query, int status,
+                            const struct sl_redis_reply *reply)
 {
     struct sl_slot_part *part = (struct sl_slot_part *)query;
-    if (take_answer(part, status, reply) == SLUICE_OK)
+    if (read_part_reply(part, status, reply) == SLUICE_OK)
         mark_taken(part);
     part->is_taken &= has_charged(part);
-    one_less(part->parts);
+    count_reply(part->parts);
 }
 
 static void take_shadows(struct sl_parts *parts)
 {
-    parts->next = have_all;
+    parts->next = finish_taking;
     parts->waiting = 1;
     for (size_t i = 0; i < parts->count && has_time(parts); i++) {
         if (!parts->part[i].is_shadow)
             continue;
         parts->waiting++;
-        ask_part(&parts->part[i], on_shadow);
+        ask_part(&parts->part[i], on_shadow_taken);
     }
-    one_less(parts);
+    count_reply(parts);
 }
 
-static void on_taken(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply);
+static void on_part_taken(struct sl_redis_query *query, int status,
+                          const struct sl_redis_reply *reply);
 
-/* One that failed may have used up the time of those behind it: they are not asked then, for what
- * is late before it is sent only looks as if its node were slow. */
-static void take_next(struct sl_parts *parts)
+/* A part that failed may have used up the time of those behind it. They are not sent then: a call
+ * that is late before it is sent only makes its node look slow. */
+static void take_next_part(struct sl_parts *parts)
 {
     for (size_t i = 0; i < parts->count && parts->status == SLUICE_OK; i++) {
         struct sl_slot_part *part = &parts->part[i];
         if (part->is_known || part->is_shadow || part->is_lost)
             continue;
         if (has_time(parts)) {
-            ask_part(part, on_taken);
+            ask_part(part, on_part_taken);
             return;
         }
         lose_part(part, SLUICE_STORE_DOWN);
     }
-    int status = status_of(parts);
+    int status = status_without_lost(parts);
     if (status == SLUICE_OK)
         take_shadows(parts);
     else
-        fail(parts, status);
+        fail_request(parts, status);
 }
 
-static void on_taken(struct sl_redis_query *query, int status, const struct sl_redis_reply *reply)
+static void on_part_taken(struct sl_redis_query *query, int status,
+                          const struct sl_redis_reply *reply)
 {
     struct sl_slot_part *part = (struct sl_slot_part *)query;
     struct sl_parts *parts = part->parts;
-    status = take_answer(part, status, reply);
+    status = read_part_reply(part, status, reply);
     if (status != SLUICE_OK) {
         lose_part(part, status);
-        take_next(parts);
+        take_next_part(parts);
     } else if (!part->bundle.allowed) {
-        deny(parts);
+        deny_request(parts);
     } else {
         mark_taken(part);
         part->is_taken = has_charged(part);
-        take_next(parts);
+        take_next_part(parts);
     }
 }
 
-/* ---- the beginning ---- */
+/* ---- entry ---- */
 
-/* Does it take anything, if it is allowed; and can it be? */
+/* Would the request take anything if it is allowed, and can it be allowed at all? */
 static void judge_whole(struct sl_parts *parts)
 {
     const struct sl_bundle *whole = parts->whole;
@@ -361,6 +378,7 @@ static void judge_whole(struct sl_parts *parts)
 void sl_parts_decide(struct sl_undos *undos, struct sl_bundle *bundle, uint64_t nonce,
                      struct sl_parts_told *told)
 {
+    SL_CHECK(undos->shared->cluster && told->done && bundle->claim_count > 0);
     struct sl_parts *parts = sl_parts_new(bundle, undos->shared->cluster);
     bundle->held = 0;
     if (!parts) {
@@ -378,7 +396,7 @@ void sl_parts_decide(struct sl_undos *undos, struct sl_bundle *bundle, uint64_t 
     parts->due_us = sl_link_now_us() + undos->shared->deadline_us;
     judge_whole(parts);
     if (parts->takes)
-        take_next(parts);
+        take_next_part(parts);
     else
-        look(parts);
+        look_at_all(parts);
 }

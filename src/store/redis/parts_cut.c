@@ -1,6 +1,7 @@
-/* Which claims of a request share a slot. */
+/* Groups the claims of a request by slot. */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "store/redis/left_out.h"
 #include "store/redis/parts_internal.h"
 
@@ -30,15 +31,15 @@ static int by_slot(const void *a, const void *b)
     return one->claim < two->claim ? -1 : one->claim > two->claim;
 }
 
-/* Where the next of an allocation's pieces begins; `at` NULL: how long it is. */
-static void *piece(char *at, size_t *len, size_t bytes)
+/* Returns the next piece of one allocation; with `at` NULL it only adds up the length. */
+static void *next_piece(char *at, size_t *len, size_t bytes)
 {
     char *start = at ? at + *len : NULL;
     *len += (bytes + 15) / 16 * 16;
     return start;
 }
 
-static void keep_text(char **at, struct sluice_text *text)
+static void copy_text(char **at, struct sluice_text *text)
 {
     if (text->len)
         memcpy(*at, text->at, text->len);
@@ -46,7 +47,7 @@ static void keep_text(char **at, struct sluice_text *text)
     *at += text->len;
 }
 
-/* Claims by slot, copied with their names. */
+/* Copies claims with their names, ordered by slot. */
 static void copy_claims(struct sl_parts *parts, char *texts)
 {
     const struct sl_bundle *whole = parts->whole;
@@ -60,12 +61,12 @@ static void copy_claims(struct sl_parts *parts, char *texts)
         parts->names[i] = *parts->claims[i].name;
         parts->claims[i].name = &parts->names[i];
         parts->claims[i].charged = false;
-        keep_text(&texts, &parts->names[i].key);
-        keep_text(&texts, &parts->names[i].guard);
+        copy_text(&texts, &parts->names[i].key);
+        copy_text(&texts, &parts->names[i].guard);
     }
 }
 
-static void cut(struct sl_parts *parts, const struct sl_cluster *cluster)
+static void cut_into_parts(struct sl_parts *parts, const struct sl_cluster *cluster)
 {
     const struct sl_bundle *whole = parts->whole;
     int64_t now_us = sl_link_now_us();
@@ -101,14 +102,14 @@ struct sl_parts *sl_parts_new(struct sl_bundle *whole, const struct sl_cluster *
     }
     char *at = NULL, *texts = NULL;
     struct sl_parts *parts = NULL;
-    for (int pass = 0; pass < 2; pass++) { /* measured, then laid out */
+    for (int pass = 0; pass < 2; pass++) { /* first measures, then lays out */
         len = 0;
-        parts = piece(at, &len, sizeof *parts);
-        struct sl_slot_place *places = piece(at, &len, claims * sizeof *places);
-        struct sl_claim *copies = piece(at, &len, claims * sizeof *copies);
-        struct sl_claim_name *names = piece(at, &len, claims * sizeof *names);
-        struct sl_slot_part *part = piece(at, &len, claims * sizeof *part);
-        texts = piece(at, &len, text_bytes);
+        parts = next_piece(at, &len, sizeof *parts);
+        struct sl_slot_place *places = next_piece(at, &len, claims * sizeof *places);
+        struct sl_claim *copies = next_piece(at, &len, claims * sizeof *copies);
+        struct sl_claim_name *names = next_piece(at, &len, claims * sizeof *names);
+        struct sl_slot_part *part = next_piece(at, &len, claims * sizeof *part);
+        texts = next_piece(at, &len, text_bytes);
         if (parts)
             *parts = (struct sl_parts){ .whole = whole, .places = places, .claims = copies };
         if (parts)
@@ -117,7 +118,8 @@ struct sl_parts *sl_parts_new(struct sl_bundle *whole, const struct sl_cluster *
             return NULL;
     }
     copy_claims(parts, texts);
-    cut(parts, cluster);
+    cut_into_parts(parts, cluster);
+    SL_CHECK(parts->claim_count == claims && parts->count <= claims);
     return parts;
 }
 

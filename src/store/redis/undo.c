@@ -1,25 +1,27 @@
+/* Sends undos, and sends them again while it is certain that they have not run. */
 #include "store/redis/undo.h"
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/cache/answer_cache.h"
 #include "store/redis/ask.h"
 
 enum {
-    AGAIN_MAX = 1024, /* at a time, of one channel */
+    AGAIN_MAX = 1024, /* undos that one channel sends again at a time */
     WORDS_MAX_BYTES = 1 << 20,
     TRIED_FOR_US = 5000000,
     AGAIN_MIN_US = 20000,
     AGAIN_DOUBLINGS = 5,
-    SHORT_PART = 4, /* of a deadline */
+    SHORT_PART = 4, /* with less than this part of a deadline no caller waits */
 };
 
 struct sl_undo {
     struct sl_redis_query query; /* first */
     struct sl_undos *undos;
     struct sl_buffer bytes;
-    struct sl_undo_told *told; /* NULL: it was */
+    struct sl_undo_told *told; /* NULL: no caller waits (any more) */
     int64_t until_us;
     uint32_t tries;
 };
@@ -29,7 +31,7 @@ static void count_end(struct sl_undos *undos, enum sl_undo_end how)
     atomic_fetch_add(&undos->shared->undos[how], 1);
 }
 
-static void tell(struct sl_undo *undo, int status)
+static void tell_caller(struct sl_undo *undo, int status)
 {
     struct sl_undo_told *told = undo->told;
     undo->told = NULL;
@@ -37,16 +39,18 @@ static void tell(struct sl_undo *undo, int status)
         told->tried(told, status);
 }
 
-static void end(struct sl_undo *undo, enum sl_undo_end how, int status)
+static void end_undo(struct sl_undo *undo, enum sl_undo_end how, int status)
 {
     struct sl_undos *undos = undo->undos;
+    SL_CHECK(undos->count > 0 && how < SL_UNDO_COUNT);
     count_end(undos, how);
     undos->count--;
     undos->again -= undo->tries > 0;
+    SL_CHECK(undos->again <= undos->count);
     if (undo->tries > 0)
         sl_answer_cache_forget(
-            undos->shared->answers); /* who was told had asked for that long ago */
-    tell(undo, status);
+            undos->shared->answers); /* what it has learned since may be wrong now */
+    tell_caller(undo, status);
     sl_buffer_release(&undo->bytes);
     free(undo);
 }
@@ -55,24 +59,25 @@ static void on_undone(struct sl_redis_query *query, int status, const struct sl_
 {
     struct sl_undo *undo = (struct sl_undo *)query;
     struct sl_undos *undos = undo->undos;
+    SL_CHECK(undos->again <= AGAIN_MAX);
     int64_t now_us = sl_link_now_us();
     uint32_t doublings = undo->tries < AGAIN_DOUBLINGS ? undo->tries : AGAIN_DOUBLINGS;
     int64_t again_us = now_us + ((int64_t)AGAIN_MIN_US << doublings);
     bool is_full = undo->tries == 0 && undos->again == AGAIN_MAX;
     (void)reply;
     if (status == SLUICE_OK) {
-        end(undo, SL_UNDO_DONE, status);
+        end_undo(undo, SL_UNDO_DONE, status);
     } else if (query->may_have_run) {
-        end(undo, SL_UNDO_UNSURE, status);
+        end_undo(undo, SL_UNDO_UNSURE, status);
     } else if (undos->is_closing || is_full || again_us > undo->until_us) {
-        end(undo, SL_UNDO_GIVEN_UP, status);
+        end_undo(undo, SL_UNDO_GIVEN_UP, status);
     } else {
         undos->again += undo->tries == 0;
         undo->tries++;
         query->is_quiet = true;
-        tell(undo, status);
+        tell_caller(undo, status);
         if (!sl_route_ask_at(undos->route, query, again_us))
-            end(undo, SL_UNDO_GIVEN_UP, status);
+            end_undo(undo, SL_UNDO_GIVEN_UP, status);
     }
 }
 
@@ -91,9 +96,9 @@ static struct sl_undo *new_undo(struct sl_undos *undos, struct sl_undo_told *tol
     return undo;
 }
 
-/* Where there is hardly any time left, because it was used up by a slot that did not answer, nobody
- * waits: a call that is late before it is sent would only be one that nobody is sure of. */
-static void ask(struct sl_undo *undo, int64_t due_us)
+/* If hardly any time is left, because a slot that did not answer has used it up, the caller does
+ * not wait, and the call has a deadline of its own: one that is late at once only ends unsure. */
+static void send_first_try(struct sl_undo *undo, int64_t due_us)
 {
     struct sl_undos *undos = undo->undos;
     struct sl_undo_told *told = undo->told;
@@ -109,18 +114,20 @@ static void ask(struct sl_undo *undo, int64_t due_us)
 void sl_undo_charges(struct sl_undos *undos, const struct sl_bundle *bundle, int64_t now_us,
                      int64_t due_us, struct sl_undo_told *told)
 {
+    SL_CHECK(told && told->tried && bundle->claim_count > 0);
     struct sl_undo *undo = new_undo(undos, told);
     if (!undo)
         told->tried(told, SLUICE_NO_MEMORY);
     else if (sl_ask_undo(&undos->shared->scripts, bundle, now_us, &undo->bytes, &undo->query))
-        ask(undo, due_us);
+        send_first_try(undo, due_us);
     else
-        end(undo, SL_UNDO_GIVEN_UP, SLUICE_NO_MEMORY);
+        end_undo(undo, SL_UNDO_GIVEN_UP, SLUICE_NO_MEMORY);
 }
 
 struct sl_undo *sl_undo_prepare(struct sl_undos *undos, const struct sl_changing *changes,
                                 size_t count, uint64_t nonce, struct sl_undo_told *told)
 {
+    SL_CHECK(changes && count > 0);
     struct sl_undo *undo = new_undo(undos, told);
     if (!undo)
         return NULL;
@@ -128,12 +135,13 @@ struct sl_undo *sl_undo_prepare(struct sl_undos *undos, const struct sl_changing
     if (sl_ask_change(&undos->shared->scripts, changes, count, &undo->bytes, &undo->query))
         return undo;
     undo->told = NULL;
-    end(undo, SL_UNDO_GIVEN_UP, SLUICE_NO_MEMORY);
+    end_undo(undo, SL_UNDO_GIVEN_UP, SLUICE_NO_MEMORY);
     return NULL;
 }
 
 void sl_undo_send(struct sl_undo *undo, bool is_quiet)
 {
+    SL_CHECK(undo->query.done && undo->query.words > 0);
     undo->query.is_quiet = is_quiet;
     sl_route_ask(undo->undos->route, &undo->query);
 }

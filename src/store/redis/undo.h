@@ -1,10 +1,10 @@
-/* Charges that are changed afterwards, and nobody may do it twice: taken back, because another slot
- * of a cluster has denied the request, or failed; or settled at their real cost.
+/* Changes charges afterwards, each at most once: takes them back, because another slot of a cluster
+ * has denied the request, or failed; or settles them at their real cost.
  *
- * A refund that is run twice would admit more than the limit, so one is asked again only while it
- * is certain that it has not run: refused, sent on, put off, never sent. Where it was sent and no
- * answer came, nobody knows: it is left, and what it held is lost until it drains. All that is
- * bounded: how many are asked again at a time, and for how long each. Every end is counted. */
+ * A refund that ran twice would admit more than the limit. So it is sent again only while it is
+ * certain that it has not run: refused, redirected, delayed, never sent. If it was sent and no
+ * reply came, that is uncertain: it is given up, and what it held is lost until it drains. How many
+ * are sent again at a time, and for how long, is bounded. Every end is counted. */
 #ifndef SL_STORE_REDIS_UNDO_H
 #define SL_STORE_REDIS_UNDO_H
 
@@ -14,30 +14,29 @@
 struct sl_changing;
 struct sl_undo;
 
-/* A channel's. All zero but for the first two: there are none. */
+/* The undos of a channel. With all but the first two members zero there are none. */
 struct sl_undos {
     struct sl_link_shared *shared;
     struct sl_cluster_route *route;
-    uint32_t count;  /* of all, */
-    uint32_t again;  /* and of those that were tried, and are asked again */
-    bool is_closing; /* nothing is asked again */
+    uint32_t count;  /* of all undos */
+    uint32_t again;  /* of those that have failed once, and are sent again */
+    bool is_closing; /* nothing is sent again */
 };
 
-/* Who waits until it was tried once. `status`: how that went; if it failed, it may still be done.
- */
+/* The caller that waits for the first try. `status` is its result; after a failure it may still be
+ * done later. */
 struct sl_undo_told {
     void (*tried)(struct sl_undo_told *told, int status);
 };
 
-/* Gives back what the bundle's claims were charged (sl_ask_undo). The first try ends by then, or
- * is not waited for; `told` is called once, maybe within this. Nothing of the bundle is needed any
- * more then. */
+/* Gives back what the bundle's claims were charged (sl_ask_undo). The caller waits for the first
+ * try until `due_us` at most; `told` is called once, maybe within this. The bundle may go then. */
 void sl_undo_charges(struct sl_undos *undos, const struct sl_bundle *bundle, int64_t now_us,
                      int64_t due_us, struct sl_undo_told *told);
 
-/* Settles charges, all of one slot. Nothing of them is needed any more when this returns, and
- * nothing is asked before sl_undo_send, so that many can be prepared out of one reply. `nonce` is
- * as a query's. NULL: no memory, and `told` is not called. */
+/* Settles charges, all of one slot. `changes` may go when this returns. Nothing is sent before
+ * sl_undo_send, so that many can be prepared out of one reply. `nonce` is as in a query. Returns
+ * NULL if memory is missing; `told` is not called then. */
 struct sl_undo *sl_undo_prepare(struct sl_undos *undos, const struct sl_changing *changes,
                                 size_t count, uint64_t nonce, struct sl_undo_told *told);
 void sl_undo_send(struct sl_undo *undo, bool is_quiet); /* sl_query.is_quiet */

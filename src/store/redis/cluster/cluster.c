@@ -1,15 +1,17 @@
+/* The map of a Redis Cluster: its members, and how CLUSTER SLOTS and MOVED change it. */
 #include "store/redis/cluster/cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/text/number.h"
 #include "rules/host.h"
 
 enum {
     ASK_EVERY_US = 250000,
-    REMEMBERED_US = 60000000, /* an address without slots, since it was last named */
+    REMEMBERED_US = 60000000, /* how long an address without slots is kept after it was named */
     HOST_MAX = 256,
     ADDRESS_MAX = 300,
     TAGS_TRIED = 4096,
@@ -27,7 +29,8 @@ struct sl_cluster {
     struct sl_target *first;
     uint32_t seeds;
     _Atomic uint16_t owner[SL_SLOT_COUNT];
-    _Atomic uint32_t moving_s[SL_SLOT_COUNT]; /* when that was last heard of it, and one more */
+    _Atomic uint32_t
+        moving_s[SL_SLOT_COUNT]; /* the second of the last ASK or TRYAGAIN, plus one; 0: never */
     _Atomic uint64_t version, lessons;
     _Atomic int64_t asked_us;
     _Atomic uint32_t size;
@@ -36,7 +39,7 @@ struct sl_cluster {
     struct cluster_member members[SL_MEMBERS_MAX];
 };
 
-/* ---- beginning and end ---- */
+/* ---- new and free ---- */
 
 static bool add_seeds(struct sl_cluster *cluster, const char *hosts)
 {
@@ -53,12 +56,14 @@ static bool add_seeds(struct sl_cluster *cluster, const char *hosts)
             return false;
         cluster->seeds++;
     }
+    SL_CHECK(cluster->seeds <= SL_MEMBERS_MAX / 2);
     atomic_store(&cluster->size, cluster->seeds);
     return cluster->seeds > 0;
 }
 
 struct sl_cluster *sl_cluster_new(struct sl_target *first, const char *hosts)
 {
+    SL_CHECK(first && hosts);
     struct sl_cluster *cluster = calloc(1, sizeof *cluster);
     if (!cluster)
         return NULL;
@@ -84,11 +89,14 @@ void sl_cluster_free(struct sl_cluster *cluster)
     free(cluster);
 }
 
-/* ---- looking ---- */
+/* ---- reading the map ---- */
 
 uint32_t sl_cluster_owner(const struct sl_cluster *cluster, uint32_t slot)
 {
-    return atomic_load_explicit(&cluster->owner[slot % SL_SLOT_COUNT], memory_order_relaxed);
+    uint32_t owner =
+        atomic_load_explicit(&cluster->owner[slot % SL_SLOT_COUNT], memory_order_relaxed);
+    SL_CHECK(owner < SL_MEMBERS_MAX || owner == SL_NO_MEMBER);
+    return owner;
 }
 
 uint64_t sl_cluster_version(const struct sl_cluster *cluster)
@@ -103,7 +111,9 @@ uint64_t sl_cluster_lessons(const struct sl_cluster *cluster)
 
 uint32_t sl_cluster_size(const struct sl_cluster *cluster)
 {
-    return atomic_load(&cluster->size);
+    uint32_t size = atomic_load(&cluster->size);
+    SL_CHECK(size > 0 && size <= SL_MEMBERS_MAX);
+    return size;
 }
 
 uint32_t sl_cluster_seeds(const struct sl_cluster *cluster)
@@ -135,6 +145,7 @@ enum sl_standing sl_cluster_standing(struct sl_cluster *cluster, uint32_t number
                                      const struct sl_target *target)
 {
     enum sl_standing standing = SL_MEMBER_STRANGER;
+    SL_CHECK(number < SL_MEMBERS_MAX);
     pthread_mutex_lock(&cluster->lock);
     const struct cluster_member *member = &cluster->members[number];
     if (member->target && (!target || member->target == target))
@@ -143,7 +154,7 @@ enum sl_standing sl_cluster_standing(struct sl_cluster *cluster, uint32_t number
     return standing;
 }
 
-/* Numbers count up until one is in a slot of the member's: with three masters the third, mostly. */
+/* Tries 0, 1, 2… until one lies in a slot of the member's; with three masters about three tries. */
 int32_t sl_cluster_tag(const struct sl_cluster *cluster, uint32_t number)
 {
     char digits[16];
@@ -157,9 +168,9 @@ int32_t sl_cluster_tag(const struct sl_cluster *cluster, uint32_t number)
 
 /* ---- members ---- */
 
-/* "host:port" as Redis says it, where an IPv6 address has no brackets and a host may be left out,
- * as ours. False: it is none, by what a URL may have for a host: what it says is what somebody
- * has configured there (`cluster-announce-ip`), or is "?". */
+/* Prints an address as we write it: Redis puts no brackets around IPv6, and may leave the host out.
+ * Returns false if the host would be refused in a URL: nodes announce whatever is configured
+ * (`cluster-announce-ip`), or "?". */
 static bool print_address(char out[ADDRESS_MAX], struct sluice_text host, int64_t port,
                           const struct sl_target *from)
 {
@@ -171,13 +182,14 @@ static bool print_address(char out[ADDRESS_MAX], struct sluice_text host, int64_
         return false;
     bool is_v6 = memchr(host.at, ':', host.len);
     int len = snprintf(out, ADDRESS_MAX, is_v6 ? "[%.*s]" : "%.*s", (int)host.len, host.at);
+    SL_CHECK(len > 0 && len < ADDRESS_MAX);
     if (!sl_host_is_good((struct sluice_text){ out, (size_t)len }))
         return false;
     snprintf(out + len, (size_t)(ADDRESS_MAX - len), ":%d", (int)port);
     return true;
 }
 
-/* A free number, or one of an address that nobody has named for a while. */
+/* Returns a free number, or one whose address has no slots and was not named for a minute. */
 static uint32_t free_number(const struct sl_cluster *cluster, int64_t now_us)
 {
     for (uint32_t i = cluster->seeds; i < SL_MEMBERS_MAX; i++) {
@@ -188,7 +200,7 @@ static uint32_t free_number(const struct sl_cluster *cluster, int64_t now_us)
     return SL_NO_MEMBER;
 }
 
-/* With the lock. */
+/* Returns the address's number, and makes it a member if it is none. Call with the lock held. */
 static uint32_t number_of(struct sl_cluster *cluster, const char *address)
 {
     int64_t now_us = sl_boottime_us();
@@ -208,6 +220,7 @@ static uint32_t number_of(struct sl_cluster *cluster, const char *address)
         snprintf(member->address, sizeof member->address, "%s", address);
         atomic_store(&cluster->size, number < size ? size : number + 1);
     }
+    SL_CHECK(number < SL_MEMBERS_MAX && cluster->members[number].target);
     cluster->members[number].named_us = now_us;
     return number;
 }
@@ -228,19 +241,23 @@ uint32_t sl_cluster_number(struct sl_cluster *cluster, struct sluice_text addres
     pthread_mutex_lock(&cluster->lock);
     uint32_t number = number_of(cluster, printed);
     pthread_mutex_unlock(&cluster->lock);
+    SL_CHECK(number < SL_MEMBERS_MAX || number == SL_NO_MEMBER);
     return number;
 }
 
-/* With the lock. True: it was not there. */
+/* Returns true if the owner has changed. Call with the lock held. */
 static bool set_owner(struct sl_cluster *cluster, uint32_t slot, uint32_t number)
 {
+    SL_CHECK(slot < SL_SLOT_COUNT && (number < SL_MEMBERS_MAX || number == SL_NO_MEMBER));
     uint32_t before = sl_cluster_owner(cluster, slot);
     if (before == number)
         return false;
+    SL_CHECK(before == SL_NO_MEMBER || cluster->members[before].slots > 0);
     if (before != SL_NO_MEMBER)
         cluster->members[before].slots--;
     if (number != SL_NO_MEMBER)
         cluster->members[number].slots++;
+    SL_CHECK(number == SL_NO_MEMBER || cluster->members[number].slots <= SL_SLOT_COUNT);
     atomic_store_explicit(&cluster->owner[slot], (uint16_t)number, memory_order_relaxed);
     return true;
 }
@@ -267,7 +284,7 @@ bool sl_cluster_is_moving(const struct sl_cluster *cluster, uint32_t slot, int64
     return heard_s && (uint32_t)(now_us / 1000000 + 1) - heard_s <= 1;
 }
 
-/* ---- the whole map ---- */
+/* ---- CLUSTER SLOTS ---- */
 
 bool sl_cluster_may_ask(struct sl_cluster *cluster, int64_t now_us)
 {
@@ -276,14 +293,14 @@ bool sl_cluster_may_ask(struct sl_cluster *cluster, int64_t now_us)
            atomic_compare_exchange_strong(&cluster->asked_us, &last_us, now_us);
 }
 
-/* An answer on its way: numbers and texts are in it one after another, each in their own order. */
+/* A position in the reply: numbers and texts lie in it apart, each kind in its own order. */
 struct map_walk {
     const struct sl_redis_reply *reply;
     size_t value, text;
     bool is_wrong;
 };
 
-static int64_t take_value(struct map_walk *walk)
+static int64_t next_value(struct map_walk *walk)
 {
     if (walk->value < walk->reply->value_count)
         return walk->reply->values[walk->value++];
@@ -291,47 +308,47 @@ static int64_t take_value(struct map_walk *walk)
     return 0;
 }
 
-/* How many elements the array has that begins here. */
-static int64_t take_array(struct map_walk *walk)
+/* Returns how many elements the array has that begins here. */
+static int64_t next_array(struct map_walk *walk)
 {
-    int64_t value = take_value(walk);
+    int64_t value = next_value(walk);
     walk->is_wrong |= value < SL_REPLY_ARRAY || value > SL_REPLY_ARRAY + 100000;
     return walk->is_wrong ? 0 : value - SL_REPLY_ARRAY;
 }
 
-static struct sluice_text take_text(struct map_walk *walk)
+static struct sluice_text next_text(struct map_walk *walk)
 {
     walk->is_wrong |= walk->text >= walk->reply->text_count;
     return sl_reply_text(walk->reply, walk->text++);
 }
 
-/* A node: [host, port, id, [more about it …]]; since Redis 7 there is more. */
-static void take_node(struct map_walk *walk, struct sluice_text *host, int64_t *port)
+/* Reads a node: [host, port, id, [metadata …]]; the metadata came with Redis 7. */
+static void read_node(struct map_walk *walk, struct sluice_text *host, int64_t *port)
 {
-    int64_t parts = take_array(walk);
-    *host = take_text(walk);
-    *port = take_value(walk);
+    int64_t parts = next_array(walk);
+    *host = next_text(walk);
+    *port = next_value(walk);
     if (parts > 2)
-        take_text(walk);
+        next_text(walk);
     if (parts > 3)
-        walk->text += (size_t)take_array(walk);
+        walk->text += (size_t)next_array(walk);
     walk->is_wrong |= parts < 2 || parts > 4;
 }
 
-/* A range of slots: [first, last, master, replica …]. Adds it to the map. With the lock. */
-static void take_range(struct sl_cluster *cluster, struct map_walk *walk,
+/* Reads a range of slots, [first, last, master, replica …]. Call with the lock held. */
+static void read_range(struct sl_cluster *cluster, struct map_walk *walk,
                        const struct sl_target *from, uint16_t *owners)
 {
     char address[ADDRESS_MAX];
     struct sluice_text host, ignored;
-    int64_t port, ignored_port, parts = take_array(walk);
-    int64_t first = take_value(walk), last = take_value(walk);
+    int64_t port, ignored_port, parts = next_array(walk);
+    int64_t first = next_value(walk), last = next_value(walk);
     walk->is_wrong |= parts < 3 || first < 0 || last < first || last >= SL_SLOT_COUNT;
     if (walk->is_wrong)
         return;
-    take_node(walk, &host, &port);
+    read_node(walk, &host, &port);
     for (int64_t i = 3; i < parts && !walk->is_wrong; i++)
-        take_node(walk, &ignored, &ignored_port);
+        read_node(walk, &ignored, &ignored_port);
     if (walk->is_wrong || !print_address(address, host, port, from))
         return;
     uint32_t number = number_of(cluster, address);
@@ -342,13 +359,14 @@ static void take_range(struct sl_cluster *cluster, struct map_walk *walk,
 bool sl_cluster_learn(struct sl_cluster *cluster, const struct sl_redis_reply *reply,
                       const struct sl_target *from)
 {
+    SL_CHECK(reply && from);
     struct map_walk walk = { .reply = reply };
     uint16_t owners[SL_SLOT_COUNT];
     bool has_any = false, has_changed = false;
     memset(owners, 0xff, sizeof owners);
     pthread_mutex_lock(&cluster->lock);
     while (!walk.is_wrong && walk.value < reply->value_count)
-        take_range(cluster, &walk, from, owners);
+        read_range(cluster, &walk, from, owners);
     for (uint32_t slot = 0; slot < SL_SLOT_COUNT; slot++)
         has_any |= owners[slot] != SL_NO_MEMBER;
     bool is_good = has_any && !walk.is_wrong;

@@ -1,5 +1,7 @@
+/* Sends each call to the node that owns its slot, and follows redirections. */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/redis/cluster/route_internal.h"
 
@@ -9,7 +11,7 @@ enum {
     LATER_MAX = 8192,
 };
 
-/* ---- being a host of links, and having one ---- */
+/* ---- host of links, and its own host ---- */
 
 void sl_route_wake_by(struct sl_cluster_route *route, int64_t at_us)
 {
@@ -19,32 +21,32 @@ void sl_route_wake_by(struct sl_cluster_route *route, int64_t at_us)
     route->host.wake_at(route->host.about, at_us);
 }
 
-static void watch(void *about, int fd, bool reads, bool writes)
+static void watch_node(void *about, int fd, bool reads, bool writes)
 {
     struct sl_cluster_node *node = about;
     node->fd = reads || writes ? fd : -1;
     node->route->host.watch(node->route->host.about, fd, reads, writes);
 }
 
-static void wake_at(void *about, int64_t at_us)
+static void wake_node_at(void *about, int64_t at_us)
 {
     struct sl_cluster_node *node = about;
     node->wake_us = at_us;
     sl_route_wake_by(node->route, at_us);
 }
 
-/* Its probes' key may be none of its own any more, or on its way: it is named again with the map.
- */
-static void failed(void *about)
+/* The key of the node's probes may have moved, or be moving: it is chosen again with the map. */
+static void note_node_failed(void *about)
 {
     struct sl_cluster_node *node = about;
     node->probe_slot = SL_SLOT_COUNT;
     sl_route_want_map(node->route);
 }
 
-/* ---- asking ---- */
+/* ---- calls ---- */
 
-static void put_off(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t at_us)
+static void put_off_call(struct sl_cluster_route *route, struct sl_redis_query *query,
+                         int64_t at_us)
 {
     if (route->is_closing || route->later_count == LATER_MAX) {
         enum sl_call_end how = route->is_closing ? SL_CALL_LOST : SL_CALL_FULL;
@@ -55,6 +57,7 @@ static void put_off(struct sl_cluster_route *route, struct sl_redis_query *query
     query->next = route->later;
     route->later = query;
     route->later_count++;
+    SL_CHECK(route->later_count <= LATER_MAX);
     sl_route_wake_by(route, query->due_us ? sl_min_i64(at_us, query->due_us) : at_us);
 }
 
@@ -65,7 +68,8 @@ void sl_route_pass(struct sl_cluster_node *node, struct sl_redis_query *query)
     sl_link_pass(node->link, query);
 }
 
-/* Nobody is known to have the slot. Who would rather wait does, and at the beginning all do. */
+/* The slot has no known owner. Without a map calls wait for one; once no node knew a map, only
+ * those of blocking callers do. */
 static void wait_for_map(struct sl_cluster_route *route, struct sl_redis_query *query)
 {
     bool has_map = sl_cluster_lessons(route->shared->cluster) > 0;
@@ -73,13 +77,14 @@ static void wait_for_map(struct sl_cluster_route *route, struct sl_redis_query *
     if (has_map || (route->is_lost && !route->host.is_patient))
         sl_link_finish(route->shared, query, SL_CALL_REFUSED, SLUICE_STORE_DOWN, NULL);
     else
-        put_off(route, query, INT64_MAX);
+        put_off_call(route, query, INT64_MAX);
 }
 
-static void direct(struct sl_cluster_route *route, struct sl_redis_query *query)
+static void send_to_owner(struct sl_cluster_route *route, struct sl_redis_query *query)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     uint32_t number = 0;
+    SL_CHECK(!cluster || query->slot < SL_SLOT_COUNT);
     if (route->is_closing) {
         sl_link_finish(route->shared, query, SL_CALL_LOST, SLUICE_STORE_DOWN, NULL);
         return;
@@ -100,10 +105,11 @@ static void direct(struct sl_cluster_route *route, struct sl_redis_query *query)
 
 void sl_route_ask_by(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t due_us)
 {
+    SL_CHECK(query->done && due_us > 0);
     query->due_us = due_us;
     query->redirections = query->tries = 0;
     query->is_asking = query->may_have_run = false;
-    direct(route, query);
+    send_to_owner(route, query);
 }
 
 void sl_route_ask(struct sl_cluster_route *route, struct sl_redis_query *query)
@@ -114,16 +120,17 @@ void sl_route_ask(struct sl_cluster_route *route, struct sl_redis_query *query)
 bool sl_route_ask_at(struct sl_cluster_route *route, struct sl_redis_query *query, int64_t at_us)
 {
     if (route->is_closing || route->later_count == LATER_MAX)
-        return false;  /* who asks again when it fails would not come to an end */
-    query->due_us = 0; /* counts from then on */
+        return false; /* a caller that asks again on failure would never end */
+    SL_CHECK(query->done);
+    query->due_us = 0; /* set when it is sent */
     query->redirections = query->tries = 0;
     query->is_asking = query->may_have_run = false;
-    put_off(route, query, at_us);
+    put_off_call(route, query, at_us);
     return true;
 }
 
-/* What was put off: whose time has come, and whose is over. */
-static void take_up(struct sl_cluster_route *route, int64_t now_us)
+/* Sends the calls whose time has come, and ends those whose deadline has passed. */
+static void resume_calls(struct sl_cluster_route *route, int64_t now_us)
 {
     struct sl_redis_query *query = route->later, *next;
     route->later = NULL;
@@ -134,9 +141,9 @@ static void take_up(struct sl_cluster_route *route, int64_t now_us)
             sl_link_finish(route->shared, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
         } else if (query->again_us <= now_us) {
             query->due_us = query->due_us ? query->due_us : now_us + route->shared->deadline_us;
-            direct(route, query);
+            send_to_owner(route, query);
         } else {
-            put_off(route, query, query->again_us);
+            put_off_call(route, query, query->again_us);
         }
     }
 }
@@ -152,8 +159,8 @@ void sl_route_map_is_there(struct sl_cluster_route *route)
 
 /* ---- redirections ---- */
 
-/* "MOVED 3999 127.0.0.1:6381": the last word. */
-static uint32_t named_by(struct sl_cluster_node *node, struct sluice_text sentence)
+/* Reads the address in "MOVED 3999 127.0.0.1:6381", the last word. */
+static uint32_t redirect_target(struct sl_cluster_node *node, struct sluice_text sentence)
 {
     const char *blank = sentence.len ? memrchr(sentence.at, ' ', sentence.len) : NULL;
     if (!blank)
@@ -162,7 +169,8 @@ static uint32_t named_by(struct sl_cluster_node *node, struct sluice_text senten
     return sl_cluster_number(node->route->shared->cluster, address, node->target);
 }
 
-static bool go_there(struct sl_cluster_route *route, struct sl_redis_query *query, uint32_t number)
+static bool pass_to_member(struct sl_cluster_route *route, struct sl_redis_query *query,
+                           uint32_t number)
 {
     struct sl_cluster_node *node = number == SL_NO_MEMBER ? NULL : sl_route_node(route, number);
     if (node)
@@ -170,30 +178,32 @@ static bool go_there(struct sl_cluster_route *route, struct sl_redis_query *quer
     return node;
 }
 
-static bool redirected(void *about, struct sl_redis_query *query, enum sl_redis_error error,
-                       struct sluice_text sentence)
+static bool redirect_call(void *about, struct sl_redis_query *query, enum sl_redis_error error,
+                          struct sluice_text sentence)
 {
     struct sl_cluster_node *node = about;
     struct sl_cluster_route *route = node->route;
     struct sl_cluster *cluster = route->shared->cluster;
     int64_t now_us = sl_link_now_us();
     uint32_t number;
+    SL_CHECK(cluster);
+    SL_CHECK(error == SL_REDIS_MOVED || error == SL_REDIS_ASK || error == SL_REDIS_TRYAGAIN);
     query->is_asking = false;
     if (error != SL_REDIS_MOVED)
         sl_cluster_note_move(cluster, query->slot, now_us);
     if (now_us >= query->due_us)
         return false;
-    if (error == SL_REDIS_TRYAGAIN) { /* as often as there is time */
+    if (error == SL_REDIS_TRYAGAIN) { /* as often as the deadline allows */
         atomic_fetch_add(&route->shared->redirections[SL_REDIRECTION_TRYAGAIN], 1);
         int64_t wait_us = (int64_t)AGAIN_MIN_US << (query->tries < 6 ? query->tries++ : 6);
         query->redirections = 0; /* an ASK may lead here again */
-        put_off(route, query, now_us + wait_us);
+        put_off_call(route, query, now_us + wait_us);
         return true;
     }
     if (error == SL_REDIS_MOVED)
         sl_route_want_map(route);
     if (query->redirections++ == REDIRECTIONS_MAX ||
-        (number = named_by(node, sentence)) == SL_NO_MEMBER)
+        (number = redirect_target(node, sentence)) == SL_NO_MEMBER)
         return false;
     query->is_asking = error == SL_REDIS_ASK;
     if (!query->is_asking)
@@ -201,7 +211,7 @@ static bool redirected(void *about, struct sl_redis_query *query, enum sl_redis_
     atomic_fetch_add(
         &route->shared->redirections[query->is_asking ? SL_REDIRECTION_ASK : SL_REDIRECTION_MOVED],
         1);
-    return go_there(route, query, number);
+    return pass_to_member(route, query, number);
 }
 
 /* ---- nodes ---- */
@@ -212,11 +222,11 @@ static struct sl_cluster_node *new_node(struct sl_cluster_route *route, uint32_t
     struct sl_cluster_node *node = calloc(1, sizeof *node);
     bool is_one_of_many = route->shared->cluster;
     struct sl_link_host host = { node,
-                                 watch,
-                                 wake_at,
+                                 watch_node,
+                                 wake_node_at,
                                  route->host.is_patient,
-                                 is_one_of_many ? redirected : NULL,
-                                 is_one_of_many ? failed : NULL };
+                                 is_one_of_many ? redirect_call : NULL,
+                                 is_one_of_many ? note_node_failed : NULL };
     if (!node)
         return NULL;
     *node =
@@ -233,6 +243,7 @@ static struct sl_cluster_node *new_node(struct sl_cluster_route *route, uint32_t
 struct sl_cluster_node *sl_route_node(struct sl_cluster_route *route, uint32_t number)
 {
     struct sl_cluster *cluster = route->shared->cluster;
+    SL_CHECK(number < SL_MEMBERS_MAX && (cluster || number == 0));
     if (route->nodes[number])
         return route->nodes[number];
     struct sl_target *target =
@@ -249,11 +260,13 @@ struct sl_cluster_node *sl_route_node(struct sl_cluster_route *route, uint32_t n
     route->nodes[number] = node;
     if (number >= route->node_count)
         route->node_count = number + 1;
+    SL_CHECK(node->number == number && route->node_count <= SL_MEMBERS_MAX);
     return node;
 }
 
 void sl_route_drop_node(struct sl_cluster_node *node)
 {
+    SL_CHECK(node->number < SL_MEMBERS_MAX);
     if (node->route->nodes[node->number] == node)
         node->route->nodes[node->number] = NULL;
     if (node->route->is_parents)
@@ -264,9 +277,9 @@ void sl_route_drop_node(struct sl_cluster_node *node)
     free(node);
 }
 
-/* ---- what its host does ---- */
+/* ---- called by the host ---- */
 
-/* Whoever is answered may ask again, and whoever was asked may be lost by it: until all is sent. */
+/* Callbacks may add calls or lose links: repeats until all is sent, a bounded number of times. */
 void sl_route_flush(struct sl_cluster_route *route)
 {
     for (int i = 0; i < REDIRECTIONS_MAX && route->has_news; i++) {
@@ -308,7 +321,7 @@ void sl_route_on_time(struct sl_cluster_route *route)
     route->wake_us = INT64_MAX;
     if (route->shared->cluster)
         sl_route_leave_nodes(route, now_us);
-    take_up(route, now_us);
+    resume_calls(route, now_us);
     for (uint32_t number = 0; number < route->node_count; number++)
         if (route->nodes[number])
             wake_node(route->nodes[number], now_us);
@@ -344,11 +357,12 @@ void sl_route_open(struct sl_cluster_route *route)
     }
 }
 
-/* ---- beginning and end ---- */
+/* ---- new and free ---- */
 
 struct sl_cluster_route *sl_route_new(struct sl_link_shared *shared,
                                       const struct sl_link_host *host)
 {
+    SL_CHECK(shared && host->watch && host->wake_at);
     struct sl_cluster_route *route = calloc(1, sizeof *route);
     if (!route)
         return NULL;
@@ -380,5 +394,6 @@ void sl_route_free(struct sl_cluster_route *route, bool is_parents)
         next = node->next;
         sl_route_drop_node(node);
     }
+    SL_CHECK(!route->later);
     free(route);
 }

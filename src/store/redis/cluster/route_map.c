@@ -1,15 +1,16 @@
-/* How a route learns the map of its cluster: CLUSTER SLOTS, asked of whoever answers, by turns, so
- * that one who is wrong or silent is not asked twice in a row. Any route may learn it for all; how
- * often is the cluster's to say. */
+/* How a route learns the map of its cluster. It sends CLUSTER SLOTS to the nodes in turn, so that a
+ * node that is wrong or silent is not asked twice in a row. Any route may learn the map for all;
+ * the cluster limits how often. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "store/redis/cluster/route_internal.h"
 
 enum {
     LOOK_EVERY_US = 250000,
     MAP_DEADLINE_US = 500000,
-    LEAVE_US = 2000000, /* not asked for so long, and without slots */
+    LEAVE_US = 2000000, /* a link without calls for so long, to a node without slots, is closed */
 };
 
 static char map_words[] = "$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
@@ -28,6 +29,7 @@ void sl_route_name_probe(struct sl_cluster_node *node)
         snprintf(key, sizeof key, "rl:~probe:{%d}", tag);
         node->probe_slot = sl_slot_of(sl_text(digits));
     }
+    SL_CHECK(node->probe_slot <= SL_SLOT_COUNT);
     sl_link_probe_with(node->link, key);
 }
 
@@ -52,6 +54,7 @@ static void open_owners(struct sl_cluster_route *route)
 void sl_route_follow_map(struct sl_cluster_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
+    SL_CHECK(cluster && route->node_count <= SL_MEMBERS_MAX);
     route->version = sl_cluster_version(cluster);
     for (uint32_t number = 0; number < route->node_count; number++) {
         struct sl_cluster_node *node = route->nodes[number];
@@ -69,8 +72,8 @@ void sl_route_follow_map(struct sl_cluster_route *route)
         open_owners(route);
 }
 
-/* Idle ones alone: who waits is answered first. */
-static bool may_leave(const struct sl_cluster_node *node, int64_t now_us)
+/* Only an idle link is closed: pending calls are answered first. */
+static bool may_close_node(const struct sl_cluster_node *node, int64_t now_us)
 {
     return now_us - node->asked_us >= LEAVE_US && sl_link_is_idle(node->link);
 }
@@ -82,14 +85,14 @@ void sl_route_leave_nodes(struct sl_cluster_route *route, int64_t now_us)
         struct sl_cluster_node *node = route->nodes[number];
         if (!node || sl_cluster_standing(cluster, number, node->target) == SL_MEMBER_OWNER)
             continue;
-        if (may_leave(node, now_us))
+        if (may_close_node(node, now_us))
             sl_route_drop_node(node);
         else
             sl_route_wake_by(route, sl_max_i64(node->asked_us, now_us - LEAVE_US / 2) + LEAVE_US);
     }
     for (struct sl_cluster_node **at = &route->leaving; *at;) {
         struct sl_cluster_node *node = *at;
-        if (may_leave(node, now_us)) {
+        if (may_close_node(node, now_us)) {
             *at = node->next;
             sl_route_drop_node(node);
         } else {
@@ -103,6 +106,7 @@ void sl_route_leave_nodes(struct sl_cluster_route *route, int64_t now_us)
 
 void sl_route_want_map(struct sl_cluster_route *route)
 {
+    SL_CHECK(route->shared->cluster);
     if (route->wants_map || route->is_closing)
         return;
     route->wants_map = true;
@@ -110,7 +114,7 @@ void sl_route_want_map(struct sl_cluster_route *route)
     sl_route_wake_by(route, sl_max_i64(route->map_us, 0));
 }
 
-static void have_map(struct sl_cluster_route *route)
+static void use_map(struct sl_cluster_route *route)
 {
     route->wants_map = route->is_lost = false;
     route->misses = 0;
@@ -118,8 +122,8 @@ static void have_map(struct sl_cluster_route *route)
     sl_route_map_is_there(route);
 }
 
-/* Without a map the next is asked at once, until all were. */
-static void have_no_map(struct sl_cluster_route *route, int64_t now_us)
+/* While there is no map at all, the next node is asked at once, until all were. */
+static void try_next_informant(struct sl_cluster_route *route, int64_t now_us)
 {
     struct sl_cluster *cluster = route->shared->cluster;
     if (sl_cluster_lessons(cluster) > 0)
@@ -138,19 +142,21 @@ static void on_map(struct sl_redis_query *query, int status, const struct sl_red
         (struct sl_cluster_route *)(void *)((char *)query -
                                             offsetof(struct sl_cluster_route, map_query));
     const struct sl_target *from = route->informant->target;
+    SL_CHECK(route->is_learning);
     route->is_learning = false;
     if (route->is_closing)
         return;
     if (status == SLUICE_OK && sl_cluster_learn(route->shared->cluster, reply, from))
-        have_map(route);
+        use_map(route);
     else
-        have_no_map(route, sl_link_now_us());
+        try_next_informant(route, sl_link_now_us());
     if (route->wants_map)
         sl_route_wake_by(route, route->map_us);
 }
 
-/* Whoever is connected; else whoever could be. Until there is a map nobody is preferred: one who
- * is connected may be of no cluster, and the others are never heard then. */
+/* Returns the next node that is connected; else the next that can be tried. Before there is a map
+ * no node is preferred: the connected one may belong to no cluster, and the others would never be
+ * asked. */
 static struct sl_cluster_node *find_informant(struct sl_cluster_route *route)
 {
     struct sl_cluster *cluster = route->shared->cluster;
@@ -174,6 +180,7 @@ static struct sl_cluster_node *find_informant(struct sl_cluster_route *route)
 
 static void ask_for_map(struct sl_cluster_route *route, int64_t now_us)
 {
+    SL_CHECK(!route->is_learning);
     struct sl_cluster_node *node = find_informant(route);
     if (!node) {
         route->is_lost = true;
@@ -195,7 +202,7 @@ void sl_route_look_for_map(struct sl_cluster_route *route, int64_t now_us)
     if (!route->wants_map || route->is_learning)
         return;
     if (route->lessons != sl_cluster_lessons(cluster)) {
-        have_map(route); /* another channel has learned it */
+        use_map(route); /* another channel has learned it */
         return;
     }
     if (now_us >= route->map_us) {

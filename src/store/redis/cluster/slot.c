@@ -1,6 +1,9 @@
+/* Computes the slot of a key. */
 #include "store/redis/cluster/slot.h"
 
-/* Of each byte's 256 values, by the polynomial x^16 + x^12 + x^5 + 1. */
+#include "base/check.h"
+
+/* The CRC of each byte, by the polynomial x^16 + x^12 + x^5 + 1. */
 static const uint16_t crc16_of[256] = {
     0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b,
     0xc18c, 0xd1ad, 0xe1ce, 0xf1ef, 0x1231, 0x0210, 0x3273, 0x2252, 0x52b5, 0x4294, 0x72f7, 0x62d6,
@@ -34,8 +37,8 @@ static uint16_t crc16(struct sluice_text text)
     return crc;
 }
 
-/* The key itself, or its tag. */
-static struct sluice_text hashed(struct sluice_text key)
+/* Returns the part that is hashed: the key's tag, or the whole key. */
+static struct sluice_text hashed_part(struct sluice_text key)
 {
     const char *open = key.len ? memchr(key.at, '{', key.len) : NULL;
     if (!open)
@@ -49,5 +52,6 @@ static struct sluice_text hashed(struct sluice_text key)
 
 uint32_t sl_slot_of(struct sluice_text key)
 {
-    return crc16(hashed(key)) % SL_SLOT_COUNT;
+    SL_CHECK(key.at || key.len == 0);
+    return crc16(hashed_part(key)) % SL_SLOT_COUNT;
 }

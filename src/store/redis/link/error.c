@@ -1,5 +1,5 @@
-/* An error begins with a word that says what it is. Inside a script it comes wrapped: Redis 7
- * keeps the word in front, Redis 5 and 6 say "ERR Error running script (…): … -OOM …". */
+/* Reads Redis' error replies. The first word says what it is. Inside a script an error is wrapped:
+ * Redis 7 keeps the word in front, Redis 5 and 6 write "ERR Error running script (…): … -OOM …". */
 #include "store/redis/link/error.h"
 
 #include <stdio.h>
@@ -22,15 +22,15 @@ static bool contains(struct sluice_text sentence, const char *text)
     return memmem(sentence.at, sentence.len, text, strlen(text)) != NULL;
 }
 
-/* "-OOM " somewhere in the sentence */
-static bool wraps(struct sluice_text sentence, const char *code)
+/* Is "-OOM " anywhere in the sentence? */
+static bool contains_wrapped(struct sluice_text sentence, const char *code)
 {
     char wrapped[32];
     snprintf(wrapped, sizeof wrapped, "-%s ", code);
     return contains(sentence, wrapped);
 }
 
-/* Before there were users, a wrong password was an ERR. */
+/* Before Redis had users, a wrong password was an ERR. */
 static bool is_wrong_password(struct sluice_text sentence)
 {
     static const char text[] = "ERR invalid password";
@@ -42,7 +42,7 @@ const struct sl_redis_meaning *sl_redis_meaning(struct sluice_text sentence)
     bool is_script = begins_with(sentence, "ERR");
     for (size_t i = 0; i < SL_REDIS_OTHER; i++) {
         const char *code = sl_redis_meanings[i].code;
-        if (begins_with(sentence, code) || (is_script && wraps(sentence, code)))
+        if (begins_with(sentence, code) || (is_script && contains_wrapped(sentence, code)))
             return &sl_redis_meanings[i];
     }
     if (is_script && contains(sentence, "can't run this command"))

@@ -1,15 +1,15 @@
-/* What Redis means when it says no. */
+/* Redis' error replies: what each means, and what to do about it. */
 #ifndef SL_STORE_REDIS_LINK_ERROR_H
 #define SL_STORE_REDIS_LINK_ERROR_H
 
 #include "base/text.h"
 
-/* What to do about it besides answering by the policy. */
+/* What the link does about an error, besides failing the call. */
 enum sl_redis_cure {
-    SL_CURE_NONE, /* it is about this call alone */
-    SL_CURE_LOAD, /* the script is not there: load it, ask again */
-    SL_CURE_WAIT, /* it cannot now: ask whether it can again, on this connection */
-    SL_CURE_LEAVE /* not on this connection: make another */
+    SL_CURE_NONE, /* nothing: it concerns this call alone */
+    SL_CURE_LOAD, /* load the missing script, send the call again */
+    SL_CURE_WAIT, /* open the breaker, probe on this connection */
+    SL_CURE_LEAVE /* leave this connection, make another */
 };
 
 #define SL_REDIS_ERRORS(X)                                                                         \
@@ -17,7 +17,7 @@ enum sl_redis_cure {
     X("OOM", OOM, SLUICE_STORE_FULL, SL_CURE_NONE,                                                 \
       "Redis has no memory left; raise `maxmemory` or let it evict keys that have a lifetime")     \
     X("BUSY", BUSY, SLUICE_STORE_DOWN, SL_CURE_WAIT,                                               \
-      "Redis is busy with somebody's script; SCRIPT KILL ends it")                                 \
+      "Redis is busy with a script; SCRIPT KILL ends it")                                          \
     X("LOADING", LOADING, SLUICE_STORE_DOWN, SL_CURE_WAIT, "Redis is still loading its data")      \
     X("MASTERDOWN", MASTERDOWN, SLUICE_STORE_DOWN, SL_CURE_WAIT,                                   \
       "this Redis is a replica that has lost its master")                                          \
@@ -52,18 +52,18 @@ enum sl_redis_error {
 struct sl_redis_meaning {
     enum sl_redis_error error;
     const char *code;
-    int status; /* what the caller is told */
+    int status; /* of the call */
     enum sl_redis_cure cure;
-    const char *words; /* for people; NULL: Redis' own, or what sl_redis_words has */
+    const char *words; /* for messages; NULL: Redis' own, or what sl_redis_words has */
 };
 
 /* Row i is error i. */
 extern const struct sl_redis_meaning sl_redis_meanings[];
 
-/* What an error's sentence means; whatever is not known is the last row. */
+/* Returns the meaning of an error's sentence; the last row if it is unknown. */
 const struct sl_redis_meaning *sl_redis_meaning(struct sluice_text sentence);
 
-/* What to say of it, for people; NULL: what Redis says. */
+/* Returns the text for messages; NULL: use Redis' own. */
 const char *sl_redis_words(struct sluice_text sentence);
 
 #endif

@@ -1,17 +1,17 @@
-/* The stream of one connection. Three things in it are not obvious:
+/* The calls, bytes and deadlines of one link. Three things are not obvious:
  *
- * Ghosts. A question whose deadline has passed keeps its place in the row of answers, without
- * anybody behind it. It must not charge either: a Redis that was stopped runs what has piled up
- * when it goes on. So every call carries its deadline in Redis' own time, and a script that is
- * run later does nothing.
+ * Ghosts. A call whose deadline has passed keeps its place in the row of expected replies, but no
+ * caller waits for it any more. It must not charge either: a Redis that was stopped runs what has
+ * piled up when it goes on. So every call carries its deadline in Redis' own time, and a script
+ * that is run later does nothing.
  *
- * Redis' time. Every answer says what time it was there, which was between our sending and our
- * receiving. So the difference of the clocks is in an interval; those of many answers are cut
- * with one another, and where nothing is left somebody has set a clock, and it starts anew. The
- * lower end is used: a call may be refused a little early, never run late.
+ * Redis' time. Every reply has Redis' clock, which was read between our sending and our receiving.
+ * So the difference of the clocks lies in an interval. The intervals of many replies are
+ * intersected; if nothing is left, a clock was set, and the interval starts anew. The lower end is
+ * used: a call may be refused a little early, but never runs late.
  *
- * Nothing is asked again after a cut: it may have been charged. After NOSCRIPT, or when a
- * script was late by a clock that we knew wrong, it cannot have been. */
+ * Nothing is sent again after a cut, for it may have been charged. After NOSCRIPT, or when a script
+ * was late only because we had the wrong clock, it cannot have been. */
 #include "store/redis/link/link_internal.h"
 
 #include <inttypes.h>
@@ -27,8 +27,8 @@
 enum {
     OUT_KEPT_BYTES = 64 << 10,
     READ_BYTES = 64 << 10,
-    TRIPS_AT = 5,        /* late ones in a row */
-    SILENT_US = 2000000, /* then a connection is given up */
+    TRIPS_AT = 5,        /* late calls in a row open the breaker */
+    SILENT_US = 2000000, /* after so long without a byte a connection is given up */
 };
 
 int64_t sl_link_now_us(void)
@@ -36,9 +36,9 @@ int64_t sl_link_now_us(void)
     return sl_monotonic_ns() / 1000;
 }
 
-/* ---- telling the host ---- */
+/* ---- host callbacks ---- */
 
-static void watch(struct sl_link *link)
+static void update_watch(struct sl_link *link)
 {
     bool connects = link->phase == SL_LINK_CONNECTING && link->socket.is_connecting;
     bool reads = link->phase != SL_LINK_DOWN && !connects;
@@ -57,7 +57,6 @@ void sl_link_unwatch(struct sl_link *link)
     link->reads = link->writes = false;
 }
 
-/* At the latest then. Earlier does no harm: sl_link_on_time looks at everything. */
 void sl_link_wake_by(struct sl_link *link, int64_t at_us)
 {
     if (at_us >= link->wake_us)
@@ -66,7 +65,7 @@ void sl_link_wake_by(struct sl_link *link, int64_t at_us)
     link->host.wake_at(link->host.about, at_us);
 }
 
-/* Who waits himself looks after his link only while he does: its state says nothing. */
+/* A blocking caller serves its link only while it waits: its breaker's state says nothing. */
 static void count_breaker(struct sl_link *link, int change)
 {
     if (!link->host.is_patient)
@@ -75,6 +74,7 @@ static void count_breaker(struct sl_link *link, int change)
 
 void sl_link_set_breaker(struct sl_link *link, enum sl_breaker breaker)
 {
+    SL_CHECK(breaker < SL_BREAKER_COUNT);
     if (breaker == link->breaker)
         return;
     count_breaker(link, -1);
@@ -92,11 +92,14 @@ void sl_link_remember(struct sl_link *link, const char *why)
     pthread_mutex_unlock(&shared->why_lock);
 }
 
-/* ---- questions ---- */
+/* ---- calls ---- */
 
 void sl_link_finish(struct sl_link_shared *shared, struct sl_redis_query *query,
                     enum sl_call_end how, int status, const struct sl_redis_reply *reply)
 {
+    SL_CHECK(how < SL_CALL_END_COUNT && query->done);
+    SL_CHECK((status == SLUICE_OK) == (how == SL_CALL_OK) &&
+             (how == SL_CALL_OK) == (reply != NULL));
     if (!query->is_quiet)
         atomic_fetch_add_explicit(&shared->ends[how], 1, memory_order_relaxed);
     query->done(query, status, reply);
@@ -108,10 +111,10 @@ void sl_link_end(struct sl_link *link, struct sl_redis_query *query, enum sl_cal
     sl_link_finish(link->shared, query, how, status, reply);
 }
 
-static bool has_room(const struct sl_link *link)
+static bool has_room_for_call(const struct sl_link *link)
 {
     size_t each = link->host.redirected ? 2 : 1; /* ASKING, and the call */
-    size_t loads = SL_LOADING_MAX - link->loads; /* that NOSCRIPT may ask for */
+    size_t loads = SL_LOADING_MAX - link->loads; /* that NOSCRIPT may still lead to */
     return link->row_len + 1 + loads + each * (1 + link->waiting_count) < SL_ROW_MAX &&
            link->out.len - link->sent < SL_LINK_OUT_MAX_BYTES / 2;
 }
@@ -119,6 +122,7 @@ static bool has_room(const struct sl_link *link)
 void sl_link_push(struct sl_link *link, enum sl_expected what, struct sl_redis_query *query)
 {
     SL_CHECK(link->row_len < SL_ROW_MAX);
+    SL_CHECK((what == SL_EXPECT_CALL) == (query != NULL));
     link->row[(link->row_at + link->row_len++) % SL_ROW_MAX] =
         (struct sl_pending_answer){ query, what };
 }
@@ -139,7 +143,7 @@ void sl_link_add_count(struct sl_buffer *out, size_t words)
     sl_buffer_add(out, SL_TEXT("\r\n"));
 }
 
-/* In Redis' time. */
+/* Writes the deadline in Redis' time. */
 static void fill_deadline(const struct sl_link *link, char *digits, int64_t due_us)
 {
     int64_t rest_us = sl_max_i64(due_us + link->ahead_low_us, 0);
@@ -150,6 +154,9 @@ static void fill_deadline(const struct sl_link *link, char *digits, int64_t due_
 void sl_link_send_call(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
 {
     struct sl_buffer *out = &link->out;
+    SL_CHECK(link->phase == SL_LINK_UP);
+    SL_CHECK(query->words > 0 && query->start + query->len <= query->bytes->len);
+    SL_CHECK(!query->deadline_at || query->deadline_at + SL_DEADLINE_DIGITS <= query->len);
     query->sent_us = now_us;
     query->may_have_run = true;
     if (query->is_asking) {
@@ -168,7 +175,7 @@ void sl_link_send_call(struct sl_link *link, struct sl_redis_query *query, int64
     sl_link_wake_by(link, query->due_us);
 }
 
-static void wait_for_connection(struct sl_link *link, struct sl_redis_query *query)
+static void queue_until_connected(struct sl_link *link, struct sl_redis_query *query)
 {
     query->next = NULL;
     *link->waiting_end = query;
@@ -195,7 +202,7 @@ void sl_link_send_waiting(struct sl_link *link)
     }
 }
 
-/* It may answer still, cut off from its replicas; what it counts is lost. */
+/* The old master may still answer, cut off from its replicas; what it counts is lost. */
 static void leave_old_master(struct sl_link *link)
 {
     if (link->phase != SL_LINK_DOWN && sl_link_is_of_old(link))
@@ -218,7 +225,7 @@ void sl_link_pass(struct sl_link *link, struct sl_redis_query *query)
         sl_link_end(link, query, SL_CALL_REFUSED, SLUICE_STORE_DOWN, NULL);
         return;
     }
-    if (!has_room(link)) {
+    if (!has_room_for_call(link)) {
         sl_link_end(link, query, SL_CALL_FULL, SLUICE_STORE_DOWN, NULL);
         return;
     }
@@ -226,14 +233,14 @@ void sl_link_pass(struct sl_link *link, struct sl_redis_query *query)
         sl_link_send_call(link, query, now_us);
         return;
     }
-    wait_for_connection(link, query);
+    queue_until_connected(link, query);
     if (link->phase == SL_LINK_DOWN)
         sl_link_connect(link);
 }
 
 /* ---- bytes ---- */
 
-static const char *why_cut(const struct sl_link *link)
+static const char *reason_of_cut(const struct sl_link *link)
 {
     const char *certificate = link->socket.tls ? sl_tls_why_broken(link->socket.tls) : NULL;
     if (certificate)
@@ -244,9 +251,10 @@ static const char *why_cut(const struct sl_link *link)
                : "the connection was cut";
 }
 
-/* What was sent makes room, also where there is always more to send. */
+/* Frees the room of what was sent, also if there is always more to send. */
 static void forget_sent(struct sl_link *link)
 {
+    SL_CHECK(link->sent <= link->out.len);
     size_t rest = link->out.len - link->sent;
     if (rest > 0 && link->sent >= rest) {
         memmove(link->out.at, link->out.at + link->sent, rest);
@@ -274,7 +282,7 @@ void sl_link_flush(struct sl_link *link)
         ssize_t count =
             sl_socket_write(&link->socket, link->out.at + link->sent, link->out.len - link->sent);
         if (count == SL_IO_BROKEN) {
-            sl_link_lose(link, why_cut(link));
+            sl_link_lose(link, reason_of_cut(link));
             return;
         }
         if (count < 0)
@@ -282,21 +290,22 @@ void sl_link_flush(struct sl_link *link)
         link->sent += (size_t)count;
     }
     forget_sent(link);
-    watch(link);
+    update_watch(link);
 }
 
-static void read_all(struct sl_link *link)
+static void read_replies(struct sl_link *link)
 {
     char bytes[READ_BYTES];
     for (;;) {
         ssize_t count = sl_socket_read(&link->socket, bytes, sizeof bytes);
         link->write_for_read = count == SL_IO_WANT_WRITE;
         if (count == SL_IO_BROKEN || count == SL_IO_CLOSED) {
-            sl_link_lose(link, why_cut(link));
+            sl_link_lose(link, reason_of_cut(link));
             return;
         }
         if (count < 0)
             return;
+        SL_CHECK((size_t)count <= sizeof bytes);
         if (!sl_reply_reader_feed(link->reader, bytes, (size_t)count)) {
             sl_link_lose(link, "out of memory");
             return;
@@ -304,7 +313,7 @@ static void read_all(struct sl_link *link)
         if (!sl_link_take_replies(link) || link->phase == SL_LINK_DOWN)
             return;
         if (count < (ssize_t)sizeof bytes && !link->socket.tls)
-            return; /* there is no more, most likely; if there is, poll says so */
+            return; /* most likely all is read; if not, poll reports it again */
     }
 }
 
@@ -315,12 +324,12 @@ void sl_link_on_ready(struct sl_link *link)
         return;
     if (link->socket.is_connecting) {
         if (!sl_socket_finish(&link->socket, link->target, &error)) {
-            sl_link_lose(link, error.text);
+            sl_link_try_next_address(link, error.text);
             return;
         }
         sl_link_greet(link);
     } else {
-        read_all(link);
+        read_replies(link);
     }
     if (link->phase != SL_LINK_DOWN)
         sl_link_flush(link);
@@ -328,8 +337,8 @@ void sl_link_on_ready(struct sl_link *link)
 
 /* ---- time ---- */
 
-/* The earliest of what still waits, or INT64_MAX. */
-static int64_t end_late_ones(struct sl_link *link, int64_t now_us)
+/* Returns the earliest deadline that is left, or INT64_MAX. */
+static int64_t end_late_calls(struct sl_link *link, int64_t now_us)
 {
     int64_t next_us = INT64_MAX;
     for (size_t i = 0; i < link->row_len; i++) {
@@ -341,7 +350,7 @@ static int64_t end_late_ones(struct sl_link *link, int64_t now_us)
             next_us = sl_min_i64(next_us, query->due_us);
             continue;
         }
-        place->query = NULL; /* a ghost from now on */
+        place->query = NULL; /* a ghost: its reply is ignored */
         if (link->late_row++ == 0)
             sl_link_remember(link, "it does not answer in time (`store_deadline`)");
         sl_link_end(link, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
@@ -351,7 +360,7 @@ static int64_t end_late_ones(struct sl_link *link, int64_t now_us)
     for (; query; query = after) {
         after = query->next;
         if (query->due_us > now_us) {
-            wait_for_connection(link, query);
+            queue_until_connected(link, query);
             next_us = sl_min_i64(next_us, query->due_us);
         } else {
             sl_link_end(link, query, SL_CALL_LATE, SLUICE_STORE_DOWN, NULL);
@@ -360,7 +369,7 @@ static int64_t end_late_ones(struct sl_link *link, int64_t now_us)
     return next_us;
 }
 
-static void probe_again(struct sl_link *link, int64_t now_us)
+static void check_probe(struct sl_link *link, int64_t now_us)
 {
     if (link->is_probing) {
         if (now_us - link->probed_us > link->shared->deadline_us)
@@ -380,7 +389,7 @@ static void probe_again(struct sl_link *link, int64_t now_us)
         return;
     }
     sl_link_set_breaker(link, SL_BREAKER_HALF_OPEN);
-    if (has_room(link))
+    if (has_room_for_call(link))
         sl_link_send_probe(link);
     else
         sl_link_lose(link, "it does not answer any more");
@@ -390,7 +399,7 @@ static void probe_again(struct sl_link *link, int64_t now_us)
     sl_link_flush(link);
 }
 
-static void look_after(struct sl_link *link, int64_t now_us)
+static void check_connection(struct sl_link *link, int64_t now_us)
 {
     leave_old_master(link);
     if (link->phase == SL_LINK_DOWN) {
@@ -399,13 +408,18 @@ static void look_after(struct sl_link *link, int64_t now_us)
             sl_link_connect(link);
         else if (wants)
             sl_link_wait_to_try(link, now_us);
+    } else if (link->socket.is_connecting) {
+        if (now_us >= link->address_due_us)
+            sl_link_try_next_address(link, "it does not answer");
+        else
+            sl_link_wake_by(link, link->address_due_us);
     } else if (link->phase != SL_LINK_UP) {
         if (now_us >= link->connect_due_us)
             sl_link_lose(link, "it does not answer");
         else
             sl_link_wake_by(link, link->connect_due_us);
     } else if (link->breaker != SL_BREAKER_CLOSED) {
-        probe_again(link, now_us);
+        check_probe(link, now_us);
     }
 }
 
@@ -413,15 +427,15 @@ void sl_link_on_time(struct sl_link *link)
 {
     int64_t now_us = sl_link_now_us();
     link->wake_us = INT64_MAX;
-    int64_t next_us = end_late_ones(link, now_us);
+    int64_t next_us = end_late_calls(link, now_us);
     if (link->late_row >= TRIPS_AT && link->breaker == SL_BREAKER_CLOSED &&
         link->phase == SL_LINK_UP)
         sl_link_trip(link, "it does not answer in time (`store_deadline`)");
-    look_after(link, now_us);
+    check_connection(link, now_us);
     sl_link_wake_by(link, next_us);
 }
 
-/* ---- beginning and end ---- */
+/* ---- new and free ---- */
 
 struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_host *host)
 {
@@ -431,6 +445,8 @@ struct sl_link *sl_link_new(struct sl_link_shared *shared, const struct sl_link_
 struct sl_link *sl_link_new_to(struct sl_link_shared *shared, struct sl_target *target,
                                const struct sl_link_host *host)
 {
+    SL_CHECK(shared && shared->deadline_us > 0 && target);
+    SL_CHECK(host->watch && host->wake_at && !host->redirected == !host->failed);
     struct sl_link *link = calloc(1, sizeof *link);
     struct sl_pending_answer *row = calloc(SL_ROW_MAX, sizeof *row);
     if (!link || !row) {
@@ -456,8 +472,9 @@ void sl_link_free(struct sl_link *link)
     if (!link)
         return;
     sl_link_shut(link);
-    sl_link_set_breaker(link, SL_BREAKER_OPEN); /* nobody is to connect again */
+    sl_link_set_breaker(link, SL_BREAKER_OPEN); /* calls from within fail_all must not connect */
     sl_link_fail_all(link);
+    SL_CHECK(link->row_len == 0 && link->waiting_count == 0);
     count_breaker(link, -1);
     free(link->row);
     free(link);

@@ -1,4 +1,4 @@
-/* Answers come in the order of the questions; what each means for who asked, and for the
+/* Replies of Redis, in the order of the calls: what each means for its caller, and for the
  * connection. */
 #include <stdio.h>
 
@@ -6,8 +6,8 @@
 #include "base/text/number.h"
 #include "store/redis/link/link_internal.h"
 
-/* What a call takes that is asked again, besides its own words: ASKING, its name, the script's
- * frame; and in the row the script, ASKING and the call. */
+/* What a call that is sent again needs besides its own words: bytes for ASKING, EVALSHA and SCRIPT
+ * LOAD, and places in the row for the script, ASKING and the call. */
 enum { AGAIN_BYTES = 256, AGAIN_PLACES = 3 };
 
 static void learn_time(struct sl_link *link, int64_t redis_us, int64_t sent_us, int64_t now_us)
@@ -23,13 +23,13 @@ static void learn_time(struct sl_link *link, int64_t redis_us, int64_t sent_us, 
     link->ahead_high_us = high_us;
 }
 
-/* An error of Redis', counted, and what to say of it: our words, or its own. */
+/* An error reply, and the text to report: ours, or Redis' own. */
 struct trouble {
     const struct sl_redis_meaning *meaning;
     char words[256];
 };
 
-static struct trouble trouble_of(struct sl_link *link, const struct sl_redis_reply *reply)
+static struct trouble read_trouble(struct sl_link *link, const struct sl_redis_reply *reply)
 {
     struct sluice_text sentence = sl_reply_text(reply, 0);
     struct trouble trouble = { .meaning = sl_redis_meaning(sentence) };
@@ -43,8 +43,8 @@ static struct trouble trouble_of(struct sl_link *link, const struct sl_redis_rep
     return trouble;
 }
 
-/* What to do about it. False: the connection is gone. */
-static bool take_cure(struct sl_link *link, const struct trouble *trouble)
+/* Acts on an error. Returns false if the connection was lost. */
+static bool apply_cure(struct sl_link *link, const struct trouble *trouble)
 {
     switch (trouble->meaning->cure) {
     case SL_CURE_LEAVE:
@@ -61,7 +61,7 @@ static bool take_cure(struct sl_link *link, const struct trouble *trouble)
     }
 }
 
-/* Of a node of a cluster that says: not here, or not now. */
+/* Does a node of a cluster say that the call belongs elsewhere, or must wait? */
 static bool is_redirection(const struct sl_link *link, const struct trouble *trouble)
 {
     enum sl_redis_error error = trouble->meaning->error;
@@ -69,10 +69,12 @@ static bool is_redirection(const struct sl_link *link, const struct trouble *tro
            (error == SL_REDIS_MOVED || error == SL_REDIS_ASK || error == SL_REDIS_TRYAGAIN);
 }
 
-static void become_good(struct sl_link *link, int64_t now_us)
+static void mark_connected(struct sl_link *link, int64_t now_us)
 {
+    SL_CHECK(link->phase >= SL_LINK_GREETED && !link->is_probing);
     if (link->phase == SL_LINK_GREETED) {
         atomic_fetch_add(&link->shared->connects, 1);
+        sl_target_prefer(link->target, link->address);
         link->made_us = now_us;
     }
     link->phase = SL_LINK_UP;
@@ -80,24 +82,26 @@ static void become_good(struct sl_link *link, int64_t now_us)
     link->late_row = 0;
     sl_link_set_breaker(link, SL_BREAKER_CLOSED);
     sl_link_send_waiting(link);
+    SL_CHECK(link->waiting_count == 0);
 }
 
-/* In time is by the deadline of a decision; the first of a connection may take longer. One that
- * was late is followed by the next: Redis is awake again, or slow. */
-static bool take_probe(struct sl_link *link, const struct sl_redis_reply *reply, int64_t now_us)
+/* A probe is in time if it is answered within the deadline of a decision; the first of a connection
+ * may take longer. A late one is followed by another at once: Redis is awake again, or slow. */
+static bool take_probe_reply(struct sl_link *link, const struct sl_redis_reply *reply,
+                             int64_t now_us)
 {
     bool is_first = link->phase == SL_LINK_GREETED;
     link->is_probing = false;
     if (reply->is_error) {
-        struct trouble trouble = trouble_of(link, reply);
+        struct trouble trouble = read_trouble(link, reply);
         if (is_redirection(link, &trouble)) {
-            /* It does well, and our map is old: the key is not its own. */
+            /* The node is well, but our map is old: the probe's key lives elsewhere. */
             sl_link_probe_with(link, "");
             link->host.failed(link->host.about);
             sl_link_send_probe(link);
             return true;
         }
-        if (!take_cure(link, &trouble))
+        if (!apply_cure(link, &trouble))
             return false;
         if (trouble.meaning->cure != SL_CURE_WAIT)
             sl_link_trip(link, trouble.words);
@@ -110,7 +114,7 @@ static bool take_probe(struct sl_link *link, const struct sl_redis_reply *reply,
     }
     learn_time(link, reply->values[0], link->probed_us, now_us);
     if (is_first || now_us - link->probed_us <= link->shared->deadline_us) {
-        become_good(link, now_us);
+        mark_connected(link, now_us);
     } else {
         sl_link_set_breaker(link, SL_BREAKER_OPEN);
         link->try_us = now_us;
@@ -119,18 +123,18 @@ static bool take_probe(struct sl_link *link, const struct sl_redis_reply *reply,
     return true;
 }
 
-static bool take_greeting(struct sl_link *link, const struct sl_redis_reply *reply)
+static bool take_login_reply(struct sl_link *link, const struct sl_redis_reply *reply)
 {
     if (!reply->is_error)
         return true;
-    struct trouble trouble = trouble_of(link, reply);
+    struct trouble trouble = read_trouble(link, reply);
     sl_link_lose(link, trouble.words);
     return false;
 }
 
-static bool take_role(struct sl_link *link, const struct sl_redis_reply *reply)
+static bool take_role_reply(struct sl_link *link, const struct sl_redis_reply *reply)
 {
-    if (!take_greeting(link, reply))
+    if (!take_login_reply(link, reply))
         return false;
     if (sl_text_is(sl_reply_text(reply, 0), "master"))
         return true;
@@ -138,14 +142,14 @@ static bool take_role(struct sl_link *link, const struct sl_redis_reply *reply)
     return false;
 }
 
-/* What is said of a call alone, it may have said in the middle of it; and so it may of a command
- * that its user may not use, behind others that he may. */
+/* May the script have run in part before this error? An error that concerns one call can come in
+ * the middle of a script; so can NOPERM, behind commands that the user may run. */
 static bool may_come_midway(const struct sl_redis_meaning *meaning)
 {
     return meaning->cure == SL_CURE_NONE || meaning->error == SL_REDIS_NOPERM;
 }
 
-/* ---- asking again ---- */
+/* ---- sending a call again ---- */
 
 static bool is_loading(const struct sl_link *link, const struct sl_script *script)
 {
@@ -155,23 +159,26 @@ static bool is_loading(const struct sl_link *link, const struct sl_script *scrip
     return false;
 }
 
-/* Once, in its time, and where there is room for it: a burst of calls may all be refused. */
-static bool may_ask_again(const struct sl_link *link, const struct sl_redis_query *query,
-                          size_t more_bytes, int64_t now_us)
+/* A call is sent again once, within its deadline, and if there is room: a whole burst of calls may
+ * come back at once. */
+static bool may_send_again(const struct sl_link *link, const struct sl_redis_query *query,
+                           size_t more_bytes, int64_t now_us)
 {
     return !query->is_again && now_us < query->due_us &&
            link->row_len + AGAIN_PLACES <= SL_ROW_MAX &&
            link->out.len + query->len + more_bytes + AGAIN_BYTES < SL_LINK_OUT_MAX_BYTES;
 }
 
-static void ask_again(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
+static void send_again(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
 {
+    SL_CHECK(!query->is_again);
     query->is_again = true;
     sl_link_send_call(link, query, now_us);
 }
 
 static void send_script(struct sl_link *link, const struct sl_script *script)
 {
+    SL_CHECK(link->loads < SL_LOADING_MAX);
     sl_link_add_count(&link->out, 3);
     sl_buffer_add(&link->out, SL_TEXT("$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"));
     sl_link_add_bulk(&link->out, script->text);
@@ -179,22 +186,22 @@ static void send_script(struct sl_link *link, const struct sl_script *script)
     link->loading[link->loads++] = script;
 }
 
-/* Redis does not know its script: it is loaded, unless it is on its way, and asked again. False:
- * it is not, for it has none, or there is no room. */
-static bool load_and_ask_again(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
+/* Redis does not know the call's script: loads it, unless that is on its way, and sends the call
+ * again. Returns false if there is no script, or no room. */
+static bool load_and_send_again(struct sl_link *link, struct sl_redis_query *query, int64_t now_us)
 {
     const struct sl_script *script = query->script;
     bool is_on_its_way = is_loading(link, script);
-    if (!script || !may_ask_again(link, query, is_on_its_way ? 0 : script->text.len, now_us) ||
+    if (!script || !may_send_again(link, query, is_on_its_way ? 0 : script->text.len, now_us) ||
         (!is_on_its_way && link->loads == SL_LOADING_MAX))
         return false;
     if (!is_on_its_way)
         send_script(link, script);
-    ask_again(link, query, now_us);
+    send_again(link, query, now_us);
     return true;
 }
 
-static void have_loaded(struct sl_link *link)
+static void forget_loaded_script(struct sl_link *link)
 {
     SL_CHECK(link->loads > 0);
     memmove(link->loading, link->loading + 1, --link->loads * sizeof *link->loading);
@@ -202,17 +209,17 @@ static void have_loaded(struct sl_link *link)
 
 /* ---- calls ---- */
 
-/* False: the connection is gone. */
-static bool take_error(struct sl_link *link, struct sl_redis_query *query,
-                       const struct sl_redis_reply *reply, int64_t now_us)
+/* Returns false if the connection was lost. */
+static bool take_error_reply(struct sl_link *link, struct sl_redis_query *query,
+                             const struct sl_redis_reply *reply, int64_t now_us)
 {
-    struct trouble trouble = trouble_of(link, reply);
+    struct trouble trouble = read_trouble(link, reply);
     const struct sl_reply_reader *reader = link->reader;
     bool is_elsewhere = is_redirection(link, &trouble);
     link->late_row = 0;
     if (query)
         query->may_have_run = may_come_midway(trouble.meaning) && !is_elsewhere;
-    if (trouble.meaning->cure == SL_CURE_LOAD && query && load_and_ask_again(link, query, now_us))
+    if (trouble.meaning->cure == SL_CURE_LOAD && query && load_and_send_again(link, query, now_us))
         return true;
     if (query && is_elsewhere &&
         link->host.redirected(link->host.about, query, trouble.meaning->error,
@@ -220,14 +227,14 @@ static bool take_error(struct sl_link *link, struct sl_redis_query *query,
         return true;
     if (query)
         sl_link_end(link, query, SL_CALL_ERROR, trouble.meaning->status, NULL);
-    return link->reader == reader && (is_elsewhere || take_cure(link, &trouble));
+    return link->reader == reader && (is_elsewhere || apply_cure(link, &trouble));
 }
 
-static bool take_answer(struct sl_link *link, struct sl_redis_query *query,
-                        struct sl_redis_reply *reply, int64_t now_us)
+static bool take_call_reply(struct sl_link *link, struct sl_redis_query *query,
+                            struct sl_redis_reply *reply, int64_t now_us)
 {
     if (reply->is_error)
-        return take_error(link, query, reply, now_us);
+        return take_error_reply(link, query, reply, now_us);
     if (!query)
         return true;
     if (!query->script) {
@@ -239,8 +246,8 @@ static bool take_answer(struct sl_link *link, struct sl_redis_query *query,
     if (reply->value_count > 0)
         learn_time(link, reply->values[0], query->sent_us, now_us);
     bool was_late = reply->value_count == 2 && reply->values[1] == -1;
-    if (was_late && may_ask_again(link, query, 0, now_us)) {
-        ask_again(link, query, now_us);
+    if (was_late && may_send_again(link, query, 0, now_us)) {
+        send_again(link, query, now_us);
         return true;
     }
     link->late_row = 0;
@@ -252,30 +259,31 @@ static bool take_answer(struct sl_link *link, struct sl_redis_query *query,
     return true;
 }
 
-/* The next in the row. False: the connection is gone. */
+/* Matches a reply with the next place in the row. Returns false if the connection was lost. */
 static bool take_reply(struct sl_link *link, struct sl_redis_reply *reply, int64_t now_us)
 {
     if (link->row_len == 0) {
-        sl_link_lose(link, "it answers what nobody asked");
+        sl_link_lose(link, "it sends a reply that was not asked for");
         return false;
     }
     struct sl_pending_answer place = link->row[link->row_at];
     link->row_at = (link->row_at + 1) % SL_ROW_MAX;
     link->row_len--;
+    SL_CHECK(place.what == SL_EXPECT_CALL || !place.query);
     switch (place.what) {
     case SL_EXPECT_GREETING:
-        return take_greeting(link, reply);
+        return take_login_reply(link, reply);
     case SL_EXPECT_ROLE:
-        return take_role(link, reply);
+        return take_role_reply(link, reply);
     case SL_EXPECT_PROBE:
-        return take_probe(link, reply, now_us);
+        return take_probe_reply(link, reply, now_us);
     case SL_EXPECT_LOAD:
-        have_loaded(link);
+        forget_loaded_script(link);
         return true;
     case SL_EXPECT_ASKING:
         return true;
     default:
-        return take_answer(link, place.query, reply, now_us);
+        return take_call_reply(link, place.query, reply, now_us);
     }
 }
 
@@ -284,10 +292,11 @@ bool sl_link_take_replies(struct sl_link *link)
     int64_t now_us = sl_link_now_us();
     const struct sl_reply_reader *reader = link->reader;
     struct sl_redis_reply *reply;
+    SL_CHECK(reader);
     link->heard_us = now_us;
     for (;;) {
         if (link->reader != reader)
-            return false; /* who was answered has flushed, and that has lost it */
+            return false; /* a callback has flushed, and that has lost the connection */
         switch (sl_reply_reader_next(link->reader, &reply)) {
         case SL_READ_MORE:
             return true;

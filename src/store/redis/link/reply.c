@@ -1,9 +1,10 @@
+/* Builds flat replies from what hiredis parses. */
 #include "store/redis/link/reply.h"
 
 #include <hiredis/read.h>
 #include <stdlib.h>
 
-/* A request meets 10,000 rules at the most that anybody has tried, with seven numbers each. */
+/* The largest request that was ever tried meets 10,000 rules, with seven numbers each. */
 enum { VALUES_MAX = 1 << 20, BYTES_MAX = 1 << 22 };
 
 struct sl_reply_reader {
@@ -11,16 +12,16 @@ struct sl_reply_reader {
     struct sl_redis_reply reply;
 };
 
-/* hiredis takes NULL for "no memory": anything else will do. */
-static void *const made = &(char){ 0 };
+/* hiredis takes NULL as "no memory"; any other pointer will do. */
+static void *const not_null = &(char){ 0 };
 
 static struct sl_redis_reply *reply_of(const redisReadTask *task)
 {
     return task->privdata;
 }
 
-/* Room for one more of `size` bytes. */
-static bool grow(void **at, size_t count, size_t *room, size_t size)
+/* Makes room for one more element of `size` bytes. */
+static bool grow_array(void **at, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
         return true;
@@ -36,13 +37,13 @@ static bool grow(void **at, size_t count, size_t *room, size_t size)
 static void *add_value(const redisReadTask *task, long long value)
 {
     struct sl_redis_reply *reply = reply_of(task);
-    if (!grow((void **)&reply->values, reply->value_count, &reply->value_room,
-              sizeof *reply->values)) {
+    if (!grow_array((void **)&reply->values, reply->value_count, &reply->value_room,
+                    sizeof *reply->values)) {
         reply->is_broken = true;
-        return made;
+        return not_null;
     }
     reply->values[reply->value_count++] = value;
-    return made;
+    return not_null;
 }
 
 static void *add_text(const redisReadTask *task, char *at, size_t len)
@@ -50,19 +51,20 @@ static void *add_text(const redisReadTask *task, char *at, size_t len)
     struct sl_redis_reply *reply = reply_of(task);
     if (task->type == REDIS_REPLY_ERROR)
         reply->is_error = true;
-    if (!grow((void **)&reply->texts, reply->text_count, &reply->text_room, sizeof *reply->texts)) {
+    if (!grow_array((void **)&reply->texts, reply->text_count, &reply->text_room,
+                    sizeof *reply->texts)) {
         reply->is_broken = true;
-        return made;
+        return not_null;
     }
     reply->texts[reply->text_count++] = (struct sl_span){ reply->bytes.len, len };
     sl_buffer_add(&reply->bytes, (struct sluice_text){ at, len });
     reply->is_broken |= reply->bytes.failed;
-    return made;
+    return not_null;
 }
 
 static void *add_array(const redisReadTask *task, int elements)
 {
-    return task->parent ? add_value(task, SL_REPLY_ARRAY + elements) : made;
+    return task->parent ? add_value(task, SL_REPLY_ARRAY + elements) : not_null;
 }
 
 static void *add_nil(const redisReadTask *task)
@@ -95,9 +97,9 @@ void sl_reply_unpack(struct sl_redis_reply *reply)
         uint64_t value = 0;
         for (size_t k = 8; k-- > 0;)
             value = value << 8 | (unsigned char)text.at[i + k];
-        if (!grow((void **)&reply->values, reply->value_count, &reply->value_room,
-                  sizeof *reply->values))
-            break; /* then there are too few, and that is seen */
+        if (!grow_array((void **)&reply->values, reply->value_count, &reply->value_room,
+                        sizeof *reply->values))
+            break; /* too few values: the caller notices */
         reply->values[reply->value_count++] = (int64_t)value;
     }
 }
@@ -131,7 +133,7 @@ void sl_reply_reader_free(struct sl_reply_reader *reader)
 bool sl_reply_reader_feed(struct sl_reply_reader *reader, const char *at, size_t len)
 {
     if (reader->hiredis->len - reader->hiredis->pos > BYTES_MAX)
-        return false; /* it never ends */
+        return false; /* a reply without end */
     return redisReaderFeed(reader->hiredis, at, len) == REDIS_OK;
 }
 
@@ -139,7 +141,7 @@ enum sl_read sl_reply_reader_next(struct sl_reply_reader *reader, struct sl_redi
 {
     struct sl_redis_reply *reply = &reader->reply;
     void *whole = NULL;
-    if (reader->hiredis->ridx == -1) { /* the last one was whole: this is another */
+    if (reader->hiredis->ridx == -1) { /* the last reply is complete: begin another */
         reply->is_error = reply->is_broken = false;
         reply->value_count = reply->text_count = 0;
         sl_buffer_clear(&reply->bytes);

@@ -1,9 +1,9 @@
-/* One connection is kept, to the Sentinel that answered last: it is asked over it again and
- * again, and says on it when the master changes.
+/* Asks Sentinels for the master, and listens for news. One connection is kept, to the Sentinel that
+ * answered last: questions go over it again and again, and it announces a new master.
  *
- * Why not a connection to each, and the majority's word? Sentinels agree among themselves before
- * one of them says anything new; one that is cut off from the others is found out because what it
- * names is not a master, and then the next is asked. */
+ * Why not a connection to each, and a majority? Sentinels agree among themselves before one of them
+ * names another master. One that is cut off from the others names a Redis that is not a master any
+ * more; the link finds that out, and the next Sentinel is asked. */
 #include "store/redis/link/sentinel.h"
 
 #include <errno.h>
@@ -13,11 +13,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "store/redis/link/socket.h"
 
-enum { SENTINELS_MAX = 64, ANSWER_US = 500000, WORDS_MAX_BYTES = 8192, ADDRESSES_TRIED = 4 };
+enum { SENTINELS_MAX = 64, ANSWER_US = 500000, WORDS_MAX_BYTES = 8192 };
 
 struct sl_sentinels {
     char *hosts[SENTINELS_MAX]; /* "host:port" or "[v6]:port" */
@@ -25,15 +26,15 @@ struct sl_sentinels {
     char *master, *password;
     struct sl_tls *tls;
 
-    struct sl_socket socket; /* to `first` */
-    short wants;             /* what it waits for, to be read from */
+    struct sl_socket socket; /* to hosts[first] */
+    short wants;             /* the poll events without which it cannot be read */
     struct sl_reply_reader *reader;
     struct sl_talk talk;
 };
 
-/* ---- beginning and end ---- */
+/* ---- new and free ---- */
 
-static void hang_up(struct sl_sentinels *sentinels)
+static void close_connection(struct sl_sentinels *sentinels)
 {
     sl_socket_close(&sentinels->socket);
     sl_reply_reader_free(sentinels->reader);
@@ -52,7 +53,7 @@ void sl_sentinels_free(struct sl_sentinels *sentinels)
 {
     if (!sentinels)
         return;
-    hang_up(sentinels);
+    close_connection(sentinels);
     for (size_t i = 0; i < sentinels->count; i++)
         free(sentinels->hosts[i]);
     free(sentinels->master);
@@ -60,8 +61,8 @@ void sl_sentinels_free(struct sl_sentinels *sentinels)
     free(sentinels);
 }
 
-/* Those beyond the last place are left out: nobody has so many. */
-static bool keep_hosts(struct sl_sentinels *sentinels, const char *hosts)
+/* Copies the hosts; those beyond SENTINELS_MAX are left out. */
+static bool copy_hosts(struct sl_sentinels *sentinels, const char *hosts)
 {
     for (const char *at = hosts; at && sentinels->count < SENTINELS_MAX;) {
         const char *comma = strchrnul(at, ',');
@@ -77,6 +78,7 @@ static bool keep_hosts(struct sl_sentinels *sentinels, const char *hosts)
 struct sl_sentinels *sl_sentinels_new(const char *hosts, const char *master, const char *password,
                                       struct sl_tls *tls)
 {
+    SL_CHECK(hosts && master);
     struct sl_sentinels *sentinels = calloc(1, sizeof *sentinels);
     if (!sentinels)
         return NULL;
@@ -85,7 +87,7 @@ struct sl_sentinels *sl_sentinels_new(const char *hosts, const char *master, con
     sentinels->master = strdup(master);
     sentinels->password = password ? strdup(password) : NULL;
     sentinels->talk = (struct sl_talk){ sentinels->master, sentinels->password, SL_TALK_NEW };
-    if (keep_hosts(sentinels, hosts) && sentinels->master && (!password || sentinels->password))
+    if (copy_hosts(sentinels, hosts) && sentinels->master && (!password || sentinels->password))
         return sentinels;
     sl_sentinels_free(sentinels);
     return NULL;
@@ -93,7 +95,7 @@ struct sl_sentinels *sl_sentinels_new(const char *hosts, const char *master, con
 
 /* ---- bytes ---- */
 
-/* False: not by then, or the connection is broken. */
+/* Returns false if nothing happened by then, or poll failed. */
 static bool wait_for(int fd, short events, int64_t until_us)
 {
     for (;;) {
@@ -105,10 +107,9 @@ static bool wait_for(int fd, short events, int64_t until_us)
     }
 }
 
-/* A socket that is connected there; -1: errno. */
-static int connect_to(const struct addrinfo *address)
+/* Returns a socket that is connected to the address; -1: errno. */
+static int connect_to(const struct addrinfo *address, int64_t until_us)
 {
-    int64_t until_us = sl_boottime_us() + ANSWER_US;
     int code = 0;
     socklen_t len = sizeof code;
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -128,13 +129,33 @@ static int connect_to(const struct addrinfo *address)
     return -1;
 }
 
-/* To number `first`. */
-static bool dial(struct sl_sentinels *sentinels, struct sluice_error *why)
+/* Tries one address after another, within ANSWER_US together: each has its share of the time that
+ * is left. Returns -1 if none answers, and the first one's reason, as link_connect.c does. */
+static int connect_to_any(const struct addrinfo *all, struct sluice_error *why)
+{
+    int64_t until_us = sl_boottime_us() + ANSWER_US;
+    int left = 0;
+    for (const struct addrinfo *one = all; one && left < SL_ADDRESSES_MAX; one = one->ai_next)
+        left++;
+    for (bool is_first = true; left > 0; left--, all = all->ai_next, is_first = false) {
+        int64_t now_us = sl_boottime_us();
+        int fd = connect_to(all, now_us + sl_max_i64(until_us - now_us, 0) / left);
+        if (fd >= 0)
+            return fd;
+        if (is_first)
+            sl_error_say(why, "%s", strerror(errno));
+    }
+    return -1;
+}
+
+/* Connects to hosts[first]. */
+static bool connect_to_first(struct sl_sentinels *sentinels, struct sluice_error *why)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *all = NULL;
     char host[256];
     const char *whole = sentinels->hosts[sentinels->first], *colon = strrchr(whole, ':');
     bool in_brackets = whole[0] == '[';
+    SL_CHECK(colon); /* the URL's reader adds the port */
     size_t len = (size_t)(colon - whole) - (in_brackets ? 2 : 0);
     if (len >= sizeof host)
         return sl_error_say(why, "its name is too long");
@@ -143,13 +164,7 @@ static bool dial(struct sl_sentinels *sentinels, struct sluice_error *why)
     int code = getaddrinfo(host, colon + 1, &hints, &all);
     if (code != 0)
         return sl_error_say(why, "%s", gai_strerror(code));
-    int fd = -1, tried = 0;
-    for (struct addrinfo *one = all; one && fd < 0 && tried < ADDRESSES_TRIED; tried++) {
-        fd = connect_to(one);
-        if (fd < 0)
-            sl_error_say(why, "%s", strerror(errno));
-        one = one->ai_next;
-    }
+    int fd = connect_to_any(all, why);
     freeaddrinfo(all);
     if (fd < 0)
         return false;
@@ -175,11 +190,12 @@ static bool send_all(struct sl_sentinels *sentinels, const struct sl_buffer *wor
     return !words->failed;
 }
 
-/* All that is there to be read. False: it is closed, or no Redis' protocol. */
+/* Reads all that has arrived. Returns false if the connection is closed, or a reply too long. */
 static bool read_some(struct sl_sentinels *sentinels)
 {
     char bytes[4096];
-    for (;;) { /* of TLS there may be more than the socket shows */
+    SL_CHECK(sentinels->reader && sentinels->socket.fd >= 0);
+    for (;;) { /* TLS may hold bytes that poll does not show */
         ssize_t count = sl_socket_read(&sentinels->socket, bytes, sizeof bytes);
         sentinels->wants = count == SL_IO_WANT_WRITE ? POLLOUT : POLLIN;
         if (count == SL_IO_WANT_READ || count == SL_IO_WANT_WRITE)
@@ -189,16 +205,16 @@ static bool read_some(struct sl_sentinels *sentinels)
     }
 }
 
-static const char *why_cut(const struct sl_sentinels *sentinels)
+static const char *reason_of_cut(const struct sl_sentinels *sentinels)
 {
     struct sl_tls_stream *tls = sentinels->socket.tls;
     const char *certificate = tls ? sl_tls_why_broken(tls) : NULL;
     return certificate ? certificate : "the connection was cut";
 }
 
-/* Through replies that are there, to the first that says something. */
-static enum sl_heard hear(struct sl_sentinels *sentinels, struct sl_master *master,
-                          struct sluice_error *why)
+/* Goes through the replies that have arrived, up to the first that says something. */
+static enum sl_heard next_news(struct sl_sentinels *sentinels, struct sl_master *master,
+                               struct sluice_error *why)
 {
     for (;;) {
         struct sl_redis_reply *reply;
@@ -219,50 +235,53 @@ static enum sl_heard hear(struct sl_sentinels *sentinels, struct sl_master *mast
 
 /* ---- asking ---- */
 
-static enum sl_heard answer(struct sl_sentinels *sentinels, struct sl_master *out,
-                            struct sluice_error *why)
+static enum sl_heard wait_for_master(struct sl_sentinels *sentinels, struct sl_master *out,
+                                     struct sluice_error *why)
 {
     int64_t until_us = sl_boottime_us() + ANSWER_US;
     for (;;) {
-        enum sl_heard heard = hear(sentinels, out, why);
+        enum sl_heard heard = next_news(sentinels, out, why);
         if (heard != SL_HEARD_NOTHING)
             return heard;
         bool is_ready = wait_for(sentinels->socket.fd, sentinels->wants, until_us);
         if (is_ready && read_some(sentinels))
             continue;
-        sl_error_say(why, "%s", is_ready ? why_cut(sentinels) : "it does not answer");
+        sl_error_say(why, "%s", is_ready ? reason_of_cut(sentinels) : "it does not answer");
         return SL_HEARD_WRONG;
     }
 }
 
-/* Number `first`. One that was kept may have been closed meanwhile: then once more, anew. */
-static enum sl_heard ask_one(struct sl_sentinels *sentinels, struct sl_master *out,
-                             struct sluice_error *why)
+/* Asks hosts[first]. A connection that was kept may have been closed meanwhile: then asks once more
+ * over a new one. */
+static enum sl_heard ask_first(struct sl_sentinels *sentinels, struct sl_master *out,
+                               struct sluice_error *why)
 {
     enum sl_heard heard = SL_HEARD_WRONG;
     bool was_kept = sentinels->socket.fd >= 0;
     struct sl_buffer words = sl_buffer(WORDS_MAX_BYTES);
-    if (was_kept || dial(sentinels, why)) {
+    if (was_kept || connect_to_first(sentinels, why)) {
         sl_talk_ask(&sentinels->talk, &words);
         if (send_all(sentinels, &words))
-            heard = answer(sentinels, out, why);
+            heard = wait_for_master(sentinels, out, why);
         else
-            sl_error_say(why, "%s", why_cut(sentinels));
+            sl_error_say(why, "%s", reason_of_cut(sentinels));
     }
     sl_buffer_release(&words);
     if (heard == SL_HEARD_MASTER)
         return heard;
-    hang_up(sentinels);
-    return was_kept && heard == SL_HEARD_WRONG ? ask_one(sentinels, out, why) : heard;
+    close_connection(sentinels);
+    return was_kept && heard == SL_HEARD_WRONG ? ask_first(sentinels, out, why) : heard;
 }
 
 bool sl_sentinels_ask(struct sl_sentinels *sentinels, struct sl_master *out,
                       struct sluice_error *why)
 {
     bool is_unknown = false;
+    SL_CHECK(sentinels->count > 0 && sentinels->first < sentinels->count);
     struct sluice_error one = { 0 };
     for (size_t i = 0; i < sentinels->count; i++) {
-        enum sl_heard heard = ask_one(sentinels, out, &one);
+        enum sl_heard heard = ask_first(sentinels, out, &one);
+        SL_CHECK(heard != SL_HEARD_MASTER || (*out->host && *out->port));
         if (heard == SL_HEARD_MASTER)
             return true;
         is_unknown |= heard == SL_HEARD_UNKNOWN;
@@ -283,30 +302,31 @@ void sl_sentinels_doubt(struct sl_sentinels *sentinels)
 {
     if (sentinels->count == 1)
         return;
-    hang_up(sentinels);
+    close_connection(sentinels);
     sentinels->first = (sentinels->first + 1) % sentinels->count;
 }
 
 void sl_sentinels_wait(struct sl_sentinels *sentinels, int woken, int64_t at_most_us)
 {
+    SL_CHECK(woken >= 0 && at_most_us >= 0);
     int64_t until_us = sl_boottime_us() + at_most_us;
     struct sluice_error error;
-    struct sl_master nobody;
+    struct sl_master ignored;
     for (;;) {
         int64_t rest_us = until_us - sl_boottime_us();
         struct pollfd watched[2] = { { .fd = woken, .events = POLLIN },
                                      { sentinels->socket.fd, sentinels->wants, 0 } };
         enum sl_heard heard =
-            sentinels->reader ? hear(sentinels, &nobody, &error) : SL_HEARD_NOTHING;
+            sentinels->reader ? next_news(sentinels, &ignored, &error) : SL_HEARD_NOTHING;
         if (heard != SL_HEARD_NOTHING && heard != SL_HEARD_CHANGED)
-            hang_up(sentinels);
+            close_connection(sentinels);
         if (heard != SL_HEARD_NOTHING || rest_us <= 0)
             return;
         int count = poll(watched, 2, (int)(rest_us / 1000) + 1);
         if (count > 0 && watched[0].revents)
             return;
         if (count > 0 && watched[1].revents && !read_some(sentinels)) {
-            hang_up(sentinels);
+            close_connection(sentinels);
             return;
         }
     }

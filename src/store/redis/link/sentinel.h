@@ -1,4 +1,5 @@
-/* Sentinels, asked one after another who the master is. Belongs to one thread, which waits. */
+/* A client of Redis Sentinel: asks Sentinels in turn for the master. It belongs to one thread, and
+ * blocks it. */
 #ifndef SL_STORE_REDIS_LINK_SENTINEL_H
 #define SL_STORE_REDIS_LINK_SENTINEL_H
 
@@ -7,24 +8,25 @@
 
 struct sl_sentinels;
 
-/* "a:26379,b:26379", the master's name, their password or NULL; copied. `tls` is the caller's, or
- * NULL. NULL: no memory. */
+/* Takes "a:26379,b:26379", the master's name, and the Sentinels' password or NULL; all are copied.
+ * `tls` stays the caller's, or is NULL. Returns NULL if memory is missing. */
 struct sl_sentinels *sl_sentinels_new(const char *hosts, const char *master, const char *password,
                                       struct sl_tls *tls);
 void sl_sentinels_free(struct sl_sentinels *sentinels);
 
-/* In turn, first the one that answered last; about a second for each. False: why nobody says. */
+/* Asks in turn, first the Sentinel that answered last; each has about a second. Returns false if
+ * none names a master (`why`). */
 bool sl_sentinels_ask(struct sl_sentinels *sentinels, struct sl_master *out,
                       struct sluice_error *why);
 
-/* What the last one said is not so, or not any more: the next is asked first. */
+/* The last answer was wrong, or is out of date: the next Sentinel is asked first. */
 void sl_sentinels_doubt(struct sl_sentinels *sentinels);
 
-/* Until the one that answered says that the master has changed, `woken` can be read, or so long.
- */
+/* Waits until the Sentinel that answered announces a new master, `woken` can be read, or the time
+ * has passed. */
 void sl_sentinels_wait(struct sl_sentinels *sentinels, int woken, int64_t at_most_us);
 
-/* After a fork: the connection is the parent's, who may have been in the middle of a word. */
+/* After a fork: forgets the connection. The parent uses it, maybe in the middle of a message. */
 void sl_sentinels_abandon(struct sl_sentinels *sentinels);
 
 #endif

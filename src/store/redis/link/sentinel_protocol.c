@@ -1,7 +1,8 @@
-/* A message that the master has changed is a reason to ask, never an answer: what it says is one
- * Sentinel's news, and what GET-MASTER-ADDR-BY-NAME says is what that Sentinel goes by. */
+/* Writes questions to a Sentinel, and reads its answers. A message that the master has changed is
+ * a reason to ask, never an answer: only GET-MASTER-ADDR-BY-NAME tells what a Sentinel goes by. */
 #include "store/redis/link/sentinel_protocol.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/text/number.h"
 
@@ -24,6 +25,7 @@ static void add_words(struct sl_buffer *out, size_t count, const char *const *wo
 
 void sl_talk_ask(struct sl_talk *talk, struct sl_buffer *out)
 {
+    SL_CHECK(talk->master && talk->stage <= SL_TALK_LISTENS);
     bool logs_in = talk->stage == SL_TALK_NEW && talk->password;
     if (logs_in)
         add_words(out, 2, (const char *[]){ "AUTH", talk->password });
@@ -40,7 +42,7 @@ static bool is_about(const struct sl_talk *talk, struct sluice_text news)
     return news.len > len && memcmp(news.at, talk->master, len) == 0 && news.at[len] == ' ';
 }
 
-static bool take_address(const struct sl_redis_reply *reply, struct sl_master *out)
+static bool read_address(const struct sl_redis_reply *reply, struct sl_master *out)
 {
     struct sluice_text host = sl_reply_text(reply, 0), port = sl_reply_text(reply, 1);
     uint64_t number = 0;
@@ -51,10 +53,11 @@ static bool take_address(const struct sl_redis_reply *reply, struct sl_master *o
     *out = (struct sl_master){ 0 };
     memcpy(out->host, host.at, host.len);
     memcpy(out->port, port.at, port.len);
+    SL_CHECK(*out->host && *out->port);
     return true;
 }
 
-static enum sl_heard wrong(struct sluice_error *error, const struct sl_redis_reply *reply)
+static enum sl_heard reject_reply(struct sluice_error *error, const struct sl_redis_reply *reply)
 {
     struct sluice_text text = sl_reply_text(reply, 0);
     if (!reply->is_error)
@@ -69,39 +72,40 @@ static enum sl_heard wrong(struct sluice_error *error, const struct sl_redis_rep
     return SL_HEARD_WRONG;
 }
 
-/* A nil is one empty text. */
-static enum sl_heard hear_address(const struct sl_redis_reply *reply, struct sl_master *master,
-                                  struct sluice_error *error)
+/* A nil, which is read as one empty text, means that the name is unknown. */
+static enum sl_heard read_master_reply(const struct sl_redis_reply *reply, struct sl_master *master,
+                                       struct sluice_error *error)
 {
     if (reply->text_count == 1 && reply->value_count == 0 && sl_reply_text(reply, 0).len == 0)
         return SL_HEARD_UNKNOWN;
-    return take_address(reply, master) ? SL_HEARD_MASTER : wrong(error, reply);
+    return read_address(reply, master) ? SL_HEARD_MASTER : reject_reply(error, reply);
 }
 
 enum sl_heard sl_talk_hear(struct sl_talk *talk, const struct sl_redis_reply *reply,
                            struct sl_master *master, struct sluice_error *error)
 {
     struct sluice_text word = sl_reply_text(reply, 0);
+    SL_CHECK(talk->stage != SL_TALK_NEW);
     if (reply->is_error)
-        return wrong(error, reply);
+        return reject_reply(error, reply);
     switch (talk->stage) {
     case SL_TALK_LOGIN:
         talk->stage = SL_TALK_UNSUBSCRIBED;
         return SL_HEARD_NOTHING;
     case SL_TALK_UNSUBSCRIBED:
         if (sl_text_is(word, "message") || sl_text_is(word, "subscribe"))
-            return SL_HEARD_NOTHING; /* of the time before: the answer is newer */
+            return SL_HEARD_NOTHING; /* older than the answer that follows */
         talk->stage = SL_TALK_ADDRESS;
-        return sl_text_is(word, "unsubscribe") ? SL_HEARD_NOTHING : wrong(error, reply);
+        return sl_text_is(word, "unsubscribe") ? SL_HEARD_NOTHING : reject_reply(error, reply);
     case SL_TALK_ADDRESS:
         talk->stage = SL_TALK_SUBSCRIBED;
-        return hear_address(reply, master, error);
+        return read_master_reply(reply, master, error);
     case SL_TALK_SUBSCRIBED:
         talk->stage = SL_TALK_LISTENS;
-        return sl_text_is(word, "subscribe") ? SL_HEARD_NOTHING : wrong(error, reply);
+        return sl_text_is(word, "subscribe") ? SL_HEARD_NOTHING : reject_reply(error, reply);
     default:
         if (!sl_text_is(word, "message"))
-            return wrong(error, reply);
+            return reject_reply(error, reply);
         return is_about(talk, sl_reply_text(reply, 2)) ? SL_HEARD_CHANGED : SL_HEARD_NOTHING;
     }
 }

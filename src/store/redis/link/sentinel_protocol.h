@@ -1,23 +1,23 @@
-/* What is said to a Sentinel, and what its answers mean; without a socket.
+/* The conversation with a Sentinel, without a socket.
  *
  *   AUTH                                      if it has a password
- *   UNSUBSCRIBE +switch-master                one who listens may ask nothing else
+ *   UNSUBSCRIBE +switch-master                a subscriber may send nothing else
  *   SENTINEL GET-MASTER-ADDR-BY-NAME mymaster
  *   SUBSCRIBE +switch-master                  until the next time
  *
- * All of it goes out at once and is said again each time, on the same connection. */
+ * All of it goes out at once, and again for each question, over the same connection. */
 #ifndef SL_STORE_REDIS_LINK_SENTINEL_PROTOCOL_H
 #define SL_STORE_REDIS_LINK_SENTINEL_PROTOCOL_H
 
 #include "store/redis/link/reply.h"
 
-/* Where a master is, as Sentinels say it: an address, or a name if they announce names. */
+/* A master's place as Sentinels announce it: an IP address, or a name. */
 struct sl_master {
     char host[256];
     char port[8];
 };
 
-/* What is expected next. Zero: nothing was said yet. */
+/* The reply that is expected next. Zero: nothing was sent yet. */
 enum sl_talk_stage {
     SL_TALK_NEW,
     SL_TALK_LOGIN,
@@ -28,21 +28,22 @@ enum sl_talk_stage {
 };
 
 struct sl_talk {
-    const char *master, *password; /* its name; or NULL */
+    const char *master, *password; /* the master's name; the password, or NULL */
     enum sl_talk_stage stage;
 };
 
-/* The words that ask, to `out`; those of a login only at the beginning. */
+/* Writes a question to `out`, with a login if it is the first. */
 void sl_talk_ask(struct sl_talk *talk, struct sl_buffer *out);
 
 enum sl_heard {
-    SL_HEARD_NOTHING, /* that matters */
+    SL_HEARD_NOTHING, /* nothing that matters */
     SL_HEARD_MASTER,
-    SL_HEARD_UNKNOWN, /* it watches no master of that name */
-    SL_HEARD_CHANGED, /* ask again */
-    SL_HEARD_WRONG    /* error->text; the connection is of no more use */
+    SL_HEARD_UNKNOWN, /* the Sentinel watches no master of that name */
+    SL_HEARD_CHANGED, /* the master has changed: ask again */
+    SL_HEARD_WRONG    /* error->text; close the connection */
 };
 
+/* Reads the next reply. SL_HEARD_MASTER fills `master`. */
 enum sl_heard sl_talk_hear(struct sl_talk *talk, const struct sl_redis_reply *reply,
                            struct sl_master *master, struct sluice_error *error);
 

@@ -1,4 +1,4 @@
-/* A connection's bytes: a non-blocking socket, with TLS on it where that is asked for. */
+/* A non-blocking socket to Redis, with TLS on it where the URL asks for that. */
 #ifndef SL_STORE_REDIS_LINK_SOCKET_H
 #define SL_STORE_REDIS_LINK_SOCKET_H
 
@@ -7,16 +7,18 @@
 struct sl_socket {
     int fd; /* -1: closed */
     bool is_connecting;
-    bool is_anothers; /* of the process we were forked from: nothing is said on it */
+    bool is_anothers; /* it belongs to the process we were forked from: nothing is sent on it */
     struct sl_tls_stream *tls;
 };
 
-/* Begins to connect, for the n-th time. False: error->text. */
-bool sl_socket_open(struct sl_socket *socket, struct sl_target *target, uint32_t attempt,
+/* Begins to connect to the address of this number. Returns false if that fails at once
+ * (error->text); the socket is closed then. */
+bool sl_socket_open(struct sl_socket *socket, struct sl_target *target, uint32_t address,
                     struct sluice_error *error);
 void sl_socket_close(struct sl_socket *socket);
 
-/* It can be written, or is broken: is it connected? False: error->text. */
+/* Call when the socket can be written, or is broken. Returns false if it is not connected
+ * (error->text). */
 bool sl_socket_finish(struct sl_socket *socket, struct sl_target *target,
                       struct sluice_error *error);
 

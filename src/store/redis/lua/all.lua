@@ -1,12 +1,12 @@
--- One request with any number of claims: all are read and decided, then all charged, or none.
+-- Decides a request with any number of claims: reads and decides all, then charges all or none.
 --
---   ARGV 3  cost   4  `p`: a peek, `d`: denied whatever they say, `pd`: both; or nothing; with `m`
---           there is a cost for each claim: `1,5,1p,`, where `p` is a peek
---        5  the longest delay, µs; nothing: any   6  a name that nobody else gives, for a log
+--   ARGV 3  cost   4  `p`: a peek, `d`: denied in any case, `pd`: both; or empty; with `m`
+--           each claim has its own cost: `1,5,1p,`, where `p` is a peek
+--        5  the longest delay, µs; empty: any   6  a unique name, for the entry of a log
 --        7  claims, one after another: its name in the state, capacity, window or token time,
 --           `s`: shadow, `f`: first_request, `sf`: both; its algorithm; and with a guard its name
 --           in the state, window, penalty, threshold; else an empty word
---   KEYS    of each claim its own, then its guard's
+--   KEYS    of each claim its key, then its guard's key
 --   reply   packed: now, allowed, and of each claim what was stored: with a guard window, count,
 --           warning and block, then a, b, c
 local cost, mode, max_delay, nonce = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]

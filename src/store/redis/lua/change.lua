@@ -1,10 +1,10 @@
--- Changes that are no decisions: giving back, or charging what was used already.
+-- Changes states without a decision: refunds, or charges what was already used.
 --
---   ARGV 3  a name that nobody else gives, for entries of a log
+--   ARGV 3  a unique name, for the entries of a log
 --        4  claims, one after another: algorithm, its name in the state, capacity, window or
 --           token time, extra (the most that a state can hold; a fixed window: 1 is
 --           first_request), `refund` or `overcharge`, cost, charged at
---   KEYS    of each claim
+--   KEYS    one key for each claim
 local nonce = ARGV[3]
 --@functions
 for k = 1, #KEYS do
@@ -16,7 +16,7 @@ for k = 1, #KEYS do
   local repair, how = false, 'set'
   --@read
   if how == 'anew' then
-    what = '' -- another window or algorithm counts there now: what was charged does not any more
+    what = '' -- another window or algorithm counts there now: the charge is gone
   end
   if what == 'refund' then
     --@refund

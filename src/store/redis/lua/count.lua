@@ -1,14 +1,14 @@
--- Requests that were denied without asking, for a guard to count. It warns and blocks nobody:
--- that is a request's to set off, the next one's.
+-- Adds requests that were denied without asking Redis to a guard's count. It never warns or blocks:
+-- only the next request can set that off.
 --
 --   ARGV 3  the guard: its name in the state, window, penalty, threshold
---        7  start of the window that they were made in    8  how many
---   reply   now; 1: the next request sets something off
+--        7  start of the window that they fell in    8  how many
+--   reply   now; 1: the next request sets off a warning or a block
 local counts = true
 --@functions
 local start, count, warned, blocked, other = guard_read(KEYS[1], 3)
 if blocked > now or other then
-  return { now, 0 } -- blocked ones do not count; and another edition's guard is not ours to replace
+  return { now, 0 } -- blocked requests do not count; another edition's guard stays
 end
 local penalty, length = tonumber(ARGV[5]), tonumber(ARGV[4])
 local from, seen, warning = guard_view(3, start, count, warned)

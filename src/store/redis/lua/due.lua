@@ -1,2 +1,2 @@
--- The numbers of reservations whose end has come, some of them.  KEYS  the queue
+-- Lists reservations that have expired, at most 32 of their numbers.  KEYS  the queue
 return call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 32)

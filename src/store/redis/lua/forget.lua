@@ -1,7 +1,7 @@
--- A claim's state and its guard's, gone; but what is leased stays counted, because whoever holds it
--- goes on spending it (docs/leases.md, L9).
+-- Deletes a claim's state and its guard's. What is leased stays counted, because the instance that
+-- holds the lease goes on spending it (docs/leases.md, L9).
 --
---   ARGV 3  capacity     KEYS  both
+--   ARGV 3  capacity     KEYS  the state, the guard if there is one
 local key, repair = KEYS[1], nil
 local stored = pcall('HMGET', key, 'lease_end', 'leased', 'leased_before', 'algorithm', 'window',
                      'previous')

@@ -1,7 +1,7 @@
--- What is charged becomes a reservation, in the same script. Behind the claims:
---   ARGV p + 1  how long, µs     p + 2  the most there may be     p + 3  its number
---        p + 4  a description of each claim, for who settles it
---   KEYS        last: the reservation, and the queue of all by their end
+-- Makes a reservation of what is charged, in the same script. Behind the claims:
+--   ARGV p + 1  its lifetime, µs   p + 2  the most reservations there may be   p + 3  its number
+--        p + 4  a description of each claim, for its settlement
+--   KEYS        last: the reservation, and the queue of all by expiry
 if allowed and counts then
   local held, queue = KEYS[k], KEYS[k + 1]
   if call('ZCARD', queue) >= tonumber(ARGV[p + 2]) then

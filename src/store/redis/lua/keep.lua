@@ -1,8 +1,8 @@
--- A reservation of what was charged before, in other slots of a cluster.
+-- Makes a reservation of what was charged before, in other slots of a cluster.
 --
---   ARGV 3  how long, µs   4  the most there may be   5  its number   6  cost
---        7  of each claim a description, for who settles it, and when it was charged
---   KEYS    the reservation, and the queue of its shard by their end
+--   ARGV 3  its lifetime, µs   4  the most reservations there may be   5  its number   6  cost
+--        7  of each claim a description, for its settlement, and when it was charged
+--   KEYS    the reservation, and the queue of its shard by expiry
 local held, queue = KEYS[1], KEYS[2]
 if call('ZCARD', queue) >= tonumber(ARGV[4]) then
   return { now, -2 }

@@ -1,11 +1,12 @@
 -- Settles a lease and takes the next one (docs/leases.md).
 --
 --   ARGV 3  the claim: its name in the state, capacity, window or token time, `f`: first_request
---        7  of the lease that is settled: its term, and the start of its window (a bucket: 0); 0: none
---        9  so many units of it were spent, so many are kept, so many given back
---       12  how many more it would like, and how many of these it needs, all or none
---   reply   packed: now, known (2: only what was given back, of a window that is over), granted, the term, the end, what is out in all, and the state after
---           settling and before granting: a, b, c
+--        7  the lease to settle: its term (0: none), the start of its window (a bucket: 0)
+--        9  how many units of it were spent, are kept, are given back
+--       12  how many more are wanted, and how many of these are needed, all or none
+--   reply   packed: now, known (2: only what was given back, of a window that is over), granted, the
+--           term, the end, all units that are leased, and the state after settling and before
+--           granting: a, b, c
 local key, kind, capacity, span, extra =
   KEYS[1], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local term, window, spent, kept, back, want, need = tonumber(ARGV[7]), tonumber(ARGV[8]),
@@ -40,7 +41,7 @@ if settled then
 end
 till = math.min(till, ends)
 if how == 'anew' and need == 0 then
-  want = 0 -- what another window or algorithm counts is for a request to replace
+  want = 0 -- only a request may replace what another window or algorithm counts
 end
 --@room
 local granted = math.max(math.min(want, (room - room % 8) / 8), need <= room and need or 0)

@@ -1,10 +1,11 @@
--- Founds the registry, where there is none: who has the newest copy fills it, then opens it.
+-- Founds the registry if there is none: the instance with the newest copy fills it, then opens it.
 --
---   ARGV 3  who     4  how new its copy is     5  `bid`, or `open` when it is filled
+--   ARGV 3  the instance     4  how new its copy is     5  `bid`, or `open` when it is filled
 --   KEYS    the state; all keys of both logs
 --
--- Bids are taken for 1.5 s from the first one on, so that all have made theirs who look four times
--- a second, and those who try to connect again every 0.5 s. Who wins and does not come, or begins and does not go on, is passed over.
+-- Bids are taken for 1.5 s from the first one on, long enough for all instances: they look four
+-- times a second, or try to connect every 0.5 s. A winner that does not come back, or stops while
+-- it fills, is passed over.
 local state = call('HMGET', KEYS[1], 'epoch', 'filled_by', 'bid', 'bidder', 'bids_end')
 local epoch, filling = state[1] or '', '~' .. ARGV[3]
 if ARGV[5] == 'open' then

@@ -1,7 +1,7 @@
--- How far the logs are, and maybe one row, and whether a change was made.
+-- Tells how far the logs are, one row if asked for, and whether a change was made.
 --
---   ARGV 3  a row's name, or nothing     4  a change, or nothing
---   KEYS    the state; rows and marks of the log that both are of
+--   ARGV 3  a row's name, or empty     4  a change, or empty
+--   KEYS    the state; rows and marks of the log of the row and the change
 local state = call('HMGET', KEYS[1], 'epoch', 'rules', 'rules_last', 'users', 'users_last')
 local row, was_made = '', 0
 if ARGV[3] ~= '' then

@@ -1,11 +1,11 @@
--- The next rows of a log, in the order in which they were changed.
+-- Reads the next rows of a log, in the order in which they were changed.
 --
---   ARGV 3  the epoch     4  the log's name     5  a change that whoever asks knows, or nothing
---        6  the version behind which it goes on     7, 8  the most rows, and bytes of them
+--   ARGV 3  the epoch     4  the log's name     5  a change that the caller knows, or empty
+--        6  the version to go on from     7, 8  the most rows, and the most bytes
 --   KEYS    the state; rows, order and marks of the log
 --
--- A change that is not among the marks is of another history, or of long ago: rows that were
--- deleted since may be gone without a trace.
+-- A change that is not among the marks belongs to another history, or is too old: rows that were
+-- deleted since then may be gone without a trace.
 local log = ARGV[4]
 local state = call('HMGET', KEYS[1], 'epoch', log, log .. '_last')
 if state[1] ~= ARGV[3] then
@@ -21,7 +21,7 @@ local most, room = tonumber(ARGV[7]), tonumber(ARGV[8])
 local names = call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[6], '+inf', 'WITHSCORES', 'LIMIT', 0, most)
 local version = tonumber(state[2] or 0)
 if #names == 0 and tonumber(ARGV[6]) < version then
-  return { now, 0, 0, 0, 'damaged' } -- what was changed last is always there
+  return { now, 0, 0, 0, 'damaged' } -- the last change is always in the order
 end
 local out = { now, version, tonumber(ARGV[6]), 0, 'rows', state[3] or '' }
 for i = 1, #names, 2 do
@@ -31,7 +31,7 @@ for i = 1, #names, 2 do
   end
   room = room - #names[i] - #value
   if room < 0 and i > 1 then
-    out[4] = 1 -- a large one travels alone
+    out[4] = 1 -- more follow; a large row is sent alone
     break
   end
   out[3] = tonumber(names[i + 1])

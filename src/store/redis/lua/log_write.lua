@@ -1,14 +1,14 @@
--- A change: all of its rows, or none.
+-- Writes a change: all of its rows, or none.
 --
---   ARGV 3  the epoch     4  the log's name     5  its last change, `*`: whichever
---        6  the other log's name     7  its last change, `*`: whichever
+--   ARGV 3  the epoch     4  the log's name     5  its last change; `*`: any
+--        6  the other log's name     7  its last change; `*`: any
 --        8  this change     9  how many marks are kept
---        10 how many bytes the log may have, of names and values; 0: however many
---        then of each row: its name, the change that it has now (`*`: whichever), its value
---   KEYS    the state; rows, order, marks and gone rows of the log
+--        10 how many bytes the log may have, of names and values; 0: no limit
+--        then of each row: its name, the change that it has now (`*`: any), its value
+--   KEYS    the state; rows, order, marks and deleted rows of the log
 --
--- A value is its change, 16 digits, a space and JSON; of a row that is deleted the digits alone.
--- Where bytes are counted, a change that makes the log smaller is taken, however large it is.
+-- A value is its change, 16 digits, a space and JSON; of a deleted row the digits alone. If bytes
+-- are limited, a change that makes the log smaller is still taken, however large the log is.
 local log = ARGV[4]
 local state = call('HMGET', KEYS[1], 'epoch', log, log .. '_last', ARGV[6] .. '_last', log .. '_bytes')
 if state[1] ~= ARGV[3] then
@@ -23,7 +23,7 @@ if has ~= call('HLEN', KEYS[2]) or (has == 0 and tonumber(state[2] or 0) > 0) th
   return { now, 0, 0, 0, 'damaged' }
 end
 local most, bytes, more = tonumber(ARGV[10]), tonumber(state[5] or 0), 0
-if most > 0 and not state[5] then -- an older Sluice has written it
+if most > 0 and not state[5] then -- written by an older Sluice
   for _, name in ipairs(call('ZRANGE', KEYS[3], 0, -1)) do
     bytes = bytes + #name + #(call('HMGET', KEYS[2], name)[1] or '')
   end
@@ -57,8 +57,8 @@ call('HSET', KEYS[1], log, version, log .. '_last', ARGV[8])
 if string.sub(ARGV[3], 1, 1) == '~' then
   call('HSET', KEYS[1], 'filled_by', now + 5000000)
 end
--- Whoever knows no later change than those that go here fetches everything: for nobody else are
--- the rows that were deleted before.
+-- Drops the oldest marks. An instance that knows no later change fetches everything again, and only
+-- such an instance could still need the rows that were deleted before: they go too.
 local extra = call('ZCARD', KEYS[4]) - tonumber(ARGV[9])
 if extra > 0 then
   local oldest = call('ZRANGE', KEYS[4], extra - 1, extra - 1, 'WITHSCORES')[2]

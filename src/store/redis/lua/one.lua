@@ -1,7 +1,7 @@
--- One request with one claim, and no guard: straight on, because most are.
+-- Decides a request with one claim and no guard, without a loop: most requests are like that.
 --
---   ARGV 3  cost   4  `p`: a peek, `d`: denied whatever they say, `pd`: both; or nothing
---        5  the longest delay, µs; nothing: any   6  a name that nobody else gives, for a log
+--   ARGV 3  cost   4  `p`: a peek, `d`: denied in any case, `pd`: both; or empty
+--        5  the longest delay, µs; empty: any   6  a unique name, for the entry of a log
 --        7  the claim: its name in the state, capacity, window or token time,
 --           `s`: shadow, `f`: first_request, `sf`: both
 --   reply   packed: now, allowed, what was stored: a, b, c

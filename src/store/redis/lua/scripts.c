@@ -1,3 +1,4 @@
+/* Composes scripts out of their parts, and keeps each with its SHA1. */
 #include "store/redis/lua/scripts.h"
 
 #include <openssl/evp.h>
@@ -59,12 +60,13 @@ uint32_t sl_script_bit(const struct sl_algo *algo)
         SL_CHECK(sl_algos[i]);
         bit <<= 1;
     }
+    SL_CHECK(bit < SL_SCRIPT_GUARD);
     return bit;
 }
 
 /* ---- sections ---- */
 
-/* The text between the mark `---- NAME ----` and the next one; "": there is none. */
+/* Returns the text between the mark `---- NAME ----` and the next one; "" if there is none. */
 static struct sluice_text section_of(struct sluice_text file, struct sluice_text name)
 {
     char mark[48];
@@ -78,7 +80,7 @@ static struct sluice_text section_of(struct sluice_text file, struct sluice_text
     return (struct sluice_text){ start, next ? (size_t)(next + 1 - start) : rest };
 }
 
-/* What the marks of a frame, `--@NAME` on a line of their own, are filled in for. */
+/* What a script is composed for: marks (`--@NAME` on a line of their own) are filled in for it. */
 struct frame {
     enum sl_script_kind kind;
     uint32_t set;
@@ -92,16 +94,17 @@ static bool has_algo(const struct frame *frame, size_t algo)
     return frame->set >> algo & 1;
 }
 
-/* What an algorithm has of this name: its own, behind what both buckets share. */
+/* Adds an algorithm's section of this name, behind the one that both buckets share. */
 static void add_section(struct sl_buffer *out, const struct frame *frame, struct sluice_text name,
                         size_t algo)
 {
+    SL_CHECK(algo < SL_ALGO_COUNT);
     if (sl_algos[algo]->is_bucket)
         add_filled(out, frame, section_of(twin_bucket(), name), algo);
     add_filled(out, frame, section_of(twins[algo](), name), algo);
 }
 
-/* Where one of several is meant, its name decides. */
+/* Adds the section of each algorithm in the set; if there are several, Lua's `name` chooses. */
 static void add_choice(struct sl_buffer *out, const struct frame *frame, struct sluice_text name)
 {
     bool is_one = __builtin_popcount(frame->set & (SL_SCRIPT_GUARD - 1)) == 1;
@@ -121,8 +124,8 @@ static void add_choice(struct sl_buffer *out, const struct frame *frame, struct 
         sl_buffer_add(out, SL_TEXT("end\n"));
 }
 
-static void fill(struct sl_buffer *out, const struct frame *frame, struct sluice_text name,
-                 size_t algo)
+static void fill_mark(struct sl_buffer *out, const struct frame *frame, struct sluice_text name,
+                      size_t algo)
 {
     bool has_guard = frame->set & SL_SCRIPT_GUARD;
     if (sl_text_is(name, "functions"))
@@ -144,7 +147,7 @@ static void fill(struct sl_buffer *out, const struct frame *frame, struct sluice
         add_choice(out, frame, name);
 }
 
-/* A text with its marks filled in; `algo` is whose it is, if it is one's. */
+/* Adds a text with its marks filled in; `algo` is the one that the text belongs to, if any. */
 static void add_filled(struct sl_buffer *out, const struct frame *frame, struct sluice_text text,
                        size_t algo)
 {
@@ -158,7 +161,7 @@ static void add_filled(struct sl_buffer *out, const struct frame *frame, struct 
             return;
         const char *end = memchr(text.at, '\n', text.len);
         SL_CHECK(end);
-        fill(out, frame, (struct sluice_text){ mark + 3, (size_t)(end - mark) - 3 }, algo);
+        fill_mark(out, frame, (struct sluice_text){ mark + 3, (size_t)(end - mark) - 3 }, algo);
         text.len -= (size_t)(end + 1 - text.at);
         text.at = end + 1;
     }
@@ -197,7 +200,7 @@ static struct sluice_text body_of(enum sl_script_kind kind)
     }
 }
 
-static void compose(struct sl_buffer *out, enum sl_script_kind kind, uint32_t set)
+static void compose_script(struct sl_buffer *out, enum sl_script_kind kind, uint32_t set)
 {
     struct frame frame = { kind, set };
     sl_buffer_add(out, part_frame());
@@ -219,27 +222,28 @@ static bool print_sha1(struct sluice_text text, char out[41])
     return true;
 }
 
-static void drop(struct sl_script *script)
+static void free_script(struct sl_script *script)
 {
     if (script)
         free((char *)(uintptr_t)script->text.at);
     free(script);
 }
 
-static struct sl_script *make(enum sl_script_kind kind, uint32_t set)
+static struct sl_script *make_script(enum sl_script_kind kind, uint32_t set)
 {
     struct sl_buffer text = sl_buffer(SCRIPT_MAX_BYTES);
     struct sl_script *script = calloc(1, sizeof *script);
-    compose(&text, kind, set);
+    compose_script(&text, kind, set);
     if (!script || text.failed) {
         sl_buffer_release(&text);
         free(script);
         return NULL;
     }
+    SL_CHECK(text.len > 0);
     script->text = (struct sluice_text){ text.at, text.len };
     if (print_sha1(script->text, script->sha1_hex))
         return script;
-    drop(script);
+    free_script(script);
     return NULL;
 }
 
@@ -251,10 +255,10 @@ const struct sl_script *sl_script_get(struct sl_scripts *scripts, enum sl_script
     struct sl_script *script = atomic_load(place);
     if (script)
         return script;
-    struct sl_script *made = make(kind, set);
+    struct sl_script *made = make_script(kind, set);
     if (made && atomic_compare_exchange_strong(place, &script, made))
         return made;
-    drop(made); /* another thread was faster, or there is no memory */
+    free_script(made); /* another thread was faster, or there is no memory */
     return script;
 }
 
@@ -262,5 +266,5 @@ void sl_scripts_release(struct sl_scripts *scripts)
 {
     for (size_t kind = 0; kind < SL_SCRIPT_KINDS; kind++)
         for (size_t set = 0; set < SL_SCRIPT_SETS; set++)
-            drop(atomic_exchange(&scripts->made[kind][set], NULL));
+            free_script(atomic_exchange(&scripts->made[kind][set], NULL));
 }

@@ -1,10 +1,10 @@
-/* The scripts that Redis runs, put together out of src/algo/X.lua and src/store/redis_X.lua.
+/* The scripts that Redis runs, composed out of src/algo/X.lua and src/store/redis/lua/X.lua.
  *
- * A script is compiled once, but whatever functions and tables it has are made at every call, and
- * that is half of what a call costs. So there are no functions: a twin is a file of sections
- * (`---- read ----`), plain Lua on variables that the frame has, which are put where the frame
- * says so (`--@read`). There is a script for every set of algorithms that a request meets, and one
- * for each algorithm alone, without a loop. */
+ * Redis compiles a script once, but makes its functions and tables anew at every call, and that is
+ * half of what a call costs. So there are no functions: an algorithm's Lua twin is a file of
+ * sections (`---- read ----`), plain Lua on the frame's variables, which replace marks in the frame
+ * (`--@read`). There is a script for every set of algorithms that a request meets, and one for each
+ * algorithm alone, without a loop. */
 #ifndef SL_STORE_REDIS_LUA_SCRIPTS_H
 #define SL_STORE_REDIS_LUA_SCRIPTS_H
 
@@ -14,17 +14,17 @@
 #include "base/text.h"
 
 enum sl_script_kind {
-    SL_SCRIPT_ONE,     /* decides one claim without a guard, */
-    SL_SCRIPT_ALL,     /* or any number */
-    SL_SCRIPT_RESERVE, /* the same, and holds what was charged */
-    SL_SCRIPT_KEEP,    /* what was charged elsewhere is a reservation */
-    SL_SCRIPT_CHANGE,
-    SL_SCRIPT_TAKE,
-    SL_SCRIPT_DUE,
-    SL_SCRIPT_FORGET,
-    SL_SCRIPT_LEASE,    /* of one claim, whose algorithm leases */
-    SL_SCRIPT_COUNT,    /* for a guard */
-    SL_SCRIPT_LOG_LOOK, /* rows that all instances share: see docs/replication.md */
+    SL_SCRIPT_ONE,      /* decides one claim without a guard */
+    SL_SCRIPT_ALL,      /* decides any number of claims */
+    SL_SCRIPT_RESERVE,  /* decides any number, and holds what it charged */
+    SL_SCRIPT_KEEP,     /* makes a reservation of what was charged in other slots */
+    SL_SCRIPT_CHANGE,   /* refunds, and charges afterwards */
+    SL_SCRIPT_TAKE,     /* ends a reservation */
+    SL_SCRIPT_DUE,      /* lists reservations that have expired */
+    SL_SCRIPT_FORGET,   /* resets one claim */
+    SL_SCRIPT_LEASE,    /* settles and takes a lease of one claim */
+    SL_SCRIPT_COUNT,    /* counts denied requests for a guard */
+    SL_SCRIPT_LOG_LOOK, /* the log of rows that all instances share: docs/replication.md */
     SL_SCRIPT_LOG_PAGE,
     SL_SCRIPT_LOG_WRITE,
     SL_SCRIPT_LOG_FOUND,
@@ -41,15 +41,15 @@ struct sl_script {
     struct sluice_text text;
 };
 
-/* Made when they are first asked for, by any thread. */
+/* Scripts, composed on first use by any thread. */
 struct sl_scripts {
     _Atomic(struct sl_script *) made[SL_SCRIPT_KINDS][SL_SCRIPT_SETS];
 };
 
-/* The bit of an algorithm. */
+/* Returns the algorithm's bit in a set. */
 uint32_t sl_script_bit(const struct sl_algo *algo);
 
-/* `set`: what it is to know. NULL: no memory. */
+/* Returns the script of this kind for a set of algorithms; NULL if memory is missing. */
 const struct sl_script *sl_script_get(struct sl_scripts *scripts, enum sl_script_kind kind,
                                       uint32_t set);
 void sl_scripts_release(struct sl_scripts *scripts);

@@ -1,4 +1,4 @@
--- Takes a reservation away, once, whoever else tries: its fields, or nothing.
+-- Takes a reservation out: one caller gets its fields, every other one nothing.
 --
 --   ARGV 3  its number     4  `due`: only if its end has come; `held`: only if it has not
 --   KEYS    the reservation, the queue
