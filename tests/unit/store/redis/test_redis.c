@@ -7,6 +7,8 @@
 #include "unit/store/fake_names.h"
 #include "unit/store/fake_sentinel.h"
 
+TESTS_ALONE;
+
 static int listener, port;
 
 static int listen_up(void **unused)
