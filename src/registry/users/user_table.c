@@ -303,12 +303,15 @@ uint32_t sl_user_table_leaving(const struct sl_user_table *table, struct sl_fact
 /* A head for each user there can be: with a quarter of them, who is not known would be
  * looked for in four entries, each a miss of the cache. They are memory that is touched
  * only when it is used. */
-bool sl_user_table_open(struct sl_user_table *table, uint32_t most, _Atomic uint32_t *known)
+bool sl_user_table_open(struct sl_user_table *table, uint32_t most, _Atomic uint32_t *known,
+                        pthread_mutex_t *writers)
 {
     uint32_t bits = 1;
     while (most >> bits > 1)
         bits++;
-    *table = (struct sl_user_table){ .most = most, .known = known, .head_shift = 64 - bits };
+    *table = (struct sl_user_table){
+        .most = most, .known = known, .writers = writers, .head_shift = 64 - bits
+    };
     table->heads = calloc((size_t)1 << bits, sizeof *table->heads);
     if (!table->heads || !sl_user_limits_open(table) ||
         !sl_slabs_open(&table->entries, sizeof(struct sl_entry), most + LISTS + 1))

@@ -2,6 +2,8 @@
 #ifndef SL_REGISTRY_USERS_USER_TABLE_H
 #define SL_REGISTRY_USERS_USER_TABLE_H
 
+#include <pthread.h>
+
 #include "base/hash.h"
 #include "limiter/users/users.h"
 #include "registry/users/user_days.h"
@@ -38,6 +40,7 @@ struct sl_user_table {
     struct sl_slabs own;
     uint64_t own_revision; /* the last that was given */
     _Atomic uint8_t generation;
+    pthread_mutex_t *writers; /* the lock of the one thread that writes */
     uint32_t most;
     uint32_t spare; /* an entry in no chain: the next that is written */
 
@@ -46,7 +49,8 @@ struct sl_user_table {
 };
 
 /* At most `most` users. Keeps `known`. False: no memory; it can be closed all the same. */
-bool sl_user_table_open(struct sl_user_table *table, uint32_t most, _Atomic uint32_t *known);
+bool sl_user_table_open(struct sl_user_table *table, uint32_t most, _Atomic uint32_t *known,
+                        pthread_mutex_t *writers);
 void sl_user_table_close(struct sl_user_table *table);
 
 /* ---- any thread, at any time ---- */

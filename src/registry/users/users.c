@@ -366,7 +366,7 @@ struct sl_users *sl_users_open(const struct sl_users_config *config)
     pthread_mutex_init(&users->many, NULL);
     if (sl_waiting_open(&users->waiting) &&
         sl_user_table_open(&users->table, most < MOST_MAX ? (uint32_t)most : MOST_MAX,
-                           &users->seam.count))
+                           &users->seam.count, &users->lock))
         return &users->seam;
     sl_users_close(&users->seam);
     return NULL;
