@@ -1,3 +1,4 @@
+/* Making rule names of foreign ones, each different. */
 #include "import/names.h"
 
 #include "base/buffer.h"

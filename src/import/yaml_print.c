@@ -1,3 +1,4 @@
+/* Printing YAML: keys, scalars with quotes where they are needed, comments. */
 #include "import/yaml_print.h"
 
 #include <strings.h>

@@ -1,3 +1,4 @@
+/* Parsing, printing and comparing IP addresses and networks. */
 #include "rules/address.h"
 
 #include <arpa/inet.h>

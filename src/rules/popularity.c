@@ -1,3 +1,4 @@
+/* Counting how many rules ask for each value of an attribute. */
 #include "rules/popularity.h"
 
 static uint32_t number_of(const struct sl_popularity *popularity, const struct sl_part *attribute)

@@ -1,3 +1,4 @@
+/* Decoding base64url without padding. */
 #include "auth/token/base64url.h"
 
 /* -1: not one of the 64. */

@@ -1,3 +1,4 @@
+/* Parsing JSON that is signed: nothing in it may be ambiguous. */
 #include "auth/token/strict_json.h"
 
 #include "auth/token/verifier.h"
