@@ -1,4 +1,4 @@
-/* Declarations shared by the linter's files, and only for them. A check adds its
+/* The linter: declarations that its files share, and only for them. A check adds its
  * warning where it is sure that the file will surprise, and is silent where it
  * is not: a warning that is wrong once is not read the second time. */
 #ifndef SL_RULES_LINT_LINT_H

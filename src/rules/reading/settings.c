@@ -147,7 +147,7 @@ static const struct sl_duration_range wait_range = { 0, 3600 * SECOND_US, "from 
 /* `rules` is last: rules refer to tiers and settings. */
 static const struct sl_key file_keys[] = {
     { "listen", sl_read_keys, offsetof(struct sl_ruleset, settings), .below = &sl_listen_table,
-      .help = "where the server is asked" },
+      .help = "addresses that the server listens on" },
     { "tls", sl_read_keys, AT(tls), .below = &sl_tls_table, .help = "for `listen.https`" },
     { "workers", sl_read_u32, AT(workers), SL_RANGE(1, 1024), .missing = "as many as cores",
       .help = "threads that serve" },

@@ -1,6 +1,6 @@
-/* The chain of a file: PATH.chain beside it holds the head, and the process that holds its lock may
- * extend the chain. So several processes keep one chain in one file, and it goes on through
- * rotation, restarts and kills.
+/* The chain of an audit file, extended by several processes. PATH.chain beside the file holds the
+ * head, and the process that holds its lock may extend the chain. So several processes keep one
+ * chain in one file, and it goes on through rotation, restarts and kills.
  *
  *   lock PATH.chain, read the head      another process may have moved it on
  *   note the next line in it            {"n": 16, "hash": …,
