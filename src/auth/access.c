@@ -1,6 +1,8 @@
-/* Keys are looked up by the digest's first bytes in an open table. A digest is no
- * secret worth a constant time there: to be close to one, its sender would have to
- * find a key that hashes close to another's. */
+/* Loading admin tokens, and looking up API keys.
+ *
+ * Keys are looked up by the digest's first bytes in an open table. That lookup need not take
+ * constant time: to come close to a digest, a client would have to find a key that hashes
+ * close to another's. */
 #include "auth/access.h"
 
 #include <errno.h>
@@ -19,7 +21,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static struct sluice_text trim(struct sluice_text text)
+static struct sluice_text trim_blanks(struct sluice_text text)
 {
     while (text.len && is_blank(text.at[0]))
         text.at++, text.len--;
@@ -28,11 +30,11 @@ static struct sluice_text trim(struct sluice_text text)
     return text;
 }
 
-/* What a client can send behind `Bearer `, and not by accident something short. */
-static bool take_token(struct sluice_text text, const char *where, struct sl_sha256 *hasher,
-                       struct sl_digest *out, struct sluice_error *error)
+/* Accepts a token that a client can send behind `Bearer `, and that is not short by accident. */
+static bool digest_token(struct sluice_text text, const char *where, struct sl_sha256 *hasher,
+                         struct sl_digest *out, struct sluice_error *error)
 {
-    struct sluice_text token = trim(text);
+    struct sluice_text token = trim_blanks(text);
     if (token.len < TOKEN_MIN_BYTES)
         return sl_error_say(error,
                             "the token in %s is too short: at least %d bytes, such as `openssl "
@@ -55,8 +57,8 @@ static bool load_file(const char *path, struct sl_sha256 *hasher, struct sl_dige
     char where[512];
     snprintf(where, sizeof where, "`%s`", path);
     int wrong = sl_file_read(path, &text);
-    bool good = wrong == 0 ? take_token((struct sluice_text){ text.at, text.len }, where, hasher,
-                                        out, error)
+    bool good = wrong == 0 ? digest_token((struct sluice_text){ text.at, text.len }, where, hasher,
+                                          out, error)
                            : sl_error_say(error, "cannot read the token in %s: %s", where,
                                           wrong == EFBIG ? "it is too large" : strerror(wrong));
     if (text.at)
@@ -74,7 +76,7 @@ static bool load_variable(const char *name, struct sl_sha256 *hasher, struct sl_
         return sl_error_say(error, "`admin.token_env`: there is no environment variable `%s`",
                             name);
     snprintf(where, sizeof where, "the environment variable `%s`", name);
-    return take_token(sl_text(value), where, hasher, out, error);
+    return digest_token(sl_text(value), where, hasher, out, error);
 }
 
 bool sl_tokens_load(const struct sl_settings *settings, struct sl_sha256 *hasher,
@@ -120,27 +122,27 @@ struct sl_keyring {
     bool has_tenants;
 };
 
-static size_t place_of(const struct sl_keyring *ring, const struct sl_digest *key)
+static size_t find_place(const struct sl_keyring *ring, const struct sl_digest *key)
 {
     uint64_t bits;
     memcpy(&bits, key->byte, sizeof bits);
     return bits & ring->mask;
 }
 
-static struct sluice_text copy(struct sl_arena *arena, const char *text)
+static struct sluice_text copy_text(struct sl_arena *arena, const char *text)
 {
     return text ? sl_text(sl_arena_copy(arena, sl_text(text))) : (struct sluice_text){ 0 };
 }
 
-static void add(struct sl_keyring *ring, const struct sl_tenant *tenant, size_t number)
+static void add_key(struct sl_keyring *ring, const struct sl_tenant *tenant, size_t number)
 {
     const struct sl_tenant_key *key = &tenant->keys[number];
-    size_t place = place_of(ring, &key->digest);
+    size_t place = find_place(ring, &key->digest);
     while (ring->entries[place].owner.tenant.at)
         place = (place + 1) & ring->mask;
     ring->entries[place].key = key->digest;
-    ring->entries[place].owner.tenant = copy(&ring->arena, tenant->name);
-    ring->entries[place].owner.tier = copy(&ring->arena, key->tier ? key->tier : tenant->tier);
+    ring->entries[place].owner.tenant = copy_text(&ring->arena, tenant->name);
+    ring->entries[place].owner.tier = copy_text(&ring->arena, key->tier ? key->tier : tenant->tier);
 }
 
 struct sl_keyring *sl_keyring_new(const struct sl_tenant *tenants, size_t count)
@@ -158,7 +160,7 @@ struct sl_keyring *sl_keyring_new(const struct sl_tenant *tenants, size_t count)
     ring->entries = sl_arena_take(&ring->arena, room * sizeof *ring->entries);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < tenants[i].key_count; j++)
-            add(ring, &tenants[i], j);
+            add_key(ring, &tenants[i], j);
     return ring;
 }
 
@@ -178,7 +180,7 @@ bool sl_keyring_has_tenants(const struct sl_keyring *ring)
 const struct sl_key_owner *sl_keyring_find(const struct sl_keyring *ring,
                                            const struct sl_digest *key)
 {
-    size_t place = place_of(ring, key);
+    size_t place = find_place(ring, key);
     for (; ring->entries[place].owner.tenant.at; place = (place + 1) & ring->mask)
         if (sl_digest_equal(&ring->entries[place].key, key))
             return &ring->entries[place].owner;

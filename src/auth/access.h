@@ -1,6 +1,6 @@
-/* Who may do what: roles, tokens and API keys. Immutable, a part of an edition.
+/* Roles, tokens and API keys: which requests may do what. Immutable, a part of an edition.
  *
- * No token or key is kept, only digests; those are compared in constant time. */
+ * Tokens and keys themselves are not stored, only digests; those are compared in constant time. */
 #ifndef SL_AUTH_ACCESS_H
 #define SL_AUTH_ACCESS_H
 
@@ -19,22 +19,22 @@ struct sl_tokens {
     struct sl_digest reader;
 };
 
-/* Reads them. False: error->text, without a byte of them. */
+/* Reads them. Returns false with error->text, which has no byte of a token in it. */
 bool sl_tokens_load(const struct sl_settings *settings, struct sl_sha256 *hasher,
                     struct sl_tokens *out, struct sluice_error *error);
 
-/* NOBODY: it is none of them. */
+/* Returns the role of the token; an unknown token has none. */
 enum sl_role sl_tokens_role(const struct sl_tokens *tokens, const struct sl_digest *token);
 
-/* Whose an API key is. */
+/* API keys, each with the tenant that owns it. */
 struct sl_keyring;
 
 struct sl_key_owner {
     struct sluice_text tenant;
-    struct sluice_text tier; /* the key's own, else the tenant's; null `at`: none */
+    struct sluice_text tier; /* the key's own tier, else the tenant's; null `at`: none */
 };
 
-/* Copies what it needs. NULL: no memory. */
+/* Copies the texts that it needs. Returns NULL if there is no memory. */
 struct sl_keyring *sl_keyring_new(const struct sl_tenant *tenants, size_t count);
 void sl_keyring_free(struct sl_keyring *ring);
 bool sl_keyring_has_tenants(const struct sl_keyring *ring);

@@ -1,22 +1,24 @@
-/* Two headers say the same thing, and a proxy mostly writes one of them and passes
+/* The client's address from the headers that proxies write.
+ *
+ * Two headers mean the same thing, and a proxy mostly writes one of them and passes
  * the other on as the client sent it.
  *
- *   the proxy writes     X-Forwarded-For: 203.0.113.9       the client, truly
- *   the client wrote     Forwarded: for=198.51.100.1        whoever it likes to be
+ *   the proxy writes     X-Forwarded-For: 203.0.113.9       the true client
+ *   the client wrote     Forwarded: for=198.51.100.1        any address it likes
  *
  * Preferring either of them lets clients of the other kind of proxy choose their
- * address, and with it a fresh count for every request, or an exempt one. Which
- * kind of proxy it is cannot be seen from here. So each is walked alone, and where
- * they do not lead to the same address, it is nobody's: 0.0.0.0. Whatever a client
- * adds can turn the true answer into that one, and into no other.
+ * address, and with it a fresh count for every request, or an exempt one. The kind of
+ * proxy cannot be seen from here. So each header is walked alone, and where they do not
+ * lead to the same address, the answer is 0.0.0.0. A header that a client adds can turn
+ * the true answer into that one, and into no other.
  *
- * Why not the proxy's own address when they contradict? Whoever sends a header
- * too many would be counted as the proxy, and proxies, loopback above all, are
- * what operators exempt: one header, and no limit at all. 0.0.0.0 is no sender's
- * address and in nobody's list of exemptions. All such requests count together,
- * so that lying about one's address gains at most one count, shared with every
- * other liar. Nothing else of theirs changes. The cure for an honest client that
- * gets there is in the proxy: remove the header that it does not write. */
+ * Why not the proxy's own address when they contradict? A client that sends a header
+ * too many would be counted as the proxy, and operators exempt proxies, loopback above
+ * all: one header, and no limit at all. No packet comes from 0.0.0.0 and no list exempts
+ * it. All such requests count together, so that a client that lies about its address
+ * gains at most one count, shared with all that do the same. Nothing else of its requests
+ * changes. The cure for an honest client that gets there is in the proxy: remove the
+ * header that it does not write. */
 #include "auth/client_address.h"
 
 #include "wire/http/forwarded.h"
@@ -24,13 +26,13 @@
 static const struct sl_address nobody = { { [10] = 0xff, [11] = 0xff } };
 static const struct sl_address localhost = { { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
 
-/* One name's lines as one list, of which the last element can be taken. */
+/* The lines of one header as one list, whose last element can be cut off. */
 struct list {
     struct sluice_text name;
     enum sl_forwarded_kind (*take_last)(struct sluice_text *line, struct sl_address *out);
     const struct sl_http_field *fields;
-    size_t field_count;      /* not yet looked at: they are further left */
-    struct sluice_text line; /* what is left of the line that was begun */
+    size_t field_count;      /* not read yet: they are further left */
+    struct sluice_text line; /* the rest of the line that was begun */
 };
 
 bool sl_address_is_loopback(const struct sl_address *address)
@@ -51,7 +53,7 @@ bool sl_peer_is_trusted(const struct sl_identity *identity, const struct sl_addr
     return false;
 }
 
-static enum sl_forwarded_kind take_last(struct list *list, struct sl_address *out)
+static enum sl_forwarded_kind cut_last(struct list *list, struct sl_address *out)
 {
     for (;;) {
         enum sl_forwarded_kind kind = list->take_last(&list->line, out);
@@ -63,12 +65,13 @@ static enum sl_forwarded_kind take_last(struct list *list, struct sl_address *ou
     }
 }
 
-/* From *client, a trusted proxy, on to the left. False: the list names nothing. */
-static bool walk(const struct sl_identity *identity, struct list *list, struct sl_address *client)
+/* Walks from *client, a trusted proxy, to the left. Returns false if the list names no address. */
+static bool walk_left(const struct sl_identity *identity, struct list *list,
+                      struct sl_address *client)
 {
     for (int i = 0; i < SL_FORWARDED_MAX; i++) {
         struct sl_address next;
-        enum sl_forwarded_kind kind = take_last(list, &next);
+        enum sl_forwarded_kind kind = cut_last(list, &next);
         if (kind != SL_FORWARDED_ADDRESS)
             return i > 0 || kind == SL_FORWARDED_OPAQUE;
         *client = next;
@@ -96,8 +99,8 @@ struct sl_address sl_peer_client(const struct sl_identity *identity, const struc
         .field_count = head->known[SL_HTTP_X_FORWARDED_FOR].at ? head->field_count : 0,
     };
     struct sl_address one = peer ? *peer : localhost, other = one;
-    bool one_speaks = walk(identity, &forwarded, &one);
-    bool other_speaks = walk(identity, &x_forwarded_for, &other);
+    bool one_speaks = walk_left(identity, &forwarded, &one);
+    bool other_speaks = walk_left(identity, &x_forwarded_for, &other);
     if (one_speaks && other_speaks && memcmp(&one, &other, sizeof one) != 0)
         return nobody;
     return one_speaks ? one : other;

@@ -1,3 +1,4 @@
+/* The user id sha256(email_ip): a digest of a request's email and address. */
 #include "auth/user_id.h"
 
 #include "rules/index.h"

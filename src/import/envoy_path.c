@@ -1,10 +1,13 @@
-/* What the entries of a descriptor are called is the front's to say (docs/import.md): by their
- * keys; with `descriptor.` before those that mean something else in a request; and with the first
- * number behind a name that another entry has taken.
+/* Finding the conditions that lead to one limit of a descriptor tree.
  *
- * Which values lead to a descriptor depends on those beside it: an exact value is taken by its own
- * descriptor alone; a pattern leaves those to their owners, and what earlier patterns match; the
- * key alone has the rest. Others are named only where they could take something away. */
+ * The front names the entries of a descriptor (docs/import.md): by their keys; with `descriptor.`
+ * before those that mean something else in a request; and with the first free number behind a name
+ * that another entry has taken.
+ *
+ * The values that lead to a descriptor depend on those beside it: an exact value belongs to its own
+ * descriptor alone; a pattern leaves those to their owners, and the values that earlier patterns
+ * match; the key alone has the rest. Descriptors beside it are named only where they could take
+ * something away. */
 #include "import/envoy_path.h"
 
 #include "base/check.h"
@@ -24,8 +27,8 @@ static bool is_taken(const struct sl_envoy_path *path, struct sluice_text name)
 }
 
 /* The key has no NUL: an attribute that can be named has none. */
-static struct sluice_text name_of(struct sl_arena *arena, const struct sl_envoy_path *path,
-                                  struct sluice_text key)
+static struct sluice_text name_entry(struct sl_arena *arena, const struct sl_envoy_path *path,
+                                     struct sluice_text key)
 {
     const char *prefix = sl_attribute_is_of_descriptor(key) ? "descriptor." : "";
     struct sluice_text name = sl_text(sl_arena_print(arena, "%s%s", prefix, key.at));
@@ -49,7 +52,7 @@ const char *sl_envoy_path_lacks(struct sl_arena *arena, const struct sl_envoy_pa
 
 /* ---- values ---------------------------------------------------------------- */
 
-/* Does `other`, beside `node`, take values that would lead to it? */
+/* Returns true if `other`, beside `node`, takes values that would lead to `node`. */
 static bool takes_from(const struct sl_envoy_node *other, const struct sl_envoy_node *node)
 {
     if (other->kind == SL_ENVOY_OPEN || node->kind == SL_ENVOY_EXACT ||
@@ -62,7 +65,7 @@ static bool takes_from(const struct sl_envoy_node *other, const struct sl_envoy_
     return other->number < node->number && !sl_wildcards_differ(other->value, node->value);
 }
 
-/* Why a rule cannot name this value, or (exact: not) pattern, or NULL. */
+/* Says why a rule cannot name this value, or (exact: not) pattern; or returns NULL. */
 static const char *wrong_value(struct sl_arena *arena, const struct sl_envoy_step *step,
                                struct sluice_text value, bool exact)
 {
@@ -81,7 +84,7 @@ static const char *wrong_value(struct sl_arena *arena, const struct sl_envoy_ste
     return NULL;
 }
 
-/* The same of what its key would make of it. */
+/* Says why a rule cannot name the attribute of its key. */
 static const char *wrong_key(struct sl_arena *arena, const struct sl_envoy_node *node,
                              struct sluice_text name)
 {
@@ -92,7 +95,7 @@ static const char *wrong_key(struct sl_arena *arena, const struct sl_envoy_node 
                           sl_report_quote(&node->file->report, name));
 }
 
-/* Once for each descriptor, however many limits lie below it. */
+/* Runs once for each descriptor, however many limits lie below it. */
 static void find_others(struct sl_arena *arena, struct sl_envoy_node *node)
 {
     const struct sl_envoy_node *first = node->kind == SL_ENVOY_EXACT ? NULL : node->parent->first;
@@ -116,7 +119,7 @@ static void find_others(struct sl_arena *arena, struct sl_envoy_node *node)
     node->knows_others = true;
 }
 
-/* Of all values and patterns that the rule would have to name. */
+/* Checks all values and patterns that the rule would have to name. */
 static const char *wrong_values(struct sl_arena *arena, const struct sl_envoy_step *step)
 {
     const struct sl_envoy_node *node = step->node;
@@ -138,9 +141,9 @@ static bool takes_all(const struct sl_texts *patterns)
     return false;
 }
 
-/* ---- the whole ------------------------------------------------------------- */
+/* ---- the whole path -------------------------------------------------------- */
 
-static size_t depth_of(const struct sl_envoy_node *node)
+static size_t count_depth(const struct sl_envoy_node *node)
 {
     size_t depth = 0;
     for (; node->parent; node = node->parent)
@@ -159,7 +162,7 @@ static struct sluice_text join_keys(struct sl_arena *arena, const struct sl_envo
 const char *sl_envoy_path_find(struct sl_arena *arena, struct sl_envoy_node *node,
                                struct sl_envoy_path *out)
 {
-    size_t depth = depth_of(node);
+    size_t depth = count_depth(node);
     SL_CHECK(depth > 0 && depth <= SL_ENVOY_DEPTH_MAX);
     *out = (struct sl_envoy_path){ 0 };
     for (size_t i = depth; i > 0; i--, node = node->parent)
@@ -169,8 +172,8 @@ const char *sl_envoy_path_find(struct sl_arena *arena, struct sl_envoy_node *nod
         struct sluice_text key = step->node->key;
         if (!sl_attribute_is_of_descriptor(key) && !sl_attribute_can_be_named(key))
             return wrong_key(arena, step->node, key);
-        step->attribute = name_of(arena, out, key);
-        if (!sl_attribute_can_be_named(step->attribute)) /* its number made it too long */
+        step->attribute = name_entry(arena, out, key);
+        if (!sl_attribute_can_be_named(step->attribute)) /* its number made the name too long */
             return wrong_key(arena, step->node, step->attribute);
         find_others(arena, step->node);
         const char *wrong = wrong_values(arena, step);

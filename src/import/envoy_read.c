@@ -1,9 +1,9 @@
-/* A configuration file of the reference server, as strictly as it reads it itself: by tables of
- * keys, like a rules file, so that every problem has its place and all are told at once.
+/* Reading a configuration file of the reference server, as strictly as the server itself: by tables
+ * of keys, like a rules file, so that every problem has its place and all are reported at once.
  *
- * Stricter in two things. It knows one list of keys and takes each of them anywhere, without
- * effect in the wrong place; here a key stands where it means something. And YAML is what
- * rules/tree/tree.h takes: no aliases, no tags, no key twice. */
+ * Stricter in two things. The server knows one list of keys and accepts each of them anywhere,
+ * without effect in the wrong place; here a key must stand where it has an effect. And YAML is
+ * restricted to rules/tree/tree.h: no aliases, no tags, no key twice. */
 #include "import/envoy.h"
 
 #include <strings.h>
@@ -12,7 +12,7 @@
 
 /* ---- values as Go's YAML reads them ---------------------------------------- */
 
-/* Any scalar is a text; none is an empty one. */
+/* Any scalar is a text; a missing one is empty. */
 static bool read_any_text(struct sl_reader *in, const struct sl_node *node, const void *shape,
                           void *out)
 {
@@ -57,7 +57,7 @@ static bool read_flag(struct sl_reader *in, const struct sl_node *node, const vo
     return true;
 }
 
-/* `010` is eight to some who read YAML. */
+/* `010` is eight to some YAML parsers, so it is refused. */
 static bool read_count(struct sl_reader *in, const struct sl_node *node, const void *shape,
                        void *out)
 {
@@ -75,7 +75,7 @@ static bool read_count(struct sl_reader *in, const struct sl_node *node, const v
 static const char *const unit_names[] = { "second", "minute", "hour", "day",
                                           "week",   "month",  "year", NULL };
 
-/* A limit on its way. */
+/* A limit while it is read. */
 struct limit_draft {
     struct sl_envoy_limit limit;
     struct sluice_text unit;
@@ -170,7 +170,7 @@ static bool read_limit(struct sl_reader *in, const struct sl_node *node, const v
 
 /* ---- descriptors ----------------------------------------------------------- */
 
-/* A descriptor on its way. */
+/* A descriptor while it is read. */
 struct node_draft {
     struct sl_envoy_node node;
     bool detailed_metric, value_to_metric;
@@ -195,14 +195,14 @@ static const struct sl_key node_keys[] = {
 };
 static const struct sl_key_table node_table = { "a descriptor", node_keys };
 
-/* One file under way. */
+/* The state while one file is read. */
 struct envoy_reader {
     struct sl_reader in;
     struct sl_envoy *envoy;
     struct sl_envoy_file *file;
 };
 
-static struct sluice_text composite_of(struct sl_arena *arena, const struct sl_envoy_node *node)
+static struct sluice_text join_composite(struct sl_arena *arena, const struct sl_envoy_node *node)
 {
     struct sluice_text key = node->key, value = node->value;
     char *at = sl_arena_take(arena, key.len + value.len + 2);
@@ -219,7 +219,7 @@ static bool check_composite(struct envoy_reader *to, const struct sl_envoy_node 
                             const struct sl_envoy_node *parent)
 {
     struct sl_textmap *composites = &to->envoy->composites;
-    struct sluice_text composite = composite_of(&to->envoy->arena, node);
+    struct sluice_text composite = join_composite(&to->envoy->arena, node);
     if (sl_textmap_get(composites, parent->number, composite)) {
         sl_report_error(&to->file->report, node->mark,
                         "`%s` is here twice: at one level no two descriptors have the same key and "
@@ -270,7 +270,7 @@ static bool read_node(struct envoy_reader *to, const struct sl_node *from,
     return (!draft.descriptors || read_nodes(to, draft.descriptors, node)) && good;
 }
 
-/* As deep as the tree of the file is: SL_TREE_DEPTH_MAX. */
+/* Recursion as deep as the tree of the file: SL_TREE_DEPTH_MAX. */
 static bool read_nodes(struct envoy_reader *to, const struct sl_node *list,
                        struct sl_envoy_node *parent)
 {
@@ -313,7 +313,7 @@ static struct sl_envoy_domain *add_domain(struct envoy_reader *to, struct sluice
     return domain;
 }
 
-/* NULL: it is in another file, and was refused. */
+/* Returns NULL if the domain is in another file, which is refused. */
 static struct sl_envoy_domain *find_domain(struct envoy_reader *to, struct sluice_text name,
                                            struct sl_mark mark)
 {

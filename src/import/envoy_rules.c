@@ -1,15 +1,15 @@
-/* A rule for every limit, in the order of the files.
+/* Printing a rule for every limit, in the order of the files.
  *
- * Twice down the trees: first each limit that can be said is given its rule's name, then rules are
- * printed, which name each other in `replaces`. What is told of a limit that cannot be said goes to
- * the report of its file, and as a comment to where its rule would be. */
+ * It walks the trees twice: first each limit that can be expressed gets its rule's name, then rules
+ * are printed, which name each other in `replaces`. A message about a limit without a translation
+ * goes to the report of its file, and as a comment to the place of its rule. */
 #include <stdarg.h>
 
 #include "import/envoy_path.h"
 #include "import/names.h"
 #include "import/yaml_print.h"
 
-/* Under way. */
+/* The state while rules are printed. */
 struct printing {
     struct sl_envoy *envoy;
     struct sl_buffer *out;
@@ -24,7 +24,7 @@ struct printing {
     bool has_printed; /* something under `rules` */
 };
 
-static void add(struct printing *to, const char *text)
+static void add_text(struct printing *to, const char *text)
 {
     sl_buffer_add(to->out, sl_text(text));
 }
@@ -32,7 +32,7 @@ static void add(struct printing *to, const char *text)
 /* ---- names, and what is lost ----------------------------------------------- */
 
 /* DOMAIN.NAME, or DOMAIN.KEY_VALUE.KEY…, in the arena. */
-static struct sluice_text name_of(struct printing *to, const struct sl_envoy_node *node)
+static struct sluice_text make_rule_name(struct printing *to, const struct sl_envoy_node *node)
 {
     struct sl_arena *arena = &to->envoy->arena;
     const char *path = "";
@@ -44,7 +44,7 @@ static struct sluice_text name_of(struct printing *to, const struct sl_envoy_nod
     return sl_text(sl_arena_print(arena, "%s%s", to->domain->name.at, path));
 }
 
-/* A limit without one needs a rule only to replace others. */
+/* An unlimited limit needs a rule only to replace others. */
 static bool needs_rule(const struct sl_envoy_limit *limit)
 {
     return !limit->is_unlimited || limit->replaces.count;
@@ -76,7 +76,7 @@ static void name_rules(struct printing *to, struct sl_envoy_node *node)
     to->envoy->unlimited += limit && limit->is_unlimited;
     if (limit && needs_rule(limit) && !sl_envoy_path_find(&to->envoy->arena, node, &path) &&
         !path.is_dead) {
-        node->rule = sl_names_take(&to->names, name_of(to, node));
+        node->rule = sl_names_take(&to->names, make_rule_name(to, node));
         note_name(to, node);
         to->has_ip |= sl_envoy_path_has(&path, "ip");
     }
@@ -84,9 +84,9 @@ static void name_rules(struct printing *to, struct sl_envoy_node *node)
         name_rules(to, below);
 }
 
-/* Told to whoever runs this, and to whoever reads the rules. */
+/* Reports a difference in the file's report, and in a comment of the rules file. */
 __attribute__((format(printf, 3, 4))) static void
-lose(struct printing *to, const struct sl_envoy_node *node, const char *format, ...)
+report_difference(struct printing *to, const struct sl_envoy_node *node, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -94,12 +94,12 @@ lose(struct printing *to, const struct sl_envoy_node *node, const char *format, 
     va_end(arguments);
     sl_report_error(&node->file->report, node->mark, "%s", text);
     to->envoy->lost++;
-    add(to, node->rule ? "  # Not exactly as there: " : "  # Not translated: ");
+    add_text(to, node->rule ? "  # Not exactly as there: " : "  # Not translated: ");
     sl_yaml_comment(to->out, sl_text(text));
-    add(to, "\n");
+    add_text(to, "\n");
 }
 
-static void tell_metrics(const struct sl_envoy_node *node)
+static void report_metrics(const struct sl_envoy_node *node)
 {
     if (!node->asks_metrics || node->file->is_told_metrics)
         return;
@@ -109,21 +109,23 @@ static void tell_metrics(const struct sl_envoy_node *node)
                       "rule, and never carry what requests bring");
 }
 
-/* What the rule says is not all that was meant. */
-static void tell_differences(struct printing *to, const struct sl_envoy_node *node,
-                             const struct sl_envoy_path *path)
+/* Reports where the rule does not mean all that the limit did. */
+static void report_differences(struct printing *to, const struct sl_envoy_node *node,
+                               const struct sl_envoy_path *path)
 {
-    tell_metrics(node);
+    report_metrics(node);
     if (node->is_quota)
-        lose(to, node,
-             "`quota_mode` denies where all such limits of a request are over; here this one "
-             "denies by itself: raise it, or make it a shadow");
+        report_difference(
+            to, node,
+            "`quota_mode` denies where all such limits of a request are over; here this one "
+            "denies by itself: raise it, or make it a shadow");
     if (node->has_metadata)
-        lose(to, node, "`metadata` is not sent back by this server; leave it out");
+        report_difference(to, node, "`metadata` is not sent back by this server; leave it out");
     if (sl_envoy_path_has(path, "resource"))
-        lose(to, node,
-             "a `resource` is compared and counted in its normal form here, as a path; call the "
-             "entry by another key if that is not meant");
+        report_difference(
+            to, node,
+            "a `resource` is compared and counted in its normal form here, as a path; call the "
+            "entry by another key if that is not meant");
 }
 
 /* ---- one rule -------------------------------------------------------------- */
@@ -133,25 +135,25 @@ static void print_origin(struct printing *to, const struct sl_envoy_node *node)
 {
     const struct sl_envoy_node *path[SL_ENVOY_DEPTH_MAX];
     size_t count = 0;
-    add(to, to->has_printed ? "\n  # " : "  # ");
+    add_text(to, to->has_printed ? "\n  # " : "  # ");
     to->has_printed = true;
     sl_yaml_comment(to->out, sl_text(node->file->name));
-    add(to, ":");
+    add_text(to, ":");
     sl_buffer_add_i64(to->out, node->mark.line);
-    add(to, ":");
+    add_text(to, ":");
     for (; node->parent; node = node->parent)
         path[count++] = node;
     while (count--) {
-        add(to, " ");
+        add_text(to, " ");
         sl_yaml_comment(to->out, path[count]->key);
-        add(to, path[count]->value.len ? "=" : "");
+        add_text(to, path[count]->value.len ? "=" : "");
         sl_yaml_comment(to->out, path[count]->value);
-        add(to, count ? "," : "\n");
+        add_text(to, count ? "," : "\n");
     }
 }
 
-/* What a value must be, and what it must not. That it is there says `descriptor`, also of one that
- * is empty: any value will do where nothing is said. */
+/* Prints the condition of one value: `like`, `not` and `unlike`. `descriptor` already requires that
+ * the entry is there, even an empty one; without a condition any value will do. */
 static void print_step(struct printing *to, const struct sl_envoy_step *step)
 {
     const struct sl_envoy_node *node = step->node;
@@ -164,37 +166,38 @@ static void print_step(struct printing *to, const struct sl_envoy_step *step)
     const char *between = "{ ";
     if (node->kind == SL_ENVOY_OPEN && node->unequal.count + node->unlike.count == 0)
         return;
-    add(to, "      ");
+    add_text(to, "      ");
     sl_yaml_text(to->out, step->attribute);
-    add(to, ": ");
+    add_text(to, ": ");
     if (node->kind == SL_ENVOY_EXACT) {
         sl_yaml_text(to->out, node->value);
-        add(to, "\n");
+        add_text(to, "\n");
         return;
     }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].texts.count == 0)
             continue;
-        add(to, between);
+        add_text(to, between);
         sl_yaml_texts(to->out, parts[i].key, &parts[i].texts, 10);
         between = ", ";
     }
-    add(to, " }\n");
+    add_text(to, " }\n");
 }
 
 static void print_when(struct printing *to, const struct sl_envoy_path *path)
 {
-    add(to, "    when:\n      tenant: ");
+    add_text(to, "    when:\n      tenant: ");
     sl_yaml_text(to->out, to->domain->name);
-    add(to, "\n      descriptor: ");
+    add_text(to, "\n      descriptor: ");
     sl_yaml_text(to->out, path->shape);
-    add(to, "\n");
+    add_text(to, "\n");
     for (size_t i = 0; i < path->count; i++)
         print_step(to, &path->steps[i]);
 }
 
-/* A counter there is the path with its values. Exact ones are the same in all of a rule's, and a
- * shared pattern is one: the tenant, of which the rule knows one alone, stands for no value. */
+/* A counter of Envoy is the path with its values. Exact values are the same for all of a rule's
+ * counters, and a shared pattern is one: the tenant, of which the rule knows only one, stands for
+ * no value. */
 static void print_per(struct printing *to, const struct sl_envoy_path *path, const char *lacking)
 {
     struct sluice_text names[SL_ENVOY_DEPTH_MAX + 1];
@@ -208,12 +211,12 @@ static void print_per(struct printing *to, const struct sl_envoy_path *path, con
         names[per.count++] = SL_TEXT("tenant");
     if (lacking)
         names[per.count++] = sl_text(lacking);
-    add(to, "    ");
+    add_text(to, "    ");
     sl_yaml_texts(to->out, "per", &per, 10);
-    add(to, "\n");
+    add_text(to, "\n");
 }
 
-/* Is there a value that it counts by and that may be empty? Whoever sends it must not pass
+/* Returns true if it counts by a value that may be empty: a request with an empty one must not pass
  * uncounted. */
 static bool counts_by_any(const struct sl_envoy_path *path)
 {
@@ -232,13 +235,13 @@ static void print_limit(struct printing *to, const struct sl_envoy_node *node)
     uint32_t capacity = limit->is_unlimited             ? UINT32_MAX
                         : limit->requests_per_unit == 0 ? 1
                                                         : limit->requests_per_unit;
-    add(to, "    algorithm: fixed_window\n    limit: ");
+    add_text(to, "    algorithm: fixed_window\n    limit: ");
     sl_buffer_add_i64(to->out, capacity);
-    add(to, "/");
-    add(to, units[limit->unit]);
-    add(to, "\n");
+    add_text(to, "/");
+    add_text(to, units[limit->unit]);
+    add_text(to, "\n");
     if (node->is_shadow || limit->is_unlimited)
-        add(to, "    shadow: true\n");
+        add_text(to, "    shadow: true\n");
 }
 
 static struct sl_envoy_node *find_named(const struct printing *to, struct sluice_text name)
@@ -247,7 +250,7 @@ static struct sl_envoy_node *find_named(const struct printing *to, struct sluice
     return place ? to->heads[place - 1].first : NULL;
 }
 
-/* All rules of the same domain whose limits have one of these names, each once. */
+/* Prints all rules of the same domain whose limits have one of these names, each once. */
 static void print_replaces(struct printing *to, const struct sl_envoy_node *node)
 {
     const struct sl_texts *names = &node->limit->replaces;
@@ -267,9 +270,9 @@ static void print_replaces(struct printing *to, const struct sl_envoy_node *node
     rules.at = found;
     if (rules.count == 0)
         return;
-    add(to, "    ");
+    add_text(to, "    ");
     sl_yaml_texts(to->out, "replaces", &rules, 10);
-    add(to, "\n");
+    add_text(to, "\n");
 }
 
 static void print_rule(struct printing *to, const struct sl_envoy_node *node,
@@ -278,20 +281,21 @@ static void print_rule(struct printing *to, const struct sl_envoy_node *node,
     const struct sl_envoy_limit *limit = node->limit;
     const char *lacking = NULL;
     if (limit->is_unlimited)
-        add(to, "  # unlimited: it is there to replace others, and denies nothing\n");
+        add_text(to, "  # unlimited: it is there to replace others, and denies nothing\n");
     else if (limit->requests_per_unit == 0)
         lacking = sl_envoy_path_lacks(&to->envoy->arena, path);
     if (lacking)
-        add(to, "  # 0 requests: nobody has what this counts by, so it lets nothing pass\n");
-    add(to, "  - name: ");
+        add_text(to,
+                 "  # 0 requests: no request has what this counts by, so it lets nothing pass\n");
+    add_text(to, "  - name: ");
     sl_yaml_text(to->out, sl_text(node->rule));
-    add(to, "\n");
+    add_text(to, "\n");
     print_when(to, path);
     print_replaces(to, node);
     print_per(to, path, lacking);
     print_limit(to, node);
     if (lacking || counts_by_any(path))
-        add(to, "    on_missing: deny\n");
+        add_text(to, "    on_missing: deny\n");
     to->envoy->rules++;
 }
 
@@ -301,14 +305,14 @@ static void print_limit_of(struct printing *to, struct sl_envoy_node *node)
     const char *wrong = sl_envoy_path_find(&to->envoy->arena, node, &path);
     print_origin(to, node);
     if (!needs_rule(node->limit)) {
-        add(to, "  # unlimited: no rule, and those beside leave it alone\n");
+        add_text(to, "  # unlimited: no rule, and those beside leave it alone\n");
     } else if (path.is_dead) {
-        add(to, "  # never reached, there neither: a pattern of stars takes every value\n");
+        add_text(to, "  # never reached, there neither: a pattern of stars takes every value\n");
         to->envoy->dead++;
     } else if (wrong) {
-        lose(to, node, "%s", wrong);
+        report_difference(to, node, "%s", wrong);
     } else {
-        tell_differences(to, node, &path);
+        report_differences(to, node, &path);
         print_rule(to, node, &path);
     }
 }
@@ -326,23 +330,25 @@ static void print_below(struct printing *to, const struct sl_envoy_node *parent)
 
 static void print_header(struct printing *to, struct sl_envoy_file *const *files, size_t count)
 {
-    add(to,
+    add_text(
+        to,
         "# Made by `sluice import envoy` from configurations of Envoy's rate limit server:\n#\n");
     for (size_t i = 0; i < count; i++) {
-        add(to, "#   ");
+        add_text(to, "#   ");
         sl_yaml_comment(to->out, sl_text(files[i]->name));
-        add(to, ": ");
+        add_text(to, ": ");
         sl_buffer_add_i64(to->out, (int64_t)files[i]->limits);
-        add(to, files[i]->limits == 1 ? " limit\n" : " limits\n");
+        add_text(to, files[i]->limits == 1 ? " limit\n" : " limits\n");
     }
-    add(to,
+    add_text(
+        to,
         "#\n# A domain is a tenant here, an entry of a descriptor an attribute of its name, and\n"
         "# `descriptor` the keys in their order; see docs/import.md.\n\n"
         "# Where Envoy's rate limit filter is to ask:\nlisten:\n  grpc: ");
     sl_yaml_text(to->out, sl_text(to->envoy->listen));
-    add(to, "\n\n");
+    add_text(to, "\n\n");
     if (to->has_ip)
-        add(to, "# Every address by itself:\nidentity:\n  ipv6_prefix: 128\n\n");
+        add_text(to, "# Every address by itself:\nidentity:\n  ipv6_prefix: 128\n\n");
 }
 
 void sl_envoy_print(struct sl_envoy *envoy, struct sl_envoy_file *const *files, size_t count,
@@ -355,11 +361,11 @@ void sl_envoy_print(struct sl_envoy *envoy, struct sl_envoy_file *const *files, 
         name_rules(&to, &domain->root);
     }
     print_header(&to, files, count);
-    add(&to, "rules:\n");
+    add_text(&to, "rules:\n");
     for (const struct sl_envoy_domain *domain = envoy->first; domain; domain = domain->next) {
         to.domain = domain;
         print_below(&to, &domain->root);
     }
     if (envoy->rules == 0)
-        add(&to, "  []\n");
+        add_text(&to, "  []\n");
 }

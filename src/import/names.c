@@ -1,9 +1,10 @@
+/* Making rule names of foreign ones, each different. */
 #include "import/names.h"
 
 #include "base/buffer.h"
 #include "rules/ruleset.h"
 
-/* A name that is too long keeps how it begins and how it ends, which is where paths differ. */
+/* A name that is too long keeps its beginning and its end, where paths differ. */
 enum { HEAD = 30, TAIL = SL_RULE_NAME_MAX - HEAD - 3 };
 
 static bool is_good(char c)
@@ -21,15 +22,15 @@ static struct sluice_text shorten(char *at, size_t len)
     return (struct sluice_text){ at, len };
 }
 
-/* A name on its way. */
+/* A name while it is made. */
 struct making {
     char *at;
     size_t len;
-    bool has_gap; /* something was left out since */
+    bool has_gap; /* characters were left out since the last one */
 };
 
-/* A gap is a dash, but not at the ends of a part. */
-static void put(struct making *name, char c)
+/* Adds a character. A gap becomes a dash, but not at the ends of a part. */
+static void put_character(struct making *name, char c)
 {
     bool is_start = name->len == 0 || memchr("._-", name->at[name->len - 1], 3);
     if (name->has_gap && !is_start && c != '.' && c != '-')
@@ -39,7 +40,7 @@ static void put(struct making *name, char c)
         name->at[name->len++] = c;
 }
 
-/* Other characters become a gap, several of them one; a star says that it was one. */
+/* Other characters become a gap, several of them one; a star becomes a word. */
 static struct sluice_text make_legal(struct sl_arena *arena, struct sluice_text text)
 {
     enum { LONGEST = sizeof "-any-" };
@@ -48,16 +49,16 @@ static struct sluice_text make_legal(struct sl_arena *arena, struct sluice_text 
         bool is_star = text.at[i] == '*';
         name.has_gap |= is_star || !is_good(text.at[i]);
         for (const char *any = "any"; is_star && *any; any++)
-            put(&name, *any);
+            put_character(&name, *any);
         if (is_good(text.at[i]))
-            put(&name, text.at[i]);
+            put_character(&name, text.at[i]);
         name.has_gap |= is_star;
     }
     return shorten(name.at, name.len);
 }
 
-/* The number that was last given with this name, 0 at first. */
-static uint32_t *count_of(struct sl_names *names, struct sluice_text name)
+/* Finds the number that this name was last given with, 0 at first. */
+static uint32_t *find_count(struct sl_names *names, struct sluice_text name)
 {
     uint32_t place = sl_textmap_get(&names->counts, 0, name);
     if (place)
@@ -74,13 +75,13 @@ static uint32_t *count_of(struct sl_names *names, struct sluice_text name)
     return &names->last[names->count - 1];
 }
 
-/* Numbers are given in turn, so that of n rules with one name each is tried twice at the most. */
+/* Numbers are given in turn, so that of n rules with one name each is tried at most twice. */
 const char *sl_names_take(struct sl_names *names, struct sluice_text text)
 {
     struct sluice_text base = make_legal(names->arena, text);
     if (base.len == 0)
         base = SL_TEXT("limit");
-    uint32_t *last = count_of(names, base);
+    uint32_t *last = find_count(names, base);
     for (;;) {
         uint32_t number = ++*last;
         const char *suffix = number > 1 ? sl_arena_print(names->arena, "-%u", number) : "";

@@ -1,15 +1,15 @@
-/* Names for rules, made of texts that were never meant to be names: legal, and no two alike. */
+/* Making rule names of texts that were not meant as names: legal, and no two alike. */
 #ifndef SL_IMPORT_NAMES_H
 #define SL_IMPORT_NAMES_H
 
 #include "base/text/textmap.h"
 
-/* Zeroed, none is taken. */
+/* Zeroed: no name is taken. */
 struct sl_names {
-    struct sl_arena *arena; /* for names, and all else */
+    struct sl_arena *arena; /* for names and all other memory */
     struct sl_textmap taken;
     struct sl_textmap counts; /* (0, name) → place in `last` */
-    uint32_t *last;           /* the number that it was last given with */
+    uint32_t *last;           /* the number that each name was last given with */
     size_t count, room;
 };
 

@@ -1,3 +1,4 @@
+/* Printing YAML: keys, scalars with quotes where they are needed, comments. */
 #include "import/yaml_print.h"
 
 #include <strings.h>
@@ -24,7 +25,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Words that YAML reads as something else, to some or to all. */
+/* Words that some or all YAML parsers read as something else. */
 static bool is_word(struct sluice_text text)
 {
     static const char *const words[] = {
@@ -36,7 +37,8 @@ static bool is_word(struct sluice_text text)
     return false;
 }
 
-/* A few that are so to everybody: words, dotted names, paths, and addresses with a port. */
+/* A few kinds of text are plain to every parser: words, dotted names, paths, and addresses with a
+ * port. */
 static bool is_plain(struct sluice_text text)
 {
     bool has_dots = memchr(text.at, '.', text.len) && memchr(text.at, ':', text.len);
@@ -49,13 +51,13 @@ static bool is_plain(struct sluice_text text)
     return true;
 }
 
-/* Characters that YAML does not take as they are: C1 controls, line separators, marks. */
+/* Characters that YAML does not accept as they are: C1 controls, line separators, marks. */
 static bool is_escaped(uint32_t c)
 {
     return c < 0xa0 || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
 }
 
-/* A character of more than one byte; returns how many. */
+/* Adds a character of more than one byte; returns its bytes. */
 static size_t add_wide(struct sl_buffer *out, struct sluice_text text)
 {
     size_t len = sl_utf8_len(text);
@@ -102,8 +104,8 @@ void sl_yaml_text(struct sl_buffer *out, struct sluice_text text)
         add_quoted(out, text);
 }
 
-/* Bytes on the line so far. */
-static size_t column(const struct sl_buffer *out)
+/* The number of bytes on the line so far. */
+static size_t bytes_on_line(const struct sl_buffer *out)
 {
     const char *newline = out->len ? memrchr(out->at, '\n', out->len) : NULL;
     return newline ? (size_t)(out->at + out->len - newline) - 1 : out->len;
@@ -111,7 +113,7 @@ static size_t column(const struct sl_buffer *out)
 
 static void add_space(struct sl_buffer *out, size_t wanted, size_t indent)
 {
-    if (column(out) + wanted <= LINE_MAX_BYTES) {
+    if (bytes_on_line(out) + wanted <= LINE_MAX_BYTES) {
         sl_buffer_add(out, SL_TEXT(" "));
         return;
     }

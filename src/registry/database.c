@@ -1,39 +1,39 @@
-/* The database: its file, its tables, who may open it.
+/* The database file: its tables, how it is opened, made and checked.
  *
- *   counter      one row: the revision of the last change, and how many users there are
- *   rule, tier   what the API has put on top of the file's; json NULL: it is hidden
- *   exemption    who is not limited, and until when
- *   tenant       and tenant_key: a key is kept as its SHA-256 alone
- *   user         whoever something is known of; `number` stands for tenant and id elsewhere
+ *   counter      one row: the revision of the last change, and the number of users
+ *   rule, tier   what the API has put on top of the rules file; json NULL: the file's is hidden
+ *   exemption    a user, client, address or key that is not limited, and until when
+ *   tenant       and tenant_key: of a key only its SHA-256 is kept
+ *   user         every user with a record or days; `number` stands for tenant and id elsewhere
  *   user_day     what a user did on a day
- *   user_gone    users that were dropped lately, for other processes to drop them too
+ *   user_gone    users that were deleted lately, so that other processes delete them too
  *
  * Rows carry the revision of their last change. One process tells another nothing but
- * "look again": the other reads what is newer than the revision it knows, by an index
- * where rows are many. Rows that were deleted leave nothing to be found, hence user_gone;
- * rules and tenants are few and read whole.
+ * "look again": the other reads all rows newer than the revision it knows, by an index
+ * where rows are many. A deleted row leaves nothing to find, hence user_gone; rules and
+ * tenants are few and read whole.
  *
- * Why is a day a row, and not a ring of 30 numbers in the user's? Outcomes are added by
- * several processes at once: as an upsert of one small row, it needs no reading first and
- * nobody's numbers are lost. The key is (day, user), not (user, day): what happens today
- * lies together, in few pages, however many users there are, and forgetting a day cuts
- * off one end. It costs a walk over the days (some 30) to drop one user's.
+ * Why is a day a row, and not a ring of 30 numbers in the user's? Several processes add
+ * outcomes at once: an upsert of one small row needs no reading first and loses no
+ * process's numbers. The key is (day, user), not (user, day): the rows of today lie
+ * together, in few pages, however many users there are, and forgetting a day cuts off one
+ * end. The price is a walk over the days (some 30) to delete one user's.
  *
  * Why has a user without a record a row at all? The days would have to repeat tenant and
- * id, up to 30 times; and `last_day` says, by an index, who can be forgotten without
- * looking for days. There are no foreign keys to `user` for the same reason: deleting
- * a user would look through all days for its number.
+ * id, up to 30 times; and `last_day` finds, by an index, the users to forget without a
+ * search through days. There are no foreign keys to `user` for the same reason: deleting
+ * a user would search all days for its number.
  *
  * `made` numbers rows in the order in which they were made; a replaced one keeps its
- * place. Texts are bytes (BINARY collation); kinds are written as words, so that the file
- * can be read with any tool and does not depend on the order of an enum.
+ * place. Texts are bytes (BINARY collation); kinds are written as words, so that any tool
+ * can read the file and the order of an enum does not matter.
  *
- * A file is ours by its application_id; an empty one (no tables, no id) is one that
- * somebody is just about to make. Anything else is left alone. user_version counts
+ * A file is ours by its application_id; an empty one (no tables, no id) may be one that
+ * another process is just making. Any other file is left alone. user_version counts
  * layouts: another layout is the next number, and a step that gets there from this one.
  *
- * Damage: all that rulesets are made of is compared with its indexes at every opening.
- * Users may be a gigabyte; they are looked through up to CHECKED_WHOLE_BYTES, and beyond
+ * Damage: every table that rulesets are made of is compared with its indexes at every
+ * opening. Users may be a gigabyte; they are checked whole up to CHECKED_WHOLE_BYTES, and
  * that when they are read, which SQLite does with bounds checked (cell_size_check). */
 #include "registry/database.h"
 
@@ -52,7 +52,7 @@ enum { BUSY_MS = 3000 };
 
 #define CHECKED_WHOLE_BYTES (INT64_C(64) << 20)
 
-/* STRICT: a column holds what it says, in damaged files too, or a check finds it. */
+/* STRICT: a column has its declared type, in damaged files too, or a check finds it. */
 static const char schema[] =
     "CREATE TABLE counter (one INTEGER PRIMARY KEY CHECK (one = 1),"
     "  revision INTEGER NOT NULL CHECK (revision >= 0),"
@@ -95,9 +95,9 @@ static const char schema[] =
     "CREATE TABLE user_gone (number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, id TEXT NOT NULL,"
     "  revision INTEGER NOT NULL) STRICT;";
 
-/* ---- saying what is wrong -------------------------------------------------------- */
+/* ---- error messages --------------------------------------------------------------- */
 
-/* SQLITE_ERROR: a table or a column is missing that a statement of ours names. */
+/* SQLITE_ERROR: a table or a column that one of our statements names is missing. */
 static bool is_damage(int code)
 {
     return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR;
@@ -148,16 +148,16 @@ bool sl_database_is_lost(struct sl_registry *registry, struct sluice_error *erro
 
 /* ---- statements that run once ----------------------------------------------------- */
 
-static bool execute(struct sl_registry *registry, const char *sql, struct sluice_error *error)
+static bool execute_sql(struct sl_registry *registry, const char *sql, struct sluice_error *error)
 {
     if (sqlite3_exec(registry->db, sql, NULL, NULL, NULL) == SQLITE_OK)
         return true;
     return sl_database_say(registry, registry->read_only ? "read" : "written", error);
 }
 
-/* The first column of the first row. */
-static bool look_up(struct sl_registry *registry, const char *sql, int64_t *out,
-                    struct sluice_error *error)
+/* Reads the first column of the first row. */
+static bool read_number(struct sl_registry *registry, const char *sql, int64_t *out,
+                        struct sluice_error *error)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(registry->db, sql, -1, &statement, NULL);
@@ -174,8 +174,9 @@ static bool look_up(struct sl_registry *registry, const char *sql, int64_t *out,
 
 /* ---- damage ----------------------------------------------------------------------- */
 
-/* Runs a check of SQLite's, whose first row is `ok` or what it has found. */
-static bool passes(struct sl_registry *registry, const char *check, struct sluice_error *error)
+/* Runs one of SQLite's checks, whose first row is `ok` or the damage it has found. */
+static bool passes_check(struct sl_registry *registry, const char *check,
+                         struct sluice_error *error)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(registry->db, check, -1, &statement, NULL);
@@ -202,44 +203,44 @@ static bool is_sound(struct sl_registry *registry, struct sluice_error *error)
         "PRAGMA integrity_check(tenant)",  "PRAGMA integrity_check(tenant_key)",
     };
     int64_t pages, page_bytes, rows;
-    if (!look_up(registry, "PRAGMA page_count", &pages, error) ||
-        !look_up(registry, "PRAGMA page_size", &page_bytes, error))
+    if (!read_number(registry, "PRAGMA page_count", &pages, error) ||
+        !read_number(registry, "PRAGMA page_size", &page_bytes, error))
         return false;
     if (pages <= CHECKED_WHOLE_BYTES / page_bytes &&
-        !passes(registry, "PRAGMA quick_check(1)", error))
+        !passes_check(registry, "PRAGMA quick_check(1)", error))
         return false;
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        if (!passes(registry, checks[i], error))
+        if (!passes_check(registry, checks[i], error))
             return false;
-    if (!look_up(registry, "SELECT count(*) FROM counter", &rows, error))
+    if (!read_number(registry, "SELECT count(*) FROM counter", &rows, error))
         return false;
     return rows == 1 || sl_error_say(error, "the database %s is damaged: it has lost its counter",
                                      registry->name);
 }
 
-/* ---- whose it is ------------------------------------------------------------------ */
+/* ---- is the file ours? ------------------------------------------------------------ */
 
 struct identity {
     int64_t application_id, version, tables;
 };
 
-/* All of one moment: somebody may be making it just now. */
+/* Reads all of one moment: another process may be making the database just now. */
 static bool read_identity(struct sl_registry *registry, struct identity *out,
                           struct sluice_error *error)
 {
     bool is_alone = sqlite3_get_autocommit(registry->db);
-    if (is_alone && !execute(registry, "BEGIN", error))
+    if (is_alone && !execute_sql(registry, "BEGIN", error))
         return false;
-    bool good = look_up(registry, "PRAGMA application_id", &out->application_id, error) &&
-                look_up(registry, "PRAGMA user_version", &out->version, error) &&
-                look_up(registry, "SELECT count(*) FROM sqlite_schema", &out->tables, error);
+    bool good = read_number(registry, "PRAGMA application_id", &out->application_id, error) &&
+                read_number(registry, "PRAGMA user_version", &out->version, error) &&
+                read_number(registry, "SELECT count(*) FROM sqlite_schema", &out->tables, error);
     if (is_alone)
         sqlite3_exec(registry->db, "ROLLBACK", NULL, NULL, NULL);
     return good;
 }
 
-/* *is_made false: it is empty, and may become ours. False: it is not ours. */
-static bool identify(struct sl_registry *registry, bool *is_made, struct sluice_error *error)
+/* *is_made false: the file is empty, and may become ours. Returns false if it is not ours. */
+static bool check_identity(struct sl_registry *registry, bool *is_made, struct sluice_error *error)
 {
     struct identity found;
     if (!read_identity(registry, &found, error))
@@ -258,15 +259,16 @@ static bool identify(struct sl_registry *registry, bool *is_made, struct sluice_
     return true;
 }
 
-/* Of several that make one at once the first does, the others find it made. */
+/* Of several processes that make the tables at once the first does, the others find them made. */
 static bool make_tables(struct sl_registry *registry, struct sluice_error *error)
 {
     char *sql = sqlite3_mprintf("%s PRAGMA application_id = %d; PRAGMA user_version = %d;", schema,
                                 APPLICATION_ID, VERSION);
     bool is_made;
-    bool good = sql && execute(registry, "BEGIN IMMEDIATE", error) &&
-                identify(registry, &is_made, error) && (is_made || execute(registry, sql, error)) &&
-                execute(registry, "COMMIT", error);
+    bool good = sql && execute_sql(registry, "BEGIN IMMEDIATE", error) &&
+                check_identity(registry, &is_made, error) &&
+                (is_made || execute_sql(registry, sql, error)) &&
+                execute_sql(registry, "COMMIT", error);
     if (!sql)
         sl_error_say(error, "the database %s cannot be made: no memory", registry->name);
     if (!good && registry->db && !sqlite3_get_autocommit(registry->db))
@@ -277,8 +279,8 @@ static bool make_tables(struct sl_registry *registry, struct sluice_error *error
 
 /* ---- the file --------------------------------------------------------------------- */
 
-/* Looked at by name, never opened: closing any descriptor of a file gives up the locks
- * that SQLite holds on it in this process. */
+/* Looks at the file by name and never opens it: closing any descriptor of a file gives up the
+ * locks that SQLite holds on it in this process. */
 static bool find_file(const struct sl_registry *registry, bool *is_there,
                       struct sluice_error *error)
 {
@@ -292,7 +294,8 @@ static bool find_file(const struct sl_registry *registry, bool *is_there,
     return true;
 }
 
-/* Its owner's alone: it holds who the users are. SQLite's files beside it take after it. */
+/* Only the owner may read the file: it names the users. SQLite's own files beside it get the
+ * same mode. */
 static bool create_file(const struct sl_registry *registry, struct sluice_error *error)
 {
     int fd = open(registry->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -310,7 +313,7 @@ static bool open_file(struct sl_registry *registry, struct sluice_error *error)
     const char *at = registry->path ? registry->path : ":memory:";
     const char *before = registry->path && registry->path[0] != '/' ? "./" : "";
     char *full = sqlite3_mprintf("%s%s", before, at);
-    /* In memory it has to be made first; changes are refused elsewhere. */
+    /* A database in memory has to be made first; other code refuses its changes. */
     int way = registry->read_only && registry->path ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     int code = SQLITE_NOMEM;
     if (full)
@@ -324,25 +327,25 @@ static bool open_file(struct sl_registry *registry, struct sluice_error *error)
     return true;
 }
 
-static bool configure(struct sl_registry *registry, struct sluice_error *error)
+static bool configure_connection(struct sl_registry *registry, struct sluice_error *error)
 {
     sqlite3_busy_timeout(registry->db, BUSY_MS);
-    /* There are none of ours, so none shall run. */
+    /* We have no triggers, so none shall run. */
     sqlite3_db_config(registry->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     sqlite3_db_config(registry->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_db_config(registry->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     registry->care = SL_CARE_POWER_CUT;
-    /* A thousand outcomes of any of a million users: with room for 16 MB of pages half as
-     * much is read for them as with SQLite's own 2 MB. What is written stays the same. */
-    return execute(registry,
-                   "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
-                   "PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;"
-                   "PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 16777216;"
-                   "PRAGMA synchronous = FULL",
-                   error);
+    /* For a thousand outcomes of any of a million users, half as much is read with 16 MB of
+     * pages as with SQLite's own 2 MB. As much is written. */
+    return execute_sql(registry,
+                       "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
+                       "PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;"
+                       "PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 16777216;"
+                       "PRAGMA synchronous = FULL",
+                       error);
 }
 
-/* Where it cannot be (a file system without shared memory), the journal is the other one:
+/* Where WAL is impossible (a file system without shared memory), the rollback journal stays:
  * slower and as safe. */
 static void use_wal(struct sl_registry *registry)
 {
@@ -350,13 +353,13 @@ static void use_wal(struct sl_registry *registry)
         sqlite3_exec(registry->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
 }
 
-/* ---- */
+/* ---- opening ---- */
 
-static bool set_up(struct sl_registry *registry, bool create, bool *is_made,
-                   struct sluice_error *error)
+static bool set_up_database(struct sl_registry *registry, bool create, bool *is_made,
+                            struct sluice_error *error)
 {
-    if (!open_file(registry, error) || !configure(registry, error) ||
-        !identify(registry, is_made, error))
+    if (!open_file(registry, error) || !configure_connection(registry, error) ||
+        !check_identity(registry, is_made, error))
         return false;
     if (!*is_made && !create)
         return true;
@@ -365,7 +368,7 @@ static bool set_up(struct sl_registry *registry, bool create, bool *is_made,
     *is_made = true;
     use_wal(registry);
     return is_sound(registry, error) && sl_statements_open(registry, error) &&
-           look_up(registry, "PRAGMA data_version", &registry->data_version, error);
+           read_number(registry, "PRAGMA data_version", &registry->data_version, error);
 }
 
 bool sl_database_connect(struct sl_registry *registry, bool create, struct sluice_error *error)
@@ -377,7 +380,7 @@ bool sl_database_connect(struct sl_registry *registry, bool create, struct sluic
         return true;
     if (!is_there && !create_file(registry, error))
         return false;
-    bool good = set_up(registry, create, &is_made, error);
+    bool good = set_up_database(registry, create, &is_made, error);
     if (!good || !is_made)
         sl_database_disconnect(registry);
     return good;

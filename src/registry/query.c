@@ -1,3 +1,4 @@
+/* Running a prepared statement: bind, step, read columns, end. */
 #include "registry/query.h"
 
 #include "base/check.h"
@@ -48,7 +49,7 @@ struct sl_sql_query sl_change(struct sl_registry *registry, enum sl_sql which)
 
 /* ---- binding ---------------------------------------------------------------------- */
 
-static void bound(struct sl_sql_query *query, int code)
+static void note_bind_result(struct sl_sql_query *query, int code)
 {
     if (query->wrong == SQLITE_OK)
         query->wrong = code;
@@ -58,15 +59,16 @@ void sl_bind_text(struct sl_sql_query *query, const char *text)
 {
     int place = ++query->bound;
     if (query->statement)
-        bound(query, sqlite3_bind_text64(query->statement, place, text, text ? strlen(text) : 0,
-                                         SQLITE_STATIC, SQLITE_UTF8));
+        note_bind_result(query,
+                         sqlite3_bind_text64(query->statement, place, text, text ? strlen(text) : 0,
+                                             SQLITE_STATIC, SQLITE_UTF8));
 }
 
 void sl_bind_i64(struct sl_sql_query *query, int64_t number)
 {
     int place = ++query->bound;
     if (query->statement)
-        bound(query, sqlite3_bind_int64(query->statement, place, number));
+        note_bind_result(query, sqlite3_bind_int64(query->statement, place, number));
 }
 
 void sl_bind_null(struct sl_sql_query *query)
@@ -91,7 +93,7 @@ bool sl_sql_query_ended(struct sl_sql_query *query, enum sl_step last)
     return last != SL_STEP_FAILED;
 }
 
-static void doom(struct sl_sql_query *query, const struct sluice_error *error)
+static void doom_transaction(struct sl_sql_query *query, const struct sluice_error *error)
 {
     struct sl_registry *registry = query->registry;
     sl_sql_query_end(query);
@@ -108,11 +110,11 @@ bool sl_sql_query_doom(struct sl_sql_query *query, struct sluice_error *error, c
     va_start(arguments, format);
     vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
-    doom(query, error);
+    doom_transaction(query, error);
     return false;
 }
 
-static enum sl_step fail(struct sl_sql_query *query, struct sluice_error *error)
+static enum sl_step fail_query(struct sl_sql_query *query, struct sluice_error *error)
 {
     struct sl_registry *registry = query->registry;
     bool writes = registry->is_changing || !sqlite3_stmt_readonly(query->statement);
@@ -121,14 +123,14 @@ static enum sl_step fail(struct sl_sql_query *query, struct sluice_error *error)
                      sqlite3_errstr(query->wrong));
     else
         sl_database_say(registry, writes ? "written" : "read", error);
-    doom(query, error);
+    doom_transaction(query, error);
     return SL_STEP_FAILED;
 }
 
 enum sl_step sl_sql_query_step(struct sl_sql_query *query, struct sluice_error *error)
 {
     struct sl_registry *registry = query->registry;
-    /* Part of it may be rolled back already, and what came now would stand alone. */
+    /* Part of the transaction may be rolled back already: this change would stand alone. */
     if (registry->has_failed) {
         *error = registry->failure;
         sl_sql_query_end(query);
@@ -137,13 +139,13 @@ enum sl_step sl_sql_query_step(struct sl_sql_query *query, struct sluice_error *
     if (!query->statement)
         return SL_STEP_DONE;
     if (query->wrong != SQLITE_OK)
-        return fail(query, error);
+        return fail_query(query, error);
     SL_CHECK(query->bound == sqlite3_bind_parameter_count(query->statement));
     int code = sqlite3_step(query->statement);
     if (code == SQLITE_ROW)
         return SL_STEP_ROW;
     if (code != SQLITE_DONE)
-        return fail(query, error);
+        return fail_query(query, error);
     sl_sql_query_end(query);
     return SL_STEP_DONE;
 }

@@ -1,13 +1,13 @@
-/* Opening, noticing, and transactions.
+/* The registry: opening it, noticing changes by other processes, and transactions.
  *
  * A transaction takes the right to write at its beginning (BEGIN IMMEDIATE): from there on
- * what it reads is the latest there is and stays so, and whoever else wants to change
- * something waits. Its changes all carry one revision, the next; the counter is
- * written by the commit, and only if something has changed, so that a transaction which
- * found nothing to do costs no write and makes nobody look again.
+ * it reads the latest state, which stays so, and every other process that wants to write
+ * waits. Its changes all carry one revision, the next. The commit writes the counter, and
+ * only if a row has changed, so that a transaction without changes costs no write and makes
+ * no process look again.
  *
  * An error dooms the transaction it happens in: SQLite may have rolled it back by itself
- * (a full disk), and whatever came after that would be committed alone, at once. */
+ * (a full disk), and later statements would be committed alone, at once. */
 #include "registry/registry.h"
 
 #include <stdlib.h>
@@ -16,15 +16,15 @@
 #include "base/error.h"
 #include "registry/query.h"
 
-/* Far from where adding one would overflow. Nobody gets there but by damage. */
+/* Far from where adding one would overflow. Only damage makes a revision so large. */
 #define REVISION_MAX (INT64_MAX / 2)
 
-/* No data_version is. */
+/* Differs from every data_version. */
 #define UNSEEN INT64_C(-1)
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-static void release(struct sl_registry *registry)
+static void release_registry(struct sl_registry *registry)
 {
     free(registry->path);
     sl_buffer_release(&registry->changed);
@@ -43,7 +43,7 @@ static struct sl_registry *new_registry(const char *path, bool read_only)
     registry->name = path ? sqlite3_mprintf("`%s`", path) : sqlite3_mprintf("in memory");
     if ((registry->path || !path) && registry->name)
         return registry;
-    release(registry);
+    release_registry(registry);
     return NULL;
 }
 
@@ -56,7 +56,7 @@ struct sl_registry *sl_registry_open(const char *path, bool read_only, struct sl
     }
     if (sl_database_connect(registry, path == NULL, error))
         return registry;
-    release(registry);
+    release_registry(registry);
     return NULL;
 }
 
@@ -67,12 +67,12 @@ void sl_registry_close(struct sl_registry *registry)
     if (registry->is_changing)
         sl_registry_rollback(registry);
     sl_database_disconnect(registry);
-    release(registry);
+    release_registry(registry);
 }
 
-/* ---- noticing --------------------------------------------------------------------- */
+/* ---- noticing changes by other processes ------------------------------------------ */
 
-/* False: it cannot be told. */
+/* Returns false if it could not find out. */
 static bool look_for_change(struct sl_registry *registry, bool *is_changed,
                             struct sluice_error *error)
 {
@@ -97,18 +97,18 @@ bool sl_registry_is_changed(struct sl_registry *registry)
     struct sluice_error unread;
     bool is_changed = false;
     if (registry->is_changing)
-        return false; /* nobody else can */
+        return false; /* no other process can change it now */
     if (look_for_change(registry, &is_changed, &unread)) {
         registry->is_troubled = false;
         return is_changed;
     }
-    /* Whoever looks then is told why; once, not four times a second. */
+    /* The caller then reads, and gets the reason; once, not four times a second. */
     bool is_news = !registry->is_troubled;
     registry->is_troubled = true;
     return is_news;
 }
 
-/* ---- looking ---------------------------------------------------------------------- */
+/* ---- reading ---------------------------------------------------------------------- */
 
 static bool read_counters(struct sl_registry *registry, struct sl_counters *out,
                           struct sluice_error *error)
@@ -125,8 +125,8 @@ static bool read_counters(struct sl_registry *registry, struct sl_counters *out,
     return true;
 }
 
-/* A file that has appeared by now, or is made. What others have put into it, whoever asks for
- * changes has not seen yet. */
+/* Opens a file that has appeared by now, or makes it. A caller that watches for changes has
+ * not seen yet what other processes have put into it. */
 static bool connect_late(struct sl_registry *registry, bool create, struct sluice_error *error)
 {
     struct sl_counters found = { .revision = 0 };
@@ -161,7 +161,7 @@ void sl_look_end(struct sl_registry *registry)
         sl_sql_query_run(&query, NULL, &unread);
 }
 
-/* As they are now, in the middle of a transaction too. */
+/* The counters as they are now, in the middle of a transaction too. */
 static struct sl_counters counters_now(struct sl_registry *registry)
 {
     struct sluice_error unread;
@@ -193,7 +193,7 @@ static bool set_care(struct sl_registry *registry, enum sl_registry_care care,
 {
     if (registry->care == care)
         return true;
-    /* It takes effect when it is compiled: not one of the prepared statements. */
+    /* The pragma takes effect when it is compiled, so it is not one of the prepared statements. */
     const char *sql =
         care == SL_CARE_POWER_CUT ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
     if (sqlite3_exec(registry->db, sql, NULL, NULL, NULL) != SQLITE_OK)
@@ -202,8 +202,8 @@ static bool set_care(struct sl_registry *registry, enum sl_registry_care care,
     return true;
 }
 
-/* What the transaction starts from. */
-static bool start(struct sl_registry *registry, struct sluice_error *error)
+/* Reads the state that the transaction starts from. */
+static bool start_transaction(struct sl_registry *registry, struct sluice_error *error)
 {
     int64_t version;
     struct sl_sql_query query = sl_query(registry, SL_SQL_VERSION);
@@ -222,7 +222,7 @@ static bool start(struct sl_registry *registry, struct sluice_error *error)
     return true;
 }
 
-static void give_up(struct sl_registry *registry)
+static void abandon_transaction(struct sl_registry *registry)
 {
     struct sluice_error unread;
     registry->is_changing = false;
@@ -249,13 +249,13 @@ bool sl_registry_begin(struct sl_registry *registry, enum sl_registry_care care,
     if (!sl_sql_query_run(&query, NULL, error))
         return false;
     registry->has_changed = false;
-    registry->is_changing = start(registry, error);
+    registry->is_changing = start_transaction(registry, error);
     if (!registry->is_changing)
-        give_up(registry);
+        abandon_transaction(registry);
     return registry->is_changing;
 }
 
-static bool put_counters(struct sl_registry *registry, struct sluice_error *error)
+static bool write_counters(struct sl_registry *registry, struct sluice_error *error)
 {
     if (!registry->has_changed)
         return true;
@@ -272,9 +272,9 @@ bool sl_registry_commit(struct sl_registry *registry, struct sluice_error *error
     if (registry->has_failed)
         *error = registry->failure;
     struct sl_sql_query query = sl_query(registry, SL_SQL_COMMIT);
-    if (registry->has_failed || !put_counters(registry, error) ||
+    if (registry->has_failed || !write_counters(registry, error) ||
         !sl_sql_query_run(&query, NULL, error)) {
-        give_up(registry);
+        abandon_transaction(registry);
         return false;
     }
     registry->is_changing = false;
@@ -284,5 +284,5 @@ bool sl_registry_commit(struct sl_registry *registry, struct sluice_error *error
 void sl_registry_rollback(struct sl_registry *registry)
 {
     SL_CHECK(registry->is_changing);
-    give_up(registry);
+    abandon_transaction(registry);
 }

@@ -1,4 +1,5 @@
-/* Which members a kind has stands in one table, by which they are printed and parsed. */
+/* Rows of the registry as text. One table lists the members of each kind; it prints and parses
+ * them. */
 #include "registry/row.h"
 
 #include <jansson.h>
@@ -52,7 +53,7 @@ static const struct row_member {
 #undef TEXT
 };
 
-/* ---- changes ---- */
+/* ---- numbers of changes ---- */
 
 void sl_change_print(struct sl_buffer *out, uint64_t change)
 {
@@ -103,8 +104,8 @@ void sl_row_name_print(struct sl_buffer *out, const struct sl_row_name *name)
     print_part(out, name->second);
 }
 
-/* Off the beginning of *text, up to a colon or its end. NULL: wrongly coded. */
-static const char *take_part(struct sluice_text *text, struct sl_arena *arena)
+/* Cuts the first part off *text, up to a colon or its end. Returns NULL if it is wrongly coded. */
+static const char *cut_part(struct sluice_text *text, struct sl_arena *arena)
 {
     const char *colon = memchr(text->at, ':', text->len);
     size_t len = colon ? (size_t)(colon - text->at) : text->len, out = 0;
@@ -139,10 +140,10 @@ bool sl_row_name_parse(struct sluice_text text, struct sl_arena *arena, struct s
     struct sl_row_name name = { .kind = (enum sl_row_kind)kind };
     struct sluice_text rest = { colon + 1, text.len - word.len - 1 };
     bool has_second = memchr(rest.at, ':', rest.len);
-    name.first = take_part(&rest, arena);
+    name.first = cut_part(&rest, arena);
     if (!name.first || has_second != kinds[kind].has_second)
         return false;
-    name.second = has_second ? take_part(&rest, arena) : NULL;
+    name.second = has_second ? cut_part(&rest, arena) : NULL;
     if ((has_second && !name.second) || rest.len)
         return false;
     *out = name;
@@ -151,7 +152,7 @@ bool sl_row_name_parse(struct sluice_text text, struct sl_arena *arena, struct s
 
 /* ---- values ---- */
 
-static bool has(const struct sl_row *row, const struct row_member *member)
+static bool kind_has_member(const struct sl_row *row, const struct row_member *member)
 {
     return member->kinds >> row->name.kind & 1;
 }
@@ -178,7 +179,7 @@ void sl_row_print(struct sl_buffer *out, const struct sl_row *row)
         return;
     sl_buffer_add(out, SL_TEXT(" {"));
     for (size_t i = 0; i < sizeof members / sizeof *members && !out->failed; i++)
-        if (has(row, &members[i]))
+        if (kind_has_member(row, &members[i]))
             print_member(out, &members[i], (const char *)row + members[i].offset);
     sl_buffer_add(out, SL_TEXT("}"));
 }
@@ -191,7 +192,7 @@ size_t sl_row_size_bytes(const struct sl_row *row, struct sl_buffer *scratch)
     return scratch->failed ? scratch->most : scratch->len;
 }
 
-/* False: of another type. */
+/* Returns false if the value is of another type. */
 static bool parse_member(const json_t *value, const struct row_member *member,
                          struct sl_arena *arena, void *at)
 {
@@ -213,7 +214,7 @@ static bool parse_members(const json_t *object, struct sl_arena *arena, struct s
 {
     bool good = json_is_object(object);
     for (size_t i = 0; i < sizeof members / sizeof *members && good; i++)
-        if (has(row, &members[i]))
+        if (kind_has_member(row, &members[i]))
             good = parse_member(json_object_get(object, members[i].name), &members[i], arena,
                                 (char *)row + members[i].offset);
     return good;
@@ -234,7 +235,8 @@ bool sl_row_parse(struct sluice_text name, struct sluice_text value, struct sl_a
         json_decref(object);
     }
     if (!good)
-        return sl_error_say(error, "the registry in Redis has a row that nobody understands: %.*s",
+        return sl_error_say(error,
+                            "the registry in Redis has a row that cannot be understood: %.*s",
                             (int)(name.len < 100 ? name.len : 100), name.at);
     *out = row;
     return true;

@@ -4,9 +4,9 @@
  *   user:acme:u1       3f2a9c0100000002 {"tier": "pro"}
  *   tier:old           3f2a9c0100000003                       (it was deleted)
  *
- * The 16 digits are the change that wrote it. Of names the parts are between colons; `:`, `%` and
- * controls in them are %XX. A rule's JSON is a string in the value's, so that every number in it
- * stays as it was written. */
+ * The 16 digits are the number of the change that wrote it. The parts of a name are between colons;
+ * `:`, `%` and controls in them are %XX. A rule's JSON is a string in the value's, so that every
+ * number in it stays as it was written. */
 #ifndef SL_REGISTRY_ROW_H
 #define SL_REGISTRY_ROW_H
 
@@ -34,7 +34,7 @@ struct sl_row_number {
     int64_t number;
 };
 
-/* What its kind does not have is missing or NULL. */
+/* Members that its kind does not have are missing or NULL. */
 struct sl_row {
     struct sl_row_name name;
     uint64_t change;
@@ -56,22 +56,21 @@ enum { SL_CHANGE_DIGITS = 16 };
 
 void sl_change_print(struct sl_buffer *out, uint64_t change);
 
-/* False: those are no 16 digits. */
+/* Returns false if those are not 16 digits. */
 bool sl_change_parse(struct sluice_text text, uint64_t *out);
 
 void sl_row_name_print(struct sl_buffer *out, const struct sl_row_name *name);
 
-/* Parts are in `arena`. False: nobody of this version has written that. */
+/* Parts are in `arena`. Returns false if no Sluice of this version writes such a name. */
 bool sl_row_name_parse(struct sluice_text text, struct sl_arena *arena, struct sl_row_name *out);
 
-/* Its value. */
+/* Prints the row's value. */
 void sl_row_print(struct sl_buffer *out, const struct sl_row *row);
 
-/* How much a row takes, its name included: printed into `scratch`, whose ceiling is the answer's.
- */
+/* The size of a row, its name included: printed into `scratch`, whose ceiling is the answer's. */
 size_t sl_row_size_bytes(const struct sl_row *row, struct sl_buffer *scratch);
 
-/* The other way round, all in `arena`. Members that are not known are passed over. False:
+/* The reverse of sl_row_print, all in `arena`. Unknown members are passed over. Returns false with
  * error->text. */
 bool sl_row_parse(struct sluice_text name, struct sluice_text value, struct sl_arena *arena,
                   struct sl_row *out, struct sluice_error *error);

@@ -1,8 +1,8 @@
-/* Exemptions. */
+/* Exemptions in the registry: put, delete, list, sweep. */
 #include "base/check.h"
 #include "registry/rows.h"
 
-/* As the table has them; by enum sl_exempt_kind. */
+/* By enum sl_exempt_kind, spelled as in the database. */
 static const char *const kinds[] = {
     [SL_EXEMPT_USER] = "user",
     [SL_EXEMPT_CLIENT] = "client",
@@ -12,7 +12,7 @@ static const char *const kinds[] = {
 
 enum {
     KIND_COUNT = sizeof kinds / sizeof *kinds,
-    SWEEP_MAX_BYTES = 256 << 10 /* of values, and one more: they must fit one change */
+    SWEEP_MAX_BYTES = 256 << 10 /* of values, plus one value: they must fit one change */
 };
 
 const char *sl_exempt_kind_name(enum sl_exempt_kind kind)
@@ -111,7 +111,8 @@ bool sl_registry_exemptions(struct sl_registry *registry, int64_t now_us, struct
     return true;
 }
 
-/* The first of those that are over. Returns how many; *has_more: there may be others. */
+/* Reads the first exemptions that are over, returns their number; *has_more: there may be others.
+ */
 static size_t read_over(struct sl_sql_query *query, struct sl_arena *arena,
                         struct sl_exemption *out, bool *has_more, struct sluice_error *error)
 {
@@ -128,7 +129,7 @@ static size_t read_over(struct sl_sql_query *query, struct sl_arena *arena,
     return sl_sql_query_ended(query, step) ? found : 0;
 }
 
-/* Exactly those that were read: what is noted is what goes. */
+/* Deletes exactly the rows that were read: the names that are collected are those deleted. */
 bool sl_registry_sweep(struct sl_registry *registry, int64_t now_us, bool *has_more,
                        struct sluice_error *error)
 {

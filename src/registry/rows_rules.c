@@ -1,4 +1,4 @@
-/* Rules and tiers, and the overlay that is made of them. */
+/* Rules and tiers in the registry, and the overlay that is made of them. */
 #include "registry/rows.h"
 
 bool sl_registry_put_rule(struct sl_registry *registry, const char *tenant, const char *name,
@@ -56,9 +56,9 @@ bool sl_registry_drop_tier(struct sl_registry *registry, const char *name, bool 
     return true;
 }
 
-/* ---- who names a tier ------------------------------------------------------------- */
+/* ---- users of a tier -------------------------------------------------------------- */
 
-/* One of those that may: where to look, and how it is called. */
+/* What may name a tier: the statement that finds it, and its name in messages. */
 static const struct {
     enum sl_sql sql;
     const char *called;
@@ -68,8 +68,8 @@ static const struct {
     { SL_SQL_USER_OF_TIER, "user" },
 };
 
-static bool find_naming(struct sl_registry *registry, const char *name, struct sl_arena *arena,
-                        const char **out, struct sluice_error *error)
+static bool find_tier_user(struct sl_registry *registry, const char *name, struct sl_arena *arena,
+                           const char **out, struct sluice_error *error)
 {
     *out = NULL;
     for (size_t i = 0; i < sizeof naming / sizeof *naming && !*out; i++) {
@@ -96,7 +96,7 @@ bool sl_registry_tier_user(struct sl_registry *registry, const char *name, struc
     const char *found = NULL;
     if (!sl_look_begin(registry, error))
         return false;
-    bool good = find_naming(registry, name, arena, &found, error);
+    bool good = find_tier_user(registry, name, arena, &found, error);
     sl_look_end(registry);
     if (good)
         *out = found;
@@ -148,9 +148,9 @@ static bool read_tiers(struct sl_registry *registry, struct sl_arena *arena,
     return sl_sql_query_ended(&query, step);
 }
 
-/* Those of users are found by who is asking, not by the ruleset. */
-static void take_exemptions(const struct sl_exemption *all, size_t count, struct sl_arena *arena,
-                            struct sl_overlay *overlay)
+/* A request finds its user's exemption in the user table, not in the ruleset. */
+static void add_exemptions(const struct sl_exemption *all, size_t count, struct sl_arena *arena,
+                           struct sl_overlay *overlay)
 {
     struct sl_overlay_exemption *some = sl_arena_take(arena, count * sizeof *some);
     size_t taken = 0;
@@ -176,7 +176,7 @@ bool sl_registry_overlay(struct sl_registry *registry, int64_t now_us, struct sl
     sl_look_end(registry);
     if (!good)
         return false;
-    take_exemptions(exemptions, count, arena, &overlay);
+    add_exemptions(exemptions, count, arena, &overlay);
     *out = overlay;
     return true;
 }

@@ -1,4 +1,4 @@
-/* Tenants and their keys. */
+/* Tenants and their keys in the registry. */
 #include "registry/rows.h"
 
 bool sl_touch_tenant(struct sl_registry *registry, const char *tenant, struct sluice_error *error)
@@ -117,7 +117,7 @@ bool sl_registry_drop_key(struct sl_registry *registry, const char *tenant,
     return true;
 }
 
-/* ---- looking ---------------------------------------------------------------------- */
+/* ---- reading ---------------------------------------------------------------------- */
 
 static bool read_key(struct sl_sql_query *query, struct sl_arena *arena, struct sl_tenant_key *key,
                      struct sluice_error *error)

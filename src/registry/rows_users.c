@@ -1,7 +1,7 @@
-/* Users: changing what is known of them. Visiting them is rows_visit.c. */
+/* Users in the registry: changing their records and days. Visiting them is rows_visit.c. */
 #include "registry/rows.h"
 
-#define COUNT_MAX   (INT64_MAX / 2) /* two of them can be added */
+#define COUNT_MAX   (INT64_MAX / 2) /* the sum of two does not overflow */
 #define DAY_MINUTES INT64_C(1440)
 #define NO_DAY      INT64_MIN
 
@@ -25,7 +25,7 @@ static bool find_user(struct sl_registry *registry, const char *tenant, const ch
     return sl_sql_query_ended(&query, step);
 }
 
-/* With all days. */
+/* Deletes the user and all its days. */
 static bool drop_number(struct sl_registry *registry, int64_t number, struct sluice_error *error)
 {
     struct sl_sql_query days = sl_change(registry, SL_SQL_DROP_DAYS_OF);
@@ -38,9 +38,9 @@ static bool drop_number(struct sl_registry *registry, int64_t number, struct slu
     return sl_sql_query_run(&user, NULL, error);
 }
 
-/* Whoever was seen longest ago, of those without a record. Other processes are not told:
- * they find room by themselves, and would otherwise have to be told of each one of a
- * million made-up names. */
+/* Deletes the user seen longest ago of those without a record. Other processes are not told:
+ * they make room by themselves, and would otherwise have to be told of each one of a million
+ * made-up names. */
 static bool make_room(struct sl_registry *registry, struct sluice_error *error)
 {
     int64_t number;
@@ -58,18 +58,18 @@ static bool make_room(struct sl_registry *registry, struct sluice_error *error)
     return drop_number(registry, number, error);
 }
 
-static bool add_user(struct sl_registry *registry, const struct sl_user_day *who, int64_t *number,
+static bool add_user(struct sl_registry *registry, const struct sl_user_day *day, int64_t *number,
                      struct sluice_error *error)
 {
     if (!make_room(registry, error))
         return false;
     struct sl_sql_query query = sl_change(registry, SL_SQL_ADD_USER);
-    sl_bind_text(&query, who->tenant);
-    sl_bind_text(&query, who->id);
-    if (who->day == NO_DAY)
+    sl_bind_text(&query, day->tenant);
+    sl_bind_text(&query, day->id);
+    if (day->day == NO_DAY)
         sl_bind_null(&query);
     else
-        sl_bind_i64(&query, who->day);
+        sl_bind_i64(&query, day->day);
     if (!sl_sql_query_run(&query, NULL, error))
         return false;
     *number = sqlite3_last_insert_rowid(registry->db);
@@ -77,22 +77,22 @@ static bool add_user(struct sl_registry *registry, const struct sl_user_day *who
     return true;
 }
 
-/* The number of a user, known from now on, and for whom that day (NO_DAY: none) is one of
- * those there is something of. */
-static bool number_user(struct sl_registry *registry, const struct sl_user_day *who,
+/* Finds the user's number, or adds the user. If `day` is newer than the user's last day, it
+ * becomes that (NO_DAY never does). */
+static bool number_user(struct sl_registry *registry, const struct sl_user_day *day,
                         int64_t *number, struct sluice_error *error)
 {
     struct found_user user;
-    if (!find_user(registry, who->tenant, who->id, &user, error))
+    if (!find_user(registry, day->tenant, day->id, &user, error))
         return false;
     *number = user.number;
     if (user.number == 0)
-        return add_user(registry, who, number, error);
-    if (user.last_day >= who->day)
+        return add_user(registry, day, number, error);
+    if (user.last_day >= day->day)
         return true;
     struct sl_sql_query query = sl_change(registry, SL_SQL_PUT_LAST_DAY);
     sl_bind_i64(&query, user.number);
-    sl_bind_i64(&query, who->day);
+    sl_bind_i64(&query, day->day);
     return sl_sql_query_run(&query, NULL, error);
 }
 
@@ -110,8 +110,8 @@ bool sl_registry_put_user(struct sl_registry *registry, const struct sl_user_rec
                           struct sluice_error *error)
 {
     int64_t number;
-    struct sl_user_day who = { .tenant = record->tenant, .id = record->id, .day = NO_DAY };
-    if (!number_user(registry, &who, &number, error) ||
+    struct sl_user_day user_day = { .tenant = record->tenant, .id = record->id, .day = NO_DAY };
+    if (!number_user(registry, &user_day, &number, error) ||
         !sl_note_row(registry, SL_ROW_USER, record->tenant, record->id, error))
         return false;
     struct sl_sql_query query = sl_change(registry, SL_SQL_PUT_RECORD);
@@ -154,7 +154,7 @@ bool sl_registry_drop_user(struct sl_registry *registry, const char *tenant, con
 
 /* ---- days ------------------------------------------------------------------------- */
 
-static int64_t saturated(uint64_t count)
+static int64_t clamp_count(uint64_t count)
 {
     return count < (uint64_t)COUNT_MAX ? (int64_t)count : COUNT_MAX;
 }
@@ -168,8 +168,8 @@ bool sl_registry_add_outcomes(struct sl_registry *registry, const struct sl_user
     struct sl_sql_query query = sl_change(registry, SL_SQL_ADD_OUTCOMES);
     sl_bind_i64(&query, more->day);
     sl_bind_i64(&query, number);
-    sl_bind_i64(&query, saturated(more->calls));
-    sl_bind_i64(&query, saturated(more->successes));
+    sl_bind_i64(&query, clamp_count(more->calls));
+    sl_bind_i64(&query, clamp_count(more->successes));
     sl_bind_i64(&query, registry->next);
     return sl_sql_query_run(&query, NULL, error);
 }
@@ -183,11 +183,11 @@ bool sl_registry_add_violation(struct sl_registry *registry, const char *tenant,
                                int64_t minute, struct sluice_error *error)
 {
     int64_t number;
-    struct sl_user_day who = { .tenant = tenant, .id = id, .day = day_of(minute) };
-    if (!number_user(registry, &who, &number, error))
+    struct sl_user_day user_day = { .tenant = tenant, .id = id, .day = day_of(minute) };
+    if (!number_user(registry, &user_day, &number, error))
         return false;
     struct sl_sql_query query = sl_change(registry, SL_SQL_ADD_VIOLATION);
-    sl_bind_i64(&query, who.day);
+    sl_bind_i64(&query, user_day.day);
     sl_bind_i64(&query, number);
     sl_bind_i64(&query, minute);
     sl_bind_i64(&query, registry->next);

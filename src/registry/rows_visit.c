@@ -1,7 +1,7 @@
-/* Users: looking at one, or at all that changed. */
+/* Users in the registry: reading one, or visiting all that changed. */
 #include "registry/rows.h"
 
-/* Of a row of RECORD or VISIT_RECORDS; texts are the row's. */
+/* Reads a row of RECORD or VISIT_RECORDS; its texts are the row's. */
 static struct sl_user_record read_record(struct sl_sql_query *query)
 {
     return (struct sl_user_record){
@@ -17,7 +17,7 @@ static struct sl_user_record read_record(struct sl_sql_query *query)
     };
 }
 
-static const char *kept(const char *text, struct sl_arena *arena)
+static const char *copy_text(const char *text, struct sl_arena *arena)
 {
     return text ? sl_arena_copy(arena, sl_text(text)) : NULL;
 }
@@ -34,10 +34,10 @@ bool sl_registry_user(struct sl_registry *registry, const char *tenant, const ch
     enum sl_step step = sl_sql_query_step(&query, error);
     if (step == SL_STEP_ROW) {
         struct sl_user_record record = read_record(&query);
-        record.tenant = kept(record.tenant, arena);
-        record.id = kept(record.id, arena);
-        record.tier = kept(record.tier, arena);
-        record.limits = kept(record.limits, arena);
+        record.tenant = copy_text(record.tenant, arena);
+        record.id = copy_text(record.id, arena);
+        record.tier = copy_text(record.tier, arena);
+        record.limits = copy_text(record.limits, arena);
         *out = record;
     }
     bool good = sl_sql_query_ended(&query, step);
@@ -47,7 +47,7 @@ bool sl_registry_user(struct sl_registry *registry, const char *tenant, const ch
     return good;
 }
 
-/* ---- all of them ------------------------------------------------------------------ */
+/* ---- visiting all that changed ---------------------------------------------------- */
 
 struct visit {
     struct sl_registry *registry;
@@ -56,8 +56,9 @@ struct visit {
     int64_t first_day;
 };
 
-/* Is it known of everybody who was dropped since? Not of more than are kept; and a revision
- * that is yet to come was another database's. */
+/* *out: the list of deleted users goes back to `since`. It does not if more were deleted than
+ * the list holds, or if `since` is a revision that is yet to come: then it was another
+ * database's. */
 static bool knows_gone(const struct visit *visit, bool *out, struct sluice_error *error)
 {
     int64_t oldest, newest;

@@ -1,3 +1,4 @@
+/* Parsing, printing and comparing IP addresses and networks. */
 #include "rules/address.h"
 
 #include <arpa/inet.h>
@@ -11,8 +12,8 @@ bool sl_address_is_v4(const struct sl_address *address)
     return memcmp(address->byte, v4_mapped, sizeof v4_mapped) == 0;
 }
 
-/* Four decimal numbers, none with a zero before it. By hand: every request has an
- * address, and inet_pton is tried with a copy for IPv6 first. */
+/* Parses four decimal numbers, none with a zero before it. By hand: every request has an
+ * address, and inet_pton would try IPv6 first, with a copy. */
 static bool parse_v4(struct sluice_text text, uint8_t out[4])
 {
     if (text.len == 0)
@@ -51,7 +52,7 @@ bool sl_address_parse(struct sluice_text text, struct sl_address *out)
     return true;
 }
 
-static struct sl_address masked(const struct sl_address *address, uint32_t prefix)
+static struct sl_address mask_address(const struct sl_address *address, uint32_t prefix)
 {
     struct sl_address cut = *address;
     if (prefix < 128) {
@@ -63,7 +64,7 @@ static struct sl_address masked(const struct sl_address *address, uint32_t prefi
 
 struct sl_address sl_address_cut(const struct sl_address *address, uint32_t bits)
 {
-    return masked(address, sl_address_is_v4(address) ? bits + 96 : bits);
+    return mask_address(address, sl_address_is_v4(address) ? bits + 96 : bits);
 }
 
 bool sl_network_parse(struct sluice_text text, struct sl_network *out)
@@ -83,7 +84,7 @@ bool sl_network_parse(struct sluice_text text, struct sl_network *out)
             return false;
     }
     network.prefix = (uint32_t)prefix + (v4 ? 96 : 0);
-    struct sl_address cut = masked(&network.base, network.prefix);
+    struct sl_address cut = mask_address(&network.base, network.prefix);
     if (memcmp(&cut, &network.base, sizeof cut) != 0)
         return false;
     *out = network;
@@ -92,14 +93,14 @@ bool sl_network_parse(struct sluice_text text, struct sl_network *out)
 
 struct sl_network sl_network_around(const struct sl_address *address, uint32_t prefix)
 {
-    return (struct sl_network){ masked(address, prefix), prefix };
+    return (struct sl_network){ mask_address(address, prefix), prefix };
 }
 
 bool sl_network_has(const struct sl_network *network, const struct sl_address *address)
 {
     if (network->prefix < 96 && sl_address_is_v4(address))
-        return false; /* a wide IPv6 network is not about IPv4 */
-    struct sl_address cut = masked(address, network->prefix);
+        return false; /* a wide IPv6 network holds no IPv4 addresses */
+    struct sl_address cut = mask_address(address, network->prefix);
     return memcmp(&cut, &network->base, sizeof cut) == 0;
 }
 
@@ -117,19 +118,19 @@ static char *print_v4(const uint8_t bytes[4], char *at)
     return at - 1;
 }
 
-static uint32_t group(const struct sl_address *address, int i)
+static uint32_t group_at(const struct sl_address *address, int i)
 {
     return (uint32_t)address->byte[2 * i] << 8 | address->byte[2 * i + 1];
 }
 
-/* The longest run of groups that are zero, at least two; the first of equals. */
-static int longest_zeros(const struct sl_address *address, int *len)
+/* Finds the longest run of groups that are zero, at least two; the first of equals. */
+static int find_longest_zeros(const struct sl_address *address, int *len)
 {
     int best = -1;
     *len = 1;
     for (int i = 0; i < 8;) {
         int end = i;
-        while (end < 8 && group(address, end) == 0)
+        while (end < 8 && group_at(address, end) == 0)
             end++;
         if (end - i > *len) {
             best = i;
@@ -149,10 +150,10 @@ static char *print_group(uint32_t value, char *at)
     return at;
 }
 
-/* As RFC 5952 has it; what begins with 96 zero bits ends like an IPv4 address. */
+/* Prints as RFC 5952 says; an address of 96 zero bits first ends like an IPv4 address. */
 static char *print_v6(const struct sl_address *address, char *at)
 {
-    int zeros, start = longest_zeros(address, &zeros);
+    int zeros, start = find_longest_zeros(address, &zeros);
     bool ends_as_v4 = start == 0 && zeros == 6;
     for (int i = 0; i < (ends_as_v4 ? 6 : 8);) {
         if (i == start) {
@@ -162,7 +163,7 @@ static char *print_v6(const struct sl_address *address, char *at)
             i += zeros;
             continue;
         }
-        at = print_group(group(address, i), at);
+        at = print_group(group_at(address, i), at);
         if (++i < 8)
             *at++ = ':';
     }

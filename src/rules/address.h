@@ -1,4 +1,4 @@
-/* IP addresses and networks, without name look-ups. IPv4 is kept as
+/* IP addresses and networks, without name look-ups. IPv4 is stored as
  * v4-mapped IPv6, so that one comparison serves both. */
 #ifndef SL_RULES_ADDRESS_H
 #define SL_RULES_ADDRESS_H
@@ -20,7 +20,7 @@ enum { SL_ADDRESS_PRINT_MAX = 64 };
 bool sl_address_parse(struct sluice_text text, struct sl_address *out);
 bool sl_address_is_v4(const struct sl_address *address);
 
-/* An address, or address/prefix. Bits set beyond the prefix are refused. */
+/* Parses an address, or address/prefix. Bits set beyond the prefix are refused. */
 bool sl_network_parse(struct sluice_text text, struct sl_network *out);
 /* The network with this prefix that the address lies in. */
 struct sl_network sl_network_around(const struct sl_address *address, uint32_t prefix);

@@ -1,3 +1,4 @@
+/* Evaluating the conditions of a rule. */
 #include "rules/condition.h"
 
 #include <stdlib.h>

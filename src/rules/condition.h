@@ -1,14 +1,14 @@
-/* Conditions: what an attribute of a request must be for a rule to match. */
+/* Conditions: the values an attribute of a request must have for a rule to match. */
 #ifndef SL_RULES_CONDITION_H
 #define SL_RULES_CONDITION_H
 
 #include "rules/ruleset.h"
 
-/* The part that is rarely given: `not`, `like` and `unlike`. */
+/* Checks the part that is rarely given: `not`, `like` and `unlike`. */
 bool sl_condition_more_holds(const struct sl_condition *when, struct sluice_text value);
 
-/* Does it hold for this value (missing: the request has none)? Inline, because every rule that an
- * index finds asks it of each condition. */
+/* Returns true if the condition holds for this value (missing: the request has none). Inline,
+ * because it runs for each condition of every rule that an index finds. */
 static inline bool sl_condition_holds(const struct sl_condition *when, struct sluice_text value)
 {
     bool is_one = when->value_count == 0;
@@ -17,16 +17,16 @@ static inline bool sl_condition_holds(const struct sl_condition *when, struct sl
     return is_one && (!when->is_more || sl_condition_more_holds(when, value));
 }
 
-/* The order of values that must not be: sorted, so that they are found by halving. For qsort(). */
+/* Compares two excluded values, for qsort(): they are sorted, so that bisection finds them. */
 int sl_condition_order(const void *a, const void *b);
 
-/* Does it hold only where the request has the attribute? */
+/* Returns true if it holds only where the request has the attribute. */
 static inline bool sl_condition_needs_value(const struct sl_condition *when)
 {
     return when->value_count > 0 || when->like.count > 0;
 }
 
-/* Its values and patterns, those that are not to be as well. */
+/* The number of its values and patterns, the excluded ones too. */
 static inline size_t sl_condition_size(const struct sl_condition *when)
 {
     return when->value_count + when->unequal.count + when->like.count + when->unlike.count;

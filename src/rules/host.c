@@ -1,7 +1,7 @@
-/* A host and its port as people write them, for listeners and stores alike.
+/* Cutting and checking hosts with ports, as operators write them for listeners and stores.
  *
- * The colon is what makes this a file of its own: an IPv6 address is full of
- * them, so it stands in brackets, and the port is what follows the first colon
+ * The colon is why this is a file of its own: an IPv6 address is full of
+ * colons, so it stands in brackets, and the port follows the first colon
  * after the last bracket. */
 #include "rules/host.h"
 
@@ -46,7 +46,7 @@ bool sl_host_is_good(struct sluice_text host)
             return false;
         numeric &= !letter;
     }
-    /* Digits and dots that are not an address are a slip, not a name. */
+    /* Digits and dots that are not an address are a mistake, not a name. */
     struct sl_address address;
     return !numeric || sl_address_parse(host, &address);
 }

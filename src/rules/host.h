@@ -1,5 +1,5 @@
 /* Hosts with ports, as text: "cache:6379", "192.0.2.1:80", "[::1]:8080".
- * Nothing is looked up. */
+ * No name look-ups. */
 #ifndef SL_RULES_HOST_H
 #define SL_RULES_HOST_H
 

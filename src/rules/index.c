@@ -1,4 +1,4 @@
-/* A trie over the segments of patterns; rules hang where their pattern ends.
+/* The index of rules: a trie over the segments of patterns; rules hang where their pattern ends.
  *
  *   /                                    a node's rules:
  *   ├─ api ──┬─ (below: api, per-user)     exact   the pattern ends here
@@ -7,16 +7,16 @@
  *
  * A request walks down by its own segments, taking the named child and the `*`
  * child at each step, and collects `below` of every node on the way and
- * `exact` of where it ends. Each node is visited at most once, so the cost is
+ * `exact` of the node where it ends. Each node is visited at most once, so the cost is
  * that of the path and of the patterns that really branch along it.
  *
  * Many rules may share one pattern, or have none, and differ in `when`: then
  * they are cases of a switch on one attribute, found by its value. Of several
  * conditions the switch takes the one that fewest rules share, so that
- * `{ method: GET, plan: p17 }` is found by its plan. The rest is compared
+ * `{ method: GET, plan: p17 }` is found by its plan. The other conditions are compared
  * afterwards, rule by rule; only rules that come that far are ever touched. A
- * condition without values (`not`, `like`) is no case of a switch: it is always
- * of the rest.
+ * condition without values (`not`, `like`) is never a case of a switch: it is always
+ * compared afterwards.
  */
 #include "rules/index.h"
 
@@ -58,23 +58,23 @@ struct index_node {
 struct sl_index {
     struct sl_textmap edges;  /* (node, segment) → node */
     struct sl_textmap cases;  /* (branch, value) → chain */
-    struct index_node *nodes; /* 0 is nobody, 1 the root of paths, 2 of dotted names */
+    struct index_node *nodes; /* 0 is unused, 1 the root of paths, 2 of dotted names */
     size_t node_count;
     size_t node_room;
-    struct chain *chains; /* 0 is nobody */
+    struct chain *chains; /* 0 is unused */
     size_t chain_count;
     size_t chain_room;
     uint32_t branch_count;
-    struct spot any;                 /* no resource asked for */
-    struct spot given;               /* any resource, but one must be there */
+    struct spot any;                 /* the rule has no `resource` */
+    struct spot given;               /* any resource, but the request must have one */
     struct sl_popularity popularity; /* only while it is built */
 };
 
 enum { PATHS = 1, DOTTED = 2 };
 
-/* One more element at the end of an array that lives in the arena. */
-static uint32_t append(struct sl_arena *arena, void **array, size_t *count, size_t *room,
-                       size_t size)
+/* Adds one element at the end of an array that lives in the arena. Returns its number. */
+static uint32_t append_element(struct sl_arena *arena, void **array, size_t *count, size_t *room,
+                               size_t size)
 {
     if (*count == *room) {
         size_t larger = *room ? 2 * *room : 64;
@@ -91,7 +91,7 @@ static uint32_t add_node(struct sl_arena *arena, struct sl_index *index)
 {
     void *nodes = index->nodes;
     uint32_t number =
-        append(arena, &nodes, &index->node_count, &index->node_room, sizeof *index->nodes);
+        append_element(arena, &nodes, &index->node_count, &index->node_room, sizeof *index->nodes);
     index->nodes = nodes;
     return number;
 }
@@ -99,8 +99,8 @@ static uint32_t add_node(struct sl_arena *arena, struct sl_index *index)
 static uint32_t add_chain(struct sl_arena *arena, struct sl_index *index)
 {
     void *chains = index->chains;
-    uint32_t number =
-        append(arena, &chains, &index->chain_count, &index->chain_room, sizeof *index->chains);
+    uint32_t number = append_element(arena, &chains, &index->chain_count, &index->chain_room,
+                                     sizeof *index->chains);
     index->chains = chains;
     return number;
 }
@@ -124,8 +124,8 @@ static bool same_part(const struct sl_part *a, const struct sl_part *b)
            (a->attribute != SL_ATTR_OTHER || sl_text_equal(a->name, b->name));
 }
 
-static struct branch *branch_on(struct sl_arena *arena, struct sl_index *index, struct spot *spot,
-                                const struct sl_part *attribute)
+static struct branch *find_or_add_branch(struct sl_arena *arena, struct sl_index *index,
+                                         struct spot *spot, const struct sl_part *attribute)
 {
     struct branch *branch = spot->branches;
     while (branch && !same_part(branch->attribute, attribute))
@@ -146,7 +146,7 @@ static void add_to_spot(struct sl_arena *arena, struct sl_index *index, struct s
         add_link(arena, &spot->always, rule);
         return;
     }
-    struct branch *branch = branch_on(arena, index, spot, &rarest->attribute);
+    struct branch *branch = find_or_add_branch(arena, index, spot, &rarest->attribute);
     for (size_t i = 0; i < rarest->value_count; i++) {
         uint32_t chain = sl_textmap_get(&index->cases, branch->number, rarest->values[i]);
         if (!chain) {
@@ -157,8 +157,8 @@ static void add_to_spot(struct sl_arena *arena, struct sl_index *index, struct s
     }
 }
 
-static uint32_t child(struct sl_arena *arena, struct sl_index *index, uint32_t parent,
-                      struct sluice_text segment)
+static uint32_t find_or_add_child(struct sl_arena *arena, struct sl_index *index, uint32_t parent,
+                                  struct sluice_text segment)
 {
     uint32_t found =
         segment.at ? sl_textmap_get(&index->edges, parent, segment) : index->nodes[parent].star;
@@ -181,7 +181,7 @@ static void add_rule(struct sl_arena *arena, struct sl_index *index, const struc
     }
     uint32_t node = pattern->dotted ? DOTTED : PATHS;
     for (size_t i = 0; i < pattern->segment_count; i++)
-        node = child(arena, index, node, pattern->segments[i]);
+        node = find_or_add_child(arena, index, node, pattern->segments[i]);
     struct index_node *end = &index->nodes[node];
     add_to_spot(arena, index, pattern->prefix ? &end->below : &end->exact, rule);
 }
@@ -230,7 +230,7 @@ struct sluice_text sl_attribute_of(const struct sluice_request *request,
     return (struct sluice_text){ 0 };
 }
 
-/* One search under way. */
+/* The state of one search. */
 struct index_search {
     const struct sl_index *index;
     const struct sluice_request *request;
@@ -244,7 +244,7 @@ static bool condition_holds(const struct sluice_request *request, const struct s
     return sl_condition_holds(when, sl_attribute_of(request, &when->attribute));
 }
 
-static bool excepted(const struct index_search *search, const struct sl_rule *rule)
+static bool is_excepted(const struct index_search *search, const struct sl_rule *rule)
 {
     for (size_t i = 0; !sl_text_missing(search->request->resource) && i < rule->except_count; i++)
         if (sl_pattern_matches(&rule->except[i], &search->resource))
@@ -259,12 +259,12 @@ static void collect_chain(struct index_search *search, const struct chain *chain
         size_t i = 0;
         while (i < rule->when_count && condition_holds(search->request, &rule->when[i]))
             i++;
-        if (i == rule->when_count && !excepted(search, rule))
+        if (i == rule->when_count && !is_excepted(search, rule))
             search->out[search->count++] = rule;
     }
 }
 
-static void collect(struct index_search *search, const struct spot *spot)
+static void collect_spot(struct index_search *search, const struct spot *spot)
 {
     collect_chain(search, &spot->always);
     for (const struct branch *branch = spot->branches; branch; branch = branch->next) {
@@ -277,19 +277,19 @@ static void collect(struct index_search *search, const struct spot *spot)
 }
 
 /* Recursion as deep as the path has segments, at most SL_SEGMENTS_MAX. */
-static void walk(struct index_search *search, uint32_t number, size_t depth)
+static void walk_trie(struct index_search *search, uint32_t number, size_t depth)
 {
     const struct index_node *node = &search->index->nodes[number];
-    collect(search, &node->below);
+    collect_spot(search, &node->below);
     if (depth == search->resource.count) {
-        collect(search, &node->exact);
+        collect_spot(search, &node->exact);
         return;
     }
     uint32_t named = sl_textmap_get(&search->index->edges, number, search->resource.at[depth]);
     if (named)
-        walk(search, named, depth + 1);
+        walk_trie(search, named, depth + 1);
     if (node->star)
-        walk(search, node->star, depth + 1);
+        walk_trie(search, node->star, depth + 1);
 }
 
 static int by_index(const void *a, const void *b)
@@ -299,8 +299,8 @@ static int by_index(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Few rules match a request, mostly in order already. */
-static void sort(const struct sl_rule **rules, size_t count)
+/* Insertion sort: few rules match a request, mostly in order already. */
+static void sort_rules(const struct sl_rule **rules, size_t count)
 {
     if (count > 32) {
         qsort(rules, count, sizeof *rules, by_index);
@@ -325,13 +325,13 @@ size_t sl_index_match(const struct sl_ruleset *rules, const struct sluice_reques
     search.count = 0;
     if (sl_text_missing(request->resource)) {
         search.resource.count = 0;
-        collect(&search, &rules->index->any);
+        collect_spot(&search, &rules->index->any);
     } else {
         sl_resource_cut(request->resource, &search.resource);
-        collect(&search, &rules->index->any);
-        collect(&search, &rules->index->given);
-        walk(&search, search.resource.dotted ? DOTTED : PATHS, 0);
+        collect_spot(&search, &rules->index->any);
+        collect_spot(&search, &rules->index->given);
+        walk_trie(&search, search.resource.dotted ? DOTTED : PATHS, 0);
     }
-    sort(out, search.count);
+    sort_rules(out, search.count);
     return search.count;
 }

@@ -1,4 +1,4 @@
-/* Which rules match a request, at a cost that grows with the length of its
+/* Finding the rules that match a request, at a cost that grows with the length of its
  * resource and not with the number of rules. */
 #ifndef SL_RULES_INDEX_H
 #define SL_RULES_INDEX_H
@@ -13,7 +13,7 @@ struct sluice_text sl_attribute_of(const struct sluice_request *request,
                                    const struct sl_part *attribute);
 
 /* Writes the matching rules to `out`, in the order of the file, and returns
- * how many. `out` has room for all rules. The resource is normalised. */
+ * their number. `out` has room for all rules. The resource is normalised. */
 size_t sl_index_match(const struct sl_ruleset *rules, const struct sluice_request *request,
                       const struct sl_rule **out);
 

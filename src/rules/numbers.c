@@ -1,4 +1,4 @@
-/* Composition, as fractions until the very end:
+/* Composing a rule's numbers, as fractions until the very end:
  *
  *   base      = capacity · scale           (or the tier's own, at scale 1)
  *   capacity  = ⌊base · burst · (1 + s)⌋
@@ -43,7 +43,7 @@ static void divide_decimal(struct fraction *f, struct sl_decimal decimal)
     multiply(f, sl_power_of_ten(decimal.places), decimal.digits);
 }
 
-static struct fraction token_of(const struct sl_numbers_in *in)
+static struct fraction compose_token(const struct sl_numbers_in *in)
 {
     struct fraction token = { 1000000000, 1, false };
     if (in->has_rate) {
@@ -68,9 +68,9 @@ static sl_u128 token_at(const struct sl_numbers *numbers, int32_t trust)
     return (numbers->token_n * 2000 + d - 1) / d;
 }
 
-/* A window that was written is told as it stands, whatever burst and trust make of
+/* A window in the file is reported as written, whatever burst and trust make of
  * the capacity. */
-static int64_t told_us(const struct sl_numbers *numbers, const struct sl_limit *limit)
+static int64_t reported_window_us(const struct sl_numbers *numbers, const struct sl_limit *limit)
 {
     if (numbers->window_us)
         return numbers->window_us;
@@ -88,11 +88,11 @@ void sl_numbers_limit(const struct sl_numbers *numbers, int32_t trust_thousandth
         out->token_ns = (int64_t)token_at(numbers, trust_thousandths);
         out->token_form = sl_token_short(out->token_ns);
         out->token_part = sl_token_part(out->token_ns);
-        out->told_us = told_us(numbers, out);
+        out->told_us = reported_window_us(numbers, out);
     }
 }
 
-/* Long division of 10^9 by the token's nanoseconds: nine digits, the point, and the rest. A token
+/* Divides 10^9 by the token's nanoseconds, by hand: nine digits, the point, and the rest. A token
  * takes at least a nanosecond. */
 void sl_numbers_print_rate(const struct sl_numbers *numbers, struct sl_buffer *out)
 {
@@ -159,7 +159,7 @@ const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers
     multiply_decimal(&capacity, in->burst);
     struct fraction token = { 0, 1, false };
     if (in->algo->is_bucket)
-        token = token_of(in);
+        token = compose_token(in);
     if (capacity.too_large || token.too_large)
         return "the numbers, multiplied, have too many digits to be exact; use rounder ones";
 
@@ -187,7 +187,7 @@ const char *sl_numbers_compose(const struct sl_numbers_in *in, struct sl_numbers
     } else {
         numbers.limit.window_us = in->window_us;
     }
-    numbers.limit.told_us = told_us(&numbers, &numbers.limit);
+    numbers.limit.told_us = reported_window_us(&numbers, &numbers.limit);
     *out = numbers;
     return NULL;
 }

@@ -1,17 +1,19 @@
-/* Normalising comes before matching, and before counting by resource: two
+/* Normalising resources, and parsing, matching and comparing patterns.
+ *
+ * Normalising comes before matching, and before counting by resource: two
  * spellings of one path must not have two counts. The order matters: %2e%2e is
  * decoded first and then folded as a dot segment, never the other way round. */
 #include "rules/pattern.h"
 
 /* RFC 3986: these mean the same encoded or not. */
-static bool unreserved(int c)
+static bool is_unreserved(int c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '.' || c == '_' || c == '~';
 }
 
-/* Decodes what is unreserved; other %xx only get their digits' case settled. */
-static size_t decode(char *at, size_t len)
+/* Decodes unreserved characters; other %xx only get upper-case digits. */
+static size_t decode_unreserved(char *at, size_t len)
 {
     static const char digits[] = "0123456789ABCDEF";
     size_t out = 0;
@@ -20,7 +22,7 @@ static size_t decode(char *at, size_t len)
         int low = high >= 0 ? sl_hex_digit(at[in + 2]) : -1;
         if (low < 0) {
             at[out++] = at[in];
-        } else if (unreserved(high * 16 + low)) {
+        } else if (is_unreserved(high * 16 + low)) {
             at[out++] = (char)(high * 16 + low);
             in += 2;
         } else {
@@ -33,9 +35,9 @@ static size_t decode(char *at, size_t len)
     return out;
 }
 
-/* Rewrites a path from its segments: empty ones and "." vanish, ".." takes the
- * one before it along. Writes behind where it reads. */
-static size_t fold(char *at, size_t len)
+/* Rewrites a path from its segments: drops empty ones and ".", and ".." drops the
+ * one before it too. Writes behind where it reads. */
+static size_t fold_dots(char *at, size_t len)
 {
     size_t out = 0;
     size_t in = 0;
@@ -60,7 +62,7 @@ static size_t fold(char *at, size_t len)
     return out;
 }
 
-/* Nothing to drop, decode or fold? Nearly every path that comes is so. */
+/* Returns true if there is nothing to drop, decode or fold. Nearly every path is so. */
 static bool is_normal(const char *at, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -82,8 +84,8 @@ size_t sl_resource_normalise(char *at, size_t len)
         len = (size_t)(query - at);
     if (fragment)
         len = (size_t)(fragment - at);
-    len = decode(at, len);
-    return len && at[0] == '/' ? fold(at, len) : len;
+    len = decode_unreserved(at, len);
+    return len && at[0] == '/' ? fold_dots(at, len) : len;
 }
 
 void sl_resource_cut(struct sluice_text resource, struct sl_segments *out)

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 
 /* A pattern has fewer segments than this, so a resource cut off here is longer
- * than any of them. */
+ * than any pattern. */
 enum { SL_SEGMENTS_MAX = 64 };
 
 struct sl_pattern {
@@ -27,23 +27,23 @@ struct sl_pattern {
  * a trailing slash. Works in place, never grows; returns the new length. */
 size_t sl_resource_normalise(char *at, size_t len);
 
-/* A resource, cut. */
+/* A resource, cut into segments. */
 struct sl_segments {
     struct sluice_text at[SL_SEGMENTS_MAX];
     size_t count;
     bool dotted;
 };
 
-/* Cuts a normalised resource; what lies beyond SL_SEGMENTS_MAX is dropped. */
+/* Cuts a normalised resource; drops what lies beyond SL_SEGMENTS_MAX. */
 void sl_resource_cut(struct sluice_text resource, struct sl_segments *out);
 
-/* NULL on success, else what is wrong with it. */
+/* Returns NULL on success, else the pattern's fault. */
 const char *sl_pattern_parse(struct sl_arena *arena, struct sluice_text text,
                              struct sl_pattern *out);
 
 bool sl_pattern_matches(const struct sl_pattern *pattern, const struct sl_segments *resource);
 
-/* Does `wide` match everything that `narrow` matches? */
+/* Returns true if `wide` matches everything that `narrow` matches. */
 bool sl_pattern_covers(const struct sl_pattern *wide, const struct sl_pattern *narrow);
 
 #endif

@@ -1,6 +1,8 @@
+/* Counting how many rules ask for each value of an attribute. */
 #include "rules/popularity.h"
 
-static uint32_t number_of(const struct sl_popularity *popularity, const struct sl_part *attribute)
+static uint32_t find_attribute(const struct sl_popularity *popularity,
+                               const struct sl_part *attribute)
 {
     if (attribute->attribute != SL_ATTR_OTHER)
         return attribute->attribute;
@@ -9,7 +11,7 @@ static uint32_t number_of(const struct sl_popularity *popularity, const struct s
 
 static uint32_t add_attribute(struct sl_popularity *popularity, const struct sl_part *attribute)
 {
-    uint32_t number = number_of(popularity, attribute);
+    uint32_t number = find_attribute(popularity, attribute);
     if (number || attribute->attribute != SL_ATTR_OTHER)
         return number;
     number = SL_ATTR_OTHER + 1 + (uint32_t)popularity->attributes.count;
@@ -17,7 +19,7 @@ static uint32_t add_attribute(struct sl_popularity *popularity, const struct sl_
     return number;
 }
 
-/* The count of a value not seen before; place 0 is nobody's. */
+/* Adds the count of a value not seen before; place 0 is unused. */
 static uint32_t add_count(struct sl_popularity *popularity)
 {
     if (popularity->count + 1 >= popularity->room) {
@@ -51,10 +53,11 @@ void sl_popularity_count(struct sl_popularity *popularity, const struct sl_rule 
     }
 }
 
-static uint64_t sharers(const struct sl_popularity *popularity, const struct sl_condition *when)
+static uint64_t count_sharers(const struct sl_popularity *popularity,
+                              const struct sl_condition *when)
 {
     uint64_t sum = 0;
-    uint32_t attribute = number_of(popularity, &when->attribute);
+    uint32_t attribute = find_attribute(popularity, &when->attribute);
     for (size_t i = 0; i < when->value_count; i++) {
         uint32_t place = sl_textmap_get(&popularity->values, attribute, when->values[i]);
         sum += popularity->counts[place];
@@ -68,7 +71,7 @@ const struct sl_condition *sl_popularity_rarest(const struct sl_popularity *popu
     const struct sl_condition *rarest = NULL;
     uint64_t fewest = UINT64_MAX;
     for (size_t i = 0; i < rule->when_count; i++) {
-        uint64_t sum = sharers(popularity, &rule->when[i]);
+        uint64_t sum = count_sharers(popularity, &rule->when[i]);
         if (rule->when[i].value_count && sum < fewest) {
             fewest = sum;
             rarest = &rule->when[i];

@@ -1,5 +1,5 @@
-/* How many rules ask for a value of an attribute in their `when`: what few ask
- * for tells rules apart best. A zeroed struct has counted nothing. */
+/* How many rules ask for a value of an attribute in their `when`: a value that few rules ask for
+ * tells them apart best. A zeroed struct has counted nothing. */
 #ifndef SL_RULES_POPULARITY_H
 #define SL_RULES_POPULARITY_H
 
@@ -17,8 +17,8 @@ struct sl_popularity {
 
 void sl_popularity_count(struct sl_popularity *popularity, const struct sl_rule *rule);
 
-/* Of the rule's conditions that have values the one that fewest counted rules share; NULL: none
- * has any. */
+/* Returns, of the rule's conditions with values, the one that fewest counted rules share; NULL:
+ * none has values. */
 const struct sl_condition *sl_popularity_rarest(const struct sl_popularity *popularity,
                                                 const struct sl_rule *rule);
 

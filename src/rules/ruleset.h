@@ -1,4 +1,4 @@
-/* A rules file, read: an immutable ruleset. Everything in it lives in one
+/* The ruleset: a rules file, read, and immutable. Everything in it lives in one
  * arena and is reached by pointer; threads share it without a lock. */
 #ifndef SL_RULES_RULESET_H
 #define SL_RULES_RULESET_H
@@ -14,7 +14,7 @@
 
 /* An attribute of a request: one with a field of its own, or by name. */
 enum sl_attribute {
-    SL_ATTR_GLOBAL, /* nobody in particular: `per: global` */
+    SL_ATTR_GLOBAL, /* all requests together: `per: global` */
     SL_ATTR_TENANT,
     SL_ATTR_RESOURCE,
     SL_ATTR_METHOD,
@@ -35,8 +35,8 @@ struct sl_texts {
     size_t count;
 };
 
-/* What an attribute must be, all of it; no texts are no condition. Where the request has no such
- * attribute, `values` and `like` do not hold, the others do. condition.h */
+/* The values an attribute must have, all parts of it; no texts are no condition. Where the request
+ * has no such attribute, `values` and `like` do not hold, the others do. condition.h */
 struct sl_condition {
     struct sl_part attribute;
     const struct sluice_text *values; /* it equals one of these */
@@ -47,7 +47,7 @@ struct sl_condition {
     struct sl_texts unlike;  /* none of these */
 };
 
-/* What the file says, for one rule and one tier. A tier's own number comes
+/* The numbers of the file, for one rule and one tier. A tier's own number comes
  * with a scale of 1. */
 struct sl_numbers_in {
     const struct sl_algo *algo;
@@ -78,7 +78,7 @@ enum sl_failure_policy { SL_FAIL_ALLOW, SL_FAIL_DENY, SL_FAIL_LOCAL };
 
 enum { SL_LEASE_OFF = 0, SL_LEASE_AUTO = -1, SL_LEASE_DEFAULT = -2 };
 
-/* An eighth of less is not worth a call: docs/leases.md. */
+/* A lease is an eighth of the limit; a smaller one is not worth a call: docs/leases.md. */
 enum { SL_LEASE_LIMIT_MIN = 64 };
 
 struct sl_rule {
@@ -112,17 +112,17 @@ struct sl_rule {
     const uint32_t *replaces; /* rules, by their index, that do not count where this one does */
     size_t replaces_count;
 
-    struct sl_mark mark; /* where the file says it */
+    struct sl_mark mark; /* its place in the file */
 
-    /* What `numbers` are composed of, in the same places; an unlimited tier's too. */
+    /* What `numbers` are composed of, in the same places; those of an unlimited tier too. */
     const struct sl_numbers_in *parts;
     size_t tier_count;
 
-    /* Where it comes from: */
+    /* Its origin: */
     const char *json;    /* as it was written, as a JSON object; numbers as their text */
-    const char *tenant;  /* it is this tenant's own, and is called "TENANT/NAME"; or NULL */
-    uint64_t revision;   /* of the overlay's rule; 0: it is the file's */
-    bool replaces_files; /* the overlay's, in place of one of the file's */
+    const char *tenant;  /* the tenant whose own rule it is, named "TENANT/NAME"; or NULL */
+    uint64_t revision;   /* of the overlay's rule; 0: a rule of the file */
+    bool replaces_files; /* the overlay's, which replaces one of the file's */
 };
 
 struct sl_tier {
@@ -153,7 +153,7 @@ struct sl_exempt {
     size_t api_key_count;
 };
 
-/* What an overlay adds to them, each with an end. */
+/* An exemption of an overlay, with an end. */
 struct sl_exempt_until {
     int64_t until_us; /* wall time; 0: it does not end */
     enum { SL_UNTIL_CLIENT, SL_UNTIL_IP, SL_UNTIL_API_KEY } kind;
@@ -193,7 +193,7 @@ struct sl_store_url {
     const char *password;
     const char *hosts;             /* "a:6379,b:6379", ports filled in */
     const char *master;            /* redis-sentinel: its name, */
-    const char *sentinel_password; /* and what the Sentinels want to hear, or NULL */
+    const char *sentinel_password; /* and the password of the Sentinels, or NULL */
     uint32_t database;
 };
 
@@ -263,9 +263,9 @@ struct sl_settings {
         const char *token_file, *token_env, *readonly_token_file;
     } admin;
     const char *database;
-    bool spread; /* what the API changes reaches all instances of a Redis store */
+    bool spread; /* replication: changes through the API reach all instances of a Redis store */
     struct sl_trust_weights trust;
-    bool statistics;   /* whom and how long, beside counts */
+    bool statistics;   /* identifiers and latencies, beside counts */
     const char *audit; /* "off", "stdout", "syslog" or "file:PATH" */
 };
 
@@ -277,7 +277,7 @@ struct sl_ruleset {
     struct sl_exempt exempt;
     struct sl_rule *rules;
     size_t rule_count;
-    bool has_replaces;         /* one of them has */
+    bool has_replaces;         /* a rule has `replaces` */
     const char *const *hidden; /* rules of the file that the overlay hides */
     size_t hidden_count;
     const char *const *hidden_tiers;
@@ -291,35 +291,35 @@ struct sl_ruleset {
 /* Prints every key of a rules file, with its default and what it does. */
 void sl_ruleset_print_keys(FILE *out);
 
-/* Reads a rules file's text. `name` is what problems are reported under.
- * Returns NULL, with every problem in *report, unless the whole file is right;
- * with no error in the report otherwise (warnings are sl_ruleset_lint's). */
+/* Reads the text of a rules file. `name` is its name in problems. Returns NULL, with every
+ * problem in *report, unless the whole file is right; otherwise the report has no error
+ * (warnings come from sl_ruleset_lint). */
 struct sl_ruleset *sl_ruleset_parse(const char *name, struct sluice_text yaml,
                                     struct sl_report *report);
 
-/* Adds what is legal and will surprise. */
+/* Adds warnings about what is legal and will surprise. */
 void sl_ruleset_lint(const struct sl_ruleset *rules, struct sl_report *report);
 
 void sl_ruleset_free(struct sl_ruleset *rules);
 
-/* -1: not a tier of these rules. */
+/* Returns -1 if it is not a tier of these rules. */
 ptrdiff_t sl_ruleset_tier(const struct sl_ruleset *rules, struct sluice_text name);
 
-/* NULL: no rule has the name. */
+/* Returns NULL if no rule has the name. */
 const struct sl_rule *sl_ruleset_rule(const struct sl_ruleset *rules, const char *name);
 
-/* Is it a tenant's own, and how many of those are there? */
+/* Is it the tenant's own rule, and how many of those are there? */
 bool sl_rule_is_of(const struct sl_rule *rule, const char *tenant);
 size_t sl_ruleset_count_of(const struct sl_ruleset *rules, const char *tenant);
 
-/* What rules, and tenants of the API, may be called: 1 to 64 letters, digits, `.`, `_`, `-`. */
+/* Names of rules, and of tenants of the API: 1 to 64 letters, digits, `.`, `_`, `-`. */
 enum { SL_RULE_NAME_MAX = 64 };
 bool sl_rule_name_is_good(struct sluice_text name);
 
-/* Does a rule keep a log? */
+/* Returns true if a rule keeps a log. */
 bool sl_ruleset_keeps_rings(const struct sl_ruleset *rules);
 
-/* N, SL_LEASE_AUTO or SL_LEASE_OFF, where the store leases at all; docs/leases.md says why not. */
+/* N, SL_LEASE_AUTO or SL_LEASE_OFF, where the store leases at all; docs/leases.md says when not. */
 static inline int64_t sl_rule_lease(const struct sl_rule *rule)
 {
     if (!rule->algo->leases || rule->adaptive || rule->guard.window_us)
@@ -330,8 +330,8 @@ static inline int64_t sl_rule_lease(const struct sl_rule *rule)
     return is_global ? SL_LEASE_AUTO : SL_LEASE_OFF;
 }
 
-/* The limit of `rule` for tier number `tier` (-1: none) at this trust. False:
- * the tier is unlimited, the rule does not apply. */
+/* The limit of `rule` for tier number `tier` (-1: none) at this trust. Returns false if
+ * the tier is unlimited: the rule does not apply. */
 bool sl_rule_limit(const struct sl_rule *rule, ptrdiff_t tier, int32_t trust_thousandths,
                    struct sl_limit *out);
 

@@ -8,10 +8,10 @@
  *   redis-sentinel://[user:password@]host[:port],…/master[/database][?sentinel_password=password]
  *                                                       and rediss-sentinel:// with TLS
  *
- * A URL is cut from the front: scheme, then what that scheme has. `rest` is
- * what is left to read. Ports that are not written are filled in here, so that
- * nobody downstream has a default of his own. Messages name the part that is
- * wrong and not the whole URL: it may hold a password, and messages are logged. */
+ * A URL is cut from the front: scheme, then the parts of that scheme. `rest` is
+ * the text left to read. Missing ports are filled in here, so that no other code has a
+ * default of its own. Messages name the part that is wrong and not the whole URL: it
+ * may hold a password, and messages are logged. */
 #include "rules/store_url.h"
 
 #include "base/text/number.h"
@@ -25,16 +25,16 @@
 
 enum { PORT_REDIS = 6379, PORT_SENTINEL = 26379, DATABASE_MAX = 65535 };
 
-/* What one reading needs: everything ends in `arena`. */
+/* The state of one reading: every result lives in `arena`. */
 struct url_parser {
     struct sl_arena *arena;
     struct sluice_text folder;
     struct sluice_text rest;
 };
 
-/* Takes what stands before the first `mark`, and the mark; false if there is
+/* Cuts off the text before the first `mark`, and the mark; returns false if there is
  * none. */
-static bool take_before(struct sluice_text *rest, char mark, struct sluice_text *out)
+static bool cut_before(struct sluice_text *rest, char mark, struct sluice_text *out)
 {
     const char *at = rest->len ? memchr(rest->at, mark, rest->len) : NULL;
     if (!at)
@@ -45,11 +45,11 @@ static bool take_before(struct sluice_text *rest, char mark, struct sluice_text 
     return true;
 }
 
-/* The same, where the end of the text will do for the mark. */
-static struct sluice_text take_part(struct sluice_text *rest, char mark)
+/* The same, but the end of the text serves as a mark too. */
+static struct sluice_text cut_part(struct sluice_text *rest, char mark)
 {
     struct sluice_text part = *rest;
-    if (!take_before(rest, mark, &part))
+    if (!cut_before(rest, mark, &part))
         rest->len = 0;
     return part;
 }
@@ -122,11 +122,11 @@ static const struct parameter {
 
 enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
 
-/* One "name=value". `seen` has a bit for each that was there already. */
+/* Reads one "name=value". `seen` has a bit for each name that was there already. */
 static const char *read_parameter(struct sl_arena *arena, struct sluice_text value,
                                   struct sl_store_url *url, uint32_t *seen)
 {
-    struct sluice_text name = take_part(&value, '=');
+    struct sluice_text name = cut_part(&value, '=');
     size_t i = 0;
     while (i < PARAMETER_COUNT && !sl_text_is(name, parameters[i].name))
         i++;
@@ -149,14 +149,14 @@ static const char *read_memory(struct url_parser *cut, struct sl_store_url *url)
 {
     struct sluice_text path = cut->rest;
     uint32_t seen = 0;
-    bool more = take_before(&cut->rest, '?', &path);
+    bool more = cut_before(&cut->rest, '?', &path);
     if (path.len >= 2 && path.at[0] == '/' && path.at[1] == '/')
         return "a memory store has no `//`; write `memory:FILE`";
     if (path.len)
         url->path = sl_path_join(cut->arena, cut->folder, path);
     while (more) {
         struct sluice_text parameter = cut->rest;
-        more = take_before(&cut->rest, '&', &parameter);
+        more = cut_before(&cut->rest, '&', &parameter);
         const char *wrong = read_parameter(cut->arena, parameter, url, &seen);
         if (wrong)
             return wrong;
@@ -166,7 +166,7 @@ static const char *read_memory(struct url_parser *cut, struct sl_store_url *url)
     return log_fits ? NULL : log_is_part;
 }
 
-/* NULL: not a text with %XX in it, or a byte in it is zero. */
+/* Returns NULL if it is not a text with %XX in it, or a byte in it is zero. */
 static const char *percent_decode(struct sl_arena *arena, struct sluice_text text)
 {
     char *out = sl_arena_take(arena, text.len + 1);
@@ -186,7 +186,7 @@ static const char *percent_decode(struct sl_arena *arena, struct sluice_text tex
     return out;
 }
 
-/* [user]:password@ at the front of `authority`; takes it off. */
+/* Cuts [user]:password@ off the front of `authority`. */
 static const char *read_login(struct url_parser *cut, struct sluice_text *authority,
                               struct sl_store_url *url)
 {
@@ -197,7 +197,7 @@ static const char *read_login(struct url_parser *cut, struct sluice_text *author
     authority->at = at + 1;
     authority->len -= login.len + 1;
     struct sluice_text user;
-    if (!take_before(&login, ':', &user) || login.len == 0)
+    if (!cut_before(&login, ':', &user) || login.len == 0)
         return "a store's login is user:password@ or :password@";
     const char *user_text = percent_decode(cut->arena, user);
     const char *password = percent_decode(cut->arena, login);
@@ -208,7 +208,7 @@ static const char *read_login(struct url_parser *cut, struct sluice_text *author
     return NULL;
 }
 
-/* Adds "host:port" to url->hosts. A port is never quoted back: without its `@`
+/* Adds "host:port" to url->hosts. Messages never quote a port: without its `@`
  * a password looks like one. */
 static const char *read_host(struct url_parser *cut, struct sluice_text text,
                              struct sl_store_url *url)
@@ -240,13 +240,13 @@ static const char *read_database(struct sluice_text text, struct sl_store_url *u
     return NULL;
 }
 
-/* Login and hosts; what follows the first slash is left in cut->rest. */
+/* Reads login and hosts; leaves the text behind the first slash in cut->rest. */
 static const char *read_authority(struct url_parser *cut, struct sl_store_url *url)
 {
     if (cut->rest.len && memchr(cut->rest.at, '?', cut->rest.len))
         return "a Redis URL has no parameters here; leave out what follows the `?`, and write one "
                "in a password as %3F";
-    struct sluice_text authority = take_part(&cut->rest, '/');
+    struct sluice_text authority = cut_part(&cut->rest, '/');
     if (cut->rest.len && memchr(cut->rest.at, '@', cut->rest.len))
         return "there is a `/` in the store's login; write it as %2F";
     const char *wrong = read_login(cut, &authority, url);
@@ -255,7 +255,7 @@ static const char *read_authority(struct url_parser *cut, struct sl_store_url *u
     if (url->kind == SL_STORE_REDIS)
         return read_host(cut, authority, url);
     struct sluice_text host;
-    while (!wrong && take_before(&authority, ',', &host))
+    while (!wrong && cut_before(&authority, ',', &host))
         wrong = read_host(cut, host, url);
     return wrong ? wrong : read_host(cut, authority, url);
 }
@@ -282,11 +282,11 @@ static const char *read_cluster(struct url_parser *cut, struct sl_store_url *url
     return wrong;
 }
 
-/* The login of the URL is for the Redis behind them, that may have another than they have. */
+/* The login in the URL is for the Redis behind the Sentinels, which may have another one. */
 static const char *read_sentinel_password(struct url_parser *cut, struct sluice_text value,
                                           struct sl_store_url *url)
 {
-    struct sluice_text name = take_part(&value, '=');
+    struct sluice_text name = cut_part(&value, '=');
     if (!sl_text_is(name, "sentinel_password") || value.len == 0 ||
         memchr(value.at, '&', value.len))
         return "a Sentinel URL has one parameter, `?sentinel_password=PASSWORD`; write a `?` or "
@@ -301,7 +301,7 @@ static const char *read_sentinel(struct url_parser *cut, struct sl_store_url *ur
 {
     struct sluice_text front;
     const char *wrong = NULL;
-    if (take_before(&cut->rest, '?', &front)) {
+    if (cut_before(&cut->rest, '?', &front)) {
         wrong = read_sentinel_password(cut, cut->rest, url);
         cut->rest = front;
     }
@@ -309,7 +309,7 @@ static const char *read_sentinel(struct url_parser *cut, struct sl_store_url *ur
         wrong = read_authority(cut, url);
     if (wrong)
         return wrong;
-    struct sluice_text master = take_part(&cut->rest, '/');
+    struct sluice_text master = cut_part(&cut->rest, '/');
     if (master.len == 0)
         return "the master's name is missing; write redis-sentinel://host:26379/mymaster";
     url->master = sl_arena_copy(cut->arena, master);

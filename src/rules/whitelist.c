@@ -1,8 +1,10 @@
-/* Names are looked up by tenant and then by name. Networks are looked up once
+/* The index of exemptions.
+ *
+ * Names are looked up by tenant and then by name. Networks are looked up once
  * for each prefix length that occurs among them, by the address cut to it.
  *
- * What a map gives is the place of its end among `ends`. All that have none
- * share the first place, and who finds it need look no further. */
+ * A map's value is the place of the exemption's end among `ends`. All exemptions without an
+ * end share the first place, and a search that finds it stops there. */
 #include "rules/whitelist.h"
 
 #include "base/text/textmap.h"
@@ -22,7 +24,7 @@ struct sl_whitelist {
     uint32_t end_count;
 };
 
-static struct sluice_text bytes_of(const struct sl_address *address)
+static struct sluice_text address_bytes(const struct sl_address *address)
 {
     return (struct sluice_text){ (const char *)address->byte, sizeof address->byte };
 }
@@ -40,8 +42,8 @@ static uint32_t tenant_number(struct sl_arena *arena, struct sl_whitelist *list,
     return number;
 }
 
-/* Where one of `map` ends; where it is there already, at the later of the two. Those that
- * do not end are added first: their place is everybody's and cannot be moved. */
+/* Sets the end of one entry of `map`; where it is there already, the later of the two. Entries
+ * without an end are added first: they share one place, which cannot be moved. */
 struct exempt_entry {
     struct sl_textmap *map;
     uint32_t owner;
@@ -49,7 +51,7 @@ struct exempt_entry {
     int64_t until_us;
 };
 
-static void add(struct sl_arena *arena, struct sl_whitelist *list, struct exempt_entry entry)
+static void add_entry(struct sl_arena *arena, struct sl_whitelist *list, struct exempt_entry entry)
 {
     uint32_t end = sl_textmap_get(entry.map, entry.owner, entry.text);
     if (end) {
@@ -68,7 +70,7 @@ static void add_name(struct sl_arena *arena, struct sl_whitelist *list, enum map
                      const struct sl_exempt_name *name, int64_t until_us)
 {
     uint32_t owner = tenant_number(arena, list, name->tenant) * KINDS + kind;
-    add(arena, list, (struct exempt_entry){ &list->names, owner, name->name, until_us });
+    add_entry(arena, list, (struct exempt_entry){ &list->names, owner, name->name, until_us });
 }
 
 static void add_network(struct sl_arena *arena, struct sl_whitelist *list,
@@ -79,15 +81,15 @@ static void add_network(struct sl_arena *arena, struct sl_whitelist *list,
         i++;
     if (i == list->prefix_count)
         list->prefixes[list->prefix_count++] = network->prefix;
-    add(arena, list,
-        (struct exempt_entry){ &list->networks, network->prefix, bytes_of(&network->base),
-                               until_us });
+    add_entry(arena, list,
+              (struct exempt_entry){ &list->networks, network->prefix,
+                                     address_bytes(&network->base), until_us });
 }
 
 static void add_api_key(struct sl_arena *arena, struct sl_whitelist *list,
                         struct sluice_text digest_hex, int64_t until_us)
 {
-    add(arena, list, (struct exempt_entry){ &list->api_keys, 0, digest_hex, until_us });
+    add_entry(arena, list, (struct exempt_entry){ &list->api_keys, 0, digest_hex, until_us });
 }
 
 static void add_until(struct sl_arena *arena, struct sl_whitelist *list,
@@ -95,7 +97,7 @@ static void add_until(struct sl_arena *arena, struct sl_whitelist *list,
 {
     int64_t until_us = entry->until_us ? entry->until_us : SL_EXEMPT_ALWAYS;
     if (until_us < 0)
-        return; /* over before 1970, and no moment that can be told from SL_EXEMPT_NOT */
+        return; /* over before 1970: it would look like SL_EXEMPT_NOT */
     switch (entry->kind) {
     case SL_UNTIL_CLIENT:
         add_name(arena, list, CLIENT, &entry->client, until_us);
@@ -164,7 +166,7 @@ int64_t sl_whitelist_address_us(const struct sl_whitelist *list, const struct sl
         struct sl_network around = sl_network_around(address, list->prefixes[i]);
         if (!sl_network_has(&around, address))
             continue;
-        uint32_t end = sl_textmap_get(&list->networks, around.prefix, bytes_of(&around.base));
+        uint32_t end = sl_textmap_get(&list->networks, around.prefix, address_bytes(&around.base));
         until_us = sl_max_i64(until_us, list->ends[end]);
     }
     return until_us;

@@ -1,21 +1,21 @@
-/* A pattern is pieces with stars between them:
+/* Matching patterns of plain text. A pattern is pieces with stars between them:
  *
  *   ab*cd*ef*gh        ab and gh stand at the ends of the text,
  *                      cd and ef between them, in this order
  *
- * The ends are compared where they must be. Of the others each is taken where it is first found:
- * what a piece leaves to those behind it is then as long as it can be, so that nothing need be
- * tried twice. Matchers that go back to the last star are shorter, and quadratic in what whoever
- * asks has written. */
+ * The ends are compared in their places. Each of the other pieces is taken where it is first
+ * found: that leaves the longest text to the pieces behind it, so that nothing is tried twice.
+ * Matchers that go back to the last star are shorter, and quadratic in a text that the client
+ * chooses. */
 #include "rules/wildcard.h"
 
-/* The pieces at both ends; `middle` is what lies between the first star and the last one, which
+/* The pieces at both ends; `middle` is the text between the first star and the last one, which
  * may be the same. Without a star all of it is `head`, and middle.at null. */
 struct wildcard_cut {
     struct sluice_text head, middle, tail;
 };
 
-static struct wildcard_cut cut(struct sluice_text pattern)
+static struct wildcard_cut cut_pattern(struct sluice_text pattern)
 {
     const char *first = pattern.len ? memchr(pattern.at, '*', pattern.len) : NULL;
     if (!first)
@@ -29,8 +29,8 @@ static struct wildcard_cut cut(struct sluice_text pattern)
     };
 }
 
-/* Drops what is in front of a text, or says that it is not there. */
-static bool skip(struct sluice_text *text, struct sluice_text front)
+/* Drops `front` from the beginning of a text. Returns false if it does not begin so. */
+static bool skip_prefix(struct sluice_text *text, struct sluice_text front)
 {
     if (front.len == 0)
         return true;
@@ -46,8 +46,8 @@ static bool ends_with(struct sluice_text text, struct sluice_text tail)
            (tail.len == 0 || memcmp(text.at + text.len - tail.len, tail.at, tail.len) == 0);
 }
 
-/* Are the pieces of `middle`, a star before each, found in this order? */
-static bool finds(struct sluice_text text, struct sluice_text middle)
+/* Returns true if the pieces of `middle`, a star before each, are found in this order. */
+static bool finds_pieces(struct sluice_text text, struct sluice_text middle)
 {
     while (middle.len) {
         struct sluice_text rest = { middle.at + 1, middle.len - 1 };
@@ -67,16 +67,16 @@ static bool finds(struct sluice_text text, struct sluice_text middle)
 
 bool sl_wildcard_matches(struct sluice_text pattern, struct sluice_text text)
 {
-    struct wildcard_cut pieces = cut(pattern);
+    struct wildcard_cut pieces = cut_pattern(pattern);
     if (!pieces.middle.at)
         return sl_text_equal(pattern, text);
-    if (!skip(&text, pieces.head) || !ends_with(text, pieces.tail))
+    if (!skip_prefix(&text, pieces.head) || !ends_with(text, pieces.tail))
         return false;
     text.len -= pieces.tail.len;
-    return finds(text, pieces.middle);
+    return finds_pieces(text, pieces.middle);
 }
 
-/* Is one of them the beginning (or, from_end, the end) of the other? */
+/* Returns true if one is the beginning (or, from_end, the end) of the other. */
 static bool are_nested(struct sluice_text a, struct sluice_text b, bool from_end)
 {
     size_t shorter = a.len < b.len ? a.len : b.len;
@@ -86,7 +86,7 @@ static bool are_nested(struct sluice_text a, struct sluice_text b, bool from_end
 
 bool sl_wildcards_differ(struct sluice_text a, struct sluice_text b)
 {
-    struct wildcard_cut x = cut(a), y = cut(b);
+    struct wildcard_cut x = cut_pattern(a), y = cut_pattern(b);
     if (!x.middle.at)
         return !sl_wildcard_matches(b, a);
     if (!y.middle.at)

@@ -1,10 +1,11 @@
+/* Folding denials by identifier and rule, and writing them to the audit log. */
 #include "telemetry/denials.h"
 
 #include <stdlib.h>
 
 #include "algo/algo.h"
 
-enum { PLACES = 2048 }; /* a power of two, and more than twice as many */
+enum { PLACES = 2048 }; /* a power of two, more than 2 * SL_DENIALS_MAX: a search ends */
 
 struct sl_denials {
     size_t count;
@@ -28,7 +29,7 @@ void sl_denials_free(struct sl_denials *denials)
 
 /* ---- folding ---- */
 
-static bool keep(struct sl_denials *denials, struct sluice_text *text)
+static bool copy_text(struct sl_denials *denials, struct sluice_text *text)
 {
     if (!text->at)
         return true;
@@ -41,7 +42,7 @@ static bool keep(struct sl_denials *denials, struct sluice_text *text)
     return true;
 }
 
-static void fold(struct sl_noted *into, const struct sl_noted *more)
+static void add_to_denial(struct sl_noted *into, const struct sl_noted *more)
 {
     if (more->denied && (!into->denied || more->first_us < into->first_us)) {
         into->first_us = more->first_us;
@@ -73,13 +74,13 @@ void sl_denials_add(struct sl_denials *denials, const struct sl_noted *noted)
     for (; denials->places[place]; place = (place + 1) % PLACES) {
         struct sl_noted *old = &denials->noted[denials->places[place] - 1];
         if (old->key.low == noted->key.low && old->key.high == noted->key.high) {
-            fold(old, noted);
+            add_to_denial(old, noted);
             return;
         }
     }
     struct sl_noted copy = *noted;
-    if (denials->count == SL_DENIALS_MAX || !keep(denials, &copy.tenant) ||
-        !keep(denials, &copy.identifier) || !keep(denials, &copy.resource)) {
+    if (denials->count == SL_DENIALS_MAX || !copy_text(denials, &copy.tenant) ||
+        !copy_text(denials, &copy.identifier) || !copy_text(denials, &copy.resource)) {
         sl_denials_miss(denials, noted->denied, noted->first_us);
         return;
     }
@@ -87,96 +88,96 @@ void sl_denials_add(struct sl_denials *denials, const struct sl_noted *noted)
     denials->places[place] = (uint16_t)denials->count;
 }
 
-/* ---- telling ---- */
+/* ---- writing events ---- */
 
-struct telling {
+struct event_draft {
     struct sl_audit_event event;
     struct sl_audit_figure figures[SL_AUDIT_FIGURES_MAX];
 };
 
-static void say_number(struct telling *telling, const char *name, int64_t number)
+static void add_number(struct event_draft *draft, const char *name, int64_t number)
 {
-    telling->figures[telling->event.figure_count++] =
+    draft->figures[draft->event.figure_count++] =
         (struct sl_audit_figure){ .name = name, .type = SL_FIGURE_NUMBER, .number = number };
 }
 
-static void say_shadow(struct telling *telling)
+static void add_shadow(struct event_draft *draft)
 {
-    telling->figures[telling->event.figure_count++] =
+    draft->figures[draft->event.figure_count++] =
         (struct sl_audit_figure){ .name = "shadow", .type = SL_FIGURE_BOOL, .number = 1 };
 }
 
-static struct telling start(const struct sl_noted *noted, const struct sl_enrolled *rule,
-                            enum sl_audit_kind kind)
+static struct event_draft start_event(const struct sl_noted *noted, const struct sl_enrolled *rule,
+                                      enum sl_audit_kind kind)
 {
-    return (struct telling){ .event = { .kind = kind,
-                                        .tenant = noted->tenant,
-                                        .identifier = noted->identifier,
-                                        .limit_type = sl_text(rule->limit_type),
-                                        .resource = noted->resource,
-                                        .rule = sl_text(rule->name) } };
+    return (struct event_draft){ .event = { .kind = kind,
+                                            .tenant = noted->tenant,
+                                            .identifier = noted->identifier,
+                                            .limit_type = sl_text(rule->limit_type),
+                                            .resource = noted->resource,
+                                            .rule = sl_text(rule->name) } };
 }
 
-static void tell(struct sl_audit *audit, struct telling *telling, int64_t at_us)
+static void write_event(struct sl_audit *audit, struct event_draft *draft, int64_t at_us)
 {
-    telling->event.figures = telling->figures;
-    sl_audit_write(audit, &telling->event, at_us);
+    draft->event.figures = draft->figures;
+    sl_audit_write(audit, &draft->event, at_us);
 }
 
-static void tell_denials(struct sl_audit *audit, const struct sl_noted *noted,
-                         const struct sl_enrolled *rule)
+static void write_denials(struct sl_audit *audit, const struct sl_noted *noted,
+                          const struct sl_enrolled *rule)
 {
     bool is_counter = strcmp(rule->algorithm, "sliding_window_counter") == 0;
-    struct telling telling =
-        start(noted, rule, is_counter ? SL_AUDIT_WINDOW_EXCEEDED : SL_AUDIT_EXCEEDED);
+    struct event_draft draft =
+        start_event(noted, rule, is_counter ? SL_AUDIT_WINDOW_EXCEEDED : SL_AUDIT_EXCEEDED);
     int64_t retry_us = noted->retry_after_us;
     if (is_counter)
-        say_number(&telling, "estimated_count", noted->capacity - noted->remaining);
-    say_number(&telling, "capacity", noted->capacity);
-    say_number(&telling, "retry_after", retry_us == SL_NEVER ? -1 : (retry_us + 999999) / 1000000);
-    say_number(&telling, "count", (int64_t)noted->denied);
+        add_number(&draft, "estimated_count", noted->capacity - noted->remaining);
+    add_number(&draft, "capacity", noted->capacity);
+    add_number(&draft, "retry_after", retry_us == SL_NEVER ? -1 : (retry_us + 999999) / 1000000);
+    add_number(&draft, "count", (int64_t)noted->denied);
     if (noted->is_shadow)
-        say_shadow(&telling);
-    tell(audit, &telling, noted->first_us);
+        add_shadow(&draft);
+    write_event(audit, &draft, noted->first_us);
 }
 
-static void tell_burst(struct sl_audit *audit, const struct sl_noted *noted,
-                       const struct sl_enrolled *rule, enum sl_audit_kind kind)
+static void write_burst(struct sl_audit *audit, const struct sl_noted *noted,
+                        const struct sl_enrolled *rule, enum sl_audit_kind kind)
 {
-    struct telling telling = start(noted, rule, kind);
-    say_number(&telling, "request_count", noted->request_count);
+    struct event_draft draft = start_event(noted, rule, kind);
+    add_number(&draft, "request_count", noted->request_count);
     if (noted->is_shadow)
-        say_shadow(&telling);
-    tell(audit, &telling, noted->guard_us);
+        add_shadow(&draft);
+    write_event(audit, &draft, noted->guard_us);
 }
 
-static void tell_noted(struct sl_audit *audit, const struct sl_noted *noted,
-                       const struct sl_enrolled *rule)
+static void write_noted(struct sl_audit *audit, const struct sl_noted *noted,
+                        const struct sl_enrolled *rule)
 {
     if (!rule->name)
         return;
     if (noted->warned)
-        tell_burst(audit, noted, rule, SL_AUDIT_BURST_WARNING);
+        write_burst(audit, noted, rule, SL_AUDIT_BURST_WARNING);
     if (noted->blocked)
-        tell_burst(audit, noted, rule, SL_AUDIT_BURST_BLOCKED);
+        write_burst(audit, noted, rule, SL_AUDIT_BURST_BLOCKED);
     if (noted->denied)
-        tell_denials(audit, noted, rule);
+        write_denials(audit, noted, rule);
 }
 
-static void tell_missed(struct sl_audit *audit, const struct sl_denials *denials)
+static void write_missed(struct sl_audit *audit, const struct sl_denials *denials)
 {
-    struct telling telling = { .event = { .kind = SL_AUDIT_EXCEEDED } };
-    say_number(&telling, "count", (int64_t)denials->missed);
-    tell(audit, &telling, denials->missed_us);
+    struct event_draft draft = { .event = { .kind = SL_AUDIT_EXCEEDED } };
+    add_number(&draft, "count", (int64_t)denials->missed);
+    write_event(audit, &draft, denials->missed_us);
 }
 
 void sl_denials_flush(struct sl_denials *denials, const struct sl_rule_ids *ids,
                       struct sl_audit *audit)
 {
     for (size_t i = 0; i < denials->count; i++)
-        tell_noted(audit, &denials->noted[i], &ids->rules[denials->noted[i].rule]);
+        write_noted(audit, &denials->noted[i], &ids->rules[denials->noted[i].rule]);
     if (denials->missed)
-        tell_missed(audit, denials);
+        write_missed(audit, denials);
     if (denials->count)
         memset(denials->places, 0, sizeof denials->places);
     denials->count = denials->text_len = denials->missed = 0;

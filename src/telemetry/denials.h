@@ -1,6 +1,6 @@
-/* Denials of about a second, folded: one event for each identifier and rule, with how often. A
- * flood of them becomes at most SL_DENIALS_MAX lines; the rest is one more line that says how
- * many there were, so that counts add up. */
+/* Denials of about a second, folded: one audit event for each identifier and rule, with its count.
+ * A flood of them becomes at most SL_DENIALS_MAX lines; one more line gives the number of the rest,
+ * so that counts add up. */
 #ifndef SL_TELEMETRY_DENIALS_H
 #define SL_TELEMETRY_DENIALS_H
 
@@ -12,17 +12,17 @@ enum { SL_DENIALS_MAX = 1000, SL_DENIALS_TEXT_BYTES = 256 << 10 };
 
 struct sl_denials;
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct sl_denials *sl_denials_new(void);
 void sl_denials_free(struct sl_denials *denials);
 
-/* Copies what it needs. */
+/* Copies the texts that it keeps. */
 void sl_denials_add(struct sl_denials *denials, const struct sl_noted *noted);
 
-/* So many more, of whom nothing is known; the first of them at about that time. */
+/* Counts denials without their identifiers; the first of them was at about that time. */
 void sl_denials_miss(struct sl_denials *denials, uint64_t count, int64_t at_us);
 
-/* Writes them all, and begins anew. */
+/* Writes all events, and begins anew. */
 void sl_denials_flush(struct sl_denials *denials, const struct sl_rule_ids *ids,
                       struct sl_audit *audit);
 

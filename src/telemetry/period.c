@@ -1,3 +1,4 @@
+/* Rings of counts and measures, and their sums over a minute, an hour and a day. */
 #include "telemetry/period.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static void add_sums(struct sl_sums *to, const struct sl_sums *more)
     to->blocked += more->blocked;
 }
 
-/* The tally of now; those that time has passed over since the last one are empty. */
+/* The tally of the step of now; empties the steps that time has passed over since the last one. */
 static struct sl_sums *sums_of_now(struct sl_figure *figure, enum sl_period period, int64_t now_s)
 {
     const struct sl_period_form *form = &sl_period_forms[period];
@@ -84,7 +85,7 @@ void sl_figure_sum(const struct sl_figure *figure, enum sl_period period, int64_
 
 /* ---- measures ---- */
 
-/* Its memory is used again: the next minute's latencies are like this one's. */
+/* Keeps the memory: the next minute's latencies are like this one's. */
 static void empty_measures(struct sl_measures *measures)
 {
     if (!measures)
@@ -111,7 +112,7 @@ struct sl_measures *sl_figure_measures(struct sl_figure *figure, enum sl_period 
     return *measures;
 }
 
-static bool merge(struct sl_measures *to, const struct sl_measures *from)
+static bool merge_measures(struct sl_measures *to, const struct sl_measures *from)
 {
     sl_distinct_merge(&to->callers, &from->callers);
     sl_distinct_merge(&to->limited, &from->limited);
@@ -132,7 +133,7 @@ bool sl_figure_measure(const struct sl_figure *figure, enum sl_period period, in
             figure->coarse[period].measures[step % SL_PERIOD_COARSE_STEPS];
         if (now - step >= SL_PERIOD_COARSE_STEPS || !measures)
             continue;
-        if (!merge(out, measures)) {
+        if (!merge_measures(out, measures)) {
             sl_measures_release(out);
             return false;
         }

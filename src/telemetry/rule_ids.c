@@ -1,3 +1,4 @@
+/* Giving rules numbers that outlive a reload. */
 #include "telemetry/rule_ids.h"
 
 #include <stdlib.h>
@@ -25,8 +26,8 @@ static char *limit_type(const struct sl_rule *rule)
     return copy;
 }
 
-/* False: no memory, and it is as it was. */
-static bool fill(struct sl_enrolled *rule, const struct sl_rule *from)
+/* Returns false if there is no memory; the entry is unchanged then. */
+static bool fill_entry(struct sl_enrolled *rule, const struct sl_rule *from)
 {
     char *type = limit_type(from);
     char *name = rule->name ? rule->name : strdup(from->name);
@@ -44,7 +45,7 @@ static bool fill(struct sl_enrolled *rule, const struct sl_rule *from)
     return true;
 }
 
-static void empty(struct sl_rule_ids *ids, struct sl_enrolled *rule)
+static void empty_entry(struct sl_rule_ids *ids, struct sl_enrolled *rule)
 {
     free(rule->name);
     free(rule->limit_type);
@@ -55,14 +56,15 @@ static void empty(struct sl_rule_ids *ids, struct sl_enrolled *rule)
 
 /* ---- all of them ---- */
 
-/* One that is free, or has been gone for long; else one more. NULL: no memory. */
+/* Finds a number that is free, or whose rule has been gone for long; else adds one. Returns NULL
+ * if there is no memory. */
 static struct sl_enrolled *take_number(struct sl_rule_ids *ids, size_t *from, int64_t now_us)
 {
     for (; *from < ids->count; ++*from) {
         struct sl_enrolled *rule = &ids->rules[*from];
         if (rule->is_there || (rule->name && now_us - rule->gone_us < KEPT_US))
             continue;
-        empty(ids, rule);
+        empty_entry(ids, rule);
         return rule;
     }
     if (ids->count == ids->room) {
@@ -79,7 +81,7 @@ static struct sl_enrolled *take_number(struct sl_rule_ids *ids, size_t *from, in
     return rule;
 }
 
-/* Those that have one keep it, or another might be given theirs. */
+/* Finds the rules that have a number, before any number is given out: they keep it. */
 static void find_numbers(const struct sl_rule_ids *ids, const struct sl_ruleset *rules,
                          uint32_t *numbers)
 {
@@ -93,8 +95,8 @@ static void find_numbers(const struct sl_rule_ids *ids, const struct sl_ruleset 
     sl_arena_release(&arena);
 }
 
-/* So that nobody takes it for long gone before it has been in force. */
-static void touch(struct sl_enrolled *rule, int64_t now_us)
+/* Marks the rule as just seen, so that its number is not given away before it is in force. */
+static void mark_seen(struct sl_enrolled *rule, int64_t now_us)
 {
     if (rule->gone_us < now_us)
         rule->gone_us = now_us;
@@ -109,15 +111,15 @@ uint32_t *sl_rule_ids_enrol(struct sl_rule_ids *ids, const struct sl_ruleset *ru
     find_numbers(ids, rules, numbers);
     for (size_t i = 0; i < rules->rule_count; i++)
         if (numbers[i])
-            touch(&ids->rules[numbers[i] - 1], now_us);
+            mark_seen(&ids->rules[numbers[i] - 1], now_us);
     for (size_t i = 0; i < rules->rule_count; i++) {
         struct sl_enrolled *rule =
             numbers[i] ? &ids->rules[numbers[i] - 1] : take_number(ids, &from, now_us);
-        if (!rule || (!numbers[i] && !fill(rule, &rules->rules[i]))) {
+        if (!rule || (!numbers[i] && !fill_entry(rule, &rules->rules[i]))) {
             free(numbers);
             return NULL;
         }
-        touch(rule, now_us);
+        mark_seen(rule, now_us);
         numbers[i] = (uint32_t)(rule - ids->rules);
     }
     return numbers;
@@ -128,12 +130,12 @@ void sl_rule_ids_settle(struct sl_rule_ids *ids, const struct sl_ruleset *rules,
 {
     for (size_t i = 0; i < ids->count; i++) {
         if (ids->rules[i].is_there)
-            touch(&ids->rules[i], now_us);
+            mark_seen(&ids->rules[i], now_us);
         ids->rules[i].is_there = false;
     }
     for (size_t i = 0; i < rules->rule_count; i++) {
         struct sl_enrolled *rule = &ids->rules[numbers[i]];
-        fill(rule, &rules->rules[i]);
+        fill_entry(rule, &rules->rules[i]);
         rule->is_there = true;
     }
 }
@@ -141,7 +143,7 @@ void sl_rule_ids_settle(struct sl_rule_ids *ids, const struct sl_ruleset *rules,
 void sl_rule_ids_release(struct sl_rule_ids *ids)
 {
     for (size_t i = 0; i < ids->count; i++)
-        empty(ids, &ids->rules[i]);
+        empty_entry(ids, &ids->rules[i]);
     free(ids->rules);
     *ids = (struct sl_rule_ids){ 0 };
 }

@@ -1,7 +1,8 @@
+/* Decoding base64url without padding. */
 #include "auth/token/base64url.h"
 
-/* -1: not one of the 64. */
-static int digit(char c)
+/* Returns -1 if it is not one of the 64. */
+static int value_of_digit(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -17,7 +18,7 @@ bool sl_base64url_decode(struct sluice_text text, uint8_t *room, struct sluice_t
     uint8_t *at = room;
     uint32_t bits = 0, have = 0;
     for (size_t i = 0; i < text.len; i++) {
-        int value = digit(text.at[i]);
+        int value = value_of_digit(text.at[i]);
         if (value < 0)
             return false;
         bits = bits << 6 | (uint32_t)value;
@@ -27,7 +28,7 @@ bool sl_base64url_decode(struct sluice_text text, uint8_t *room, struct sluice_t
             *at++ = (uint8_t)(bits >> have);
         }
     }
-    /* Six left: a character that ends no byte. Others left: they must be zero. */
+    /* Six bits left: a character that ends no byte. Other bits left: they must be zero. */
     if (have >= 6 || (bits & ((1u << have) - 1)) != 0)
         return false;
     *out = (struct sluice_text){ (const char *)room, (size_t)(at - room) };

@@ -1,10 +1,9 @@
-/* Claims → a span of time and a few texts.
+/* Reading a token's claims: a span of time and a few texts.
  *
  * Times are JSON numbers of seconds, perhaps with a fraction, perhaps absurd. Each is
- * turned into microseconds once, clamped where it is beyond all clocks, and what
- * remains is a comparison of integers; the cache of tokens compares the same two
- * integers, so that a token which is kept ends at the same microsecond as one that is
- * checked. */
+ * turned into microseconds once, clamped where it is beyond all clocks, and from then on
+ * only integers are compared. The token cache compares the same two integers, so that a
+ * cached token ends at the same microsecond as one that is checked. */
 #include "auth/token/claims.h"
 
 #include "base/check.h"
@@ -75,7 +74,7 @@ static enum sl_refusal check_issuer(const json_t *json, const char *issuer)
     return sl_text_is(sl_strict_text(iss), issuer) ? SL_ACCEPTED : SL_REFUSED_ISS;
 }
 
-/* One string, or a list of nothing but strings. */
+/* The audience is one string, or a list of nothing but strings. */
 static enum sl_refusal check_audience(const json_t *json, const char *audience)
 {
     const json_t *aud = json_object_get(json, "aud");
@@ -95,7 +94,7 @@ static enum sl_refusal check_audience(const json_t *json, const char *audience)
 
 /* ---- attributes -------------------------------------------------------------------- */
 
-/* A top-level claim of the whole name, else member by member along the dots. */
+/* Finds a top-level claim of the whole name, else goes member by member along the dots. */
 static const json_t *find_claim(const json_t *claims, const char *path)
 {
     const json_t *found = json_object_get(claims, path);
@@ -110,8 +109,8 @@ static const json_t *find_claim(const json_t *claims, const char *path)
     return found;
 }
 
-/* A real with as few digits as bring back the same double; `1.0` and `1e300` keep what
- * says that they are no integers. jansson prints, for it does so in every locale. */
+/* Prints a real with as few digits as bring back the same double; `1.0` and `1e300` still show
+ * that they are no integers. jansson prints, because it does so in every locale. */
 static struct sluice_text print_real(const json_t *real, char room[SL_NUMBER_MAX_BYTES])
 {
     size_t len = 0;

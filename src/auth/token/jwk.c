@@ -1,7 +1,9 @@
-/* A set holds keys for whatever its owner does: encryption, other algorithms, kinds
- * that were invented later. Those are passed over. One that is for us has to be right
- * in everything: a key that is damaged, weak or secret is a mistake that somebody
- * should hear of, not one key less. */
+/* Reading one JSON Web Key.
+ *
+ * A set holds keys for all its owner does: encryption, other algorithms, kinds that were
+ * invented later. Those are passed over. A key that is for us must be right in everything:
+ * a damaged, weak or secret key is a mistake that the operator must hear of, not one key
+ * less. */
 #include "auth/token/jwk.h"
 
 #include <openssl/bn.h>
@@ -14,11 +16,12 @@
 #include "rules/reading/jwt_algorithms.h"
 
 enum {
-    NUMBER_MAX_BYTES = 16384 / 8 + 1, /* the longest modulus, and the zero that some put before */
-    COORDINATE_BYTES = 32,            /* of P-256 and of Ed25519 */
+    NUMBER_MAX_BYTES =
+        16384 / 8 + 1,     /* the longest modulus, and the zero that some programs put before */
+    COORDINATE_BYTES = 32, /* of P-256 and of Ed25519 */
 };
 
-/* A member's bytes, out of base64url. */
+/* A number's bytes, decoded from base64url. */
 struct number {
     uint8_t byte[NUMBER_MAX_BYTES];
     struct sluice_text text;
@@ -31,7 +34,7 @@ static bool read_number(const json_t *jwk, const char *member, struct number *ou
            sl_base64url_decode(text, out->byte, &out->text);
 }
 
-static EVP_PKEY *key_of(const char *type, OSSL_PARAM_BLD *builder)
+static EVP_PKEY *build_key(const char *type, OSSL_PARAM_BLD *builder)
 {
     EVP_PKEY *key = NULL;
     OSSL_PARAM *parameters = OSSL_PARAM_BLD_to_param(builder);
@@ -44,7 +47,7 @@ static EVP_PKEY *key_of(const char *type, OSSL_PARAM_BLD *builder)
     return key;
 }
 
-static BIGNUM *bignum(const struct number *number)
+static BIGNUM *number_to_bignum(const struct number *number)
 {
     return BN_bin2bn(number->byte, (int)number->text.len, NULL);
 }
@@ -57,12 +60,12 @@ static const char *read_rsa(struct sl_arena *arena, const json_t *jwk, struct sl
     (void)arena;
     if (!read_number(jwk, "n", &n) || !read_number(jwk, "e", &e))
         return "lacks its `n` or `e`, or they are not base64url of at most 16384 bits";
-    BIGNUM *modulus = bignum(&n), *exponent = bignum(&e);
+    BIGNUM *modulus = number_to_bignum(&n), *exponent = number_to_bignum(&e);
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
     if (modulus && exponent && builder &&
         OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
         OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, exponent) == 1)
-        out->public = key_of("RSA", builder);
+        out->public = build_key("RSA", builder);
     OSSL_PARAM_BLD_free(builder);
     BN_free(modulus);
     BN_free(exponent);
@@ -85,7 +88,7 @@ static const char *read_ec(struct sl_arena *arena, const json_t *jwk, struct sl_
             1 &&
         OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof point) ==
             1)
-        out->public = key_of("EC", builder);
+        out->public = build_key("EC", builder);
     OSSL_PARAM_BLD_free(builder);
     return out->public ? NULL : "has an `x` and `y` that are no point of P-256";
 }
@@ -122,8 +125,8 @@ static const struct key_type kinds[] = {
     { "oct", NULL, 1u << SL_JWT_HS256, read_oct },
 };
 
-/* NULL: not one of ours. */
-static const struct key_type *kind_of(const json_t *jwk)
+/* Returns NULL if it is a kind that we do not use. */
+static const struct key_type *find_key_type(const json_t *jwk)
 {
     struct sluice_text kty = sl_strict_text(json_object_get(jwk, "kty"));
     struct sluice_text crv = sl_strict_text(json_object_get(jwk, "crv"));
@@ -133,9 +136,9 @@ static const struct key_type *kind_of(const json_t *jwk)
     return NULL;
 }
 
-/* ---- what it is for ---------------------------------------------------------------- */
+/* ---- what the key is for ---- */
 
-/* 0: none of ours. */
+/* Returns 0 if it is not one of ours. */
 static uint32_t algorithm_bit(struct sluice_text name)
 {
 #define SL_JWT_ROW(row, is_secret)                                                                 \
@@ -146,7 +149,7 @@ static uint32_t algorithm_bit(struct sluice_text name)
     return 0;
 }
 
-/* No `key_ops` allow everything. */
+/* A key without `key_ops` may do everything. */
 static bool may_verify(const json_t *operations)
 {
     size_t i;
@@ -161,7 +164,7 @@ static bool may_verify(const json_t *operations)
     return false;
 }
 
-/* Those members that say what a key is for are strings and a list, if they are there. */
+/* Checks the members that say what a key is for: strings and a list, if they are there. */
 static const char *wrong_members(const json_t *jwk)
 {
     static const char *const strings[] = { "kty", "use", "alg", "kid" };
@@ -174,7 +177,7 @@ static const char *wrong_members(const json_t *jwk)
     return operations && !json_is_array(operations) ? "has `key_ops` that are not a list" : NULL;
 }
 
-static uint32_t purpose(const json_t *jwk, const struct key_type *kind)
+static uint32_t algorithms_of_purpose(const json_t *jwk, const struct key_type *kind)
 {
     const json_t *use = json_object_get(jwk, "use"), *alg = json_object_get(jwk, "alg");
     if (use && !sl_text_is(sl_strict_text(use), "sig"))
@@ -193,7 +196,7 @@ static bool has_private_member(const json_t *jwk)
     return false;
 }
 
-/* ---- all together ------------------------------------------------------------------ */
+/* ---- the whole key ----------------------------------------------------------------- */
 
 static const char *check_strength(const struct sl_token_key *key)
 {
@@ -211,8 +214,8 @@ const char *sl_jwk_read(struct sl_arena *arena, const json_t *jwk, uint32_t algo
     if (!json_is_object(jwk))
         return "is not an object";
     const char *wrong = wrong_members(jwk);
-    const struct key_type *kind = wrong ? NULL : kind_of(jwk);
-    key.algorithms = kind ? purpose(jwk, kind) & algorithms : 0;
+    const struct key_type *kind = wrong ? NULL : find_key_type(jwk);
+    key.algorithms = kind ? algorithms_of_purpose(jwk, kind) & algorithms : 0;
     if (key.algorithms && has_private_member(jwk))
         wrong = "is a private key, which does not belong here; leave the public members alone";
     else if (key.algorithms)

@@ -1,10 +1,10 @@
-/* header.claims.signature, each base64url, header and claims JSON in it.
+/* Taking a token apart: header.claims.signature, each base64url, header and claims JSON in it.
  *
- * A header is read before anything is verified, so as little as possible is: `alg` and
+ * The header is read before anything is verified, so as little as possible is read: `alg` and
  * `kid` to choose a key among ours, `typ` to tell other tokens of the same issuer
- * apart, and what would change the meaning of the rest (`crit`, `b64`, `zip`, `enc`),
- * which is refused. `jku`, `x5u`, `jwk` and `x5c` would let the token bring its own key;
- * they are not even looked at. */
+ * apart, and members that would change the meaning of the rest (`crit`, `b64`, `zip`, `enc`),
+ * which are refused. `jku`, `x5u`, `jwk` and `x5c` would let the token bring its own key;
+ * they are not read at all. */
 #include "auth/token/jwt.h"
 
 #include <strings.h>
@@ -13,8 +13,8 @@
 
 /* ---- three parts ------------------------------------------------------------------- */
 
-/* Cuts at the two dots; false if there are more or fewer. */
-static bool cut(struct sluice_text token, struct sluice_text parts[3])
+/* Cuts at the two dots; returns false if there are more or fewer. */
+static bool cut_parts(struct sluice_text token, struct sluice_text parts[3])
 {
     const char *at = token.at, *end = token.at + token.len;
     for (int i = 0; i < 3; i++) {
@@ -34,7 +34,7 @@ enum sl_refusal sl_jwt_split(struct sluice_text token, uint8_t room[SL_TOKEN_MAX
     struct sluice_text parts[3], decoded[3];
     if (token.len > SL_TOKEN_MAX_BYTES)
         return SL_REFUSED_TOO_LONG;
-    if (token.len == 0 || !cut(token, parts))
+    if (token.len == 0 || !cut_parts(token, parts))
         return SL_REFUSED_PARTS;
     for (int i = 0; i < 3; i++)
         if (parts[i].len == 0)
@@ -42,7 +42,7 @@ enum sl_refusal sl_jwt_split(struct sluice_text token, uint8_t room[SL_TOKEN_MAX
     for (int i = 0; i < 3; i++) {
         if (!sl_base64url_decode(parts[i], room, &decoded[i]))
             return SL_REFUSED_BASE64;
-        room += decoded[i].len; /* three quarters of what was read: all fit */
+        room += decoded[i].len; /* three quarters of the encoded size: all fit */
     }
     *out = (struct sl_jwt){ .signed_text = { token.at, parts[0].len + 1 + parts[1].len },
                             .header = decoded[0],

@@ -1,5 +1,5 @@
-/* A token in its compact form, taken apart: three parts out of base64url, and what the
- * header says. Nothing in here is believed yet. */
+/* A token in its compact form, taken apart: three parts decoded from base64url, and the header's
+ * members. None of it is trusted yet. */
 #ifndef SL_AUTH_TOKEN_JWT_H
 #define SL_AUTH_TOKEN_JWT_H
 
@@ -9,8 +9,8 @@
 #include "rules/reading/jwt_algorithms.h"
 
 struct sl_jwt {
-    struct sluice_text signed_text;               /* header.claims, as they came */
-    struct sluice_text header, claims, signature; /* decoded, in the room that was given */
+    struct sluice_text signed_text;               /* header.claims, as received */
+    struct sluice_text header, claims, signature; /* decoded, in the caller's room */
 };
 
 enum sl_refusal sl_jwt_split(struct sluice_text token, uint8_t room[SL_TOKEN_MAX_BYTES],
@@ -22,11 +22,11 @@ struct sl_jwt_header {
     json_t *json;
 };
 
-/* SL_ACCEPTED: for sl_jwt_header_release. */
+/* After SL_ACCEPTED the caller calls sl_jwt_header_release. */
 enum sl_refusal sl_jwt_header_read(struct sluice_text bytes, struct sl_jwt_header *out);
 void sl_jwt_header_release(struct sl_jwt_header *header);
 
-/* As sl_strict_json, with the refusal out of the rows from `first` on. */
+/* As sl_strict_json; the refusal is one of the rows from `first` on. */
 json_t *sl_jwt_json(struct sluice_text bytes, enum sl_refusal first, enum sl_refusal *refusal);
 
 #endif

@@ -1,5 +1,7 @@
-/* What a key may do follows from what it is, never from what a token says: that is
- * what keeps an RSA key, which everybody may know, from being taken for a secret. */
+/* Checking a key, and finding the algorithms it may be used with.
+ *
+ * They follow from the key itself, never from the token: so a public RSA key, which any client may
+ * know, is never taken for a secret. */
 #include "auth/token/key.h"
 
 #include <openssl/core_names.h>
@@ -19,15 +21,15 @@ enum {
 
 #define DAMAGED "is damaged: its numbers are no public key; copy it again"
 
-/* A number of an RSA key; NULL: it has none, or there is no memory. */
-static BIGNUM *number_of(const EVP_PKEY *key, const char *name)
+/* Reads a number of an RSA key. Returns NULL if it has none, or there is no memory. */
+static BIGNUM *read_rsa_number(const EVP_PKEY *key, const char *name)
 {
     BIGNUM *number = NULL;
     return EVP_PKEY_get_bn_param(key, name, &number) == 1 ? number : NULL;
 }
 
-/* OpenSSL could also look whether the modulus may be a product of two primes. That takes
- * 5 ms, of longer keys seconds, and finds few damaged ones. */
+/* Does not check that the modulus may be a product of two primes, as OpenSSL could. That takes
+ * 5 ms, for longer keys seconds, and finds few damaged ones. */
 static const char *wrong_numbers(const BIGNUM *n, const BIGNUM *e)
 {
     if (!n || !e || !BN_is_odd(n))
@@ -46,7 +48,8 @@ static const char *wrong_rsa(const EVP_PKEY *key)
         return "is an RSA key below 2048 bits; make one of at least that";
     if (bits > RSA_MAX_BITS)
         return "is an RSA key above 16384 bits; make one of 2048 to 4096";
-    BIGNUM *n = number_of(key, OSSL_PKEY_PARAM_RSA_N), *e = number_of(key, OSSL_PKEY_PARAM_RSA_E);
+    BIGNUM *n = read_rsa_number(key, OSSL_PKEY_PARAM_RSA_N),
+           *e = read_rsa_number(key, OSSL_PKEY_PARAM_RSA_E);
     const char *wrong = wrong_numbers(n, e);
     BN_free(n);
     BN_free(e);
@@ -60,7 +63,7 @@ static bool is_p256(const EVP_PKEY *key)
            strcmp(group, "prime256v1") == 0;
 }
 
-/* Is its point one of the curve, and not that at infinity? */
+/* Returns true if the key's point is on the curve, and not the one at infinity. */
 static bool is_on_curve(const EVP_PKEY *key)
 {
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_pkey(NULL, (EVP_PKEY *)key, NULL);

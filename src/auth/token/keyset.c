@@ -1,9 +1,9 @@
-/* Files → keys.
+/* Loading keys from files.
  *
  * A file is read whole, and then understood here rather than by OpenSSL's readers of
- * PEM, which take whatever they find of use: a private key for its public half, the
- * first of several keys, a certificate. What is not exactly one public key is refused,
- * with a sentence that names the file and the cure, and never what is in it. */
+ * PEM, which accept anything useful they find: a private key for its public half, the
+ * first of several keys, a certificate. A file that is not exactly one public key is refused,
+ * with a sentence that names the file and the cure, and never its content. */
 #include "auth/token/keyset_internal.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 enum { KEY_FILE_MAX_BYTES = 64 << 10, JWKS_MAX_BYTES = 1 << 20 };
 
-/* A file, as it is being read. */
+/* A file while it is read. */
 struct source {
     const char *setting, *path;
     struct sluice_error *error;
@@ -30,7 +30,7 @@ struct source {
 #define SAY(source, words)                                                                         \
     sl_error_say((source)->error, "%s: `%s` %s", (source)->setting, (source)->path, words)
 
-static const char *cure_of(int code)
+static const char *cure_for(int code)
 {
     switch (code) {
     case ENOENT:
@@ -50,24 +50,24 @@ static bool read_file(const struct source *source, size_t most_bytes, struct sl_
     *out = sl_buffer(most_bytes);
     int code = sl_file_read(source->path, out);
     return code == 0 || sl_error_say(source->error, "%s: `%s` cannot be read: %s; %s",
-                                     source->setting, source->path, strerror(code), cure_of(code));
+                                     source->setting, source->path, strerror(code), cure_for(code));
 }
 
-static void forget(struct sl_buffer *bytes)
+static void wipe_and_free(struct sl_buffer *bytes)
 {
     if (bytes->at)
         OPENSSL_cleanse(bytes->at, bytes->len);
     sl_buffer_release(bytes);
 }
 
-static struct sluice_text text_of(const struct sl_buffer *bytes)
+static struct sluice_text buffer_text(const struct sl_buffer *bytes)
 {
     return (struct sluice_text){ bytes->at ? bytes->at : "", bytes->len };
 }
 
 /* ---- secrets ----------------------------------------------------------------------- */
 
-/* Editors and `echo` end a file with a newline that nobody means. */
+/* Editors and `echo` end a file with a newline that is not part of the secret. */
 static struct sluice_text without_newline(struct sluice_text text)
 {
     if (text.len && text.at[text.len - 1] == '\n')
@@ -91,14 +91,14 @@ static bool read_secret(struct sl_arena *arena, const struct source *source,
 {
     struct sl_buffer bytes;
     bool good = read_file(source, KEY_FILE_MAX_BYTES, &bytes) &&
-                use_secret(arena, source, without_newline(text_of(&bytes)), key);
-    forget(&bytes);
+                use_secret(arena, source, without_newline(buffer_text(&bytes)), key);
+    wipe_and_free(&bytes);
     return good;
 }
 
 /* ---- PEM --------------------------------------------------------------------------- */
 
-/* A block of a PEM file, by its name. NULL: it is the public key. */
+/* The fault of a block of a PEM file, by the block's name. NULL: it is the public key. */
 static const char *wrong_block(const char *name)
 {
     if (strstr(name, "PRIVATE KEY"))
@@ -129,7 +129,7 @@ static bool use_block(const struct source *source, const char *name, struct slui
     return true;
 }
 
-/* The next block, if there is one; what stands between blocks is passed over. */
+/* Reads the next block, if there is one; text between blocks is passed over. */
 static bool read_block(const struct source *source, BIO *bio, struct sl_token_key *key,
                        bool *there_was)
 {
@@ -165,12 +165,12 @@ static bool read_pem(const struct source *source, uint32_t algorithms, struct sl
     struct sl_buffer bytes;
     const char *wrong;
     bool good = read_file(source, KEY_FILE_MAX_BYTES, &bytes);
-    BIO *bio = good ? BIO_new_mem_buf(text_of(&bytes).at, (int)bytes.len) : NULL;
+    BIO *bio = good ? BIO_new_mem_buf(buffer_text(&bytes).at, (int)bytes.len) : NULL;
     if (good && !bio)
         good = SAY(source, "cannot be read: there is no memory");
     good = good && read_blocks(source, bio, key);
     BIO_free(bio);
-    forget(&bytes);
+    wipe_and_free(&bytes);
     if (!good)
         return false;
     key->algorithms = sl_public_key_algorithms(key->public, &wrong);
@@ -184,7 +184,7 @@ static bool read_pem(const struct source *source, uint32_t algorithms, struct sl
 
 /* ---- sets -------------------------------------------------------------------------- */
 
-static struct sl_keyset *set_new(const struct sl_identity *identity, size_t keys,
+static struct sl_keyset *new_set(const struct sl_identity *identity, size_t keys,
                                  struct sluice_error *error)
 {
     struct sl_keyset *set = calloc(1, sizeof *set);
@@ -208,9 +208,9 @@ static bool read_key(struct sl_keyset *set, const struct sl_jwt_key *from,
                              : read_pem(&source, set->identity->jwt.algorithms, key);
 }
 
-static struct sl_keyset *set_of_keys(const struct sl_identity *identity, struct sluice_error *error)
+static struct sl_keyset *load_keys(const struct sl_identity *identity, struct sluice_error *error)
 {
-    struct sl_keyset *set = set_new(identity, identity->jwt.key_count, error);
+    struct sl_keyset *set = new_set(identity, identity->jwt.key_count, error);
     for (size_t i = 0; set && i < identity->jwt.key_count; i++) {
         if (read_key(set, &identity->jwt.keys[i], error))
             continue;
@@ -284,7 +284,7 @@ struct sl_keyset *sl_keyset_of_jwks(const struct sl_identity *identity, const ch
     else if (json_array_size(keys) > SL_KEYS_MAX)
         SAY(&source, "holds more than 100 keys; leave in it what tokens are checked with");
     else
-        set = set_new(identity, json_array_size(keys), error);
+        set = new_set(identity, json_array_size(keys), error);
     if (set && !add_jwks(set, &source, keys)) {
         sl_keyset_free(set);
         set = NULL;
@@ -294,15 +294,15 @@ struct sl_keyset *sl_keyset_of_jwks(const struct sl_identity *identity, const ch
     return set;
 }
 
-static struct sl_keyset *set_of_jwks_file(const struct sl_identity *identity,
-                                          struct sluice_error *error)
+static struct sl_keyset *load_jwks_file(const struct sl_identity *identity,
+                                        struct sluice_error *error)
 {
     struct source source = { "identity.jwt.jwks_file", identity->jwt.jwks_file, error };
     struct sl_keyset *set = NULL;
     struct sl_buffer bytes;
     if (read_file(&source, JWKS_MAX_BYTES, &bytes))
-        set = sl_keyset_of_jwks(identity, source.path, text_of(&bytes), error);
-    forget(&bytes);
+        set = sl_keyset_of_jwks(identity, source.path, buffer_text(&bytes), error);
+    wipe_and_free(&bytes);
     return set;
 }
 
@@ -315,7 +315,7 @@ struct sl_keyset *sl_keyset_load(const struct sl_identity *identity, struct slui
         return NULL;
     }
     struct sl_keyset *set =
-        identity->jwt.jwks_file ? set_of_jwks_file(identity, error) : set_of_keys(identity, error);
+        identity->jwt.jwks_file ? load_jwks_file(identity, error) : load_keys(identity, error);
     ERR_clear_error();
     return set;
 }

@@ -1,4 +1,4 @@
-/* What is behind struct sl_keyset, for the verifier; and a set out of bytes, for tests. */
+/* The members of struct sl_keyset, for the verifier; and a set made of bytes, for tests. */
 #ifndef SL_AUTH_TOKEN_KEYSET_INTERNAL_H
 #define SL_AUTH_TOKEN_KEYSET_INTERNAL_H
 
@@ -14,7 +14,7 @@ struct sl_keyset {
     size_t count;
 };
 
-/* A set out of what is in a JWKS file. `name` is what errors call the file. */
+/* Makes a set of the content of a JWKS file. `name` is the file's name in errors. */
 struct sl_keyset *sl_keyset_of_jwks(const struct sl_identity *identity, const char *name,
                                     struct sluice_text json, struct sluice_error *error);
 

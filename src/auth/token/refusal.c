@@ -1,3 +1,4 @@
+/* The text of each refusal of a token. */
 #include "auth/token/refusal.h"
 
 #include "base/check.h"

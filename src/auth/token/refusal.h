@@ -1,13 +1,12 @@
-/* THE list of reasons why a token is refused, in the order in which they are looked
- * for: constant, and the sentence that the caller is answered with. RFC 6750 puts it
- * into a quoted string: printable ASCII, no quotes, no backslashes.
+/* THE list of reasons why a token is refused, in the order in which they are checked:
+ * constant, and the sentence in the answer to the client. RFC 6750 puts it into a quoted
+ * string: printable ASCII, no quotes, no backslashes.
  *
- * A sentence says what is wrong with the token and nothing about the keys that are
- * here. */
+ * A sentence names the fault of the token and nothing about the configured keys. */
 #ifndef SL_AUTH_TOKEN_REFUSAL_H
 #define SL_AUTH_TOKEN_REFUSAL_H
 
-/* What can be wrong with a piece of JSON, of header and claims alike. */
+/* The faults of a piece of JSON, the same for header and claims. */
 #define SL_REFUSALS_OF_JSON(X, PART, part)                                                         \
     X(PART##_TOO_DEEP, "JSON in the " part " is nested deeper than 8")                             \
     X(PART##_NOT_UTF8, "the " part " part is not UTF-8")                                           \
@@ -61,7 +60,7 @@ enum sl_refusal {
         SL_REFUSAL_COUNT,
 };
 
-/* Static. */
+/* Returns a static text. */
 const char *sl_refusal_text(enum sl_refusal refusal);
 
 #endif

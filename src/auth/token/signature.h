@@ -1,4 +1,4 @@
-/* Is this signature of this key? */
+/* Checking a token's signature with a key. */
 #ifndef SL_AUTH_TOKEN_SIGNATURE_H
 #define SL_AUTH_TOKEN_SIGNATURE_H
 
@@ -12,8 +12,8 @@ struct sl_signed {
     struct sluice_text signature;
 };
 
-/* The algorithm is one of the key's. `context` is the thread's; what was in it is gone
- * afterwards. SL_ACCEPTED, SL_REFUSED_SIGNATURE or SL_REFUSED_SIGNATURE_LENGTH. */
+/* The algorithm must be one of the key's. `context` belongs to the thread; its content is lost.
+ * Returns SL_ACCEPTED, SL_REFUSED_SIGNATURE or SL_REFUSED_SIGNATURE_LENGTH. */
 enum sl_refusal sl_signature_check(EVP_MD_CTX *context, const struct sl_token_key *key,
                                    const struct sl_signed *what);
 

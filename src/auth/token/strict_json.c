@@ -1,9 +1,10 @@
+/* Parsing JSON that is signed: nothing in it may be ambiguous. */
 #include "auth/token/strict_json.h"
 
 #include "auth/token/verifier.h"
 
-/* Counted before jansson builds anything: it would go 2,048 deep. Where the text is no
- * JSON, jansson stops at the first wrong character, and up to there this counts as it
+/* Counts the depth before jansson builds anything: it would go 2,048 deep. Where the text is not
+ * JSON, jansson stops at the first wrong character, and up to there this counts as jansson
  * does. */
 static bool is_too_deep(struct sluice_text json)
 {
@@ -25,7 +26,7 @@ static bool is_too_deep(struct sluice_text json)
     return false;
 }
 
-static enum sl_strict_wrong wrong_of(const json_error_t *error)
+static enum sl_strict_wrong find_fault(const json_error_t *error)
 {
     switch (json_error_code(error)) {
     case json_error_out_of_memory:
@@ -54,7 +55,7 @@ json_t *sl_strict_json(struct sluice_text bytes, enum sl_strict_wrong *wrong)
     json_t *json = json_loadb(bytes.len ? bytes.at : "", bytes.len,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (!json) {
-        *wrong = wrong_of(&error);
+        *wrong = find_fault(&error);
         return NULL;
     }
     if (!json_is_object(json)) {

@@ -1,6 +1,6 @@
-/* JSON from people we do not trust yet: bounded in depth, without NUL, and with one
- * meaning only. A member that is there twice would be read by us as one of them and
- * perhaps by the signer as the other; so it is refused, at any depth. */
+/* Parsing JSON that is not trusted yet: bounded in depth, without NUL, and with one
+ * meaning only. Of a member that is there twice we would read one and the signer perhaps
+ * the other; so it is refused, at any depth. */
 #ifndef SL_AUTH_TOKEN_STRICT_JSON_H
 #define SL_AUTH_TOKEN_STRICT_JSON_H
 
@@ -20,10 +20,10 @@ enum sl_strict_wrong {
     SL_STRICT_NO_MEMORY,
 };
 
-/* An object, for json_decref; NULL: *wrong. */
+/* Returns an object, for json_decref; NULL: *wrong is the fault. */
 json_t *sl_strict_json(struct sluice_text bytes, enum sl_strict_wrong *wrong);
 
-/* A string's bytes; not given where it is none, or NULL. */
+/* A string's bytes; missing where it is not a string, or NULL. */
 static inline struct sluice_text sl_strict_text(const json_t *value)
 {
     if (!json_is_string(value))

@@ -1,14 +1,15 @@
-/* 512 groups of 8 places. A token has its place in the group that its digest names:
- * where all are taken, the one longest unused makes room. Nothing is chained, moved or
- * allocated, and a token that nobody sends any more costs nothing but its place.
+/* A cache of verified tokens: 512 groups of 8 places.
+ *
+ * A token has its place in the group that its digest selects: where all are taken, the one
+ * longest unused makes room. Nothing is chained, moved or allocated, and a token that is not
+ * sent any more costs nothing but its place.
  *
  *   heads   | digest, span, used, era |  64 bytes each, 8 in a row: what is searched
  *   bodies  | len value len value …   |  1 KiB each: touched only when found
  *
- * Only tokens with a good signature come in, so nobody can fill a group but whoever
- * issues tokens.
+ * Only tokens with a good signature come in, so only their issuer can fill a group.
  *
- * To forget all is to begin a new era: a head of another era is an empty place, and
+ * To clear the cache is to begin a new era: a head of another era is an empty place, and
  * so is an untouched one, whose era is 0. */
 #include "auth/token/token_cache.h"
 
@@ -24,7 +25,7 @@ enum { PLACES = 8, GROUPS = SL_TOKENS_KEPT / PLACES };
 struct head {
     struct sl_digest digest;
     struct sl_token_span span;
-    uint64_t used; /* the count of uses by then */
+    uint64_t used; /* the cache's count of uses at its last use */
     uint32_t era;
     uint32_t count; /* of values */
 };
@@ -32,7 +33,7 @@ struct head {
 struct sl_token_cache {
     uint64_t uses;
     uint32_t era;
-    struct sluice_text values[SL_CLAIMS_MAX]; /* of what was found last */
+    struct sluice_text values[SL_CLAIMS_MAX]; /* of the token that was found last */
     struct head heads[GROUPS][PLACES];
     char bodies[GROUPS][PLACES][SL_KEPT_MAX_BYTES];
 };
@@ -58,25 +59,25 @@ void sl_token_cache_clear(struct sl_token_cache *cache)
     SL_CHECK(cache->era != 0);
 }
 
-static size_t group_of(const struct sl_digest *digest)
+static size_t find_group(const struct sl_digest *digest)
 {
     return ((size_t)digest->byte[0] << 8 | digest->byte[1]) % GROUPS;
 }
 
-/* The token's place in its group; PLACES: it has none. */
-static size_t find(const struct sl_token_cache *cache, const struct sl_digest *digest)
+/* Finds the token's place in its group; PLACES: it has none. */
+static size_t find_place(const struct sl_token_cache *cache, const struct sl_digest *digest)
 {
-    const struct head *heads = cache->heads[group_of(digest)];
+    const struct head *heads = cache->heads[find_group(digest)];
     size_t i = 0;
     while (i < PLACES && (heads[i].era != cache->era || !sl_digest_equal(&heads[i].digest, digest)))
         i++;
     return i;
 }
 
-/* An empty place, else the one longest unused. */
+/* Returns an empty place, else the one longest unused. */
 static size_t make_room(const struct sl_token_cache *cache, const struct sl_digest *digest)
 {
-    const struct head *heads = cache->heads[group_of(digest)];
+    const struct head *heads = cache->heads[find_group(digest)];
     size_t oldest = 0;
     for (size_t i = 0; i < PLACES; i++) {
         if (heads[i].era != cache->era)
@@ -95,7 +96,7 @@ static size_t packed_len(const struct sl_claims *claims)
     return len;
 }
 
-static void pack(const struct sl_claims *claims, char *at)
+static void pack_values(const struct sl_claims *claims, char *at)
 {
     for (size_t i = 0; i < claims->count; i++) {
         struct sluice_text value = claims->values[i];
@@ -107,7 +108,7 @@ static void pack(const struct sl_claims *claims, char *at)
     }
 }
 
-static void unpack(const char *at, size_t count, struct sluice_text *values)
+static void unpack_values(const char *at, size_t count, struct sluice_text *values)
 {
     for (size_t i = 0; i < count; i++) {
         uint16_t len;
@@ -123,7 +124,7 @@ void sl_token_cache_put(struct sl_token_cache *cache, const struct sl_digest *di
 {
     if (packed_len(claims) > SL_KEPT_MAX_BYTES)
         return;
-    size_t group = group_of(digest), place = find(cache, digest);
+    size_t group = find_group(digest), place = find_place(cache, digest);
     if (place == PLACES)
         place = make_room(cache, digest);
     cache->heads[group][place] = (struct head){ .digest = *digest,
@@ -131,20 +132,20 @@ void sl_token_cache_put(struct sl_token_cache *cache, const struct sl_digest *di
                                                 .used = ++cache->uses,
                                                 .era = cache->era,
                                                 .count = (uint32_t)claims->count };
-    pack(claims, cache->bodies[group][place]);
+    pack_values(claims, cache->bodies[group][place]);
 }
 
 bool sl_token_cache_get(struct sl_token_cache *cache, const struct sl_digest *digest,
                         int64_t now_us, struct sl_token *out)
 {
-    size_t group = group_of(digest), place = find(cache, digest);
+    size_t group = find_group(digest), place = find_place(cache, digest);
     if (place == PLACES)
         return false;
     struct head *head = &cache->heads[group][place];
     if (now_us < head->span.from_us || now_us >= head->span.until_us)
         return false;
     head->used = ++cache->uses;
-    unpack(cache->bodies[group][place], head->count, cache->values);
+    unpack_values(cache->bodies[group][place], head->count, cache->values);
     *out = (struct sl_token){ cache->values, head->count };
     return true;
 }

@@ -1,12 +1,12 @@
-/* A token is believed in this order, and refused at the first step that fails:
+/* Verifying a token, in this order; it is refused at the first step that fails:
  *
  *   size, three parts, base64url      nothing is computed for rubbish
- *   header                            only to choose among keys that are here
- *   key                               by kid; what it may do says the key, not the token
- *   signature                         until here the claims are bytes
+ *   header                            only to choose among configured keys
+ *   key                               by kid; the key says what it may do, not the token
+ *   signature                         until here the claims are only bytes
  *   claims                            times, issuer, audience, those that are attributes
  *
- * A good one is kept, by the SHA-256 of the whole token. Not by its signature or claims:
+ * A good token is cached, by the SHA-256 of the whole token. Not by its signature or claims:
  * two tokens that differ in one bit are two tokens. */
 #include "auth/token/verifier.h"
 
@@ -60,7 +60,7 @@ void sl_verifier_use(struct sl_verifier *verifier, const struct sl_keyset *set)
 
 /* ---- key and signature ------------------------------------------------------------- */
 
-/* Is there a key of just this id? */
+/* Returns true if there is a key of exactly this id. */
 static bool has_kid(const struct sl_keyset *set, struct sluice_text kid)
 {
     for (size_t i = 0; i < set->count; i++)
@@ -69,8 +69,8 @@ static bool has_kid(const struct sl_keyset *set, struct sluice_text kid)
     return false;
 }
 
-/* May this key be tried? Where the token names a key that is there, only that one; where
- * it names one that is not, those that have no name; where it names none, all. */
+/* Returns true if this key may be tried. Where the token names a known key, only that one; where
+ * it names an unknown one, keys without a name; where it names none, all. */
 static bool is_candidate(const struct sl_token_key *key, struct sluice_text kid, bool kid_is_known)
 {
     if (!kid.at)
@@ -80,7 +80,7 @@ static bool is_candidate(const struct sl_token_key *key, struct sluice_text kid,
     return key->kid.at && sl_text_equal(key->kid, kid);
 }
 
-/* Tries every candidate that may do the algorithm. Of several refusals the last in the
+/* Tries every candidate that allows the algorithm. Of several refusals the last in the
  * list counts: that of the key which came furthest. */
 static enum sl_refusal try_keys(struct sl_verifier *verifier, struct sluice_text kid,
                                 const struct sl_signed *what)
@@ -118,9 +118,10 @@ static enum sl_refusal check_signature(struct sl_verifier *verifier, const struc
     return refusal;
 }
 
-/* ---- all together ------------------------------------------------------------------ */
+/* ---- the whole token --------------------------------------------------------------- */
 
-static enum sl_refusal check(struct sl_verifier *verifier, struct sluice_text token, int64_t now_us)
+static enum sl_refusal check_token(struct sl_verifier *verifier, struct sluice_text token,
+                                   int64_t now_us)
 {
     struct sl_jwt jwt;
     if (!verifier->set)
@@ -148,7 +149,7 @@ bool sl_verifier_check(struct sl_verifier *verifier, struct sluice_text token, i
 {
     struct sl_digest digest;
     sl_claims_release(&verifier->claims);
-    enum sl_refusal refusal = check(verifier, token, now_us);
+    enum sl_refusal refusal = check_token(verifier, token, now_us);
     if (refusal != SL_ACCEPTED) {
         *why = sl_refusal_text(refusal);
         return false;

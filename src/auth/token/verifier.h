@@ -1,5 +1,5 @@
-/* One thread's way to believe a token: signature, times, issuer and audience, and a
- * cache of those that were good. */
+/* One thread's verifier of tokens: signature, times, issuer and audience, and a cache of good
+ * tokens. */
 #ifndef SL_AUTH_TOKEN_VERIFIER_H
 #define SL_AUTH_TOKEN_VERIFIER_H
 
@@ -10,12 +10,11 @@ enum { SL_TOKEN_MAX_BYTES = 8192, SL_TOKEN_DEPTH_MAX = 8, SL_TOKENS_KEPT = 4096 
 
 struct sl_verifier;
 
-/* `hasher` is the thread's. NULL: no memory. */
+/* `hasher` belongs to the thread. Returns NULL if there is no memory. */
 struct sl_verifier *sl_verifier_new(struct sl_sha256 *hasher);
 void sl_verifier_free(struct sl_verifier *verifier);
 
-/* From now on by these keys (NULL: there are none); what was verified by others is
- * forgotten. */
+/* Uses these keys from now on (NULL: there are none); forgets tokens verified with others. */
 void sl_verifier_use(struct sl_verifier *verifier, const struct sl_keyset *set);
 
 /* The claims that are attributes: values[i] is of row i of identity.jwt.claims (where
@@ -26,12 +25,12 @@ struct sl_token {
     size_t count;
 };
 
-/* A token that was found good before and has not expired. No signature is computed. */
+/* Finds a token that was verified before and has not expired. Computes no signature. */
 bool sl_verifier_known(struct sl_verifier *verifier, struct sluice_text token, int64_t now_us,
                        struct sl_token *out);
 
-/* Checks it whole. False: *why is a static sentence for the error_description of an
- * answer (RFC 6750: no quotes or backslashes in it), such as "the signature is wrong". */
+/* Checks the whole token. Returns false with a static sentence in *why for the error_description
+ * of an answer (RFC 6750: no quotes or backslashes in it), such as "the signature is wrong". */
 bool sl_verifier_check(struct sl_verifier *verifier, struct sluice_text token, int64_t now_us,
                        struct sl_token *out, const char **why);
 

@@ -1,3 +1,4 @@
+/* Reading and printing a user's own limits as JSON. */
 #include "registry/users/limits_json.h"
 
 #include <stdlib.h>
@@ -18,54 +19,55 @@ struct limits_reader {
     struct sluice_error *error;
 };
 
-static bool refuse(struct limits_reader *in, const char *what)
+static bool refuse_json(struct limits_reader *in, const char *what)
 {
     return sl_error_say(in->error, "`limits`: %s", in->scan.error ? in->scan.error : what);
 }
 
-static bool refuse_in(struct limits_reader *in, const char *what)
+static bool refuse_in_rule(struct limits_reader *in, const char *what)
 {
     return sl_error_say(in->error, "`limits.%s`: %s", in->out[in->count].rule,
                         in->scan.error ? in->scan.error : what);
 }
 
-static bool take_name(struct limits_reader *in, struct sluice_text name)
+static bool read_name(struct limits_reader *in, struct sluice_text name)
 {
     if (!sl_rule_name_is_good(name))
-        return refuse(in, "a rule's name is 1 to 64 letters, digits, `.`, `_` or `-`");
+        return refuse_json(in, "a rule's name is 1 to 64 letters, digits, `.`, `_` or `-`");
     if (in->count == SL_USER_LIMITS_MAX)
-        return refuse(in, "at most 16 rules");
+        return refuse_json(in, "at most 16 rules");
     struct sl_user_limit *own = &in->out[in->count];
     *own = (struct sl_user_limit){ .capacity = 0 };
     memcpy(own->rule, name.at, name.len);
     for (size_t i = 0; i < in->count; i++)
         if (strcmp(in->out[i].rule, own->rule) == 0)
-            return refuse_in(in, "the rule is there twice");
+            return refuse_in_rule(in, "the rule is there twice");
     return true;
 }
 
-static bool take_capacity(struct limits_reader *in, struct sluice_text number)
+static bool read_capacity(struct limits_reader *in, struct sluice_text number)
 {
     uint64_t *capacity = &in->out[in->count].capacity;
     if (*capacity)
-        return refuse_in(in, "`capacity` is there twice");
+        return refuse_in_rule(in, "`capacity` is there twice");
     uint64_t value;
     if (!sl_parse_u64(number, &value) || value < 1 || value > CAPACITY_MAX)
-        return refuse_in(in, "`capacity` must be a whole number from 1 to 9007199254740992");
+        return refuse_in_rule(in, "`capacity` must be a whole number from 1 to 9007199254740992");
     *capacity = value;
     return true;
 }
 
-static bool take_rate(struct limits_reader *in, struct sluice_text number)
+static bool read_rate(struct limits_reader *in, struct sluice_text number)
 {
     struct sl_decimal *rate = &in->out[in->count].rate;
     if (rate->digits)
-        return refuse_in(in, "`refill_rate` is there twice");
+        return refuse_in_rule(in, "`refill_rate` is there twice");
     struct sl_decimal value;
     if (!sl_parse_decimal(number, &value) || value.digits == 0 ||
         value.digits > RATE_MAX * sl_power_of_ten(value.places))
-        return refuse_in(in, "`refill_rate` must be a decimal above 0 and at most 1000000000, with "
-                             "at most 9 places");
+        return refuse_in_rule(
+            in, "`refill_rate` must be a decimal above 0 and at most 1000000000, with "
+                "at most 9 places");
     *rate = value;
     return true;
 }
@@ -74,33 +76,33 @@ static bool read_member(struct limits_reader *in)
 {
     struct sluice_text name, number;
     if (!sl_json_string(&in->scan, &name) || !sl_json_take(&in->scan, ':'))
-        return refuse_in(in, "expected `capacity` or `refill_rate`, and a number");
+        return refuse_in_rule(in, "expected `capacity` or `refill_rate`, and a number");
     if (!sl_text_is(name, "capacity") && !sl_text_is(name, "refill_rate"))
-        return refuse_in(in, "there are only `capacity` and `refill_rate`");
+        return refuse_in_rule(in, "there are only `capacity` and `refill_rate`");
     if (sl_json_scalar(&in->scan, &number) != SL_JSON_NUMBER)
         number = SL_TEXT("");
-    return sl_text_is(name, "capacity") ? take_capacity(in, number) : take_rate(in, number);
+    return sl_text_is(name, "capacity") ? read_capacity(in, number) : read_rate(in, number);
 }
 
 static bool read_numbers(struct limits_reader *in)
 {
     if (!sl_json_take(&in->scan, '{'))
-        return refuse_in(in, "expected an object with `capacity` or `refill_rate`");
+        return refuse_in_rule(in, "expected an object with `capacity` or `refill_rate`");
     if (sl_json_take(&in->scan, '}'))
-        return refuse_in(in, "give `capacity`, `refill_rate` or both");
+        return refuse_in_rule(in, "give `capacity`, `refill_rate` or both");
     do {
         if (!read_member(in))
             return false;
     } while (sl_json_take(&in->scan, ','));
-    return sl_json_take(&in->scan, '}') || refuse_in(in, "expected `,` or `}`");
+    return sl_json_take(&in->scan, '}') || refuse_in_rule(in, "expected `,` or `}`");
 }
 
 static bool read_rule(struct limits_reader *in)
 {
     struct sluice_text name;
     if (!sl_json_string(&in->scan, &name) || !sl_json_take(&in->scan, ':'))
-        return refuse(in, "expected a rule's name and an object");
-    if (!take_name(in, name) || !read_numbers(in))
+        return refuse_json(in, "expected a rule's name and an object");
+    if (!read_name(in, name) || !read_numbers(in))
         return false;
     in->count++;
     return true;
@@ -109,17 +111,17 @@ static bool read_rule(struct limits_reader *in)
 static bool read_all(struct limits_reader *in)
 {
     if (!sl_json_take(&in->scan, '{'))
-        return refuse(in, "expected an object of rules");
+        return refuse_json(in, "expected an object of rules");
     if (!sl_json_take(&in->scan, '}')) {
         do {
             if (!read_rule(in))
                 return false;
         } while (sl_json_take(&in->scan, ','));
         if (!sl_json_take(&in->scan, '}'))
-            return refuse(in, "expected `,` or `}`");
+            return refuse_json(in, "expected `,` or `}`");
     }
     sl_json_skip_space(&in->scan);
-    return in->scan.at == in->scan.end || refuse(in, "expected nothing more");
+    return in->scan.at == in->scan.end || refuse_json(in, "expected nothing more");
 }
 
 bool sl_limits_read(struct sluice_text json, struct sl_user_limit *out, size_t *count,
@@ -127,7 +129,7 @@ bool sl_limits_read(struct sluice_text json, struct sl_user_limit *out, size_t *
 {
     if (json.len > JSON_MAX_BYTES)
         return sl_error_say(error, "`limits`: at most %d bytes", JSON_MAX_BYTES);
-    char *copy = malloc(json.len + 1); /* it is used up by reading */
+    char *copy = malloc(json.len + 1); /* reading destroys it */
     if (!copy)
         return sl_error_say(error, "out of memory");
     if (json.len)

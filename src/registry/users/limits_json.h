@@ -9,14 +9,14 @@
 #include "base/buffer.h"
 #include "limiter/users/users.h"
 
-/* `out` has room for SL_USER_LIMITS_MAX; they come in the order of the text. Refuses what
- * no rule can have: names, ranges, members of other names, a rule twice, a rule without
- * numbers. Whether a rule of that name exists, and the numbers fit it, is not asked here.
- * False: error->text. */
+/* Reads the limits into `out`, with room for SL_USER_LIMITS_MAX, in the order of the text.
+ * Refuses what no rule can have: names, ranges, unknown members, a rule twice, a rule without
+ * numbers. Does not check that a rule of that name exists and that the numbers fit it. Returns
+ * false with error->text. */
 bool sl_limits_read(struct sluice_text json, struct sl_user_limit *out, size_t *count,
                     struct sluice_error *error);
 
-/* The same text for the same limits; what sl_limits_read reads. */
+/* Prints what sl_limits_read reads; equal limits give equal text. */
 void sl_limits_print(struct sl_buffer *out, const struct sl_user_limit *own, size_t count);
 
 #endif

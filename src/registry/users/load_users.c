@@ -1,3 +1,4 @@
+/* Loading users and exemptions from the registry into the user table. */
 #include "registry/users/load_users.h"
 
 #include "base/error.h"
@@ -14,26 +15,26 @@ struct fill {
     int64_t last_day;
 };
 
-/* Who was dropped cannot be told any more: nobody is known, and everybody follows. */
-static void take_afresh(void *about)
+/* Deletions are no longer known: clear the table, all users follow. */
+static void clear_users(void *about)
 {
     sl_users_clear(((struct fill *)about)->users);
 }
 
-static void take_gone(void *about, const char *tenant, const char *id)
+static void drop_user(void *about, const char *tenant, const char *id)
 {
     sl_users_drop(((struct fill *)about)->users, tenant, id);
 }
 
 /* Where there is no room the user stays unknown, which grants nothing. */
-static void take_record(void *about, const struct sl_user_record *record)
+static void put_record(void *about, const struct sl_user_record *record)
 {
     sl_users_put(((struct fill *)about)->users, record);
 }
 
-/* A day that is yet to come was written by a clock that had leapt: it would push out those
- * that were. */
-static void take_day(void *about, const struct sl_user_day *day)
+/* A day that is yet to come was written by a clock that had leapt: it would push out the true
+ * ones. */
+static void put_day(void *about, const struct sl_user_day *day)
 {
     const struct fill *fill = about;
     if (day->day <= fill->last_day)
@@ -61,15 +62,15 @@ bool sl_users_fill(struct sl_users *users, struct sl_registry *registry, int64_t
 {
     struct fill fill = { users, sl_day_of(now_us) + 1 };
     const struct sl_user_visitor visitor = {
-        .afresh = take_afresh,
-        .gone = take_gone,
-        .record = take_record,
-        .day = take_day,
+        .afresh = clear_users,
+        .gone = drop_user,
+        .record = put_record,
+        .day = put_day,
         .about = &fill,
     };
     uint64_t now = sl_registry_revision(registry);
     int64_t first_day = sl_day_of(now_us) - (SL_TRUST_DAYS - 1);
-    /* Who is exempt comes first, while there is room, and again, where all were forgotten. */
+    /* Exemptions come first, while there is room, and again, in case the table was cleared. */
     if (!sl_users_fill_exempt(users, registry, now_us, error) ||
         !sl_registry_visit_users(registry, *revision, first_day, &visitor, error) ||
         !sl_users_fill_exempt(users, registry, now_us, error))

@@ -1,4 +1,4 @@
-/* Violations on their way into the registry: a queue of bounded length. One thread at a
+/* Violations on their way into the registry: a queue of bounded length. For one thread at a
  * time. */
 #ifndef SL_REGISTRY_USERS_PENDING_USERS_H
 #define SL_REGISTRY_USERS_PENDING_USERS_H
@@ -10,18 +10,18 @@ struct sl_waiting {
     size_t first, count;
 };
 
-/* False: no memory. */
+/* Returns false if there is no memory. */
 bool sl_waiting_open(struct sl_waiting *waiting);
 void sl_waiting_close(struct sl_waiting *waiting);
 
-/* Takes its texts over. False: it is full, or a text is missing; they are still the
- * caller's. */
+/* Takes over the violation's texts. Returns false if the queue is full or a text is missing;
+ * the texts are still the caller's then. */
 bool sl_waiting_put(struct sl_waiting *waiting, struct sl_violation *violation);
 
-/* The oldest; their texts are the caller's. */
+/* Moves the oldest violations to `out`; their texts are the caller's. */
 size_t sl_waiting_take(struct sl_waiting *waiting, struct sl_violation *out, size_t room);
 
-/* All of one user. */
+/* Drops all violations of one user. */
 void sl_waiting_drop(struct sl_waiting *waiting, const char *tenant, const char *id);
 
 void sl_violation_free(struct sl_violation *violation);

@@ -25,23 +25,24 @@ struct sl_days_sum {
     uint64_t calls, successes, violations;
 };
 
-/* Today, by whose clock it may be: */
+/* The day is today, by any instance's clock. */
 void sl_days_add_outcomes(struct sl_days *days, int64_t day, uint64_t calls, uint64_t successes);
 
-/* Is that minute a violation that is not counted yet? */
+/* Returns true if that minute is a violation that is not counted yet. */
 bool sl_days_is_news(const struct sl_days *days, int64_t minute);
 void sl_days_add_violation(struct sl_days *days, int64_t minute);
 
-/* Of a day that may be long ago: in place of what there is of it. */
+/* Replaces the outcomes of a day, which may be long ago. */
 void sl_days_put_outcomes(struct sl_days *days, int64_t day, uint64_t calls, uint64_t successes);
-/* At least so many, the last of them in that minute (-1: there is none). */
+/* Raises a day's violations to at least so many, the last of them in that minute (-1: there is
+ * none). */
 void sl_days_put_violations(struct sl_days *days, int64_t day, uint64_t violations,
                             int64_t last_minute);
 
-/* Today and the 6 (29) before; later days do not count. */
+/* The sum of today and the 6 (29) days before; later days do not count. */
 struct sl_days_sum sl_days_sum(const struct sl_days *days, int64_t today);
 
-/* The newest day of which something is known, or -1. */
+/* The newest day with a count, or -1. */
 int64_t sl_days_newest(const struct sl_days *days);
 
 #endif

@@ -1,5 +1,5 @@
-/* An entry of the book, for the two files that are at work on it: user_table.c, which
- * writes and says why it can be read meanwhile, and user_read.c. */
+/* An entry of the user table, for the two files that work on it: user_table.c, which writes
+ * entries and says why they can be read meanwhile, and user_read.c. */
 #ifndef SL_REGISTRY_USERS_USER_ENTRY_H
 #define SL_REGISTRY_USERS_USER_ENTRY_H
 
@@ -8,9 +8,9 @@
 enum { SL_FACT_WORDS = sizeof(struct sl_facts) / sizeof(uint64_t) };
 
 struct sl_entry {
-    _Atomic uint32_t next; /* in its chain, or of those that are free */
+    _Atomic uint32_t next; /* in its chain, or in the free list */
     _Atomic uint32_t version;
-    uint32_t before, after; /* in its list; 0: in none. The writer's */
+    uint32_t before, after; /* in its list; 0: in none. For the writer alone */
     _Atomic uint64_t words[SL_FACT_WORDS];
 };
 
@@ -38,7 +38,7 @@ static inline uint8_t sl_generation_of(const struct sl_user_table *table)
     return atomic_load_explicit(&table->generation, memory_order_acquire);
 }
 
-/* Of an older generation only exemptions count. */
+/* Of facts of an older generation only exemptions count. */
 static inline void sl_forget_old(const struct sl_user_table *table, struct sl_facts *facts)
 {
     if (facts->generation != sl_generation_of(table))

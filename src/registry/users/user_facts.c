@@ -1,3 +1,4 @@
+/* A user's facts: from the registry's record, and as a decision reads them. */
 #include "registry/users/user_facts.h"
 
 #include <string.h>
@@ -44,7 +45,7 @@ static void show_record(const struct sl_facts *facts, struct sl_user *out)
     out->tier[facts->tier_len] = '\0';
 }
 
-/* An exemption that is over, and days of long ago, are nothing any more. */
+/* An exemption that is over, and days of long ago, do not count. */
 bool sl_facts_show(const struct sl_facts *facts, int64_t now_us, struct sl_user *out)
 {
     struct sl_days_sum sum = sl_days_sum(&facts->days, now_us / SL_DAY_US);

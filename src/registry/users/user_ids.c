@@ -1,16 +1,16 @@
-/* Digests and keys of ids, made in the path of a decision.
+/* Digests and keys of user ids, made in the path of a decision.
  *
- * A hasher is one thread's, and threads come and go: so there is a pool of them without
- * a lock, and each thread looks first at a place of its own. Where ids are kept as they
- * are, nothing of this is touched.
+ * A hasher serves one thread at a time, and threads come and go: so there is a pool of
+ * them without a lock, and each thread looks first at a place of its own. Where ids are
+ * stored as they are, the pool is not touched.
  *
  * In the API an operator may name a user by the digest, as listings do. A request may
- * not: whoever can choose a user name would choose the digest of somebody else's, and
- * be found as that one. Only where ids are digests in the first place is there nothing
- * to tell apart. */
+ * not: a client that can choose a user name would choose the digest of another user's, and
+ * be found as that one. Only where ids are digests in the first place do the two forms not
+ * differ. */
 #include "registry/users/user_ids.h"
 
-/* Threads are numbered as they come, so that the first of them do not meet. */
+/* Threads are numbered as they come, so that the first of them begin at different places. */
 static size_t first_place(void)
 {
     static _Atomic(size_t) threads;
@@ -34,7 +34,7 @@ static struct sl_sha256 *take_hasher(struct sl_ids *ids)
     return sl_sha256_new();
 }
 
-static void put_hasher(struct sl_ids *ids, struct sl_sha256 *hasher)
+static void return_hasher(struct sl_ids *ids, struct sl_sha256 *hasher)
 {
     size_t first = first_place();
     for (size_t i = 0; i < SL_HASHERS; i++) {
@@ -53,22 +53,22 @@ void sl_ids_release(struct sl_ids *ids)
         sl_sha256_free(atomic_exchange_explicit(&ids->hashers[i], NULL, memory_order_acquire));
 }
 
-static struct sluice_text print(const struct sl_digest *digest, char room[SL_DIGEST_HEX + 1])
+static struct sluice_text print_digest(const struct sl_digest *digest, char room[SL_DIGEST_HEX + 1])
 {
     sl_digest_print(digest, room);
     return (struct sluice_text){ room, SL_DIGEST_HEX };
 }
 
-static bool hash(struct sl_ids *ids, struct sluice_text user, char room[SL_DIGEST_HEX + 1],
-                 struct sluice_text *out)
+static bool hash_user(struct sl_ids *ids, struct sluice_text user, char room[SL_DIGEST_HEX + 1],
+                      struct sluice_text *out)
 {
     struct sl_sha256 *hasher = take_hasher(ids);
     struct sl_digest digest;
     if (!hasher)
         return false;
     sl_sha256_of(hasher, user, &digest);
-    put_hasher(ids, hasher);
-    *out = print(&digest, room);
+    return_hasher(ids, hasher);
+    *out = print_digest(&digest, room);
     return true;
 }
 
@@ -80,8 +80,8 @@ bool sl_ids_keep_either(struct sl_ids *ids, struct sluice_text user, char room[S
     if (!ids->hashed)
         return true;
     if (!sl_digest_parse(user, &digest))
-        return hash(ids, user, room, out);
-    *out = print(&digest, room);
+        return hash_user(ids, user, room, out);
+    *out = print_digest(&digest, room);
     return true;
 }
 
@@ -91,14 +91,15 @@ bool sl_ids_keep(struct sl_ids *ids, struct sluice_text user, char room[SL_DIGES
     *out = user;
     if (!ids->hashed)
         return true;
-    return ids->are_digests ? sl_ids_keep_either(ids, user, room, out) : hash(ids, user, room, out);
+    return ids->are_digests ? sl_ids_keep_either(ids, user, room, out)
+                            : hash_user(ids, user, room, out);
 }
 
 /* ---- keys ---- */
 
 enum { NAMES_MAX_BYTES = 512 };
 
-/* Both with the tenant's length before it: no two pairs are the same bytes. */
+/* Hashes both with the tenant's length before them: no two pairs are the same bytes. */
 static struct sl_hash128 hash_pair(uint64_t seed, struct sluice_text tenant, struct sluice_text id)
 {
     char bytes[sizeof(uint64_t) + NAMES_MAX_BYTES];
@@ -113,7 +114,7 @@ static struct sl_hash128 hash_pair(uint64_t seed, struct sluice_text tenant, str
     return sl_hash128((struct sluice_text){ bytes, len + id.len }, seed);
 }
 
-/* Names too long for that are hashed first, apart, and under another seed put together. */
+/* Names too long for one buffer are first hashed each, and the hashes under another seed. */
 struct sl_hash128 sl_ids_key(uint64_t seed, struct sluice_text tenant, struct sluice_text id)
 {
     if (tenant.len <= NAMES_MAX_BYTES && id.len <= NAMES_MAX_BYTES - tenant.len)

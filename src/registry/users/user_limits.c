@@ -1,6 +1,6 @@
-/* Own limits: a chain for each user that has some, which is one in a thousand, in slabs
- * of their own. They are written before an entry names them and given back after none
- * does, so that a reader whose entry is unchanged has read them whole (user_table.c). */
+/* A user's own limits in the user table: a chain for each user that has some, which is one in a
+ * thousand, in slabs of their own. They are written before an entry names them and freed after
+ * none does, so that a reader whose entry is unchanged has read them whole (user_table.c). */
 #include <string.h>
 
 #include "registry/users/user_table.h"
@@ -29,7 +29,7 @@ bool sl_user_limits_open(struct sl_user_table *table)
     return sl_slabs_open(&table->own, sizeof(struct item), table->most * SL_USER_LIMITS_MAX);
 }
 
-static bool add(struct sl_user_table *table, const struct sl_user_limit *own, uint32_t *first)
+static bool add_limit(struct sl_user_table *table, const struct sl_user_limit *own, uint32_t *first)
 {
     uint32_t number = sl_slabs_take(&table->own);
     if (!number)
@@ -48,14 +48,14 @@ static bool add(struct sl_user_table *table, const struct sl_user_limit *own, ui
     return true;
 }
 
-/* From the last to the first: the chain then has them in their order. */
+/* Adds the limits from the last to the first: the chain then has them in their order. */
 bool sl_user_limits_save(struct sl_user_table *table, const struct sl_user_limit *own, size_t count,
                          struct sl_facts *facts)
 {
     uint32_t first = 0;
     table->own_revision++;
     for (size_t i = count; i > 0; i--)
-        if (!add(table, &own[i - 1], &first)) {
+        if (!add_limit(table, &own[i - 1], &first)) {
             sl_user_limits_drop(table, first);
             return false;
         }
@@ -78,7 +78,7 @@ static void read_limit(const struct item *item, struct sl_user_limit *out, uint6
 {
     struct limit limit;
     sl_words_load(item->words, WORDS, &limit);
-    size_t len = limit.name_len <= SL_RULE_NAME_MAX ? limit.name_len : 0; /* of two, torn */
+    size_t len = limit.name_len <= SL_RULE_NAME_MAX ? limit.name_len : 0; /* torn, of two limits */
     memcpy(out->rule, limit.name, len);
     out->rule[len] = '\0';
     out->capacity = limit.capacity;
@@ -86,7 +86,7 @@ static void read_limit(const struct item *item, struct sl_user_limit *out, uint6
     *revision = limit.revision;
 }
 
-/* Bounded, whatever the words have become meanwhile. */
+/* Bounded by the counts, whatever the words have become meanwhile. */
 void sl_user_limits_read(const struct sl_user_table *table, const struct sl_facts *facts,
                          struct sl_user *out)
 {

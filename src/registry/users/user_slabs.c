@@ -1,3 +1,4 @@
+/* Items of one size, found by number: slabs that grow and a free list. */
 #include "registry/users/user_slabs.h"
 
 #include <stdlib.h>

@@ -1,37 +1,38 @@
-/* A hash table of chains that is read without a lock.
+/* The user table: a hash table of chains that is read without a lock.
  *
  *   heads    | first, version | …          as many as users, when all room is taken
  *                 |
  *                 v
  *   entries  [ next | version | list | facts ] -> [ … ] -> 0
  *
- * Facts are never changed where they are. The spare entry is filled with the new ones,
- * then it takes the old entry's place in the chain by one store, and the old entry is the
+ * Facts are never changed in place. The writer fills the spare entry with the new facts,
+ * puts it in the old entry's place in the chain by one store, and the old entry is the
  * next spare. So a writer that is stopped anywhere leaves a chain that can be read, and
- * no reader waits for it.
+ * a reader does not wait for it.
  *
- * What a reader must not believe are words of an entry that went to somebody else while
- * it was reading. An entry's version is odd while it is in no chain, and is greater each
- * time that it is in one. A reader copies between two looks at the version: even, and the
- * same, means that all it copied (and the own limits, which are given back after their
- * entry) was of one user at one time.
+ * A reader must not believe words of an entry that became another user's while it was
+ * reading. An entry's version is odd while it is in no chain, and grows each time that it
+ * enters one. A reader copies between two loads of the version: even, and the same, means
+ * that all it copied (and the own limits, which are freed after their entry) was of one
+ * user at one time.
  *
- * Nor must a reader believe that somebody is not there because it was led into another
- * chain. An entry leads elsewhere only after it has left its chain, and between the two
- * the version of the chain's head is raised:
+ * A reader must not miss a user either because it was led into another chain. An entry
+ * leads elsewhere only after it has left its chain, and between the two the writer raises
+ * the version of the chain's head:
  *
- *   unlink: 1. the one before it leads past it   2. head version + 1
+ *   unlink: 1. the entry before leads past it    2. head version + 1
  *           3. entry version odd                 4. the entry is used again, elsewhere
  *
- * Who loads the head after 2 does not come to the entry, for 1 was before. Who loaded it
- * before and follows the entry after 4 has then read a word that was stored after 2, and
- * so finds the head's version raised when it looks again at the end. It starts over. If
- * the version is the same, the chain was whole all along: insertions are at its head, and
- * change nothing behind it. Starting over takes a user of the same chain who leaves in
- * that moment; with a seed that nobody knows, nobody can arrange for it.
+ * A reader that loads the head after 2 does not come to the entry, for 1 was before. A
+ * reader that loaded it before and follows the entry after 4 has then read a word that was
+ * stored after 2, and so finds the head's version raised when it looks again at the end.
+ * It starts over. If the version is the same, the chain was whole all along: insertions
+ * are at its head, and change nothing behind it. A reader starts over only if a user of
+ * the same chain is changed in that moment; the seed is secret, so no client can arrange
+ * for it. After a bounded number of steps a reader takes the writers' lock (user_read.c).
  *
  * Loads acquire and stores release, which costs nothing on x86 and is all that the above
- * asks for. Everything a reader touches is atomic. */
+ * needs. Everything a reader touches is atomic. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,10 +79,10 @@ static bool is_nothing(const struct sl_facts *facts)
     return is_stranger(facts) && sl_days_newest(&facts->days) < 0;
 }
 
-/* A stranger who is heard of again is the newest; who is exempt, or leaving, stays so.
- * Then the old one is in no list any more. */
-static void take_list(struct sl_user_table *table, uint32_t old, uint32_t number,
-                      const struct sl_facts *facts, bool was_exempt)
+/* Puts the entry in its list: a stranger that is heard of again is the newest; an exempt user
+ * keeps its place, also in `leaving`. Then removes the old entry from its list. */
+static void move_in_list(struct sl_user_table *table, uint32_t old, uint32_t number,
+                         const struct sl_facts *facts, bool was_exempt)
 {
     uint32_t place = 0;
     if (facts->flags & SL_FACT_EXEMPT)
@@ -101,14 +102,15 @@ static uint64_t head_word(uint32_t version, uint32_t number)
     return (uint64_t)version << 32 | number;
 }
 
-/* The one thread that writes. */
+/* Only for the thread that writes. */
 static uint32_t next_of(const struct sl_user_table *table, uint32_t number)
 {
     return atomic_load_explicit(&sl_entry_at(table, number)->next, memory_order_relaxed);
 }
 
-/* `to` is in the chain where `old` was. */
-static void relink(struct sl_user_table *table, struct sl_hash128 key, uint32_t old, uint32_t to)
+/* Puts `to` in the chain in the place of `old`. */
+static void replace_in_chain(struct sl_user_table *table, struct sl_hash128 key, uint32_t old,
+                             uint32_t to)
 {
     _Atomic uint64_t *head = sl_head_of(table, key);
     uint64_t word = atomic_load_explicit(head, memory_order_relaxed);
@@ -124,7 +126,7 @@ static void relink(struct sl_user_table *table, struct sl_hash128 key, uint32_t 
     atomic_store_explicit(head, head_word((uint32_t)(word >> 32) + 1, first), memory_order_release);
 }
 
-static void insert(struct sl_user_table *table, struct sl_hash128 key, uint32_t number)
+static void insert_in_chain(struct sl_user_table *table, struct sl_hash128 key, uint32_t number)
 {
     _Atomic uint64_t *head = sl_head_of(table, key);
     uint64_t word = atomic_load_explicit(head, memory_order_relaxed);
@@ -132,7 +134,7 @@ static void insert(struct sl_user_table *table, struct sl_hash128 key, uint32_t 
     atomic_store_explicit(head, head_word((uint32_t)(word >> 32), number), memory_order_release);
 }
 
-/* From odd to even before it is linked, to odd once it is not. */
+/* Makes the version even before the entry is linked, and odd after it was unlinked. */
 static void step_version(struct sl_user_table *table, uint32_t number)
 {
     _Atomic uint32_t *version = &sl_entry_at(table, number)->version;
@@ -148,7 +150,7 @@ static void add_known(struct sl_user_table *table, int more)
     atomic_store_explicit(table->known, known + (uint32_t)more, memory_order_relaxed);
 }
 
-/* An entry in no chain and no list; 0: no memory. */
+/* Takes an entry in no chain and no list; 0: no memory. */
 static uint32_t take_entry(struct sl_user_table *table)
 {
     uint32_t number = sl_slabs_take(&table->entries);
@@ -158,24 +160,24 @@ static uint32_t take_entry(struct sl_user_table *table)
     return number;
 }
 
-static void erase(struct sl_user_table *table, uint32_t number, const struct sl_facts *facts)
+static void erase_entry(struct sl_user_table *table, uint32_t number, const struct sl_facts *facts)
 {
-    relink(table, facts->key, number, next_of(table, number));
+    replace_in_chain(table, facts->key, number, next_of(table, number));
     step_version(table, number);
     list_remove(table, number);
     sl_slabs_give(&table->entries, number);
     add_known(table, -1);
 }
 
-/* Who has not been heard of for longest. */
-static bool evict(struct sl_user_table *table)
+/* Evicts the stranger not heard of for longest. */
+static bool evict_stranger(struct sl_user_table *table)
 {
     struct sl_facts facts;
     uint32_t oldest = sl_entry_at(table, table->strangers)->after;
     if (oldest == table->strangers)
         return false;
     sl_user_table_at(table, oldest, &facts);
-    erase(table, oldest, &facts);
+    erase_entry(table, oldest, &facts);
     return true;
 }
 
@@ -187,11 +189,11 @@ static uint32_t write_spare(struct sl_user_table *table, const struct sl_facts *
     return table->spare;
 }
 
-static enum sl_saved add(struct sl_user_table *table, uint32_t *number,
-                         const struct sl_facts *facts)
+static enum sl_saved add_entry(struct sl_user_table *table, uint32_t *number,
+                               const struct sl_facts *facts)
 {
     bool is_full = atomic_load_explicit(table->known, memory_order_relaxed) >= table->most;
-    if (is_full && !evict(table))
+    if (is_full && !evict_stranger(table))
         return SL_NOT_SAVED;
     uint32_t spare = take_entry(table);
     if (!spare)
@@ -199,23 +201,23 @@ static enum sl_saved add(struct sl_user_table *table, uint32_t *number,
     *number = write_spare(table, facts);
     table->spare = spare;
     step_version(table, *number);
-    insert(table, facts->key, *number);
-    take_list(table, 0, *number, facts, false);
+    insert_in_chain(table, facts->key, *number);
+    move_in_list(table, 0, *number, facts, false);
     add_known(table, 1);
     return is_full ? SL_SAVED_BY_EVICTING : SL_SAVED;
 }
 
-static void replace(struct sl_user_table *table, uint32_t *number, const struct sl_facts *facts,
-                    const struct sl_facts *was)
+static void replace_entry(struct sl_user_table *table, uint32_t *number,
+                          const struct sl_facts *facts, const struct sl_facts *was)
 {
     uint32_t old = *number;
     *number = write_spare(table, facts);
     atomic_store_explicit(&sl_entry_at(table, *number)->next, next_of(table, old),
                           memory_order_release);
     step_version(table, *number);
-    relink(table, facts->key, old, *number);
+    replace_in_chain(table, facts->key, old, *number);
     step_version(table, old);
-    take_list(table, old, *number, facts, was->flags & SL_FACT_EXEMPT);
+    move_in_list(table, old, *number, facts, was->flags & SL_FACT_EXEMPT);
     table->spare = old;
 }
 
@@ -224,20 +226,20 @@ enum sl_saved sl_user_table_save(struct sl_user_table *table, uint32_t *number,
 {
     struct sl_facts was;
     if (!*number)
-        return is_nothing(facts) ? SL_SAVED : add(table, number, facts);
+        return is_nothing(facts) ? SL_SAVED : add_entry(table, number, facts);
     sl_words_load(sl_entry_at(table, *number)->words, SL_FACT_WORDS, &was);
     if (is_nothing(facts)) {
-        erase(table, *number, facts);
+        erase_entry(table, *number, facts);
         *number = 0;
     } else {
-        replace(table, number, facts, &was);
+        replace_entry(table, number, facts, &was);
     }
     if (was.own != facts->own)
         sl_user_limits_drop(table, was.own);
     return SL_SAVED;
 }
 
-/* ---- finding, for who writes ---- */
+/* ---- finding, for the writer ---- */
 
 bool sl_user_table_at(const struct sl_user_table *table, uint32_t number, struct sl_facts *out)
 {
@@ -267,9 +269,9 @@ void sl_user_table_forget_all(struct sl_user_table *table)
                           memory_order_release);
 }
 
-/* ---- who is exempt ---- */
+/* ---- exempt users ---- */
 
-/* The list changes its name. Who was leaving already goes first. */
+/* The list `exempt` is appended to `leaving`: users that were leaving already go first. */
 void sl_user_table_ask_exempt(struct sl_user_table *table)
 {
     struct sl_entry *from = sl_entry_at(table, table->exempt),
@@ -300,15 +302,17 @@ uint32_t sl_user_table_leaving(const struct sl_user_table *table, struct sl_fact
 
 /* ---- opening ---- */
 
-/* A head for each user there can be: with a quarter of them, who is not known would be
- * looked for in four entries, each a miss of the cache. They are memory that is touched
- * only when it is used. */
-bool sl_user_table_open(struct sl_user_table *table, uint32_t most, _Atomic uint32_t *known)
+/* A head for each user there can be: with a quarter of them, a search for an unknown user would
+ * look at four entries, each a cache miss. Heads are memory that is touched only when used. */
+bool sl_user_table_open(struct sl_user_table *table, uint32_t most, _Atomic uint32_t *known,
+                        pthread_mutex_t *writers)
 {
     uint32_t bits = 1;
     while (most >> bits > 1)
         bits++;
-    *table = (struct sl_user_table){ .most = most, .known = known, .head_shift = 64 - bits };
+    *table = (struct sl_user_table){
+        .most = most, .known = known, .writers = writers, .head_shift = 64 - bits
+    };
     table->heads = calloc((size_t)1 << bits, sizeof *table->heads);
     if (!table->heads || !sl_user_limits_open(table) ||
         !sl_slabs_open(&table->entries, sizeof(struct sl_entry), most + LISTS + 1))

@@ -1,22 +1,21 @@
-/* Users in memory: the book (user_table.c) under one lock for those who write, and
- * nothing at all for those who read.
+/* Users in memory: the user table (user_table.c), written under one lock and read without.
  *
- *   decisions   find      digest of the id?, key, look into the book
- *               violated  the same look; the first time in a minute: lock, count, queue
+ *   decisions   find      digest of the id?, key, read the table
+ *               violated  the same read; the first time in a minute: lock, count, queue
  *   registry    put, put_day, add_outcomes, drop, set_exempt, sweep     lock
  *               take_violations                                         lock
  *
- * Ids are not kept. A user is found by 128 bits of XXH3 over tenant and id, each with
+ * Ids are not stored. A user is found by 128 bits of XXH3 over tenant and id, each with
  * its length, under a random seed of this process: two of a million users share a key
- * with a chance of about 2^-89, and nobody outside can look for two that do. Whoever
- * asks for an id learns whether it is known by asking, so there is nothing to hide.
+ * with a chance of about 2^-89, and a client cannot search for two that do. A client that
+ * names an id learns from the answer whether it is known, so there is nothing to hide.
  *
- * Decisions never wait for a change that takes long: what goes over many users takes the
- * lock for one of them, or for a few, at a time.
+ * Decisions never wait for a change that takes long: a change of many users takes the lock
+ * for one of them, or for a few, at a time.
  *
- * A stranger is somebody of whom only outcomes and violations are known. Where all room
- * is taken, the one not heard of for longest makes room; a record and an exemption are
- * an operator's word, and stay. */
+ * A stranger is a user with nothing but outcomes and violations. Where all room is taken,
+ * the one not heard of for longest makes room; records and exemptions are an operator's
+ * word, and stay. */
 #include "registry/users/users.h"
 
 #include <pthread.h>
@@ -42,7 +41,7 @@ struct users {
     struct sl_waiting waiting;
 };
 
-static struct users *people_of(struct sl_users *users)
+static struct users *users_of(struct sl_users *users)
 {
     return (struct users *)users;
 }
@@ -52,45 +51,46 @@ static struct sl_hash128 key_of(const struct users *users, const char *tenant, c
     return sl_ids_key(users->seed, sl_text(tenant), sl_text(id));
 }
 
-/* ---- finding ---- */
+/* ---- finding, in the path of a decision ---- */
 
-static bool find(struct users *users, struct sl_hash128 key, int64_t now_us, struct sl_user *out)
+static bool find_key(struct users *users, struct sl_hash128 key, int64_t now_us,
+                     struct sl_user *out)
 {
     struct sl_facts facts;
     return sl_user_table_read(&users->table, key, &facts, out) &&
            sl_facts_show(&facts, now_us, out);
 }
 
-/* Without memory for the digest nobody is known: the limits of everybody hold. */
-static bool find_asked(struct sl_users *seam, struct sluice_text tenant, struct sluice_text user,
-                       int64_t now_us, struct sl_user *out)
+/* Without memory for the digest the user is unknown: the limits of unknown users hold. */
+static bool find_user(struct sl_users *seam, struct sluice_text tenant, struct sluice_text user,
+                      int64_t now_us, struct sl_user *out)
 {
-    struct users *users = people_of(seam);
+    struct users *users = users_of(seam);
     char room[SL_DIGEST_HEX + 1];
     struct sluice_text id;
     return sl_ids_keep(&users->ids, user, room, &id) &&
-           find(users, sl_ids_key(users->seed, tenant, id), now_us, out);
+           find_key(users, sl_ids_key(users->seed, tenant, id), now_us, out);
 }
 
 bool sl_users_find_kept(struct sl_users *users, const char *tenant, const char *id, int64_t now_us,
                         struct sl_user *out)
 {
-    struct users *own = people_of(users);
-    return find(own, key_of(own, tenant, id), now_us, out);
+    struct users *self = users_of(users);
+    return find_key(self, key_of(self, tenant, id), now_us, out);
 }
 
 const char *sl_users_id(struct sl_users *users, struct sluice_text user, struct sl_arena *arena)
 {
-    struct users *own = people_of(users);
+    struct users *self = users_of(users);
     char room[SL_DIGEST_HEX + 1];
     struct sluice_text id;
-    return sl_ids_keep_either(&own->ids, user, room, &id) ? sl_arena_copy(arena, id) : NULL;
+    return sl_ids_keep_either(&self->ids, user, room, &id) ? sl_arena_copy(arena, id) : NULL;
 }
 
-/* ---- changing ---- */
+/* ---- changing one user ---- */
 
-/* Under the lock. */
-static bool save(struct users *users, uint32_t *number, const struct sl_facts *facts)
+/* Only under the lock. */
+static bool save_facts(struct users *users, uint32_t *number, const struct sl_facts *facts)
 {
     enum sl_saved saved = sl_user_table_save(&users->table, number, facts);
     users->counts.evicted += saved == SL_SAVED_BY_EVICTING;
@@ -100,36 +100,36 @@ static bool save(struct users *users, uint32_t *number, const struct sl_facts *f
 
 bool sl_users_put(struct sl_users *users, const struct sl_user_record *record)
 {
-    struct users *own = people_of(users);
+    struct users *self = users_of(users);
     struct sl_user_limit limits[SL_USER_LIMITS_MAX];
     struct sluice_error unreadable;
     size_t count = 0;
     if (record->limits && !sl_limits_read(sl_text(record->limits), limits, &count, &unreadable))
         count = 0;
     struct sl_facts facts;
-    pthread_mutex_lock(&own->lock);
+    pthread_mutex_lock(&self->lock);
     uint32_t number =
-        sl_user_table_find(&own->table, key_of(own, record->tenant, record->id), &facts);
+        sl_user_table_find(&self->table, key_of(self, record->tenant, record->id), &facts);
     sl_facts_take_record(&facts, record);
-    bool good = !count || sl_user_limits_save(&own->table, limits, count, &facts);
-    if (good && !save(own, &number, &facts)) {
-        sl_user_limits_drop(&own->table, facts.own);
+    bool good = !count || sl_user_limits_save(&self->table, limits, count, &facts);
+    if (good && !save_facts(self, &number, &facts)) {
+        sl_user_limits_drop(&self->table, facts.own);
         good = false;
     }
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_unlock(&self->lock);
     return good;
 }
 
 static bool change_days(struct sl_users *users, const struct sl_user_day *day,
                         void (*change)(struct sl_days *days, const struct sl_user_day *day))
 {
-    struct users *own = people_of(users);
+    struct users *self = users_of(users);
     struct sl_facts facts;
-    pthread_mutex_lock(&own->lock);
-    uint32_t number = sl_user_table_find(&own->table, key_of(own, day->tenant, day->id), &facts);
+    pthread_mutex_lock(&self->lock);
+    uint32_t number = sl_user_table_find(&self->table, key_of(self, day->tenant, day->id), &facts);
     change(&facts.days, day);
-    bool good = save(own, &number, &facts);
-    pthread_mutex_unlock(&own->lock);
+    bool good = save_facts(self, &number, &facts);
+    pthread_mutex_unlock(&self->lock);
     return good;
 }
 
@@ -156,32 +156,31 @@ bool sl_users_add_outcomes(struct sl_users *users, const struct sl_user_day *mor
 
 /* ---- violations ---- */
 
-/* Once in a minute, and only where somebody is denied: a lock and two allocations. */
+/* Once in a minute, and only for a denied user: a lock and two allocations. */
 static void count_violation(struct users *users, struct sl_hash128 key,
                             struct sl_violation *violation)
 {
     struct sl_facts facts;
     pthread_mutex_lock(&users->lock);
     uint32_t number = sl_user_table_find(&users->table, key, &facts);
-    if (sl_days_is_news(&facts.days, violation->minute)) { /* else another thread's by now */
+    if (sl_days_is_news(&facts.days, violation->minute)) { /* else another thread has counted it */
         sl_days_add_violation(&facts.days, violation->minute);
-        if (save(users, &number, &facts) && !sl_waiting_put(&users->waiting, violation))
+        if (save_facts(users, &number, &facts) && !sl_waiting_put(&users->waiting, violation))
             users->counts.violations_dropped++;
     }
     pthread_mutex_unlock(&users->lock);
 }
 
-/* A name with a zero byte in it is none that the registry could hold. */
-/* The registry keeps texts without NUL, and no letters to the editor as names. */
+/* The registry holds no name with a zero byte in it, and none that is longer. */
 static bool is_keepable(struct sluice_text name)
 {
     return name.len <= SL_USER_ID_MAX && (name.len == 0 || !memchr(name.at, 0, name.len));
 }
 
-static void violated(struct sl_users *seam, struct sluice_text tenant, struct sluice_text user,
-                     int64_t now_us)
+static void count_denial(struct sl_users *seam, struct sluice_text tenant, struct sluice_text user,
+                         int64_t now_us)
 {
-    struct users *users = people_of(seam);
+    struct users *users = users_of(seam);
     int64_t minute = now_us / SL_MINUTE_US;
     char room[SL_DIGEST_HEX + 1];
     struct sluice_text id;
@@ -201,32 +200,32 @@ static void violated(struct sl_users *seam, struct sluice_text tenant, struct sl
 
 size_t sl_users_take_violations(struct sl_users *users, struct sl_violation *out, size_t room)
 {
-    struct users *own = people_of(users);
-    pthread_mutex_lock(&own->lock);
-    size_t taken = sl_waiting_take(&own->waiting, out, room);
-    pthread_mutex_unlock(&own->lock);
+    struct users *self = users_of(users);
+    pthread_mutex_lock(&self->lock);
+    size_t taken = sl_waiting_take(&self->waiting, out, room);
+    pthread_mutex_unlock(&self->lock);
     return taken;
 }
 
 void sl_users_drop(struct sl_users *users, const char *tenant, const char *id)
 {
-    struct users *own = people_of(users);
+    struct users *self = users_of(users);
     struct sl_facts facts;
-    pthread_mutex_lock(&own->lock);
-    uint32_t number = sl_user_table_find(&own->table, key_of(own, tenant, id), &facts);
+    pthread_mutex_lock(&self->lock);
+    uint32_t number = sl_user_table_find(&self->table, key_of(self, tenant, id), &facts);
     facts = (struct sl_facts){
         .key = facts.key,
         .flags = facts.flags & SL_FACT_EXEMPT,
         .exempt_until_us = facts.exempt_until_us,
     };
-    save(own, &number, &facts);
-    sl_waiting_drop(&own->waiting, tenant, id);
-    pthread_mutex_unlock(&own->lock);
+    save_facts(self, &number, &facts);
+    sl_waiting_drop(&self->waiting, tenant, id);
+    pthread_mutex_unlock(&self->lock);
 }
 
 /* ---- exemptions ---- */
 
-/* "tenant/id", cut at the first slash, or the bare id of somebody without a tenant. */
+/* "tenant/id", cut at the first slash, or the bare id of a user without a tenant. */
 static struct sl_hash128 exempt_key(const struct users *users, const char *value)
 {
     const char *slash = strchr(value, '/');
@@ -234,7 +233,7 @@ static struct sl_hash128 exempt_key(const struct users *users, const char *value
     return sl_ids_key(users->seed, tenant, sl_text(slash ? slash + 1 : value));
 }
 
-static bool exempt(struct users *users, const struct sl_exemption *exemption)
+static bool exempt_user(struct users *users, const struct sl_exemption *exemption)
 {
     struct sl_facts facts;
     pthread_mutex_lock(&users->lock);
@@ -242,7 +241,7 @@ static bool exempt(struct users *users, const struct sl_exemption *exemption)
         sl_user_table_find(&users->table, exempt_key(users, exemption->value), &facts);
     facts.flags |= SL_FACT_EXEMPT;
     facts.exempt_until_us = exemption->until_us;
-    bool good = save(users, &number, &facts);
+    bool good = save_facts(users, &number, &facts);
     if (good)
         sl_user_table_stays_exempt(&users->table, number);
     pthread_mutex_unlock(&users->lock);
@@ -253,11 +252,11 @@ static void end_exemption(struct users *users, uint32_t number, struct sl_facts 
 {
     facts->flags &= (uint8_t)~SL_FACT_EXEMPT;
     facts->exempt_until_us = 0;
-    save(users, &number, facts);
+    save_facts(users, &number, facts);
 }
 
-/* False: nobody was left. */
-static bool see_off_one(struct users *users)
+/* Ends one exemption of those leaving. Returns false if there was none left. */
+static bool end_one_exemption(struct users *users)
 {
     struct sl_facts facts;
     pthread_mutex_lock(&users->lock);
@@ -268,29 +267,29 @@ static bool see_off_one(struct users *users)
     return number != 0;
 }
 
-/* Who is in the old set and in the new is exempt all the time. */
+/* A user in the old set and in the new is exempt all the time. */
 bool sl_users_set_exempt(struct sl_users *users, const struct sl_exemption *exemptions,
                          size_t count)
 {
-    struct users *own = people_of(users);
+    struct users *self = users_of(users);
     bool good = true;
-    pthread_mutex_lock(&own->many);
-    pthread_mutex_lock(&own->lock);
-    sl_user_table_ask_exempt(&own->table);
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_lock(&self->many);
+    pthread_mutex_lock(&self->lock);
+    sl_user_table_ask_exempt(&self->table);
+    pthread_mutex_unlock(&self->lock);
     for (size_t i = 0; i < count; i++)
         if (exemptions[i].kind == SL_EXEMPT_USER)
-            good &= exempt(own, &exemptions[i]);
-    while (see_off_one(own))
+            good &= exempt_user(self, &exemptions[i]);
+    while (end_one_exemption(self))
         ;
-    pthread_mutex_unlock(&own->many);
+    pthread_mutex_unlock(&self->many);
     return good;
 }
 
-/* ---- now and then ---- */
+/* ---- changing all users ---- */
 
-/* Each entry, a few under the lock at a time. Who is saved meanwhile may be passed over:
- * whoever wrote that knew what there is to know. */
+/* Visits each entry, a few under the lock at a time. It may miss an entry that is saved meanwhile:
+ * that was written with what is known now. */
 static void visit_all(struct users *users, int64_t before_day,
                       void (*visit)(struct users *users, uint32_t number, int64_t before_day))
 {
@@ -312,45 +311,45 @@ static void sweep_entry(struct users *users, uint32_t number, int64_t before_day
         sl_facts_exempt(&facts, before_day * SL_DAY_US))
         return;
     facts = (struct sl_facts){ .key = facts.key };
-    save(users, &number, &facts);
+    save_facts(users, &number, &facts);
 }
 
 void sl_users_sweep(struct sl_users *users, int64_t before_day)
 {
-    visit_all(people_of(users), before_day, sweep_entry);
+    visit_all(users_of(users), before_day, sweep_entry);
 }
 
-/* What has been forgotten gives its room back. */
+/* Saving an entry again frees it if its facts are forgotten. */
 static void save_again(struct users *users, uint32_t number, int64_t unused)
 {
     struct sl_facts facts;
     (void)unused;
     if (sl_user_table_at(&users->table, number, &facts))
-        save(users, &number, &facts);
+        save_facts(users, &number, &facts);
 }
 
 void sl_users_clear(struct sl_users *users)
 {
-    struct users *own = people_of(users);
-    pthread_mutex_lock(&own->many);
-    pthread_mutex_lock(&own->lock);
-    sl_user_table_forget_all(&own->table);
-    pthread_mutex_unlock(&own->lock);
-    visit_all(own, 0, save_again);
-    pthread_mutex_unlock(&own->many);
+    struct users *self = users_of(users);
+    pthread_mutex_lock(&self->many);
+    pthread_mutex_lock(&self->lock);
+    sl_user_table_forget_all(&self->table);
+    pthread_mutex_unlock(&self->lock);
+    visit_all(self, 0, save_again);
+    pthread_mutex_unlock(&self->many);
 }
 
 void sl_users_measure(struct sl_users *users, struct sl_users_counts *out)
 {
-    struct users *own = people_of(users);
-    pthread_mutex_lock(&own->lock);
-    *out = own->counts;
-    pthread_mutex_unlock(&own->lock);
+    struct users *self = users_of(users);
+    pthread_mutex_lock(&self->lock);
+    *out = self->counts;
+    pthread_mutex_unlock(&self->lock);
 }
 
 /* ---- opening ---- */
 
-static const struct sl_users_ops people_ops = { find_asked, violated };
+static const struct sl_users_ops users_ops = { find_user, count_denial };
 
 struct sl_users *sl_users_open(const struct sl_users_config *config)
 {
@@ -358,7 +357,7 @@ struct sl_users *sl_users_open(const struct sl_users_config *config)
     struct users *users = calloc(1, sizeof *users);
     if (!users)
         return NULL;
-    users->seam.ops = &people_ops;
+    users->seam.ops = &users_ops;
     users->ids.hashed = config->hash_identifiers;
     users->ids.are_digests = config->ids_are_digests;
     users->seed = sl_random64();
@@ -366,7 +365,7 @@ struct sl_users *sl_users_open(const struct sl_users_config *config)
     pthread_mutex_init(&users->many, NULL);
     if (sl_waiting_open(&users->waiting) &&
         sl_user_table_open(&users->table, most < MOST_MAX ? (uint32_t)most : MOST_MAX,
-                           &users->seam.count))
+                           &users->seam.count, &users->lock))
         return &users->seam;
     sl_users_close(&users->seam);
     return NULL;
@@ -374,13 +373,13 @@ struct sl_users *sl_users_open(const struct sl_users_config *config)
 
 void sl_users_close(struct sl_users *users)
 {
-    struct users *own = people_of(users);
+    struct users *self = users_of(users);
     if (!users)
         return;
-    sl_waiting_close(&own->waiting);
-    sl_user_table_close(&own->table);
-    sl_ids_release(&own->ids);
-    pthread_mutex_destroy(&own->lock);
-    pthread_mutex_destroy(&own->many);
-    free(own);
+    sl_waiting_close(&self->waiting);
+    sl_user_table_close(&self->table);
+    sl_ids_release(&self->ids);
+    pthread_mutex_destroy(&self->lock);
+    pthread_mutex_destroy(&self->many);
+    free(self);
 }

@@ -1,4 +1,4 @@
-/* Where another algorithm would suit a rule better: docs/choosing.md, applied.
+/* Warnings where another algorithm would suit a rule better: docs/choosing.md, applied.
  * Advice is only given where the rule's own numbers show the harm. */
 #include "rules/lint/lint.h"
 
@@ -10,9 +10,9 @@ enum { QUOTA_LOG = 100, CROWD_LOG = 1000 };
 
 static const int64_t day_us = INT64_C(86400) * 1000000;
 
-/* ---- where guesses are made ------------------------------------------------ */
+/* ---- login paths ----------------------------------------------------------- */
 
-/* Whole segments: `token` is a login, `token-count` need not be. */
+/* Compares whole segments: `token` is a login, `token-count` need not be. */
 static bool is_login_word(struct sluice_text segment)
 {
     static const char *const words[] = {
@@ -29,7 +29,7 @@ static bool is_login_word(struct sluice_text segment)
     return false;
 }
 
-/* Counting the whole world is not about one caller's guesses. */
+/* A rule that counts all callers together does not guard against one caller's guesses. */
 static bool guards_login(const struct sl_rule *rule)
 {
     bool login = false;
@@ -43,7 +43,7 @@ void sl_lint_login_window(struct sl_lint *lint, const struct sl_rule *rule)
     const struct sl_numbers *numbers = sl_lint_numbers(lint, rule);
     if (rule->algo != &sl_fixed_window || !numbers || !guards_login(rule))
         return;
-    /* A window that starts with a first request has spent one on it. */
+    /* A window that starts with a first request has spent one unit on it. */
     int64_t capacity = numbers->limit.capacity;
     int64_t around_edge = 2 * capacity - numbers->limit.first_request;
     if (around_edge > capacity)
@@ -75,7 +75,7 @@ void sl_lint_quota_bucket(struct sl_lint *lint, const struct sl_rule *rule)
     if (rule->algo != &sl_token_bucket || rule->window_us < day_us || !numbers)
         return;
     const struct sl_limit *limit = &numbers->limit;
-    /* Beside a refill_rate, a window is only told to clients. */
+    /* Beside a refill_rate, a window is only reported to clients. */
     if (limit->capacity * limit->token_ns / 1000 < rule->window_us)
         return;
     int64_t most = limit->capacity + rule->window_us * 1000 / limit->token_ns;
@@ -87,7 +87,7 @@ void sl_lint_quota_bucket(struct sl_lint *lint, const struct sl_rule *rule)
                  rule->name, most, window, limit->capacity);
 }
 
-/* A log of a moderate limit, which sl_lint_huge_log says nothing about. */
+/* Returns true for a log of a moderate limit, about which sl_lint_huge_log is silent. */
 static bool is_moderate_log(const struct sl_rule *rule)
 {
     return rule->algo->keeps_ring && rule->ring_len <= SL_LINT_HUGE_LOG;

@@ -1,26 +1,26 @@
-/* The linter: what is legal, and will surprise.
+/* The linter: warnings about what is legal, and will surprise.
  *
  * A table of checks, each a small function with one warning. Most look at one
  * rule; a few at rules beside each other, and those go through a trie or a
- * map, so that a file of 10,000 rules is read in the time of its parsing. Files
+ * map, so that a file of 10,000 rules is checked in the time of its parsing. Files
  * that large are made by programs, which repeat their mistakes: a check that
- * has said its warning often enough counts the others into one line at the end,
- * so that it does not bury what the next one found.
+ * has given its warning often enough counts the others into one line at the end,
+ * so that it does not bury what the next check found.
  *
- * A rule's numbers are judged only for tiers that can reach it: someone who
- * follows the advice to give a tier its own rule must be left in peace. */
+ * A rule's numbers are judged only for tiers that can reach it: an operator who
+ * follows the advice to give a tier its own rule gets no further warning. */
 #include "rules/lint/lint.h"
 
 #include "rules/condition.h"
 
-static void no_rules(struct sl_lint *lint)
+static void warn_no_rules(struct sl_lint *lint)
 {
     if (lint->rules->rule_count == 0)
         sl_report_warning(lint->report, (struct sl_mark){ 0 },
                           "there are no rules: every request is allowed; add one under `rules`");
 }
 
-static void only_shadows(struct sl_lint *lint)
+static void warn_only_shadows(struct sl_lint *lint)
 {
     const struct sl_ruleset *rules = lint->rules;
     for (size_t i = 0; i < rules->rule_count; i++)
@@ -32,15 +32,15 @@ static void only_shadows(struct sl_lint *lint)
                      "take `shadow` out of the rules that are to limit");
 }
 
-/* One of the two functions, and what its warnings are about where they are too
+/* One of the two functions, and the subject of its warnings where they are too
  * many to be shown; the first two never are. */
 static const struct lint_check {
     sl_lint_file *file;
     sl_lint_rule *rule;
     const char *about;
 } checks[] = {
-    { .file = no_rules },
-    { .file = only_shadows },
+    { .file = warn_no_rules },
+    { .file = warn_only_shadows },
     { .file = sl_lint_anonymous, .about = "requests that no rule counts" },
     { .file = sl_lint_useless, .about = "rules that never decide" },
     { .rule = sl_lint_replaces, .about = "rules in place of others" },
@@ -114,8 +114,8 @@ const struct sl_condition *sl_lint_condition(const struct sl_rule *rule, struct 
     return NULL;
 }
 
-/* Of the tiers that are not declared only those are known that are asked for; without values,
- * one of them can hold, or none that is sent. */
+/* The linter knows only those undeclared tiers that a condition names; for a condition without
+ * values, one of them can hold, or none that is sent. */
 static bool asks_for_slot(const struct sl_lint *lint, const struct sl_condition *tiers, size_t slot)
 {
     if (slot > 0)

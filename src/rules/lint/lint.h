@@ -1,4 +1,4 @@
-/* What the linter's files share; nobody else includes this. A check adds its
+/* The linter: declarations that its files share, and only for them. A check adds its
  * warning where it is sure that the file will surprise, and is silent where it
  * is not: a warning that is wrong once is not read the second time. */
 #ifndef SL_RULES_LINT_LINT_H
@@ -15,14 +15,14 @@ struct sl_lint {
     struct sl_arena scratch; /* gone when the linter is done */
 };
 
-/* Looks at one rule, or at how the rules of the file stand together. */
+/* A check of one rule, or of how the rules of the file stand together. */
 typedef void sl_lint_rule(struct sl_lint *lint, const struct sl_rule *rule);
 typedef void sl_lint_file(struct sl_lint *lint);
 
-/* match.c: whom a rule meets */
+/* match.c: the requests that a rule matches */
 sl_lint_rule sl_lint_excepted, sl_lint_idle_except, sl_lint_when, sl_lint_unlimited_tiers,
     sl_lint_attributes, sl_lint_adaptive;
-/* numbers.c: what its numbers come to */
+/* numbers.c: the effects of its numbers */
 sl_lint_rule sl_lint_zero_tier, sl_lint_rounding, sl_lint_guard, sl_lint_huge_log, sl_lint_log_room,
     sl_lint_shared_bucket, sl_lint_local_share;
 /* advice.c: whether its algorithm suits it */
@@ -30,27 +30,27 @@ sl_lint_rule sl_lint_login_window, sl_lint_login_burst, sl_lint_quota_bucket, sl
     sl_lint_crowd_log;
 /* pairs.c: rules beside each other */
 sl_lint_file sl_lint_anonymous, sl_lint_useless;
-/* replaces.c: rules in place of each other */
+/* replaces.c: rules that replace each other */
 sl_lint_rule sl_lint_replaces;
 
-/* Where a check finds the same in thousands of rules, a few of them say it. */
+/* Where a check finds the same in thousands of rules, only so many warnings are shown. */
 enum { SL_LINT_SAID_MAX = 10 };
 
 /* Adds a check's warning on a rule; beyond SL_LINT_SAID_MAX it is only counted. */
 __attribute__((format(printf, 3, 4))) void
 sl_lint_warn(struct sl_lint *lint, const struct sl_rule *rule, const char *format, ...);
 
-/* A text from the file as a warning quotes it. */
+/* Quotes a text from the file for a warning. */
 const char *sl_lint_quote(struct sl_lint *lint, struct sluice_text text);
 
-/* Can a request be decided by numbers[slot] of the rule? Not if its tier is
+/* Returns true if numbers[slot] of the rule can decide a request. They cannot if the tier is
  * unlimited, or `when` asks for another. Slot 0: no tier, or an unknown one. */
 bool sl_lint_reaches(const struct sl_lint *lint, const struct sl_rule *rule, size_t slot);
 
-/* The first numbers that can decide, or NULL: the rule never applies. */
+/* Returns the first numbers that can decide, or NULL: the rule never applies. */
 const struct sl_numbers *sl_lint_numbers(const struct sl_lint *lint, const struct sl_rule *rule);
 
-/* The rule's condition on this attribute, or NULL. */
+/* Returns the rule's condition on this attribute, or NULL. */
 const struct sl_condition *sl_lint_condition(const struct sl_rule *rule, struct sluice_text name);
 
 /* For messages; the texts live in lint->scratch. */
@@ -59,7 +59,7 @@ const char *sl_lint_memory(struct sl_lint *lint, int64_t units);         /* a lo
 const char *sl_lint_tier(struct sl_lint *lint, size_t slot); /* " for tier `pro`", or nothing */
 const char *sl_lint_per(struct sl_lint *lint, const struct sl_rule *rule); /* "ip and user" */
 
-/* Above this a log is large whoever it counts, and told so by sl_lint_huge_log. */
+/* Above this a log is large for any identifier, and sl_lint_huge_log warns of it. */
 enum { SL_LINT_HUGE_LOG = 10000 };
 
 #endif

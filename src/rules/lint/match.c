@@ -1,5 +1,5 @@
-/* Whom a rule meets: nobody at all, fewer than it says, or others than meant.
- * Each of these is a slip that parses, and then a limit that is not there. */
+/* Warnings about the requests a rule matches: none at all, fewer than it says, or others than
+ * meant. Each is a mistake that parses, and then a limit that is not there. */
 #include "rules/lint/lint.h"
 
 #include "rules/condition.h"
@@ -18,13 +18,13 @@ void sl_lint_excepted(struct sl_lint *lint, const struct sl_rule *rule)
     }
 }
 
-/* Is there a resource that both match? */
-static bool overlap(const struct sl_pattern *a, const struct sl_pattern *b)
+/* Returns true if there is a resource that both match. */
+static bool patterns_overlap(const struct sl_pattern *a, const struct sl_pattern *b)
 {
     if (a->everything || b->everything)
         return true;
     if (a->segment_count > b->segment_count)
-        return overlap(b, a);
+        return patterns_overlap(b, a);
     if (a->dotted != b->dotted || (!a->prefix && a->segment_count < b->segment_count))
         return false;
     for (size_t i = 0; i < a->segment_count; i++)
@@ -37,7 +37,7 @@ static bool overlap(const struct sl_pattern *a, const struct sl_pattern *b)
 void sl_lint_idle_except(struct sl_lint *lint, const struct sl_rule *rule)
 {
     for (size_t i = 0; !rule->any_resource && i < rule->except_count; i++)
-        if (!overlap(&rule->except[i], &rule->resource))
+        if (!patterns_overlap(&rule->except[i], &rule->resource))
             sl_lint_warn(lint, rule,
                          "`except` `%s` takes nothing away from `%s`: no resource matches "
                          "both; correct it or leave it out",
@@ -45,7 +45,7 @@ void sl_lint_idle_except(struct sl_lint *lint, const struct sl_rule *rule)
                          sl_lint_quote(lint, rule->resource.text));
 }
 
-/* ---- values of `when`: each says why no request has it, or NULL ------------ */
+/* ---- values of `when`: each function says why no request has it, or returns NULL --- */
 
 static const char *wrong_resource(const struct sl_rule *rule, struct sluice_text value)
 {
@@ -97,7 +97,7 @@ static void check_values(struct sl_lint *lint, const struct sl_rule *rule,
     }
 }
 
-/* Without declared tiers the word is an attribute like any other. */
+/* Without declared tiers, `tier` is an attribute like any other. */
 static void check_tiers(struct sl_lint *lint, const struct sl_rule *rule,
                         const struct sl_condition *when)
 {
@@ -112,7 +112,7 @@ static void check_tiers(struct sl_lint *lint, const struct sl_rule *rule,
                          rule->name, sl_lint_quote(lint, when->values[i]));
 }
 
-/* Each part of a condition is right, and together they ask for nothing. */
+/* Finds conditions whose parts are each right, but that no value meets together. */
 static void check_whole(struct sl_lint *lint, const struct sl_rule *rule,
                         const struct sl_condition *when)
 {
@@ -125,9 +125,10 @@ static void check_whole(struct sl_lint *lint, const struct sl_rule *rule,
                          rule->name, when->attribute.name.at, sl_lint_quote(lint, when->values[i]));
 }
 
-/* Why no request is left out by this value of `not`, or NULL. */
-static const char *leaves_all(const struct sl_lint *lint, const struct sl_rule *rule,
-                              const struct sl_condition *when, struct sluice_text value)
+/* Says why this value of `not` leaves out no request, or returns NULL. */
+static const char *why_not_excludes_nothing(const struct sl_lint *lint, const struct sl_rule *rule,
+                                            const struct sl_condition *when,
+                                            struct sluice_text value)
 {
     if (when->attribute.attribute == SL_ATTR_METHOD)
         return wrong_method(rule, value);
@@ -141,7 +142,7 @@ static void check_left_out(struct sl_lint *lint, const struct sl_rule *rule,
                            const struct sl_condition *when)
 {
     for (size_t i = 0; i < when->unequal.count; i++) {
-        const char *wrong = leaves_all(lint, rule, when, when->unequal.at[i]);
+        const char *wrong = why_not_excludes_nothing(lint, rule, when, when->unequal.at[i]);
         if (wrong)
             sl_lint_warn(lint, rule, "`%s` leaves out nothing by `not` `%s`: %s", rule->name,
                          sl_lint_quote(lint, when->unequal.at[i]), wrong);
@@ -177,7 +178,8 @@ static bool is_mapped(const struct sl_claim_map *maps, size_t count, struct slui
     return false;
 }
 
-/* A number behind a name, as the second entry with one key of Envoy's descriptors has it. */
+/* Returns true for a name with a number behind it, as the second entry with one key of Envoy's
+ * descriptors has it. */
 static bool is_numbered(struct sluice_text name)
 {
     size_t end = name.len;
@@ -186,7 +188,7 @@ static bool is_numbered(struct sluice_text name)
     return end < name.len && end && name.at[end - 1] == '.';
 }
 
-/* Any name is an attribute, and one that nobody sends limits nobody. A name
+/* Any name is an attribute, and a rule by one that no request has limits nothing. A name
  * that the file itself fills is meant, and so is a numbered one. `ip` is too short to guess at. */
 static void check_attribute(struct sl_lint *lint, const struct sl_rule *rule,
                             const struct sl_part *part)

@@ -1,5 +1,5 @@
-/* What a rule's numbers come to, tier by tier and at full trust, where nobody
- * would work it out by hand. */
+/* Warnings about the effects of a rule's numbers, tier by tier and at full trust, which are hard
+ * to work out by hand. */
 #include "rules/numbers.h"
 #include "rules/lint/lint.h"
 
@@ -23,7 +23,7 @@ void sl_lint_zero_tier(struct sl_lint *lint, const struct sl_rule *rule)
 
 /* ---- rounding -------------------------------------------------------------- */
 
-/* How much slower than asked a rate is for taking whole nanoseconds, in
+/* By how much a rate is slower than asked because a token takes whole nanoseconds, in
  * thousandths, rounded up: (T·d − n) / (T·d), where a token should take n/d.
  * T·d is at most n + d, so the products stay below 2^128. */
 static int64_t slower_thousandths(const struct sl_numbers *numbers, bool trusted)
@@ -36,7 +36,7 @@ static int64_t slower_thousandths(const struct sl_numbers *numbers, bool trusted
     return (int64_t)(((taken - n) * 1000 + taken - 1) / taken);
 }
 
-/* True: it has said so. */
+/* Returns true if it has warned. */
 static bool warn_rounding(struct sl_lint *lint, const struct sl_rule *rule, size_t slot,
                           bool trusted)
 {
@@ -62,7 +62,7 @@ void sl_lint_rounding(struct sl_lint *lint, const struct sl_rule *rule)
         if (sl_lint_reaches(lint, rule, slot) &&
             (warn_rounding(lint, rule, slot, false) ||
              (rule->adaptive && warn_rounding(lint, rule, slot, true))))
-            return; /* one tier is enough to look at */
+            return; /* a warning for one tier is enough */
 }
 
 /* ---- the burst guard ------------------------------------------------------- */
@@ -76,9 +76,10 @@ static int64_t reach_us(const struct sl_limit *limit, int64_t span_us)
     return span_us - (limit->first_request ? 1 : (int64_t)step_us);
 }
 
-/* The most requests of cost 1 that the limit lets pass in one of the guard's
+/* The largest number of requests of cost 1 that the limit lets pass in one of the guard's
  * windows: each algorithm's bound, as docs/choosing.md has them. */
-static sl_u128 passing(const struct sl_rule *rule, const struct sl_limit *limit, int64_t span_us)
+static sl_u128 requests_passing(const struct sl_rule *rule, const struct sl_limit *limit,
+                                int64_t span_us)
 {
     sl_u128 capacity = (sl_u128)(uint64_t)limit->capacity;
     if (rule->algo->is_bucket)
@@ -89,8 +90,8 @@ static sl_u128 passing(const struct sl_rule *rule, const struct sl_limit *limit,
     sl_u128 aligned = capacity * (uint64_t)(1 + sl_div_ceil(past_us, limit->window_us));
     if (rule->algo != &sl_sliding_window_counter)
         return aligned;
-    /* All at the end of a window; then as much as its weight has faded when
-     * the last µs is asked in. */
+    /* All at the end of a window; then as much as its weight has faded by the
+     * last µs. */
     int64_t faded_us = sl_max_i64(past_us - 1, 0);
     sl_u128 weighed = capacity + sl_mul_div_ceil(limit->capacity, faded_us, limit->window_us);
     return weighed < aligned ? weighed : aligned;
@@ -101,22 +102,23 @@ static sl_u128 passing_in_guard(const struct sl_lint *lint, const struct sl_rule
     if (!sl_lint_reaches(lint, rule, slot))
         return 0;
     struct sl_limit limit = largest_limit(rule, slot);
-    return passing(rule, &limit, rule->guard.window_us);
+    return requests_passing(rule, &limit, rule->guard.window_us);
 }
 
-static int64_t printable(sl_u128 requests)
+static int64_t clamp_to_printable(sl_u128 requests)
 {
     return requests < INT64_MAX ? (int64_t)requests : INT64_MAX;
 }
 
-/* The tiers share one guard; if not even its default numbers fit, say so too:
+/* The tiers share one guard; if not even its default numbers fit, the warning says so too:
  * moving the tiers elsewhere would not be enough. */
-static const char *beside_tiers(struct sl_lint *lint, const struct sl_rule *rule, size_t most_slot)
+static const char *mention_tiers(struct sl_lint *lint, const struct sl_rule *rule, size_t most_slot)
 {
     sl_u128 requests = passing_in_guard(lint, rule, 0);
     if (most_slot == 0 || requests <= rule->guard.threshold)
         return "";
-    return sl_arena_print(&lint->scratch, " (and %" PRId64 " without a tier)", printable(requests));
+    return sl_arena_print(&lint->scratch, " (and %" PRId64 " without a tier)",
+                          clamp_to_printable(requests));
 }
 
 static bool has_threshold(struct sl_guard guard, sl_u128 threshold)
@@ -126,15 +128,16 @@ static bool has_threshold(struct sl_guard guard, sl_u128 threshold)
 }
 
 /* A whole capacity passes in a guard's window however short, and the shortest
- * has the least to remember. */
+ * one has the fewest requests to hold. */
 static const char *guard_advice(struct sl_lint *lint, const struct sl_rule *rule, size_t slot)
 {
     static const struct sl_guard shortest = { SL_WINDOW_MIN_US, SL_WINDOW_MIN_US, 0 };
     sl_u128 requests = passing_in_guard(lint, rule, slot);
     struct sl_limit limit = largest_limit(rule, slot);
     if (has_threshold(rule->guard, requests))
-        return sl_arena_print(&lint->scratch, "raise `threshold` to %" PRId64, printable(requests));
-    if (has_threshold(shortest, passing(rule, &limit, shortest.window_us)))
+        return sl_arena_print(&lint->scratch, "raise `threshold` to %" PRId64,
+                              clamp_to_printable(requests));
+    if (has_threshold(shortest, requests_passing(rule, &limit, shortest.window_us)))
         return "no `threshold` can be so high beside this `window` and `penalty`: shorten them, "
                "or leave the guard out";
     return "no `threshold` can be so high: leave the guard out";
@@ -155,11 +158,11 @@ void sl_lint_guard(struct sl_lint *lint, const struct sl_rule *rule)
         return;
     sl_lint_warn(
         lint, rule,
-        "`%s` takes callers who keep to its limit for a burst: it lets up to %" PRId64
+        "`%s` takes callers that keep to its limit for a burst: it lets up to %" PRId64
         " requests pass in %s%s%s%s, and its `burst_guard` warns, then blocks, above %u; %s%s",
-        rule->name, printable(most), sl_lint_duration(lint, rule->guard.window_us),
+        rule->name, clamp_to_printable(most), sl_lint_duration(lint, rule->guard.window_us),
         sl_lint_tier(lint, most_slot), rule->adaptive ? " at full trust" : "",
-        beside_tiers(lint, rule, most_slot), rule->guard.threshold,
+        mention_tiers(lint, rule, most_slot), rule->guard.threshold,
         guard_advice(lint, rule, most_slot),
         most_slot ? ", or give larger tiers a rule of their own with `when: { tier: … }`" : "");
 }
@@ -186,7 +189,7 @@ void sl_lint_huge_log(struct sl_lint *lint, const struct sl_rule *rule)
                      rule->name, sl_lint_memory(lint, most), sl_lint_tier(lint, most_slot), most);
 }
 
-/* Without a share of its own the log has half of the table. */
+/* The bytes for logs: without `log=` they have half of the table. */
 static uint64_t log_room_bytes(const struct sl_store_url *url)
 {
     uint64_t size_bytes = url->size_bytes ? url->size_bytes : SL_STORE_SIZE_BYTES;
@@ -208,7 +211,7 @@ void sl_lint_log_room(struct sl_lint *lint, const struct sl_rule *rule)
                      sl_lint_memory(lint, (int64_t)(room_bytes / 8)));
 }
 
-/* Does the identifier say of itself which tier it has? Users, clients and
+/* Returns true if the identifier determines the tier. Users, clients and
  * tenants have one; an address does not. */
 static bool tells_tiers_apart(const struct sl_rule *rule)
 {
@@ -221,7 +224,7 @@ static bool tells_tiers_apart(const struct sl_rule *rule)
     return false;
 }
 
-/* A bucket's debt is cut to the capacity it is decided under. */
+/* Warns because a bucket's debt is cut to the capacity under which it is decided. */
 void sl_lint_shared_bucket(struct sl_lint *lint, const struct sl_rule *rule)
 {
     const struct sl_numbers *first = sl_lint_numbers(lint, rule);
@@ -240,7 +243,7 @@ void sl_lint_shared_bucket(struct sl_lint *lint, const struct sl_rule *rule)
     }
 }
 
-/* While the store fails. */
+/* Warns of a local share, for when the store fails, that is 0. */
 void sl_lint_local_share(struct sl_lint *lint, const struct sl_rule *rule)
 {
     const struct sl_settings *settings = &lint->rules->settings;

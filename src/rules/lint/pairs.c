@@ -1,9 +1,9 @@
-/* Rules beside each other: who is left uncounted, and which rule never decides.
+/* Warnings about rules beside each other: callers that no rule counts, and rules that never decide.
  *
  * Comparing every rule with every other is 10^8 comparisons in a file of
  * 10,000, so rules are looked up: by pattern in a trie, by everything that
  * counts in a map. Where a file still makes that long (thousands of rules on
- * one pattern), a look goes so far and then assumes that all is well. */
+ * one pattern), a search stops at a bound and assumes that all is well. */
 #include "rules/lint/lint.h"
 
 #include "base/buffer.h"
@@ -15,8 +15,8 @@ enum { LOOK_AT = 128, VALUES_MAX = 64, SIGNATURE_MAX = 1 << 16 };
 
 /* ---- anonymous callers ----------------------------------------------------- */
 
-/* Does somebody anonymous lack it? Everybody has an address and asks for
- * something. */
+/* Returns true if an anonymous request may lack it. Every request has an address, a method and a
+ * resource. */
 static bool is_identity(const struct sl_part *part)
 {
     switch (part->attribute) {
@@ -30,7 +30,7 @@ static bool is_identity(const struct sl_part *part)
     }
 }
 
-/* Tokens are asked for, and fill the attribute. */
+/* Returns true if a token is required, and fills the attribute. */
 static bool comes_with_token(const struct sl_lint *lint, const struct sl_part *part)
 {
     const struct sl_identity *identity = &lint->rules->settings.identity;
@@ -40,14 +40,14 @@ static bool comes_with_token(const struct sl_lint *lint, const struct sl_part *p
     return false;
 }
 
-/* What `when` asks for is there wherever the rule matches. */
+/* A request that the rule matches has every attribute that its `when` asks for. */
 static bool asks_for(const struct sl_rule *rule, const struct sl_part *part)
 {
     const struct sl_condition *when = sl_lint_condition(rule, part->name);
     return when && sl_condition_needs_value(when);
 }
 
-/* The first part of `per` without which the rule skips a request, or NULL. */
+/* Returns the first part of `per` without which the rule skips a request, or NULL. */
 static const struct sl_part *skips_without(const struct sl_lint *lint, const struct sl_rule *rule)
 {
     for (size_t i = 0; !rule->deny_missing && i < rule->per_count; i++)
@@ -57,7 +57,7 @@ static const struct sl_part *skips_without(const struct sl_lint *lint, const str
     return NULL;
 }
 
-/* Callers of `rule` whom it skips, because they have no `missing`; of those only the ones with
+/* The requests that `rule` skips because they have no `missing`; of those only the ones with
  * this method, or (NULL) with any. */
 struct skipped {
     const struct sl_rule *rule;
@@ -65,8 +65,8 @@ struct skipped {
     const struct sluice_text *method;
 };
 
-/* Do all of them meet this condition of another rule? Where only the values are known that they
- * do not have, that may be so. */
+/* Returns true if all of them may meet this condition of another rule. If only excluded values
+ * are known, they may. */
 static bool is_met(const struct sl_condition *when, const struct skipped *callers)
 {
     if (sl_text_equal(when->attribute.name, callers->missing->name))
@@ -84,12 +84,12 @@ static bool is_met(const struct sl_condition *when, const struct skipped *caller
     return true;
 }
 
-/* Does `wide`, whose pattern covers that of their rule, count them?
+/* Returns true if `wide`, whose pattern covers that of their rule, counts them.
  *
  * An exception cut out of it is meant, unless their rule lies inside. A condition
- * on a tier or an attribute of the file's own tells kinds of callers apart:
- * who wrote it has thought of them. */
-static bool counts_for(const struct sl_rule *wide, const struct skipped *callers)
+ * on a tier or an attribute of the file's own tells kinds of callers apart: then the
+ * operator has thought of them. */
+static bool rule_counts(const struct sl_rule *wide, const struct skipped *callers)
 {
     const struct sl_rule *rule = callers->rule;
     for (size_t i = 0; i < wide->except_count; i++)
@@ -105,16 +105,16 @@ static bool counts_for(const struct sl_rule *wide, const struct skipped *callers
     return true;
 }
 
-static bool any_counts_for(const struct sl_rule *const *wide, size_t count,
-                           const struct skipped *callers)
+static bool any_rule_counts(const struct sl_rule *const *wide, size_t count,
+                            const struct skipped *callers)
 {
     for (size_t i = 0; i < count; i++)
-        if (counts_for(wide[i], callers))
+        if (rule_counts(wide[i], callers))
             return true;
     return false;
 }
 
-/* Are those whom `rule` skips without `missing` counted by one of `counting`? */
+/* Returns true if one of `counting` counts the requests that `rule` skips without `missing`. */
 static bool are_counted(const struct sl_cover *counting, const struct sl_rule *rule,
                         const struct sl_part *missing)
 {
@@ -125,10 +125,10 @@ static bool are_counted(const struct sl_cover *counting, const struct sl_rule *r
     if (count == LOOK_AT || (methods && methods->value_count > VALUES_MAX))
         return true;
     if (!methods)
-        return any_counts_for(wide, count, &callers);
+        return any_rule_counts(wide, count, &callers);
     for (size_t i = 0; i < methods->value_count; i++) {
         callers.method = &methods->values[i];
-        if (!any_counts_for(wide, count, &callers))
+        if (!any_rule_counts(wide, count, &callers))
             return false;
     }
     return true;
@@ -141,7 +141,7 @@ static bool same_resource(const struct sl_rule *a, const struct sl_rule *b)
     return a_any || b_any ? a_any && b_any : sl_text_equal(a->resource.text, b->resource.text);
 }
 
-/* Is it said already, of a rule that meets all that this one does? */
+/* Returns true if the warning was given already, for a rule that matches all that this one does. */
 static bool is_said(const struct sl_cover *left, const struct sl_rule *rule)
 {
     const struct sl_rule *wide[LOOK_AT];
@@ -192,7 +192,7 @@ void sl_lint_anonymous(struct sl_lint *lint)
 
 /* ---- rules that never decide ----------------------------------------------- */
 
-static void sign(struct sl_buffer *out, struct sluice_text text)
+static void sign_text(struct sl_buffer *out, struct sluice_text text)
 {
     sl_buffer_add(out, text);
     sl_buffer_add(out, SL_TEXT("\n")); /* texts of a rule have no control characters */
@@ -200,42 +200,42 @@ static void sign(struct sl_buffer *out, struct sluice_text text)
 
 static void sign_texts(struct sl_buffer *out, const char *what, const struct sl_texts *texts)
 {
-    sign(out, sl_text(what));
+    sign_text(out, sl_text(what));
     for (size_t i = 0; i < texts->count; i++)
-        sign(out, texts->at[i]);
+        sign_text(out, texts->at[i]);
 }
 
 static void sign_condition(struct sl_buffer *out, const struct sl_condition *when)
 {
-    sign(out, SL_TEXT("\twhen"));
-    sign(out, when->attribute.name);
+    sign_text(out, SL_TEXT("\twhen"));
+    sign_text(out, when->attribute.name);
     sign_texts(out, "\tis", &(struct sl_texts){ when->values, when->value_count });
     sign_texts(out, "\tnot", &when->unequal);
     sign_texts(out, "\tlike", &when->like);
     sign_texts(out, "\tunlike", &when->unlike);
 }
 
-/* Everything that two rules must share to be counted alike, request by
- * request: then the one with the larger limit is never the one that denies. */
+/* The signature is everything that two rules must share to count the same requests
+ * alike: then the one with the larger limit is never the one that denies. */
 static void sign_rule(struct sl_buffer *out, const struct sl_rule *rule)
 {
     const struct sl_limit *limit = &rule->numbers[0].limit;
     sl_buffer_clear(out);
-    sign(out, sl_text(rule->algo->name));
+    sign_text(out, sl_text(rule->algo->name));
     sl_buffer_add_i64(out, limit->window_us);
-    sign(out, rule->adaptive ? SL_TEXT(" adaptive") : SL_TEXT(""));
-    sign(out, limit->first_request ? SL_TEXT("first") : SL_TEXT("epoch"));
-    sign(out, rule->any_resource ? SL_TEXT("") : rule->resource.text);
+    sign_text(out, rule->adaptive ? SL_TEXT(" adaptive") : SL_TEXT(""));
+    sign_text(out, limit->first_request ? SL_TEXT("first") : SL_TEXT("epoch"));
+    sign_text(out, rule->any_resource ? SL_TEXT("") : rule->resource.text);
     for (size_t i = 0; i < rule->except_count; i++)
-        sign(out, rule->except[i].text);
-    sign(out, SL_TEXT("\tper"));
+        sign_text(out, rule->except[i].text);
+    sign_text(out, SL_TEXT("\tper"));
     for (size_t i = 0; i < rule->per_count; i++)
-        sign(out, rule->per[i].name);
+        sign_text(out, rule->per[i].name);
     for (size_t i = 0; i < rule->when_count; i++)
         sign_condition(out, &rule->when[i]);
 }
 
-/* a_n/a_d ≤ b_n/b_d; false where that cannot be told in 128 bits. */
+/* a_n/a_d ≤ b_n/b_d; false where 128 bits are too few to find out. */
 static bool at_most(sl_u128 a_n, sl_u128 a_d, sl_u128 b_n, sl_u128 b_d)
 {
     sl_u128 left, right;
@@ -243,14 +243,14 @@ static bool at_most(sl_u128 a_n, sl_u128 a_d, sl_u128 b_n, sl_u128 b_d)
            left <= right;
 }
 
-/* The smaller capacity and the slower rate, so never more left than there. */
+/* The smaller capacity and the slower rate, so never more left than under the other. */
 static bool is_tighter(const struct sl_numbers *a, const struct sl_numbers *b)
 {
     return at_most(a->capacity_n, a->capacity_d, b->capacity_n, b->capacity_d) &&
            at_most(b->token_n, b->token_d, a->token_n, a->token_d);
 }
 
-/* Of two rules with one signature: does `tight` deny whatever `loose` does? */
+/* Of two rules with one signature: returns true if `tight` denies whatever `loose` does. */
 static bool never_decides(const struct sl_lint *lint, const struct sl_rule *loose,
                           const struct sl_rule *tight)
 {
@@ -276,9 +276,9 @@ static void warn_useless(struct sl_lint *lint, const struct sl_rule *loose,
                  loose->name, tight->name, where);
 }
 
-/* Compares a rule with the tightest so far of its signature. */
-static void compare(struct sl_lint *lint, const struct sl_rule *rule,
-                    const struct sl_rule **tightest)
+/* Compares a rule with the tightest rule so far of its signature. */
+static void compare_with_tightest(struct sl_lint *lint, const struct sl_rule *rule,
+                                  const struct sl_rule **tightest)
 {
     if (never_decides(lint, rule, *tightest)) {
         warn_useless(lint, rule, *tightest);
@@ -288,8 +288,8 @@ static void compare(struct sl_lint *lint, const struct sl_rule *rule,
     }
 }
 
-/* By rule: is another sometimes in its place, or the other way round? Then it matters even where
- * it does not decide, or does not count where it would. */
+/* By rule: true if it sometimes replaces another, or the other way round. Then it matters even
+ * where it does not decide, or does not count where it would. */
 static const bool *find_replaced(struct sl_lint *lint)
 {
     const struct sl_ruleset *rules = lint->rules;
@@ -319,7 +319,7 @@ void sl_lint_useless(struct sl_lint *lint)
             continue;
         uint32_t group = sl_textmap_get(&groups, 0, text);
         if (group) {
-            compare(lint, rule, &tightest[group]);
+            compare_with_tightest(lint, rule, &tightest[group]);
             continue;
         }
         text.at = sl_arena_copy(&lint->scratch, text);

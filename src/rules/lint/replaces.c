@@ -1,10 +1,10 @@
-/* Rules in place of each other: where `replaces` does nothing, or more than was meant. */
+/* Warnings about `replaces` that has no effect, or more than was meant. */
 #include "rules/condition.h"
 #include "rules/lint/lint.h"
 
 enum { VALUES_MAX = 64 };
 
-/* Is there surely no tenant that both are about? All that one call asks has one tenant, so then
+/* Returns true if no tenant meets both rules. All checks of one call have one tenant, so then
  * the two never meet. Other attributes say nothing: the descriptors of a call differ in them. */
 static bool have_other_tenants(const struct sl_rule *a, const struct sl_rule *b)
 {
@@ -27,7 +27,7 @@ static bool replaces(const struct sl_rule *rule, uint32_t other)
     return false;
 }
 
-/* A shadow denies nobody: with a limit that nobody reaches it is there to lift others, with one
+/* A shadow rule denies nothing: with a limit out of reach it is there to lift others, with one
  * that counts it is being tried, and then the others should stand. */
 static void warn_of_shadow(struct sl_lint *lint, const struct sl_rule *rule)
 {

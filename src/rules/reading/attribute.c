@@ -1,9 +1,8 @@
-/* Attributes of a request, as the file names them: whom a rule counts (`per`),
- * what a request must carry (`when`), and which header or claim an attribute
- * is taken from.
+/* Attributes of a request, as the file names them: in `per` (what a rule counts by),
+ * in `when` (what a request must carry), and under headers and claims that fill them.
  *
- * Any name is an attribute, so a slip in one cannot be told from a new one
- * here; what can be refused are names that a request uses for other things. */
+ * Any name is an attribute, so a misspelt name cannot be told from a new one
+ * here; names that a request uses for other things are refused. */
 #include "rules/reading/attribute.h"
 
 #include "rules/reading/parts.h"
@@ -16,7 +15,7 @@ static const char *const known[] = {
     [SL_ATTR_CLIENT] = "client", [SL_ATTR_TIER] = "tier",     [SL_ATTR_OTHER] = NULL,
 };
 
-/* Beside the attributes in a request, with a meaning of their own. */
+/* Members of a request beside its attributes, with a meaning of their own. */
 static const char *const reserved[] = { "cost",    "trust_score", "peek", "wait",
                                         "explain", "at_us",       NULL };
 
@@ -41,7 +40,7 @@ static bool is_one_of(struct sluice_text text, const char *const *words)
     return *words != NULL;
 }
 
-/* `global` is no request's, only a word of `per`. */
+/* `global` is not an attribute of requests, only a word of `per`. */
 bool sl_attribute_is_free(struct sluice_text name)
 {
     return !is_one_of(name, known + SL_ATTR_GLOBAL + 1) && !is_one_of(name, reserved);
@@ -60,7 +59,7 @@ bool sl_attribute_is_of_descriptor(struct sluice_text name)
            sl_text_is(name, "descriptor");
 }
 
-/* `global` included. */
+/* Reads any attribute, and `global`. */
 static bool read_part(struct sl_reader *in, const struct sl_node *node, struct sl_part *out)
 {
     struct sluice_text name = node->text;
@@ -99,7 +98,7 @@ bool sl_read_attribute(struct sl_reader *in, const struct sl_node *node, const v
         return false;
     if (part.attribute == SL_ATTR_GLOBAL) {
         sl_report_error(in->report, node->mark,
-                        "`global` is nobody's attribute; it can only stand in `per`");
+                        "`global` is not an attribute; it can only stand in `per`");
         return false;
     }
     *(struct sl_part *)out = part;
@@ -113,8 +112,8 @@ static bool read_per_part(struct sl_reader *in, const struct sl_node *node, cons
     return read_part(in, node, out);
 }
 
-/* Is `part` among the first `count`? There are few: PER_MAX, or the keys of a
- * map that has none twice. */
+/* Returns true if `part` is among the first `count`. There are few: PER_MAX, or the keys of a
+ * map that has no key twice. */
 static bool is_repeated(const struct sl_part *parts, size_t count, const struct sl_part *part)
 {
     for (size_t i = 0; i < count; i++)

@@ -1,13 +1,12 @@
-/* Who is never counted: `exempt` of the file, and what an overlay adds to it. */
+/* Reading exemptions: `exempt` of the file, and those that an overlay adds. */
 #include "base/check.h"
 #include "rules/reading/overlay.h"
 #include "rules/reading/parts.h"
 
 enum { DIGEST_LEN = 64 };
 
-/* "10.0.0.1/8" → the network it lies in, or NULL where that is not what is
- * wrong with it. */
-static const char *network_meant(struct sl_reader *in, struct sluice_text text)
+/* "10.0.0.1/8" → the network it lies in, or NULL where the fault is another. */
+static const char *suggest_network(struct sl_reader *in, struct sluice_text text)
 {
     const char *slash = text.len ? memchr(text.at, '/', text.len) : NULL;
     if (!slash)
@@ -32,13 +31,13 @@ bool sl_read_network(struct sl_reader *in, const struct sl_node *node, const voi
     (void)shape;
     if (node->kind == SL_NODE_SCALAR && sl_network_parse(node->text, out))
         return true;
-    const char *meant = network_meant(in, node->text);
+    const char *meant = suggest_network(in, node->text);
     if (meant)
         return sl_refuse(in, node, "the network `%s`, or the address without its prefix", meant);
     return sl_refuse(in, node, "an address such as 192.0.2.1, or a network such as 10.0.0.0/8");
 }
 
-/* Cut at the first slash: a tenant's name has none, a user's may. */
+/* Cuts at the first slash: a tenant's name has none, a user's may. */
 static bool read_name(struct sl_reader *in, const struct sl_node *node, const void *shape,
                       void *out)
 {
@@ -57,7 +56,7 @@ static bool read_name(struct sl_reader *in, const struct sl_node *node, const vo
     return true;
 }
 
-/* A key itself must not stand in the file, nor in a message about it. */
+/* Reads a key's digest: the key itself must not stand in the file, nor in a message about it. */
 static bool read_digest(struct sl_reader *in, const struct sl_node *node, const void *shape,
                         void *out)
 {
@@ -99,7 +98,7 @@ static const struct sl_key exempt_keys[] = {
 const struct sl_key_table sl_exempt_table = { "`exempt`", exempt_keys };
 
 static const struct exempt_kind {
-    const char *key; /* what problems call the value */
+    const char *key; /* the name of the value in problems */
     sl_reading *read;
     size_t offset;
     int kind;
@@ -111,8 +110,9 @@ static const struct exempt_kind {
                             SL_UNTIL_API_KEY },
 };
 
-/* What may be a key in the clear is not repeated. */
-static const char *subject_of(struct sl_reader *in, const struct sl_overlay_exemption *exemption)
+/* A message does not repeat a value that may be a key in the clear. */
+static const char *exemption_subject(struct sl_reader *in,
+                                     const struct sl_overlay_exemption *exemption)
 {
     if (exemption->kind == SL_EXEMPT_API_KEY)
         return "exemption of an `api_key`";
@@ -127,7 +127,7 @@ static bool read_exemption(struct sl_reader *in, const struct sl_overlay_exempti
     struct sl_node node = { .kind = SL_NODE_SCALAR,
                             .key = sl_text(kind->key),
                             .text = sl_text(exemption->value) };
-    in->report->subject = subject_of(in, exemption);
+    in->report->subject = exemption_subject(in, exemption);
     out->kind = kind->kind;
     out->until_us = exemption->until_us;
     bool good = kind->read(in, &node, NULL, (char *)out + kind->offset);

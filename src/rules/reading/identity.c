@@ -1,9 +1,8 @@
-/* Who is asking: trusted proxies, how much of an address counts, and what
- * headers and tokens say.
+/* Reading `identity`: trusted proxies, the prefix of an address that counts, headers and tokens.
  *
- * Tokens are where a lenient reader becomes a hole, so the algorithms must be
+ * A lenient reader of token settings becomes a security hole, so the algorithms must be
  * named, each key is of one family, and a key that no algorithm can use is
- * refused along with an algorithm that has no key. */
+ * refused, as is an algorithm that has no key. */
 #include "rules/reading/jwt_algorithms.h"
 #include "rules/reading/parts.h"
 
@@ -164,7 +163,7 @@ static void check_families(struct sl_reader *in, const struct sl_node *jwt,
                                     "or leave the key out");
 }
 
-/* What `claims` are where none are written. */
+/* The `claims` where the file has none. */
 static const struct sl_claim_map standard_claims[] = { { { SL_ATTR_USER, { "user", 4 } }, "sub" } };
 
 static bool read_jwt(struct sl_reader *in, const struct sl_node *node, const void *shape, void *out)
@@ -203,7 +202,7 @@ static const struct sl_key identity_keys[] = {
     { "user_id", sl_read_choice, AT(user_id_sha256_email_ip), user_id_words, .standard = "off",
       .help = "`sha256(email_ip)`: user = hex SHA-256 of email_ip" },
     { "api_keys", sl_read_choice, AT(api_keys_required), api_keys_words, .standard = "optional",
-      .help = "`required`: only who has a key or a token is answered" },
+      .help = "`required`: a request needs a key or a token" },
     { "headers", sl_read_sources, .shape = EACH(read_header_name, headers, header_count),
       .missing = "none", .help = "attribute: header, believed from trusted peers only" },
     { "jwt", read_jwt, .below = &jwt_table, .missing = "off", .help = "JSON Web Tokens" },

@@ -1,16 +1,16 @@
-/* Where the server is asked: addresses, and the certificate they may need.
+/* Reading `listen` and `tls`: addresses, and the certificate they may need.
  *
- * An address is checked for its form alone. Whether it can be listened on is
- * known when somebody tries; but two listeners on one address, or TLS without
+ * An address is checked for its form alone. Whether the server can listen on it shows
+ * when it tries; but two listeners on one address, or TLS without
  * a certificate, can never work and are refused here, with their line. */
 #include "rules/reading/listen.h"
 
 #include "rules/host.h"
 #include "rules/reading/parts.h"
 
-enum { UNIX_PATH_MAX = 107 }; /* what a socket's address has room for */
+enum { UNIX_PATH_MAX = 107 }; /* the room in a socket's address */
 
-/* "unix:PATH", the path joined to the file's folder; NULL if it is too long. */
+/* Returns "unix:PATH", the path joined to the file's folder; NULL if it is too long. */
 static const char *unix_address(struct sl_reader *in, struct sluice_text text)
 {
     struct sluice_text path = { text.at + 5, text.len - 5 };
@@ -72,7 +72,7 @@ static const struct sl_key listener_keys[] = {
 
 static const struct sl_key_table listener_table = { "a listener", listener_keys };
 
-/* The address alone, a map of both, or `off`. */
+/* Reads the address alone, a map of both, or `off`. */
 static bool read_listener(struct sl_reader *in, const struct sl_node *node, const void *shape,
                           void *out)
 {
@@ -115,14 +115,14 @@ static const struct sl_key tls_keys[] = {
 
 const struct sl_key_table sl_tls_table = { "`tls`", tls_keys };
 
-/* The entry of `listen` under `key`, if it is written. */
+/* Finds the entry of `listen` under `key`; NULL: it is not written. */
 static const struct sl_node *listener_node(const struct sl_node *file, const char *key)
 {
     const struct sl_node *listen = sl_node_get(file, "listen");
     return listen ? sl_node_get(listen, key) : NULL;
 }
 
-/* A listener over TLS without a certificate, or HTTP under the wrong name. */
+/* Refuses a listener over TLS without a certificate, or HTTP under the wrong name. */
 static void check_listener_tls(struct sl_reader *in, const struct sl_node *file,
                                const struct sl_settings *settings)
 {

@@ -1,25 +1,25 @@
-/* The file's rules and those on top, laid into one list:
+/* Combining the file's rules and an overlay's into one list:
  *
  *   file       a    b    c    d
  *   overlay         B         -          E    acme/F       (-: hidden)
  *   in force   a    B    c               E    acme/F
  *
- * and the same for tiers. Nothing is read here: the list only says which map each rule is
+ * and the same for tiers. No rule is read here: the list only says which map each rule is
  * read from, the file's or the JSON's, and one reader reads them all (ruleset.c, tier.c).
- * What the overlay replaces or hides is not looked at any further: a rule that the API has
+ * A rule that the overlay replaces or hides is not read at all: a rule that the API has
  * taken away must not keep a tier that only it names.
  *
- * A tenant's own rule is everybody's with a condition more. That is why it cannot touch
- * others, and why nothing that decides knows of it. */
+ * A tenant's own rule is a common rule with one more condition. That is why it cannot affect
+ * other tenants, and why the deciding code does not know of it. */
 #include "rules/reading/overlay.h"
 
 #include "base/text/textmap.h"
 #include "rules/reading/parts.h"
 #include "rules/tree/tree_json.h"
 
-/* What lies on `base`, tiers in the form of rules. */
-static const struct sl_overlay_rule *over_base(struct sl_reader *in, const struct sl_node *base,
-                                               size_t *count)
+/* Returns the overlay's entries for `base`, tiers in the form of rules. */
+static const struct sl_overlay_rule *overlay_of(struct sl_reader *in, const struct sl_node *base,
+                                                size_t *count)
 {
     const struct sl_overlay *overlay = in->overlay;
     bool are_rules = base->kind == SL_NODE_LIST;
@@ -34,9 +34,9 @@ static const struct sl_overlay_rule *over_base(struct sl_reader *in, const struc
     return tiers;
 }
 
-/* Everybody's, by name: place in `over` from 1. */
-static struct sl_textmap names_of(struct sl_reader *in, const struct sl_overlay_rule *over,
-                                  size_t count)
+/* Maps the names of common rules (of no tenant) to their place in `over`, from 1. */
+static struct sl_textmap map_names(struct sl_reader *in, const struct sl_overlay_rule *over,
+                                   size_t count)
 {
     struct sl_textmap names = { 0 };
     for (size_t i = 0; i < count; i++)
@@ -59,7 +59,7 @@ static struct sluice_text name_in_file(const struct sl_node *base, const struct 
     return name ? name->text : (struct sluice_text){ 0 };
 }
 
-/* A tier that is there twice was reported by the tree. */
+/* Reports a rule name used twice; the tree has reported tiers already. */
 static void report_twice(struct sl_reader *in, const struct sl_node *second,
                          const struct sl_node *first)
 {
@@ -70,25 +70,25 @@ static void report_twice(struct sl_reader *in, const struct sl_node *second,
                         sl_report_quote(in->report, name->text), name_node(first)->mark.line);
 }
 
-/* One list under way. */
+/* The state while one list is combined. */
 struct laying {
     struct sl_reader *in;
     const struct sl_overlay_rule *over;
-    const struct sl_node **below; /* by place in `over`: what of the file it stands for */
+    const struct sl_node **below; /* by place in `over`: the file's rule that it replaces */
     struct sl_textmap names;
     struct sl_layers layers;
 };
 
-static void add(struct laying *to, struct sl_layer layer)
+static void add_layer(struct laying *to, struct sl_layer layer)
 {
     to->layers.at[to->layers.count++] = layer;
 }
 
-static void lay_files(struct laying *to, const struct sl_node *node, struct sluice_text name)
+static void add_file_rule(struct laying *to, const struct sl_node *node, struct sluice_text name)
 {
     uint32_t number = name.len ? sl_textmap_get(&to->names, 0, name) : 0;
     if (!number) {
-        add(to, (struct sl_layer){ .node = node });
+        add_layer(to, (struct sl_layer){ .node = node });
         return;
     }
     const struct sl_overlay_rule *over = &to->over[number - 1];
@@ -99,7 +99,7 @@ static void lay_files(struct laying *to, const struct sl_node *node, struct slui
     }
     *below = node;
     if (over->json)
-        add(to, (struct sl_layer){ .over = over, .replaces_files = true });
+        add_layer(to, (struct sl_layer){ .over = over, .replaces_files = true });
     else
         to->layers.hidden[to->layers.hidden_count++] = sl_arena_copy(to->in->arena, name);
 }
@@ -107,21 +107,21 @@ static void lay_files(struct laying *to, const struct sl_node *node, struct slui
 struct sl_layers sl_layers_of(struct sl_reader *in, const struct sl_node *base)
 {
     size_t over_count;
-    struct laying to = { .in = in, .over = over_base(in, base, &over_count) };
+    struct laying to = { .in = in, .over = overlay_of(in, base, &over_count) };
     struct sl_layers *layers = &to.layers;
-    to.names = names_of(in, to.over, over_count);
+    to.names = map_names(in, to.over, over_count);
     to.below = sl_arena_take(in->scratch, over_count * sizeof *to.below);
     layers->at = sl_arena_take(in->scratch, (base->count + over_count) * sizeof *layers->at);
     layers->hidden = sl_arena_take(in->arena, to.names.count * sizeof *layers->hidden);
     for (const struct sl_node *node = base->first; node; node = node->next)
-        lay_files(&to, node, name_in_file(base, node));
+        add_file_rule(&to, node, name_in_file(base, node));
     for (size_t i = 0; i < over_count; i++)
         if (to.over[i].json && !to.below[i])
-            add(&to, (struct sl_layer){ .over = &to.over[i] });
+            add_layer(&to, (struct sl_layer){ .over = &to.over[i] });
     return *layers;
 }
 
-/* ---- reading what the overlay has ------------------------------------------ */
+/* ---- reading the overlay's rules ------------------------------------------- */
 
 static const char *full_name(struct sl_arena *arena, const struct sl_overlay_rule *over)
 {
@@ -158,7 +158,7 @@ const struct sl_node *sl_layer_open_tier(struct sl_reader *in, struct sl_layer *
     return layer->node;
 }
 
-/* A rule need not repeat the name that it is kept under. */
+/* A rule need not repeat the name that it is stored under. */
 static void name_rule(struct sl_reader *in, struct sl_node *map, struct sluice_text right)
 {
     struct sl_node *name = map->first;
@@ -214,9 +214,9 @@ static const struct sl_condition *tenant_condition(const struct sl_rule *rule)
     return NULL;
 }
 
-/* It may say whose it is, and nothing else. */
-static bool check_own(struct sl_reader *in, const struct sl_layer *layer,
-                      const struct sl_condition *when)
+/* A tenant's rule may name its own tenant in `when`, and no other. */
+static bool check_tenant_condition(struct sl_reader *in, const struct sl_layer *layer,
+                                   const struct sl_condition *when)
 {
     if (when->is_more) {
         sl_report_error(in->report, sl_node_get(sl_node_get(layer->node, "when"), "tenant")->mark,
@@ -263,7 +263,7 @@ bool sl_layer_mark_rule(struct sl_reader *in, const struct sl_layer *layer, stru
     rule->name = rule->name ? full_name(in->arena, over) : NULL;
     const struct sl_condition *given = tenant_condition(rule);
     if (given)
-        return check_own(in, layer, given);
+        return check_tenant_condition(in, layer, given);
     restrict_to(in->arena, rule, rule->tenant);
     return true;
 }

@@ -1,7 +1,7 @@
-/* What lies on top of a rules file: the changes that were made through the API.
+/* The overlay on top of a rules file: the changes that were made through the API.
  *
  * A rules file and an overlay are read together into one ruleset, by the same
- * readers and checks, so that a rule means the same wherever it was written. The
+ * readers and checks, so that a rule means the same in either place. The
  * overlay's rules and tiers are JSON objects with the keys of the file; numbers are
  * read from their text, never through floating point. */
 #ifndef SL_RULES_READING_OVERLAY_H
@@ -12,28 +12,28 @@
 /* A rule, or (json NULL) the hiding of the file's rule of that name. */
 struct sl_overlay_rule {
     const char *name;
-    const char *tenant; /* it is this tenant's own; NULL: everybody's */
+    const char *tenant; /* the tenant whose own rule it is; NULL: a rule for all */
     const char *json;   /* an object */
     uint64_t revision;  /* of its last change; greater than 0 */
 };
 
-/* A tier, or (json NULL) the hiding of the file's. */
+/* A tier, or (json NULL) the hiding of the file's tier. */
 struct sl_overlay_tier {
     const char *name;
     const char *json;
     uint64_t revision;
 };
 
-/* Users are no part of it: what is known of them is found by limiter/users/users.h. */
+/* SL_EXEMPT_USER is not used here: limiter/users/users.h finds exempt users. */
 enum sl_exempt_kind { SL_EXEMPT_USER, SL_EXEMPT_CLIENT, SL_EXEMPT_IP, SL_EXEMPT_API_KEY };
 
 struct sl_overlay_exemption {
     enum sl_exempt_kind kind; /* not SL_EXEMPT_USER */
     const char *value;        /* as in the file's lists */
-    int64_t until_us;         /* wall time from which on it is over; 0: it does not end */
+    int64_t until_us;         /* wall time of its end; 0: it does not end */
 };
 
-/* Rules come in the order in which they were made. Names are unique, for everybody and
+/* Rules come in the order in which they were made. Names are unique among common rules and
  * within each tenant. Texts need to last only while the ruleset is read. */
 struct sl_overlay {
     const struct sl_overlay_rule *rules;
@@ -45,8 +45,8 @@ struct sl_overlay {
 };
 
 /* As sl_ruleset_parse, with the overlay (NULL: none) on top. A rule that replaces one of
- * the file's has its place; others stand behind the file's, in their order. What of the
- * file is replaced or hidden need not even be right. A tenant's own rule is called
+ * the file's has its place; others stand behind the file's, in their order. Parts of the
+ * file that are replaced or hidden need not even be right. A tenant's own rule is named
  * "TENANT/NAME" in the ruleset and matches that tenant's requests alone. Problems of the overlay
  * are in the report with the subject "rule `NAME`" and the like; their places are those in the
  * JSON. */

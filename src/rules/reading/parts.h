@@ -18,12 +18,12 @@ extern const struct sl_key_table sl_condition_table; /* condition.c; a struct sl
 /* A short way to write a row's range. */
 #define SL_RANGE(least, most) (&(const struct sl_range){ (least), (most) })
 
-/* Keys that are more than one value. Out: struct sl_ruleset. */
+/* Readers of keys with more than one value. Out: struct sl_ruleset. */
 sl_reading sl_read_tiers;
 sl_reading sl_read_rules;
 
 sl_reading sl_read_failure_policy; /* out: enum sl_failure_policy */
-sl_reading sl_read_choice;         /* shape: two words; out: bool, is it the second? */
+sl_reading sl_read_choice;         /* shape: two words; out: bool, true for the second */
 
 sl_reading sl_read_network; /* an address or a network; out: struct sl_network */
 sl_reading sl_read_pattern; /* out: struct sl_pattern */
@@ -38,7 +38,7 @@ sl_reading sl_read_condition;  /* of one attribute; out: struct sl_condition, wh
  * whose `read` is for the source alone. */
 sl_reading sl_read_sources;
 
-/* A rule's or a tenant's: 1 to 64 letters, digits and a few signs; out: const char *. */
+/* The name of a rule or a tenant: 1 to 64 letters, digits and a few signs; out: const char *. */
 sl_reading sl_read_name;
 
 /* `off`, `auto` or a number; out: int64_t */
@@ -46,17 +46,17 @@ sl_reading sl_read_lease;
 
 extern const char *const sl_algorithm_names[]; /* rule.c; as sl_algos, ended by NULL */
 
-/* The key of an entry as a value of its own, for the readers above. */
+/* Makes a node of an entry's key, for the readers above. */
 struct sl_node sl_node_of_key(const struct sl_node *entry);
 
-/* Standards that no text of one value can say. */
+/* Sets the defaults that cannot be written as the text of one value. */
 void sl_settings_init(struct sl_settings *settings);
 
-/* What several keys say together. */
+/* Checks several keys together. */
 void sl_listen_check(struct sl_reader *in, const struct sl_node *file,
                      const struct sl_settings *settings);
 
-/* What a rule says for one tier. */
+/* A rule's numbers for one tier. */
 struct sl_tier_numbers {
     const struct sl_node *node; /* NULL: nothing */
     uint64_t capacity;          /* 0: not given */
@@ -64,8 +64,8 @@ struct sl_tier_numbers {
     bool unlimited;
 };
 
-/* A rule on its way: what the file says, before its numbers are composed.
- * Zero is "not given" and "was refused". */
+/* A rule while it is read: the values of the file, before its numbers are composed.
+ * Zero means "not given" and "was refused". */
 struct sl_rule_draft {
     struct sl_rule rule;
     const struct sl_ruleset *rules; /* settings and tiers are read already */
@@ -81,25 +81,25 @@ struct sl_rule_draft {
 sl_reading sl_read_tier_numbers;
 extern const struct sl_key_table sl_tier_numbers_table;
 
-/* Does what the rule says of its numbers fit its algorithm? Then composes
- * them, for no tier and for each. rule_numbers.c */
+/* Checks that the rule's number keys fit its algorithm, and composes the numbers, for no tier and
+ * for each. rule_numbers.c */
 bool sl_rule_compose(struct sl_reader *in, const struct sl_node *node, struct sl_rule_draft *draft);
 
-/* What a rule's capacity and rate can be, for all or for one tier. rule.c */
+/* The ranges of a rule's capacity and rate, for all tiers or one. rule.c */
 extern const struct sl_range sl_capacity_range;
 extern const struct sl_decimal_range sl_rate_range;
 
 /* One rule; shape: struct sl_ruleset; out: struct sl_rule. */
 sl_reading sl_read_rule;
 
-/* A rule or a tier on its way: the file's, or one that lies on top. */
+/* A rule or a tier to be read: the file's, or the overlay's. */
 struct sl_layer {
     const struct sl_node *node;         /* its map; NULL: the overlay's, not read yet */
-    const struct sl_overlay_rule *over; /* NULL: it is the file's */
+    const struct sl_overlay_rule *over; /* NULL: it comes from the file */
     bool replaces_files;
 };
 
-/* All that are in force, in their order. overlay.c */
+/* All layers in force, in their order. overlay.c */
 struct sl_layers {
     struct sl_layer *at;
     size_t count;
@@ -107,28 +107,29 @@ struct sl_layers {
     size_t hidden_count;
 };
 
-/* `base` is what the file says: the list of rules, or the map of tiers. */
+/* `base` is the part of the file: the list of rules, or the map of tiers. */
 struct sl_layers sl_layers_of(struct sl_reader *in, const struct sl_node *base);
 
-/* What is reported from now on is about this one; `what` is "rule" or "tier". */
+/* Starts one layer: problems from now on are about it; `what` is "rule" or "tier". */
 void sl_layer_begin(struct sl_reader *in, const struct sl_layer *layer, const char *what);
-/* And from now on about the file again. */
+/* Problems from now on are about the file again. */
 void sl_layers_end(struct sl_reader *in);
 
-/* Begins it. Its map; NULL: it was refused. A tier's key is its name. */
+/* Starts a rule's layer and returns its map; NULL: it was refused. A tier's key is its name. */
 const struct sl_node *sl_layer_open_rule(struct sl_reader *in, struct sl_layer *layer);
 const struct sl_node *sl_layer_open_tier(struct sl_reader *in, struct sl_layer *layer);
 
-/* The rule that was read out of an open layer: whose it is. */
+/* Marks a rule read from an open layer with its origin; restricts a tenant's own rule to that
+ * tenant. Returns false if the rule names another tenant. */
 bool sl_layer_mark_rule(struct sl_reader *in, const struct sl_layer *layer, struct sl_rule *rule);
 
-/* `replaces`: names of rules. Read by its row for what can be told of it alone; when all rules are
- * read, which they are goes into each sl_rule. replaces.c */
+/* `replaces`: names of rules. Its row checks each name alone; when all rules are read,
+ * sl_replaces_resolve writes their numbers into each sl_rule. replaces.c */
 sl_reading sl_read_replaces;
 bool sl_replaces_resolve(struct sl_reader *in, const struct sl_layers *layers,
                          struct sl_ruleset *rules);
 
-/* The overlay's exemptions; exempt.c */
+/* Reads the overlay's exemptions; exempt.c */
 bool sl_read_exempt_until(struct sl_reader *in, struct sl_ruleset *rules);
 
 #endif

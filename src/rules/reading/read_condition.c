@@ -1,13 +1,13 @@
-/* One attribute of `when`. Three forms:
+/* Reading one attribute of `when`. Three forms:
  *
  *   method: GET                          it is this
  *   method: [GET, POST]                  one of these
- *   method: { not: [PUT], like: "P*" }   all that the map says
+ *   method: { not: [PUT], like: "P*" }   all parts of the map
  *
- * The first two are short for `{ is: … }`, and the only ones that an index can look up; what else
- * a map says is asked when the rule was found by something better. Values that are not to be may
- * be thousands (a rule for all who have no rule of their own): they are sorted, and found by
- * halving. */
+ * The first two are short for `{ is: … }`, and the only ones that an index can look up; the other
+ * parts of a map are checked after the rule was found by something better. Excluded values may
+ * be thousands (a rule for all users without a rule of their own): they are sorted, and found by
+ * bisection. */
 #include "rules/condition.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "rules/reading/parts.h"
 #include "rules/wildcard.h"
 
-/* The one spelling of an address that requests have. */
+/* Reads an address in the one spelling that requests have. */
 static bool read_ip(struct sl_reader *in, const struct sl_node *node, struct sluice_text *value)
 {
     struct sl_address address;
@@ -28,7 +28,7 @@ static bool read_ip(struct sl_reader *in, const struct sl_node *node, struct slu
     return true;
 }
 
-/* Addresses and resources are compared as requests have them. */
+/* Reads a value: addresses and resources are compared in the form that requests have. */
 static bool read_value(struct sl_reader *in, const struct sl_node *node, const void *shape,
                        void *out)
 {
@@ -46,7 +46,7 @@ static bool read_value(struct sl_reader *in, const struct sl_node *node, const v
     return true;
 }
 
-/* A list of values or patterns, or one of them. */
+/* Reads a list of values or patterns, or one of them. */
 static bool read_texts(struct sl_reader *in, const struct sl_node *node, struct sl_each each,
                        struct sl_condition *out)
 {
@@ -97,7 +97,7 @@ static bool read_unlike(struct sl_reader *in, const struct sl_node *node, const 
     return read_texts(in, node, each, out);
 }
 
-/* Each fills its part of a struct sl_condition, whose attribute is known. */
+/* Each row fills its part of a struct sl_condition, whose attribute is known. */
 static const struct sl_key condition_keys[] = {
     { "is", read_is, .missing = "any value", .help = "it has this value, or one of a list" },
     { "not", read_not, .missing = "none", .help = "it has none of these values, or is missing" },

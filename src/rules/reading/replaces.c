@@ -1,12 +1,12 @@
 /* `replaces`: rules that do not count where another one does.
  *
  * A rule may name one that stands behind it, or that the API has brought, so names are only
- * resolved when all rules are read. A tenant's own rule names its tenant's own, and finds no
- * others: it must not take away what everybody's rules say.
+ * resolved when all rules are read. A tenant's own rule can name only that tenant's own rules: it
+ * must not take away the common rules.
  *
  * A rule of the file that the API has hidden may still be named: it does not count anywhere, and
- * hiding a rule must not be refused because of one that wanted it out of the way. A name that
- * nobody has at all is a slip, and refused; so what the API has brought cannot be deleted while it
+ * hiding a rule must not be refused because another one replaces it. A name that no rule has
+ * at all is a mistake, and refused; so a rule that the API has brought cannot be deleted while it
  * is named. */
 #include "base/text/textmap.h"
 #include "rules/reading/parts.h"
@@ -29,7 +29,7 @@ bool sl_read_replaces(struct sl_reader *in, const struct sl_node *node, const vo
     return good;
 }
 
-/* Names under way to numbers. */
+/* The state while names are resolved to numbers. */
 struct resolving {
     struct sl_reader *in;
     struct sl_ruleset *rules;
@@ -46,7 +46,7 @@ static void note_names(struct resolving *to)
         struct sluice_text name = sl_text(rules->rules[i].name);
         if (!name.at)
             to->is_complete = false;
-        else if (!sl_textmap_get(&to->names, 0, name)) /* else it was refused already */
+        else if (!sl_textmap_get(&to->names, 0, name)) /* else the name was refused already */
             sl_textmap_add(to->in->scratch, &to->names, 0, name, (uint32_t)i + 1);
     }
     for (size_t i = 0; i < rules->hidden_count; i++)
@@ -54,14 +54,14 @@ static void note_names(struct resolving *to)
             sl_textmap_add(to->in->scratch, &to->names, 1, sl_text(rules->hidden[i]), 1);
 }
 
-/* As the ruleset calls it. */
+/* The name in the ruleset: "TENANT/NAME" or NAME. */
 static struct sluice_text full_name(struct sl_arena *arena, const struct sl_rule *rule,
                                     struct sluice_text name)
 {
     return rule->tenant ? sl_text(sl_arena_print(arena, "%s/%s", rule->tenant, name.at)) : name;
 }
 
-static const char *meant(const struct resolving *to, struct sluice_text name)
+static const char *suggest_name(const struct resolving *to, struct sluice_text name)
 {
     const struct sl_ruleset *rules = to->rules;
     if (rules->rule_count > SUGGESTED_FROM_MAX || !to->is_complete)
@@ -72,12 +72,12 @@ static const char *meant(const struct resolving *to, struct sluice_text name)
     return sl_did_you_mean(name, names);
 }
 
-static void report_nobody(const struct resolving *to, const struct sl_rule *rule,
-                          const struct sl_node *node)
+static void report_unknown_rule(const struct resolving *to, const struct sl_rule *rule,
+                                const struct sl_node *node)
 {
     struct sl_report *report = to->in->report;
     const char *name = sl_report_quote(report, node->text);
-    const char *close = rule->tenant ? NULL : meant(to, node->text);
+    const char *close = rule->tenant ? NULL : suggest_name(to, node->text);
     if (rule->tenant)
         sl_report_error(report, node->mark,
                         "no rule of tenant `%s` is called `%s`, and it can replace no others; "
@@ -91,8 +91,9 @@ static void report_nobody(const struct resolving *to, const struct sl_rule *rule
                         name);
 }
 
-/* The number of the rule that is named, from 1; 0: there is none, or it was refused. */
-static uint32_t find(struct resolving *to, const struct sl_rule *rule, const struct sl_node *node)
+/* Returns the number of the named rule, from 1; 0: there is none, or it was refused. */
+static uint32_t find_rule(struct resolving *to, const struct sl_rule *rule,
+                          const struct sl_node *node)
 {
     struct sl_report *report = to->in->report;
     struct sluice_text name = full_name(to->in->scratch, rule, node->text);
@@ -100,7 +101,7 @@ static uint32_t find(struct resolving *to, const struct sl_rule *rule, const str
     const char *wrong = NULL;
     if (!number) {
         if (to->is_complete && !sl_textmap_get(&to->names, 1, name))
-            report_nobody(to, rule, node);
+            report_unknown_rule(to, rule, node);
         return 0;
     }
     if (number == rule->index + 1)
@@ -114,7 +115,7 @@ static uint32_t find(struct resolving *to, const struct sl_rule *rule, const str
     return wrong ? 0 : number;
 }
 
-static void resolve(struct resolving *to, struct sl_rule *rule, const struct sl_node *node)
+static void resolve_rule(struct resolving *to, struct sl_rule *rule, const struct sl_node *node)
 {
     size_t count;
     const struct sl_node *element = sl_elements(node, &count);
@@ -122,7 +123,7 @@ static void resolve(struct resolving *to, struct sl_rule *rule, const struct sl_
     rule->replaces = replaces;
     for (; count; count--, element = element->next) {
         bool is_name = element->kind == SL_NODE_SCALAR && sl_rule_name_is_good(element->text);
-        uint32_t number = is_name ? find(to, rule, element) : 0;
+        uint32_t number = is_name ? find_rule(to, rule, element) : 0;
         if (number)
             replaces[rule->replaces_count++] = number - 1;
     }
@@ -145,7 +146,7 @@ bool sl_replaces_resolve(struct sl_reader *in, const struct sl_layers *layers,
             note_names(&to);
         }
         sl_layer_begin(in, &layers->at[i], "rule");
-        resolve(&to, &rules->rules[i], node);
+        resolve_rule(&to, &rules->rules[i], node);
     }
     return in->report->errors == errors_before;
 }

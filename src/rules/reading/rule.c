@@ -1,9 +1,9 @@
-/* One rule: what it matches, whom it counts, and what it says of its numbers.
+/* Reading one rule: what it matches, what it counts by, and its numbers.
  *
  * Reading a rule has two halves. Here each key is read by its row into a
- * draft; then rule_numbers.c looks at what the keys say together and composes
+ * draft; then rule_numbers.c checks the keys together and composes
  * the numbers. A key that was refused leaves its zero in the draft, and the
- * second half says nothing about zeros: one mistake, one problem. */
+ * second half reports nothing about zeros: one mistake, one problem. */
 #include "rules/reading/parts.h"
 
 #define AT(field) offsetof(struct sl_rule_draft, field)
@@ -31,7 +31,7 @@ bool sl_read_name(struct sl_reader *in, const struct sl_node *node, const void *
     return true;
 }
 
-/* Slips that parse, and then match nothing. */
+/* Returns the cure for a mistake that parses, and then matches nothing; or NULL. */
 static const char *pattern_slip(struct sluice_text text)
 {
     if (text.len && text.at[0] != '/' && memchr(text.at, '/', text.len))
@@ -98,7 +98,7 @@ const struct sl_decimal_range sl_rate_range = {
 static const struct sl_decimal_range burst_range = { 1000000000, UINT64_C(1000) * 1000000000,
                                                      "a decimal from 1 to 1000" };
 
-/* N/D fills both numbers, as if they had been written. */
+/* Reads N/D, which fills both numbers as if they had been written. */
 static bool read_limit(struct sl_reader *in, const struct sl_node *node, const void *shape,
                        void *out)
 {
@@ -178,7 +178,7 @@ static const struct sl_key rule_keys[] = {
     { "name", sl_read_name, AT(rule.name), .required = true,
       .help = "1 to 64 letters, digits, `.`, `_` or `-`; no two rules share one" },
     { "per", sl_read_per, AT(rule), .required = true,
-      .help = "whom it counts, as `global`, `user`, `ip`, any attribute, or a list of them" },
+      .help = "what it counts by, as `global`, `user`, `ip`, any attribute, or a list of them" },
     { "resource", read_resource, AT(rule), .missing = "every resource",
       .help = "pattern of the resources that it limits" },
     { "except", sl_read_each, AT(rule), &each_except, .missing = "none",
@@ -207,7 +207,7 @@ static const struct sl_key rule_keys[] = {
     { "shadow", sl_read_bool, AT(rule.shadow), .standard = "false",
       .help = "counts and reports, and never denies" },
     { "burst_guard", read_guard, AT(rule.guard), .below = &guard_table, .missing = "off",
-      .help = "warns, then blocks, who asks too fast" },
+      .help = "warns, then blocks, callers that ask too fast" },
     { "tiers", sl_read_tier_numbers, .below = &sl_tier_numbers_table, .below_by = ".TIER.",
       .missing = "the tier's scale", .help = "numbers of its own for a tier" },
     { "on_missing", sl_read_choice, AT(rule.deny_missing), missing_words, .standard = "skip",

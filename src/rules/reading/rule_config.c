@@ -1,6 +1,6 @@
-/* A program's limit, read as if it stood in a rules file.
+/* Reading a program's limit as if it stood in a rules file.
  *
- * The same numbers must mean the same limit, and the same mistakes be refused
+ * The same numbers must mean the same limit, and the same mistakes must be refused
  * with the same words. So the values are written as the nodes that a file with
  * them would have made, and the one reader of rules reads these. That costs
  * microseconds, once per limit. */
@@ -15,7 +15,7 @@ struct draft {
     struct sl_node keys[KEYS_MAX];
 };
 
-/* Not given is not written. */
+/* A value that is not given is not written. */
 static void write_key(struct draft *draft, const char *key, const char *value)
 {
     if (!value)
@@ -31,7 +31,7 @@ static void write_key(struct draft *draft, const char *key, const char *value)
         node[-1].next = node;
 }
 
-/* As a file would say it: in seconds, to the microsecond. */
+/* Prints a window as a file would have it: in seconds, to the microsecond. */
 static const char *print_window(struct sl_arena *arena, int64_t window_us)
 {
     if (window_us < 0)

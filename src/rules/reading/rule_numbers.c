@@ -1,11 +1,11 @@
-/* What a rule's keys say together, and the numbers that come of it.
+/* Checking a rule's number keys together, and composing its numbers.
  *
  *   windows   capacity and window           (or limit: N/D)
  *   buckets   capacity, and window or refill_rate
  *
  * First the combinations, then the numbers: for no tier, and for each declared
- * one with the rule's own numbers for it or the tier's scale. Composing is
- * numbers.c's; what it refuses is reported where the file gives the capacity,
+ * one with the rule's own numbers for it or the tier's scale. numbers.c composes
+ * them; its refusals are reported where the file gives the capacity,
  * or the tier's own. */
 #include "rules/numbers.h"
 
@@ -85,7 +85,7 @@ static bool check_beside_limit(struct sl_reader *in, const struct sl_node *rule)
     return good;
 }
 
-/* Is everything there that the algorithm counts with? */
+/* Returns true if every number is there that the algorithm counts with. */
 static bool check_complete(struct sl_reader *in, const struct sl_node *rule,
                            const struct sl_algo *algo)
 {
@@ -195,7 +195,7 @@ static struct sl_numbers_in base_numbers(const struct sl_rule_draft *draft)
     };
 }
 
-/* A number of the rule's own replaces the scaled one; the other stays scaled. */
+/* The rule's own number for a tier replaces the scaled one; the other stays scaled. */
 static struct sl_numbers_in tier_numbers(const struct sl_rule_draft *draft,
                                          const struct sl_tier *tier,
                                          const struct sl_tier_numbers *own)
@@ -208,7 +208,7 @@ static struct sl_numbers_in tier_numbers(const struct sl_rule_draft *draft,
     return in;
 }
 
-/* The rule's word on a tier, if it says one, goes before the tier's. */
+/* If the rule says whether it is unlimited for a tier, that goes before the tier's own word. */
 static bool is_unlimited(const struct sl_tier *tier, const struct sl_tier_numbers *own)
 {
     return own && own->node ? own->unlimited : tier->unlimited;
@@ -245,14 +245,15 @@ static uint32_t longest_ring(const struct sl_rule *rule, size_t count)
     return (uint32_t)most;
 }
 
-/* Every number was given and read. */
+/* Returns true if every number was given and read. */
 static bool has_numbers(const struct sl_rule_draft *draft)
 {
     bool spaced = draft->window_us || (draft->rule.algo->is_bucket && draft->rate.digits);
     return draft->capacity && spaced && draft->burst.digits;
 }
 
-static bool compose(struct sl_reader *in, const struct sl_node *node, struct sl_rule_draft *draft)
+static bool compose_numbers(struct sl_reader *in, const struct sl_node *node,
+                            struct sl_rule_draft *draft)
 {
     size_t count = 1 + draft->rules->tier_count;
     struct sl_numbers *numbers = sl_arena_take(in->arena, count * sizeof *numbers);
@@ -276,7 +277,8 @@ static bool compose(struct sl_reader *in, const struct sl_node *node, struct sl_
     return good;
 }
 
-/* Who writes a number means it; docs/leases.md says why each of these cannot. */
+/* Refuses a number in `lease` where the rule cannot lease; docs/leases.md says why for each case.
+ */
 static bool check_lease(struct sl_reader *in, const struct sl_node *node,
                         const struct sl_rule *rule)
 {
@@ -304,5 +306,5 @@ bool sl_rule_compose(struct sl_reader *in, const struct sl_node *node, struct sl
     good &= check_fits(in, node, algo);
     good &= check_complete(in, node, algo);
     good &= check_lease(in, node, &draft->rule);
-    return good && has_numbers(draft) && compose(in, node, draft);
+    return good && has_numbers(draft) && compose_numbers(in, node, draft);
 }

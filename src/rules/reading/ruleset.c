@@ -1,10 +1,10 @@
-/* A rules file's text, turned into an immutable ruleset.
+/* Reading a rules file's text into an immutable ruleset.
  *
  *   text → tree (tree.c) → keys by their tables (keys.c) → checks → index
  *                             ↑ rules and tiers on top (overlay.c)
  *
- * Everything reports and goes on, so that one run shows every problem; a
- * ruleset is given out only when there was none. The tree and other scratch
+ * Every part reports and goes on, so that one run shows every problem; a
+ * ruleset is returned only when there was none. The tree and other scratch
  * live in an arena of their own and are gone when this returns. */
 #include "rules/ruleset.h"
 
@@ -19,7 +19,7 @@
  * is still a file, a hundred times that is an attack on memory. */
 enum { NUMBERS_MAX = 1 << 20 };
 
-/* A rule and where its name stands, for finding names used twice. */
+/* A rule and the place of its name, for finding names used twice. */
 struct named {
     const char *name;
     struct sl_mark mark;

@@ -1,8 +1,8 @@
-/* Everything in the file that is not a rule: one row per key.
+/* Reading everything in the file that is not a rule: one row per key.
  *
  * A setting is added by adding its row, with a reader from read.h or one of the
- * few below for values that are peculiar. Nothing named here is opened or
- * looked up: whether a file exists is the business of whoever uses it. */
+ * few below for unusual values. No file named here is opened or
+ * looked up: the code that uses it finds out whether it exists. */
 #include "rules/reading/parts.h"
 #include "rules/store_url.h"
 
@@ -147,7 +147,7 @@ static const struct sl_duration_range wait_range = { 0, 3600 * SECOND_US, "from 
 /* `rules` is last: rules refer to tiers and settings. */
 static const struct sl_key file_keys[] = {
     { "listen", sl_read_keys, offsetof(struct sl_ruleset, settings), .below = &sl_listen_table,
-      .help = "where the server is asked" },
+      .help = "addresses that the server listens on" },
     { "tls", sl_read_keys, AT(tls), .below = &sl_tls_table, .help = "for `listen.https`" },
     { "workers", sl_read_u32, AT(workers), SL_RANGE(1, 1024), .missing = "as many as cores",
       .help = "threads that serve" },
@@ -176,8 +176,8 @@ static const struct sl_key file_keys[] = {
     { "max_wait", sl_read_duration, AT(max_wait_us), &wait_range, .standard = "30s",
       .help = "the longest that an answer is held" },
     { "identity", sl_read_keys, AT(identity), .below = &sl_identity_table,
-      .help = "who is asking, behind proxies" },
-    { "admin", sl_read_keys, AT(admin), .below = &admin_table, .help = "who may change things" },
+      .help = "how clients are identified: proxies, headers, tokens" },
+    { "admin", sl_read_keys, AT(admin), .below = &admin_table, .help = "access to the admin API" },
     { "database", sl_read_path, AT(database), .missing = "RULESFILE.db",
       .help = "file for what the API changes; under systemd it is in $STATE_DIRECTORY" },
     { "spread", sl_read_bool, AT(spread), .standard = "true",
@@ -187,11 +187,11 @@ static const struct sl_key file_keys[] = {
     { "audit", read_audit, AT(audit), .standard = "off",
       .help = "`file:PATH`, `stdout`, `syslog` or `off`" },
     { "statistics", sl_read_bool, AT(statistics), .standard = "true",
-      .help = "latencies, callers and who is limited, beside plain counts" },
+      .help = "latencies, callers and limited identifiers, beside plain counts" },
     { "tiers", sl_read_tiers, .empty = SL_NODE_MAP, .below = &sl_tier_table, .below_by = ".TIER.",
       .missing = "none", .help = "tiers of users by name" },
     { "exempt", sl_read_keys, offsetof(struct sl_ruleset, exempt), .below = &sl_exempt_table,
-      .help = "who is never counted" },
+      .help = "users, clients, addresses and keys that are never counted" },
     { "rules", sl_read_rules, .empty = SL_NODE_LIST, .below = &sl_rule_table, .below_by = "[].",
       .missing = "none", .help = "the limits; every rule that matches must allow" },
     { 0 },

@@ -1,5 +1,5 @@
-/* What people are worth (`tiers`): the list of the file that rules refer to, and the
- * tiers of an overlay among them. */
+/* Reading `tiers`: the classes of users that rules refer to, from the file and the
+ * overlay. */
 #include "rules/reading/overlay.h"
 #include "rules/reading/parts.h"
 #include "rules/tree/node_json.h"

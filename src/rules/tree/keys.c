@@ -1,9 +1,9 @@
-/* Walking a map with a table of keys.
+/* Reading a map with a table of keys.
  *
  * The configuration of a program grows by keys, and a parser that grows by
  * `else if` is soon the largest file of all. So a key is a row, and there is
  * one loop. Defaults are text in the same row and go through the same reader:
- * what the list of keys prints is what the program does. */
+ * the printed list of keys shows what the program does. */
 #include "rules/tree/keys.h"
 
 #include "base/check.h"
@@ -39,8 +39,8 @@ static const char *report_unknown(struct sl_reader *in, const struct sl_node *en
     return close;
 }
 
-/* A key that was probably meant is then read as such: its value may be wrong
- * too, and it is not missing as well. */
+/* A misspelt key is then read as the key that was probably meant: its value may be wrong
+ * too, and the key is not reported as missing as well. */
 static bool check_known(struct sl_reader *in, const struct sl_node *map,
                         const struct sl_key_table *table)
 {
@@ -59,7 +59,7 @@ static bool check_known(struct sl_reader *in, const struct sl_node *map,
     return good;
 }
 
-/* What stands for a key that is not written: its standard, or an empty map. Tiers and
+/* The node of a key that is not written: its default, or an empty map. Tiers and
  * rules are read even then: an overlay may bring some. */
 static bool stand_in(const struct sl_node *map, const struct sl_key *key, struct sl_node *out)
 {

@@ -1,5 +1,5 @@
-/* The keys of the file: one row each, from which the reader, the checks for
- * unknown keys and the printed list are made. */
+/* The keys of the file: one row each, from which come the reader, the checks for
+ * unknown keys and the printed list. */
 #ifndef SL_RULES_TREE_KEYS_H
 #define SL_RULES_TREE_KEYS_H
 
@@ -8,20 +8,20 @@
 struct sl_key_table;
 
 /* `missing` is what the file means where the key is not written. `standard` is
- * such a value as text and read as if it had been; where nothing is read,
+ * such a value as text and read as if it had been; where no value is read,
  * `missing` says it in words. */
 struct sl_key {
     const char *name;
     sl_reading *read;
-    size_t offset;                    /* of what it fills, in the struct of the table */
+    size_t offset;                    /* of the field it fills, in the struct of the table */
     const void *shape;                /* for `read`; where null, it is given `below` */
     const struct sl_key_table *below; /* the keys inside the value */
     const char *below_by;             /* how they are reached: NULL ".", else ".TIER." or "[]." */
     const char *standard;
     const char *missing;
     bool required;
-    enum sl_node_kind empty; /* what is read where the key is not written; 0: nothing is */
-    bool is_numeric;         /* a number, where it is no word */
+    enum sl_node_kind empty; /* the kind that is read where the key is not written; 0: none */
+    bool is_numeric;         /* a number, unless it is a word */
     const char *help;
 };
 

@@ -1,10 +1,10 @@
-/* Printing a tree.
+/* Printing a tree as JSON.
  *
- * A value is its text and whether it stood in quotes, and only that is printed: what JSON
- * can write bare (numbers, true, false, null) stays bare, all else becomes a string. To a
- * reader that wants a text the two are one; one that wants a number or a boolean takes
+ * A value is its text and whether it stood in quotes, and only that is printed: a value that
+ * JSON can write bare (numbers, true, false, null) stays bare, every other becomes a string. To a
+ * reader that wants a text the two are one; one that wants a number or a boolean accepts
  * nothing that JSON cannot write bare, except zeros in front of a number. Whether those
- * are a number's is a matter of who will read it, so the walk goes along with the keys'
+ * are a number's depends on the reader, so the walk goes along with the keys'
  * tables. */
 #include "rules/tree/node_json.h"
 
@@ -12,11 +12,11 @@
 #include "base/check.h"
 #include "rules/tree/tree_json.h"
 
-/* A file has 16 MiB, and each byte of it makes six here at the most: `~,` is `null, `. */
+/* A file has at most 16 MiB, and each byte of it at most six here: `~,` is `null, `. */
 #define JSON_MAX_BYTES ((size_t)8 * SL_RULES_FILE_MAX_BYTES)
 
 /* How the values of a map are read: by the rows of a table; or (by_name) each is a map of
- * such rows; or nothing is known of them. */
+ * such rows; or unknown. */
 struct json_context {
     const struct sl_key_table *table;
     bool by_name;
@@ -60,7 +60,7 @@ static void print_string(struct sl_buffer *out, struct sluice_text text)
     sl_buffer_add(out, SL_TEXT("\""));
 }
 
-static const struct sl_key *row_of(struct json_context around, const struct sl_node *node)
+static const struct sl_key *find_row(struct json_context around, const struct sl_node *node)
 {
     if (!around.table || around.by_name)
         return NULL;
@@ -72,7 +72,7 @@ static const struct sl_key *row_of(struct json_context around, const struct sl_n
 
 static bool is_read_as_number(struct json_context around, const struct sl_node *node)
 {
-    const struct sl_key *key = row_of(around, node);
+    const struct sl_key *key = find_row(around, node);
     return key && (key->is_numeric || key->read == sl_read_u32 || key->read == sl_read_u64 ||
                    key->read == sl_read_decimal || key->read == sl_read_billionths);
 }
@@ -103,11 +103,11 @@ static void print_scalar(struct sl_buffer *out, const struct sl_node *node,
         print_string(out, text);
 }
 
-static struct json_context inside(struct json_context around, const struct sl_node *map)
+static struct json_context context_inside(struct json_context around, const struct sl_node *map)
 {
     if (around.by_name)
         return (struct json_context){ .table = around.table };
-    const struct sl_key *key = row_of(around, map);
+    const struct sl_key *key = find_row(around, map);
     if (!key)
         return (struct json_context){ 0 };
     return (struct json_context){ key->below,
@@ -127,7 +127,7 @@ static void print_map(struct sl_buffer *out, const struct sl_node *map, struct j
     sl_buffer_add(out, SL_TEXT("}"));
 }
 
-/* Its elements are read as it is: they carry its key. */
+/* A list's elements are read as the list is: they carry its key. */
 static void print_list(struct sl_buffer *out, const struct sl_node *list,
                        struct json_context around)
 {
@@ -140,13 +140,13 @@ static void print_list(struct sl_buffer *out, const struct sl_node *list,
     sl_buffer_add(out, SL_TEXT("]"));
 }
 
-/* As deep as a tree is: SL_TREE_DEPTH_MAX. */
+/* Recursion as deep as a tree is: SL_TREE_DEPTH_MAX. */
 static void print_value(struct sl_buffer *out, const struct sl_node *node,
                         struct json_context around)
 {
     SL_CHECK(node->kind != SL_NODE_BROKEN);
     if (node->kind == SL_NODE_MAP)
-        print_map(out, node, inside(around, node));
+        print_map(out, node, context_inside(around, node));
     else if (node->kind == SL_NODE_LIST)
         print_list(out, node, around);
     else

@@ -1,10 +1,10 @@
 /* Typed readers over the tree.
  *
- * YAML would let `on` be true, `1e3` a number and `010` eight, depending on who
- * reads it. Here a value is its text, and the key says what that text has to
+ * YAML would let `on` be true, `1e3` a number and `010` eight, depending on the
+ * parser. Here a value is its text, and the key says what that text has to
  * be: digits are a number, `true` and `false` the only booleans, and quotes
- * make anything a text. Whatever else was written is refused with the form
- * that would be right, by one function, so that all refusals read alike. */
+ * make anything a text. Any other form is refused with the form that would be
+ * right, by one function, so that all refusals read alike. */
 #include "rules/tree/read.h"
 
 #include <stdarg.h>
@@ -46,8 +46,8 @@ static bool is_plain_scalar(const struct sl_node *node)
     return node->kind == SL_NODE_SCALAR && node->plain;
 }
 
-/* Would it be right without its quotes? Then that is what to say. */
-static const char *unquoted(const struct sl_node *node, bool right)
+/* Returns a hint to drop the quotes if the value would be right without them. */
+static const char *hint_to_unquote(const struct sl_node *node, bool right)
 {
     return right && node->kind == SL_NODE_SCALAR && !node->plain ? ", without quotes" : "";
 }
@@ -60,7 +60,7 @@ bool sl_read_u64(struct sl_reader *in, const struct sl_node *node, const void *s
     if (!fits || !is_plain_scalar(node))
         return sl_refuse(in, node, "a whole number from %llu to %llu%s",
                          (unsigned long long)range->min, (unsigned long long)range->max,
-                         unquoted(node, fits));
+                         hint_to_unquote(node, fits));
     *(uint64_t *)out = value;
     return true;
 }
@@ -75,12 +75,12 @@ bool sl_read_u32(struct sl_reader *in, const struct sl_node *node, const void *s
     return true;
 }
 
-static sl_u128 billionths(struct sl_decimal value)
+static sl_u128 to_billionths(struct sl_decimal value)
 {
     return (sl_u128)value.digits * sl_power_of_ten(SL_PLACES_MAX - value.places);
 }
 
-/* "150%" as the decimal it stands for, or NULL. */
+/* Returns "150%" as the decimal it stands for, or NULL. */
 static const char *percent_as_decimal(struct sl_reader *in, struct sluice_text text)
 {
     struct sl_decimal value;
@@ -104,14 +104,14 @@ bool sl_read_decimal(struct sl_reader *in, const struct sl_node *node, const voi
 {
     const struct sl_decimal_range *range = shape;
     struct sl_decimal value = { 0 };
-    bool fits = sl_parse_decimal(node->text, &value) && billionths(value) >= range->min &&
-                billionths(value) <= range->max;
+    bool fits = sl_parse_decimal(node->text, &value) && to_billionths(value) >= range->min &&
+                to_billionths(value) <= range->max;
     if (!fits || !is_plain_scalar(node)) {
         const char *decimal = percent_as_decimal(in, node->text);
         if (decimal)
             return sl_refuse(in, node, "%s: a decimal, never percent", decimal);
         return sl_refuse(in, node, "%s with at most %d places%s", range->words, SL_PLACES_MAX,
-                         unquoted(node, fits));
+                         hint_to_unquote(node, fits));
     }
     *(struct sl_decimal *)out = value;
     return true;
@@ -124,7 +124,7 @@ bool sl_read_billionths(struct sl_reader *in, const struct sl_node *node, const 
     SL_CHECK(((const struct sl_decimal_range *)shape)->max <= INT64_MAX);
     if (!sl_read_decimal(in, node, shape, &value))
         return false;
-    *(int64_t *)out = (int64_t)billionths(value);
+    *(int64_t *)out = (int64_t)to_billionths(value);
     return true;
 }
 
@@ -144,7 +144,7 @@ bool sl_read_duration(struct sl_reader *in, const struct sl_node *node, const vo
     return true;
 }
 
-/* What older YAML takes for booleans, and whether they are true. */
+/* The boolean that older YAML takes a word for, or NULL. */
 static const char *boolean_meant(struct sluice_text text)
 {
     static const char *const yes[] = { "true", "yes", "on", "y", "1", NULL };
@@ -173,7 +173,7 @@ bool sl_read_bool(struct sl_reader *in, const struct sl_node *node, const void *
     }
     const char *meant = boolean_meant(node->text);
     if (meant)
-        return sl_refuse(in, node, "%s%s", meant, unquoted(node, true));
+        return sl_refuse(in, node, "%s%s", meant, hint_to_unquote(node, true));
     return sl_refuse(in, node, "true or false");
 }
 
@@ -264,7 +264,7 @@ const struct sl_node *sl_elements(const struct sl_node *node, size_t *count)
     return node->kind == SL_NODE_LIST ? node->first : node;
 }
 
-/* By bytes: the field is a pointer to another type than `at`. */
+/* Copies bytes: the field is a pointer to another type than `at`. */
 void sl_each_put(const struct sl_each *each, void *out, const void *at, size_t count)
 {
     memcpy((char *)out + each->at_offset, &at, sizeof at);

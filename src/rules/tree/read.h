@@ -1,11 +1,11 @@
-/* Values of the file, read as what they have to be.
+/* Readers of the file's values, one for each type.
  *
  * Each reader takes a node and writes one value. It returns false, and leaves
- * *out alone, after reporting what is wrong and what would be right; a broken
- * node is refused without a word, because it was reported already.
+ * *out alone, after reporting the fault and the cure; a broken node is refused
+ * without a message, because it was reported already.
  *
- * All have one shape, so that a key's row can name its reader: `shape` is what
- * the reader needs to know (a range, a list of words), `out` what it fills. */
+ * All have one signature, so that a key's row can name its reader: `shape` is what
+ * the reader needs to know (a range, a list of words), `out` the field it fills. */
 #ifndef SL_RULES_TREE_READ_H
 #define SL_RULES_TREE_READ_H
 
@@ -17,18 +17,18 @@
 struct sl_overlay;
 
 struct sl_reader {
-    struct sl_arena *arena;   /* for what outlives the reading */
-    struct sl_arena *scratch; /* for what does not */
+    struct sl_arena *arena;   /* for results */
+    struct sl_arena *scratch; /* for what only the reading needs */
     struct sl_report *report;
     struct sluice_text folder; /* of the file, with its last slash; paths are relative to it */
-    const struct sl_overlay *overlay; /* what lies on top of the file; NULL: nothing */
+    const struct sl_overlay *overlay; /* the overlay on top of the file; NULL: none */
 };
 
 typedef bool sl_reading(struct sl_reader *in, const struct sl_node *node, const void *shape,
                         void *out);
 
-/* "`capacity` cannot be `ten`; write a whole number of at least 1". `right`
- * completes "write …". Always false. */
+/* Reports "`capacity` cannot be `ten`; write a whole number of at least 1". `right`
+ * completes "write …". Always returns false. */
 __attribute__((format(printf, 3, 4))) bool
 sl_refuse(struct sl_reader *in, const struct sl_node *node, const char *right, ...);
 
@@ -65,8 +65,8 @@ sl_reading sl_read_span; /* out: struct sluice_text */
 sl_reading sl_read_text; /* out: const char * */
 sl_reading sl_read_path; /* out: const char *, joined to the folder if relative */
 
-/* A list, or one element without the brackets: how one is read, and which two
- * fields of *out then say where they are (in in->arena) and how many. */
+/* A list, or one element without the brackets: the reader of an element, and the two
+ * fields of *out for their place (in in->arena) and number. */
 struct sl_each {
     sl_reading *read;
     const void *shape;
@@ -83,18 +83,18 @@ sl_reading sl_read_each; /* shape: struct sl_each; out: the struct with the two 
         .at_offset = offsetof(owner, at), .count_offset = offsetof(owner, count)                   \
     }
 
-/* Sets the two fields, for readers of lists that are more than their elements. */
+/* Sets the two fields, for readers of lists that do more than read elements. */
 void sl_each_put(const struct sl_each *each, void *out, const void *at, size_t count);
 
-/* The elements of a list, or the one that stands for a list: through `next`,
- * `count` of them. */
+/* Returns the first element of a list, or the node that stands for a list; the others follow
+ * through `next`, `count` in all. */
 const struct sl_node *sl_elements(const struct sl_node *node, size_t *count);
 
-/* A path as the rules file means it, terminated, in `arena`. */
+/* Joins a path to the folder of the rules file; terminated, in `arena`. */
 const char *sl_path_join(struct sl_arena *arena, struct sluice_text folder,
                          struct sluice_text path);
 
-/* Joins words as people list them: "`a`, `b` or `c`". */
+/* Joins words to a list: "`a`, `b` or `c`". */
 const char *sl_words_join(struct sl_arena *arena, const char *const *words, const char *last);
 
 #endif

@@ -1,18 +1,17 @@
-/* The list of what is wrong with a file.
+/* The list of a file's problems.
  *
- * A reader that stops at the first mistake makes people run it once per
- * mistake, so every part of the reader reports and goes on. The parts do not
- * run in the order of the file (unknown keys are noticed after the known ones
- * are read), so each problem is put in its place as it comes; problems of one
- * place stay in the order in which they were found. Nearly all arrive in
- * order, and there are at most SL_REPORT_MAX, so moving the few behind it
- * beats sorting at the end.
+ * A reader that stops at the first mistake must be run once per mistake, so every
+ * part of the reader reports and goes on. The parts do not run in the order of the
+ * file (unknown keys are noticed after the known ones are read), so each problem is
+ * put in its place as it comes; problems of one place stay in the order in which they
+ * were found. Nearly all arrive in order, and there are at most SL_REPORT_MAX, so
+ * moving the few behind it beats sorting at the end.
  *
- * What lies on top of the file (overlay.h) has places of its own: those problems
+ * An overlay on top of the file (overlay.h) has places of its own: its problems
  * carry a subject and stand behind the file's, each subject's together.
  *
- * Texts quote the file, and a file may hold anything: control characters, and
- * what is no UTF-8, are shown as `?`, so that a problem is one line, no terminal
+ * Texts quote the file, and a file may hold any bytes: control characters, and bytes
+ * that are not UTF-8, are shown as `?`, so that a problem is one line, no terminal
  * obeys it and every JSON can hold it. */
 #include "rules/tree/report.h"
 
@@ -27,13 +26,13 @@ static bool is_last(const struct sl_problem *problem)
     return problem->mark.line == SL_MARK_LAST.line;
 }
 
-/* The file is before every subject. */
+/* The file comes before every subject. */
 static int by_subject(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
 }
 
-static bool before(const struct sl_problem *a, const struct sl_problem *b)
+static bool comes_before(const struct sl_problem *a, const struct sl_problem *b)
 {
     int order = is_last(a) - is_last(b);
     if (order == 0)
@@ -44,7 +43,7 @@ static bool before(const struct sl_problem *a, const struct sl_problem *b)
                                         : a->mark.column < b->mark.column;
 }
 
-static void grow(struct sl_report *report)
+static void grow_report(struct sl_report *report)
 {
     size_t room = report->room ? report->room * 2 : FIRST_ROOM;
     struct sl_problem *problems = sl_arena_take(&report->arena, room * sizeof *problems);
@@ -54,12 +53,12 @@ static void grow(struct sl_report *report)
     report->room = room;
 }
 
-static void insert(struct sl_report *report, struct sl_problem problem)
+static void insert_problem(struct sl_report *report, struct sl_problem problem)
 {
     if (report->count == report->room)
-        grow(report);
+        grow_report(report);
     size_t place = report->count;
-    for (; place > 0 && before(&problem, &report->problems[place - 1]); place--)
+    for (; place > 0 && comes_before(&problem, &report->problems[place - 1]); place--)
         report->problems[place] = report->problems[place - 1];
     report->problems[place] = problem;
 }
@@ -87,7 +86,7 @@ add(struct sl_report *report, struct sl_problem problem, const char *format, va_
         make_printable(text);
         problem.text = text;
         problem.subject = report->subject;
-        insert(report, problem);
+        insert_problem(report, problem);
     }
     report->count++;
 }
@@ -167,8 +166,8 @@ const char *sl_report_quote(struct sl_report *report, struct sluice_text text)
     return quote;
 }
 
-/* Upper case and dashes are how other tools spell the same words. */
-static char fold(char c)
+/* Other tools spell the same words in upper case and with dashes. */
+static char fold_letter(char c)
 {
     return c == '-' ? '_' : (char)tolower((unsigned char)c);
 }
@@ -180,7 +179,7 @@ static size_t min_size(size_t a, size_t b)
 
 /* Insertions, deletions, substitutions and swaps of neighbours between two
  * words of at most WORD_MAX bytes: three rows of the usual table. */
-static size_t distance(struct sluice_text a, struct sluice_text b)
+static size_t edit_distance(struct sluice_text a, struct sluice_text b)
 {
     size_t rows[3][WORD_MAX + 1];
     for (size_t j = 0; j <= b.len; j++)
@@ -190,17 +189,17 @@ static size_t distance(struct sluice_text a, struct sluice_text b)
         size_t *row = rows[i % 3];
         row[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
-            char x = fold(a.at[i - 1]), y = fold(b.at[j - 1]);
+            char x = fold_letter(a.at[i - 1]), y = fold_letter(b.at[j - 1]);
             row[j] = min_size(min_size(up[j], row[j - 1]) + 1, up[j - 1] + (x != y));
-            if (i > 1 && j > 1 && x == fold(b.at[j - 2]) && fold(a.at[i - 2]) == y)
+            if (i > 1 && j > 1 && x == fold_letter(b.at[j - 2]) && fold_letter(a.at[i - 2]) == y)
                 row[j] = min_size(row[j], two_up[j - 2] + 1);
         }
     }
     return rows[a.len % 3][b.len];
 }
 
-/* One slip in a word of up to five letters, two up to nine, three beyond: in
- * a short word two slips make any word of any other. */
+/* One mistake in a word of up to five letters, two up to nine, three beyond: in
+ * a short word two mistakes make any word of any other. */
 static size_t slips_allowed(size_t len)
 {
     return len < 6 ? 1 : len < 10 ? 2 : 3;
@@ -216,7 +215,7 @@ const char *sl_did_you_mean(struct sluice_text word, const char *const *candidat
         struct sluice_text candidate = sl_text(*candidates);
         if (candidate.len > WORD_MAX)
             continue;
-        size_t slips = distance(word, candidate);
+        size_t slips = edit_distance(word, candidate);
         if (slips <= slips_allowed(min_size(word.len, candidate.len)) && slips < best_distance) {
             best = *candidates;
             best_distance = slips;

@@ -1,4 +1,4 @@
-/* What is wrong with a file: every problem with its place, in order. */
+/* The problems of a file: every one with its place, in order. */
 #ifndef SL_RULES_TREE_REPORT_H
 #define SL_RULES_TREE_REPORT_H
 
@@ -6,19 +6,19 @@
 
 #include "base/arena.h"
 
-/* Both from 1; 0 is "the file as a whole". */
+/* Both from 1; 0 stands for the file as a whole. */
 struct sl_mark {
     uint32_t line;
     uint32_t column;
 };
 
-/* The file as a whole too, said behind everything that has a place. */
+/* The file as a whole too, reported behind everything that has a place. */
 #define SL_MARK_LAST ((struct sl_mark){ UINT32_MAX, 0 })
 
 struct sl_problem {
     struct sl_mark mark;
     bool warning;
-    const char *subject; /* what the place is in, if not in the file: "rule `api`"; or NULL */
+    const char *subject; /* the text that the place is in, if not the file: "rule `api`"; or NULL */
     const char *text;
 };
 
@@ -26,10 +26,10 @@ struct sl_problem {
 struct sl_report {
     const char *file;
     const char *what;    /* what the file should be; NULL: "a rules file" */
-    const char *subject; /* of what is reported from now on (sl_report_subject); NULL: the file */
+    const char *subject; /* of problems from now on (sl_report_subject); NULL: the file */
     struct sl_arena arena;
     struct sl_problem *problems;
-    size_t count; /* all there were; `problems` has at most SL_REPORT_MAX of them */
+    size_t count; /* all problems; `problems` has at most SL_REPORT_MAX of them */
     size_t room;
     size_t errors;
 };
@@ -46,28 +46,28 @@ static inline const char *sl_report_what(const struct sl_report *report)
     return report->what ? report->what : "a rules file";
 }
 
-/* How many are in report->problems, which are in the order of the file, those of
+/* The number of problems in report->problems, which are in the order of the file, those of
  * subjects behind it. */
 size_t sl_report_kept(const struct sl_report *report);
 
-/* What is reported from now on is only counted: a text for it that is dear to
- * make need not be made. */
+/* Returns true if further problems are only counted: the caller need not make a costly
+ * text for them. */
 bool sl_report_is_full(const struct sl_report *report);
 
-/* One line a problem, in the order of the file, and then of each subject:
- * file:line:column: [warning: ]what is wrong, and what would be right
+/* Prints one line a problem, in the order of the file, and then of each subject:
+ * file:line:column: [warning: ]the fault, and the cure
  * rule `api`:line:column: … */
 void sl_report_print(struct sl_report *report, FILE *out);
 
 void sl_report_release(struct sl_report *report);
 
-/* "rule `api`", out of "rule" and "api"; lives as long as the report. */
+/* Makes "rule `api`" of "rule" and "api"; lives as long as the report. */
 const char *sl_report_subject(struct sl_report *report, const char *what, const char *name);
 
-/* A text from the file as a problem quotes it: terminated, and cut if long. */
+/* Makes a text from the file as a problem quotes it: terminated, and cut if long. */
 const char *sl_report_quote(struct sl_report *report, struct sluice_text text);
 
-/* The candidate that a slip of the fingers may have meant, or NULL.
+/* Returns the candidate that a misspelt word may have meant, or NULL.
  * `candidates` ends with NULL. */
 const char *sl_did_you_mean(struct sluice_text word, const char *const *candidates);
 

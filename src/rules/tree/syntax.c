@@ -1,14 +1,14 @@
-/* Where a file is not YAML at all, said so that people can find it.
+/* Explaining where a file is not YAML at all.
  *
- * libyaml says what it missed ("did not find expected key"), which is seldom
- * what was done wrong. The few slips that everyone makes (tabs, a pattern that
- * starts with a star, quotes left open) can be told from where it stopped. */
+ * libyaml reports what it missed ("did not find expected key"), which is seldom
+ * the mistake that was made. The few common mistakes (tabs, a pattern that
+ * starts with a star, quotes left open) show from where it stopped. */
 #include "rules/tree/syntax.h"
 
 #include "base/check.h"
 
-/* The bytes of the line break at `at`, 0 if there is none. Every break that
- * libyaml knows: what it takes for the start of a line must be one here too. */
+/* The bytes of the line break at `at`, 0 if there is none. Knows every break that
+ * libyaml knows: a start of a line for libyaml must be one here too. */
 static size_t break_len(struct sluice_text yaml, size_t at)
 {
     const char *here = yaml.at + at;
@@ -25,9 +25,9 @@ static size_t break_len(struct sluice_text yaml, size_t at)
     return 0;
 }
 
-/* The bytes of the character at `at`, a line break included. Moves the mark
+/* Returns the bytes of the character at `at`, a line break included. Moves the mark
  * over it. */
-static size_t step(struct sluice_text yaml, size_t at, struct sl_mark *mark)
+static size_t step_character(struct sluice_text yaml, size_t at, struct sl_mark *mark)
 {
     size_t len = break_len(yaml, at);
     if (len) {
@@ -41,12 +41,12 @@ static size_t step(struct sluice_text yaml, size_t at, struct sl_mark *mark)
     return len;
 }
 
-/* libyaml knows only the byte where the text stops being UTF-8. */
+/* libyaml gives only the byte where the text stops being UTF-8. */
 static struct sl_mark mark_of_offset(struct sluice_text yaml, size_t offset)
 {
     struct sl_mark mark = { 1, 1 };
     for (size_t at = 0; at < offset && at < yaml.len;)
-        at += step(yaml, at, &mark);
+        at += step_character(yaml, at, &mark);
     return mark;
 }
 
@@ -56,14 +56,14 @@ static struct sluice_text line_from(struct sluice_text yaml, struct sl_mark mark
     struct sl_mark here = { 1, 1 };
     size_t at = 0;
     while (at < yaml.len && (here.line != mark.line || here.column != mark.column))
-        at += step(yaml, at, &here);
+        at += step_character(yaml, at, &here);
     size_t len = 0;
     while (at + len < yaml.len && !break_len(yaml, at + len))
         len++;
     return (struct sluice_text){ yaml.at + at, len };
 }
 
-/* A colon, and nothing more on the line but a comment. */
+/* Returns true for a colon with nothing behind it on the line but a comment. */
 static bool is_last_colon(struct sluice_text rest)
 {
     size_t i = 1;
@@ -72,7 +72,7 @@ static bool is_last_colon(struct sluice_text rest)
     return rest.len && rest.at[0] == ':' && (i == rest.len || rest.at[i] == '#');
 }
 
-/* What people most often meant where libyaml only says what it missed. `rest`
+/* The most common mistake where libyaml only reports what it missed. `rest`
  * is the line from where it stopped. */
 static const char *hint_for(struct sluice_text rest, const char *context, const char *problem)
 {
@@ -117,12 +117,12 @@ void sl_syntax_report(const yaml_parser_t *parser, struct sluice_text yaml,
         sl_report_error(report, mark, "this is not YAML: %s%s", problem, hint);
 }
 
-/* Before a document, or between two. Found here and not by its event, because
+/* Looks before a document, and between two. Found here and not by its event, because
  * libyaml compares every %TAG with every other before it gives one. */
 bool sl_syntax_has_directive(struct sluice_text yaml, struct sl_report *report)
 {
     struct sl_mark mark = { 1, 1 };
-    for (size_t at = 0; at < yaml.len; at += step(yaml, at, &mark)) {
+    for (size_t at = 0; at < yaml.len; at += step_character(yaml, at, &mark)) {
         if (yaml.at[at] == '%' && mark.column == 1) {
             sl_report_error(report, mark,
                             "a line that starts with `%%` is a directive, which %s cannot have; "

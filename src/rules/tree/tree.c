@@ -1,13 +1,13 @@
-/* libyaml's events, gathered into a tree.
+/* Building a tree of libyaml's events.
  *
  * Events and not libyaml's own documents: events carry a place for every key
- * and value, and let aliases, tags and a second document be refused where they
- * stand. Each of those is reported and stepped over, so that one file's
- * mistakes all come out at once; only where YAML itself cannot go on (bad
- * syntax, too deep, too much) does reading stop.
+ * and value, and let aliases, tags and a second document be refused in their
+ * places. Each of those is reported and stepped over, so that one file's
+ * mistakes all come out at once; reading stops only where YAML itself cannot
+ * go on (bad syntax, too deep, too much).
  *
  * A node and its key are one struct: a map is the list of its values, each of
- * which knows what it is called. So whoever reads a value can name it.
+ * which knows its key. So every reader of a value can name it.
  *
  * The recursion is bounded by SL_TREE_DEPTH_MAX, the memory by the bytes and
  * the nodes a file may have. */
@@ -32,10 +32,10 @@ struct yaml_position {
     unsigned depth;
 };
 
-static struct sl_node *build(struct builder *b, const yaml_event_t *event,
-                             struct yaml_position place);
+static struct sl_node *build_node(struct builder *b, const yaml_event_t *event,
+                                  struct yaml_position place);
 
-/* False: reading has stopped. The caller deletes the event. */
+/* Returns false if reading has stopped. The caller deletes the event. */
 static bool next_event(struct builder *b, yaml_event_t *event)
 {
     if (b->stopped)
@@ -62,7 +62,7 @@ static struct sl_node *new_node(struct builder *b, const yaml_event_t *event,
     return node;
 }
 
-/* `!!int` is how people write tag:yaml.org,2002:int. */
+/* Writes tag:yaml.org,2002:int as `!!int`, the usual spelling. */
 static const char *short_tag(struct builder *b, const char *tag)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
@@ -72,7 +72,7 @@ static const char *short_tag(struct builder *b, const char *tag)
     return sl_arena_print(b->arena, "!!%s", sl_report_quote(b->report, sl_text(tag + len)));
 }
 
-/* Reported, and the value read on as if it had neither. */
+/* Reports anchors and tags; the value is read on as if it had none. */
 static void refuse_decorations(struct builder *b, const yaml_event_t *event)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -121,14 +121,14 @@ static struct sl_node *build_alias(struct builder *b, const yaml_event_t *event,
     return new_node(b, event, place); /* zeroed: broken */
 }
 
-/* The next element or key; NULL at the end of the list or map, or if stopped. */
+/* Builds the next element or key; NULL at the end of the list or map, or if stopped. */
 static struct sl_node *build_next(struct builder *b, struct yaml_position place)
 {
     yaml_event_t event;
     if (!next_event(b, &event))
         return NULL;
     bool ends = event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
-    struct sl_node *node = ends ? NULL : build(b, &event, place);
+    struct sl_node *node = ends ? NULL : build_node(b, &event, place);
     yaml_event_delete(&event);
     return node;
 }
@@ -149,7 +149,7 @@ static struct sl_node *build_list(struct builder *b, const yaml_event_t *event,
     return list;
 }
 
-/* Is this entry one that a map can have? Reports why not. */
+/* Returns true if a map can have this entry; reports why not. */
 static bool key_is_good(struct builder *b, const struct sl_node *key)
 {
     if (key->kind == SL_NODE_BROKEN)
@@ -183,7 +183,7 @@ static int by_key(const void *a, const void *b)
     return order;
 }
 
-/* Sorted, equal keys are neighbours: a map of thousands costs no squares. */
+/* Sorted, equal keys are neighbours: a map of thousands needs no quadratic search. */
 void sl_map_refuse_duplicates(const struct sl_node *map, struct sl_report *report)
 {
     const struct sl_node **entries = malloc((map->count + 1) * sizeof *entries);
@@ -228,8 +228,8 @@ static struct sl_node *build_map(struct builder *b, const yaml_event_t *event,
     return map;
 }
 
-static struct sl_node *build(struct builder *b, const yaml_event_t *event,
-                             struct yaml_position place)
+static struct sl_node *build_node(struct builder *b, const yaml_event_t *event,
+                                  struct yaml_position place)
 {
     if (place.depth > SL_TREE_DEPTH_MAX) {
         sl_report_error(b->report, sl_mark_of(event->start_mark),
@@ -252,7 +252,7 @@ static struct sl_node *build(struct builder *b, const yaml_event_t *event,
     }
 }
 
-/* The first document's root; a second document is refused. */
+/* Builds the first document's root; refuses a second document. */
 static struct sl_node *build_document(struct builder *b)
 {
     struct sl_node *root = NULL;
@@ -269,7 +269,7 @@ static struct sl_node *build_document(struct builder *b)
         } else if (event.type != YAML_STREAM_START_EVENT &&
                    event.type != YAML_DOCUMENT_START_EVENT &&
                    event.type != YAML_DOCUMENT_END_EVENT) {
-            root = build(b, &event, (struct yaml_position){ 0 });
+            root = build_node(b, &event, (struct yaml_position){ 0 });
         }
         yaml_event_delete(&event);
     }

@@ -1,12 +1,12 @@
 /* A reader of JSON by recursive descent, as deep as SL_TREE_DEPTH_MAX.
  *
  * Why a second reader, where wire/json/scan.c is one? That one reads the requests of
- * every decision: in place, without a place for messages but a byte's number. This one
- * reads what a person has written and has to correct, so every value knows its line and
- * column, and what it says is said in the words of the linter. And why not YAML's, which
- * JSON is almost a part of? `{"a": yes}` is YAML; somebody who says JSON means JSON.
+ * every decision: in place, and of an error it knows only the byte. This one
+ * reads what an operator has written and has to correct, so every value knows its line and
+ * column, and messages are worded like the linter's. And why not libyaml, since
+ * JSON is almost a part of YAML? `{"a": yes}` is YAML; a client that announces JSON must send JSON.
  *
- * The first thing that is no JSON ends it: behind a bracket too many nothing means what
+ * The first syntax error ends it: behind a bracket too many no text means what
  * it seems to. Names that are there twice are all reported. */
 #include "rules/tree/tree_json.h"
 
@@ -31,8 +31,8 @@ struct json_position {
 
 static struct sl_node *read_value(struct scan *scan, struct json_position place);
 
-/* Always false. */
-static bool stop(struct scan *scan, struct sl_mark mark, const char *what)
+/* Reports the error and stops. Always returns false. */
+static bool stop_with_error(struct scan *scan, struct sl_mark mark, const char *what)
 {
     sl_report_error(scan->report, mark, "this is not JSON: %s", what);
     scan->stopped = true;
@@ -44,18 +44,18 @@ static bool next_is(const struct scan *scan, char c)
     return scan->at < scan->end && *scan->at == c;
 }
 
-/* Over bytes of ASCII that are no line breaks. */
-static void advance(struct scan *scan, size_t count)
+/* Moves over bytes of ASCII that are no line breaks. */
+static void advance_columns(struct scan *scan, size_t count)
 {
     scan->at += count;
     scan->mark.column += (uint32_t)count;
 }
 
-static bool take(struct scan *scan, char c)
+static bool take_character(struct scan *scan, char c)
 {
     if (!next_is(scan, c))
         return false;
-    advance(scan, 1);
+    advance_columns(scan, 1);
     return true;
 }
 
@@ -74,7 +74,7 @@ static void skip_space(struct scan *scan)
 
 /* ---- strings --------------------------------------------------------------- */
 
-/* From its opening quotes to the closing ones, both included; 0: it has no end. */
+/* The length from the opening quotes to the closing ones, both included; 0: it has no end. */
 static size_t string_len(const struct scan *scan)
 {
     size_t left = (size_t)(scan->end - scan->at);
@@ -86,7 +86,7 @@ static size_t string_len(const struct scan *scan)
     return 0;
 }
 
-/* The four digits at `at`, which quotes end at the latest; -1: they are none. */
+/* Reads the four digits at `at`; the closing quotes end them at the latest. -1: they are none. */
 static int32_t hex4(const char *at)
 {
     int32_t value = 0;
@@ -99,30 +99,31 @@ static int32_t hex4(const char *at)
     return value;
 }
 
-/* \uXXXX, and its second half where it is one of a pair. */
+/* Reads \uXXXX, and its second half where it is one of a pair. */
 static bool read_code(struct scan *scan, struct sl_mark mark, char *out, size_t *len)
 {
     int32_t code = hex4(scan->at + 2);
     if (code < 0)
-        return stop(scan, mark, "`\\u` needs four hexadecimal digits");
+        return stop_with_error(scan, mark, "`\\u` needs four hexadecimal digits");
     if (code == 0)
-        return stop(scan, mark, "`\\u0000` is no character that a text can have; leave it out");
-    advance(scan, 6);
+        return stop_with_error(scan, mark,
+                               "`\\u0000` is no character that a text can have; leave it out");
+    advance_columns(scan, 6);
     if (code >= 0xd800 && code <= 0xdfff) {
         bool pair = code < 0xdc00 && scan->at[0] == '\\' && scan->at[1] == 'u';
         int32_t low = pair ? hex4(scan->at + 2) : -1;
         if (low < 0xdc00 || low > 0xdfff)
-            return stop(scan, mark,
-                        "half a surrogate pair is no character; write both, as in "
-                        "`\\ud83d\\ude00`, or the character itself");
-        advance(scan, 6);
+            return stop_with_error(scan, mark,
+                                   "half a surrogate pair is no character; write both, as in "
+                                   "`\\ud83d\\ude00`, or the character itself");
+        advance_columns(scan, 6);
         code = 0x10000 + (code - 0xd800) * 0x400 + (low - 0xdc00);
     }
     *len += sl_utf8_put(out + *len, (uint32_t)code);
     return true;
 }
 
-/* The string's end is further on: there is something behind the backslash. */
+/* The string's end is further on, so there is a byte behind the backslash. */
 static bool read_escape(struct scan *scan, char *out, size_t *len)
 {
     static const char from[] = "\"\\/bfnrt";
@@ -133,9 +134,9 @@ static bool read_escape(struct scan *scan, char *out, size_t *len)
         return read_code(scan, mark, out, len);
     const char *known = c ? strchr(from, c) : NULL;
     if (!known)
-        return stop(scan, mark, "there is no such escape; write a backslash as `\\\\`");
+        return stop_with_error(scan, mark, "there is no such escape; write a backslash as `\\\\`");
     out[(*len)++] = to[known - from];
-    advance(scan, 2);
+    advance_columns(scan, 2);
     return true;
 }
 
@@ -144,10 +145,11 @@ static bool read_character(struct scan *scan, char *out, size_t *len)
     struct sluice_text rest = { scan->at, (size_t)(scan->end - scan->at) };
     size_t bytes = sl_utf8_len(rest);
     if ((unsigned char)*scan->at < 0x20)
-        return stop(scan, scan->mark,
-                    "a control character stands in a string; write it as an escape, such as `\\n`");
+        return stop_with_error(
+            scan, scan->mark,
+            "a control character stands in a string; write it as an escape, such as `\\n`");
     if (bytes == 0)
-        return stop(scan, scan->mark, "a string is not UTF-8");
+        return stop_with_error(scan, scan->mark, "a string is not UTF-8");
     memcpy(out + *len, scan->at, bytes);
     *len += bytes;
     scan->at += bytes;
@@ -155,28 +157,28 @@ static bool read_character(struct scan *scan, char *out, size_t *len)
     return true;
 }
 
-/* No escape is shorter than what it stands for. */
+/* The text fits: no escape is shorter than what it stands for. */
 static bool read_string(struct scan *scan, struct sluice_text *text)
 {
     size_t room = string_len(scan), len = 0;
     if (room == 0)
-        return stop(scan, scan->mark, "this string has no end; close the quotes");
+        return stop_with_error(scan, scan->mark, "this string has no end; close the quotes");
     char *out = sl_arena_take(scan->arena, room);
-    advance(scan, 1);
+    advance_columns(scan, 1);
     while (*scan->at != '"') {
         bool good =
             *scan->at == '\\' ? read_escape(scan, out, &len) : read_character(scan, out, &len);
         if (!good)
             return false;
     }
-    advance(scan, 1);
+    advance_columns(scan, 1);
     *text = (struct sluice_text){ out, len };
     return true;
 }
 
 /* ---- numbers and words ----------------------------------------------------- */
 
-static size_t digits(struct sluice_text text, size_t at)
+static size_t count_digits(struct sluice_text text, size_t at)
 {
     size_t count = 0;
     while (at + count < text.len && text.at[at + count] >= '0' && text.at[at + count] <= '9')
@@ -184,26 +186,26 @@ static size_t digits(struct sluice_text text, size_t at)
     return count;
 }
 
-static bool has_at(struct sluice_text text, size_t at, char a, char b)
+static bool has_either_at(struct sluice_text text, size_t at, char a, char b)
 {
     return at < text.len && (text.at[at] == a || text.at[at] == b);
 }
 
 bool sl_json_is_number(struct sluice_text text)
 {
-    size_t at = has_at(text, 0, '-', '-'), count = digits(text, at);
+    size_t at = has_either_at(text, 0, '-', '-'), count = count_digits(text, at);
     if (count == 0 || (count > 1 && text.at[at] == '0'))
         return false;
     at += count;
-    if (has_at(text, at, '.', '.')) {
-        count = digits(text, at + 1);
+    if (has_either_at(text, at, '.', '.')) {
+        count = count_digits(text, at + 1);
         if (count == 0)
             return false;
         at += 1 + count;
     }
-    if (has_at(text, at, 'e', 'E')) {
-        at += 1 + has_at(text, at + 1, '+', '-');
-        count = digits(text, at);
+    if (has_either_at(text, at, 'e', 'E')) {
+        at += 1 + has_either_at(text, at + 1, '+', '-');
+        count = count_digits(text, at);
         if (count == 0)
             return false;
         at += count;
@@ -216,7 +218,7 @@ static bool is_word(struct sluice_text text)
     return sl_text_is(text, "true") || sl_text_is(text, "false") || sl_text_is(text, "null");
 }
 
-/* What somebody would call one word, be it right or not. */
+/* The text up to the next separator: one word, right or not. */
 static struct sluice_text word_at(const struct scan *scan)
 {
     static const char others[] = "+-._";
@@ -232,9 +234,10 @@ static struct sluice_text word_at(const struct scan *scan)
 static bool refuse_word(struct scan *scan, struct sluice_text word)
 {
     if (scan->at == scan->end)
-        return stop(scan, scan->mark, "it ends where a value belongs");
+        return stop_with_error(scan, scan->mark, "it ends where a value belongs");
     if (word.len == 0)
-        return stop(scan, scan->mark, "a value belongs here; texts stand in double quotes");
+        return stop_with_error(scan, scan->mark,
+                               "a value belongs here; texts stand in double quotes");
     const char *quote = sl_report_quote(scan->report, word);
     bool number = strchr("+-.0123456789", word.at[0]) != NULL;
     sl_report_error(scan->report, scan->mark,
@@ -251,7 +254,7 @@ static bool read_word(struct scan *scan, struct sluice_text *text)
     if (!sl_json_is_number(word) && !is_word(word))
         return refuse_word(scan, word);
     *text = (struct sluice_text){ sl_arena_copy(scan->arena, word), word.len };
-    advance(scan, word.len);
+    advance_columns(scan, word.len);
     return true;
 }
 
@@ -274,26 +277,27 @@ static struct sl_node *new_node(struct scan *scan, struct json_position place)
     return node;
 }
 
-/* Behind an element, or (`first`) the opening bracket: does one follow? Takes the comma,
- * or the closing bracket. */
+/* Returns true if an element follows, behind another or (`first`) the opening bracket. Takes the
+ * comma, or the closing bracket. */
 static bool one_follows(struct scan *scan, char close, bool first)
 {
     skip_space(scan);
-    if (scan->stopped || take(scan, close))
+    if (scan->stopped || take_character(scan, close))
         return false;
     struct sl_mark mark = scan->mark;
     bool object = close == '}';
     if (scan->at == scan->end)
-        return stop(scan, mark,
-                    object ? "it ends inside an object; close it with `}`"
-                           : "it ends inside a list; close it with `]`");
+        return stop_with_error(scan, mark,
+                               object ? "it ends inside an object; close it with `}`"
+                                      : "it ends inside a list; close it with `]`");
     if (first)
         return true;
-    if (!take(scan, ','))
-        return stop(scan, mark, object ? "a `,` or `}` belongs here" : "a `,` or `]` belongs here");
+    if (!take_character(scan, ','))
+        return stop_with_error(scan, mark,
+                               object ? "a `,` or `}` belongs here" : "a `,` or `]` belongs here");
     skip_space(scan);
     if (next_is(scan, close))
-        return stop(scan, mark, "nothing follows this comma; leave it out");
+        return stop_with_error(scan, mark, "nothing follows this comma; leave it out");
     return true;
 }
 
@@ -302,7 +306,7 @@ static void read_list(struct scan *scan, struct sl_node *list, struct json_posit
     struct json_position inside = { place.key, place.key_mark, place.depth + 1 };
     struct sl_node **end = &list->first;
     list->kind = SL_NODE_LIST;
-    advance(scan, 1);
+    advance_columns(scan, 1);
     while (one_follows(scan, ']', list->count == 0)) {
         struct sl_node *node = read_value(scan, inside);
         if (!node)
@@ -313,17 +317,17 @@ static void read_list(struct scan *scan, struct sl_node *list, struct json_posit
     }
 }
 
-/* A name and its colon. */
+/* Reads a name and its colon. */
 static bool read_key(struct scan *scan, struct json_position *place)
 {
     place->key_mark = scan->mark;
     if (!next_is(scan, '"'))
-        return stop(scan, scan->mark, "a name in double quotes belongs here");
+        return stop_with_error(scan, scan->mark, "a name in double quotes belongs here");
     if (!read_string(scan, &place->key))
         return false;
     skip_space(scan);
-    if (!take(scan, ':'))
-        return stop(scan, scan->mark, "a `:` belongs between a name and its value");
+    if (!take_character(scan, ':'))
+        return stop_with_error(scan, scan->mark, "a `:` belongs between a name and its value");
     return true;
 }
 
@@ -332,7 +336,7 @@ static void read_map(struct scan *scan, struct sl_node *map, struct json_positio
     struct json_position inside = { .depth = place.depth + 1 };
     struct sl_node **end = &map->first;
     map->kind = SL_NODE_MAP;
-    advance(scan, 1);
+    advance_columns(scan, 1);
     while (one_follows(scan, '}', map->count == 0)) {
         struct sl_node *value = read_key(scan, &inside) ? read_value(scan, inside) : NULL;
         if (!value)
@@ -354,7 +358,7 @@ static void read_scalar(struct scan *scan, struct sl_node *node)
         read_string(scan, &node->text);
 }
 
-/* NULL: it has stopped. */
+/* Returns NULL if it has stopped. */
 static struct sl_node *read_value(struct scan *scan, struct json_position place)
 {
     skip_space(scan);
@@ -383,7 +387,7 @@ struct sl_node *sl_tree_json_parse(struct sl_arena *arena, struct sluice_text js
     struct sl_node *root = read_value(&scan, (struct json_position){ 0 });
     skip_space(&scan);
     if (root && scan.at < scan.end)
-        stop(&scan, scan.mark, "something stands behind its end; leave it out");
+        stop_with_error(&scan, scan.mark, "something stands behind its end; leave it out");
     if (!root || scan.stopped)
         return NULL;
     if (root->kind == SL_NODE_MAP)

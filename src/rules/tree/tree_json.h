@@ -1,4 +1,4 @@
-/* JSON as the same tree of values: what the API is sent means what a file with it would.
+/* JSON as the same tree of values: a body sent to the API means what a file with it would.
  *
  * Strict (RFC 8259), and no name twice. Numbers, true, false and null are plain scalars
  * with the text that they were written with; strings are scalars in quotes. */
@@ -7,12 +7,12 @@
 
 #include "rules/tree/tree.h"
 
-/* The root, which is an object; or NULL, and the report says why. Its bounds are those
- * of a file (tree.h). Texts hold no NUL. */
+/* Returns the root, which is an object; or NULL, and the report has the reason. Its bounds are
+ * those of a file (tree.h). Texts hold no NUL. */
 struct sl_node *sl_tree_json_parse(struct sl_arena *arena, struct sluice_text json,
                                    struct sl_report *report);
 
-/* Is this whole text a number as JSON writes it? */
+/* Returns true if this whole text is a number as JSON writes it. */
 bool sl_json_is_number(struct sluice_text text);
 
 #endif

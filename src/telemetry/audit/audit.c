@@ -1,3 +1,4 @@
+/* Opening the audit log, and writing an event: print, chain, queue. */
 #include "telemetry/audit/audit.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include "telemetry/audit/queue.h"
 #include "telemetry/audit/recent.h"
 
-/* Syslog servers cut what is longer; of changes more is shown. */
+/* Syslog servers cut longer lines; lines of changes may be longer than others. */
 enum { LINE_MAX_BYTES = 16 << 10, CHANGE_MAX_BYTES = 60 << 10, SYSLOG_MAX_BYTES = 8000 };
 
 const struct sl_audit_row sl_audit_rows[SL_AUDIT_KIND_COUNT] = {
@@ -74,29 +75,29 @@ void sl_audit_close(struct sl_audit *audit)
 
 /* ---- writing ---- */
 
-static bool enqueue(struct sl_audit *audit, const struct sl_audit_row *row)
+static bool add_to_queue(struct sl_audit *audit, const struct sl_audit_row *row)
 {
     return sl_audit_queue_add(audit->queue, (struct sluice_text){ audit->line.at, audit->line.len },
                               row->severity, row->sort == SL_AUDIT_CHANGE);
 }
 
-static void write_loose(struct sl_audit *audit, const struct sl_audit_row *row)
+static void write_unchained(struct sl_audit *audit, const struct sl_audit_row *row)
 {
     sl_buffer_add(&audit->line, SL_TEXT("}\n"));
     if (audit->queue && !audit->line.failed)
-        enqueue(audit, row);
+        add_to_queue(audit, row);
 }
 
-/* Where there is no file the chain begins with this process, and a line that is dropped was never
+/* For output that is not a file: the chain begins with this process, and a dropped line was never
  * part of it. */
-static void write_linked(struct sl_audit *audit, const struct sl_audit_row *row)
+static void write_chained(struct sl_audit *audit, const struct sl_audit_row *row)
 {
     struct sl_chain_head next;
     size_t len = audit->line.len;
     sl_chain_end_line(&audit->line, audit->hasher, &audit->chain.head, &next);
     if (audit->line.failed)
         return;
-    if (enqueue(audit, row)) {
+    if (add_to_queue(audit, row)) {
         audit->chain.head = next;
         return;
     }
@@ -104,8 +105,8 @@ static void write_linked(struct sl_audit *audit, const struct sl_audit_row *row)
     sl_buffer_add(&audit->line, SL_TEXT("}\n"));
 }
 
-/* A line that cannot be chained is better than none. */
-static void write_filed(struct sl_audit *audit, const struct sl_audit_row *row)
+/* For a file. A line that cannot be chained is written without: better than none. */
+static void write_to_file(struct sl_audit *audit, const struct sl_audit_row *row)
 {
     struct sluice_error error = { 0 };
     bool good = sl_chain_append(&audit->chain, &audit->line, &error);
@@ -116,8 +117,8 @@ static void write_filed(struct sl_audit *audit, const struct sl_audit_row *row)
         sl_audit_queue_count(audit->queue, true);
         return;
     }
-    sl_audit_queue_reopen(audit->queue); /* it may end in half a line now */
-    write_loose(audit, row);
+    sl_audit_queue_reopen(audit->queue); /* the file may end in half a line now */
+    write_unchained(audit, row);
 }
 
 void sl_audit_write(struct sl_audit *audit, const struct sl_audit_event *event, int64_t at_us)
@@ -132,11 +133,11 @@ void sl_audit_write(struct sl_audit *audit, const struct sl_audit_event *event, 
         return;
     line->most = most + SL_CHAIN_END_MAX_BYTES;
     if (!is_change || audit->to == SL_AUDIT_OFF)
-        write_loose(audit, row);
+        write_unchained(audit, row);
     else if (audit->to == SL_AUDIT_FILE)
-        write_filed(audit, row);
+        write_to_file(audit, row);
     else
-        write_linked(audit, row);
+        write_chained(audit, row);
     if (!line->failed)
         sl_audit_recent_add(audit->recent, event, at_us,
                             (struct sluice_text){ line->at, line->len - 1 });

@@ -1,14 +1,14 @@
-/* What happened, for those who look into it later: a JSON object a line, to where `audit` says.
+/* The audit log: denials, changes and store events, one JSON object a line, to where `audit` says.
  *
- *   main thread                                      the audit's own thread
+ *   main thread                                      the audit thread
  *   event → line → the recent ones (/v1/audit)
  *              └→ queue of 1 MiB, or dropped    →    file, standard output, syslog
  *
- * A disk that is slow or a pipe that nobody reads holds up that thread alone. Events of changes are
+ * A slow disk or a pipe without a reader holds up the audit thread alone. Events of changes are
  * few and must not be lost: they are chained by their hashes (chain.h), and in a file they
  * are written before the main thread goes on (head.h).
  *
- * All of it is the main thread's, but for sl_audit_counts. */
+ * Only the main thread uses it, except for sl_audit_counts. */
 #ifndef SL_TELEMETRY_AUDIT_AUDIT_H
 #define SL_TELEMETRY_AUDIT_AUDIT_H
 
@@ -18,8 +18,8 @@
 
 enum sl_audit_severity { SL_AUDIT_INFO, SL_AUDIT_WARNING, SL_AUDIT_ERROR, SL_AUDIT_SEVERITY_COUNT };
 
-/* Of which sort an event is: denials may come in floods, changes are chained, and what happens to
- * the store is nobody's: such a line has no tenant, identifier and so on. */
+/* The sort of an event: denials may come in floods, changes are chained, and a line about the
+ * store has no tenant, identifier and so on. */
 enum sl_audit_sort { SL_AUDIT_DENIAL, SL_AUDIT_CHANGE, SL_AUDIT_STORE };
 
 #define SL_AUDIT_EVENTS(ROW)                                                                       \
@@ -50,11 +50,11 @@ struct sl_audit_row {
 extern const struct sl_audit_row sl_audit_rows[SL_AUDIT_KIND_COUNT];
 const char *sl_audit_severity_name(enum sl_audit_severity severity);
 
-/* What an event says beside the members that all have. */
+/* A member that only some events have. */
 struct sl_audit_figure {
     const char *name;
     enum { SL_FIGURE_NUMBER, SL_FIGURE_TEXT, SL_FIGURE_BOOL, SL_FIGURE_JSON } type;
-    int64_t number;          /* or whether */
+    int64_t number;          /* or 0 and 1 for a bool */
     struct sluice_text text; /* null `at`: null. JSON is printed as it is: valid, on one line */
 };
 
@@ -69,8 +69,8 @@ struct sl_audit_event {
 
 struct sl_audit_counts {
     uint64_t written; /* lines */
-    uint64_t dropped; /* there was no room for, or no time at the end */
-    uint64_t failed;  /* that could not be written */
+    uint64_t dropped; /* without room in the queue, or time at the end */
+    uint64_t failed;  /* lines that could not be written */
 };
 
 struct sl_audit {
@@ -79,24 +79,25 @@ struct sl_audit {
     struct sl_audit_recent *recent; /* NULL: no memory */
     struct sl_sha256 *hasher;
     struct sl_chain chain; /* of the lines of changes */
-    bool has_said_loose;   /* that one could not be chained */
-    struct sl_buffer line; /* the one that is printed */
+    bool has_said_loose;   /* a line that could not be chained was reported */
+    struct sl_buffer line; /* the line that is being printed */
 };
 
-/* `where` is the setting's text. False: error->text; it is off then, and to be closed. */
+/* `where` is the text of the setting. Returns false with error->text; the log is off then, and
+ * must still be closed. */
 bool sl_audit_open(struct sl_audit *audit, const char *where, struct sluice_error *error);
 
-/* The file anew, after somebody has moved it away: what was written before this call is in the
- * old one, everything else in the new. */
+/* Opens the file anew, after a log rotation has moved it away: lines written before this call are
+ * in the old file, all others in the new. */
 void sl_audit_reopen(struct sl_audit *audit);
 
-/* Texts may hold any bytes. One that is far too long is cut. */
+/* Writes an event. Texts may hold any bytes; one that is far too long is cut. */
 void sl_audit_write(struct sl_audit *audit, const struct sl_audit_event *event, int64_t at_us);
 
 /* For any thread, between opening and closing. */
 void sl_audit_counts(const struct sl_audit *audit, struct sl_audit_counts *out);
 
-/* Writes what is queued, and gives up after two seconds. Twice is fine. */
+/* Writes the queued lines, and gives up after two seconds. May be called twice. */
 void sl_audit_close(struct sl_audit *audit);
 
 #endif

@@ -1,3 +1,4 @@
+/* Ending a line with its place in the chain, and reading that back. */
 #include "telemetry/audit/chain.h"
 
 #include <inttypes.h>
@@ -22,7 +23,8 @@ void sl_chain_init(struct sl_chain_head *head)
     head->hash[SL_DIGEST_HEX] = '\0';
 }
 
-static void hash_of(struct sluice_text text, struct sl_sha256 *hasher, char out[SL_DIGEST_HEX + 1])
+static void hash_text(struct sluice_text text, struct sl_sha256 *hasher,
+                      char out[SL_DIGEST_HEX + 1])
 {
     struct sl_digest digest;
     sl_sha256_of(hasher, text, &digest);
@@ -36,7 +38,7 @@ void sl_chain_end_line(struct sl_buffer *line, struct sl_sha256 *hasher,
     snprintf(end, sizeof end, CHAIN "%" PRIu64 PREV "%s" END, head->n + 1, head->hash);
     sl_buffer_add(line, sl_text(end));
     next->n = head->n + 1;
-    hash_of((struct sluice_text){ line->at, line->len }, hasher, next->hash);
+    hash_text((struct sluice_text){ line->at, line->len }, hasher, next->hash);
     snprintf(end, sizeof end, HASH "%s" END "\n", next->hash);
     line->len -= line->failed ? 0 : 2; /* the braces */
     sl_buffer_add(line, sl_text(end));
@@ -44,8 +46,8 @@ void sl_chain_end_line(struct sl_buffer *line, struct sl_sha256 *hasher,
 
 /* ---- reading, from the end ---- */
 
-/* Takes the literal off the end. */
-static bool take_end(struct sluice_text *line, struct sluice_text literal)
+/* Cuts the literal off the end of *line. */
+static bool cut_literal(struct sluice_text *line, struct sluice_text literal)
 {
     if (line->len < literal.len ||
         memcmp(line->at + line->len - literal.len, literal.at, literal.len) != 0)
@@ -54,7 +56,7 @@ static bool take_end(struct sluice_text *line, struct sluice_text literal)
     return true;
 }
 
-static bool take_hash(struct sluice_text *line, char out[SL_DIGEST_HEX + 1])
+static bool cut_hash(struct sluice_text *line, char out[SL_DIGEST_HEX + 1])
 {
     if (line->len < SL_DIGEST_HEX)
         return false;
@@ -68,8 +70,8 @@ static bool take_hash(struct sluice_text *line, char out[SL_DIGEST_HEX + 1])
     return true;
 }
 
-/* As it is printed: no sign, no zero before it. */
-static bool take_number(struct sluice_text *line, uint64_t *out)
+/* Cuts off a number as it is printed: no sign, no zero before it. */
+static bool cut_number(struct sluice_text *line, uint64_t *out)
 {
     size_t digits = 0;
     while (digits < line->len && digits < N_MAX_DIGITS && line->at[line->len - digits - 1] >= '0' &&
@@ -82,10 +84,10 @@ static bool take_number(struct sluice_text *line, uint64_t *out)
 
 bool sl_chain_read(struct sluice_text line, struct sl_chain_link *out)
 {
-    return take_end(&line, SL_TEXT(END)) && take_hash(&line, out->hash) &&
-           take_end(&line, SL_TEXT("\"" HASH)) && take_hash(&line, out->prev) &&
-           take_end(&line, SL_TEXT(PREV)) && take_number(&line, &out->n) &&
-           take_end(&line, SL_TEXT(CHAIN));
+    return cut_literal(&line, SL_TEXT(END)) && cut_hash(&line, out->hash) &&
+           cut_literal(&line, SL_TEXT("\"" HASH)) && cut_hash(&line, out->prev) &&
+           cut_literal(&line, SL_TEXT(PREV)) && cut_number(&line, &out->n) &&
+           cut_literal(&line, SL_TEXT(CHAIN));
 }
 
 bool sl_chain_hash(struct sluice_text line, struct sl_sha256 *hasher, char out[SL_DIGEST_HEX + 1])
@@ -95,7 +97,7 @@ bool sl_chain_hash(struct sluice_text line, struct sl_sha256 *hasher, char out[S
     sl_buffer_add(&without, SL_TEXT("}}"));
     bool good = !without.failed;
     if (good)
-        hash_of((struct sluice_text){ without.at, without.len }, hasher, out);
+        hash_text((struct sluice_text){ without.at, without.len }, hasher, out);
     sl_buffer_release(&without);
     return good;
 }

@@ -1,3 +1,4 @@
+/* The head of a file's chain: locking it, finding it after a kill, appending a line. */
 #include "telemetry/audit/head.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "base/error.h"
 #include "telemetry/audit/sink.h"
 
-/* A head is written at once and within a sector: it is the old one or the new. */
+/* A head is written at once and within a sector: a reader finds the old one or the new. */
 enum { HEAD_BYTES = 512, LINE_MAX_BYTES = 64 << 10, LOCK_TRIES = 200, LOCK_EVERY_US = 5000 };
 
 /* ---- PATH.chain ---- */
@@ -92,8 +93,8 @@ static bool write_head(int fd, const struct sl_chain_file *file)
 }
 
 /* Another process holds the lock for as long as a line takes. One that hangs must not hold up this
- * one for ever. */
-static bool lock(int fd)
+ * process for ever. */
+static bool lock_head(int fd)
 {
     for (int i = 0; i < LOCK_TRIES; i++) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -106,10 +107,10 @@ static bool lock(int fd)
     return false;
 }
 
-/* ---- the lines that are there ---- */
+/* ---- searching the lines of the file ---- */
 
-/* The next line without its newline; one that is too long for any of ours is skipped. */
-static bool next_line(FILE *file, char *room, struct sluice_text *out)
+/* Reads the next line without its newline; skips lines too long to be ours. */
+static bool read_line(FILE *file, char *room, struct sluice_text *out)
 {
     bool is_start = true;
     while (fgets(room, LINE_MAX_BYTES, file)) {
@@ -125,8 +126,8 @@ static bool next_line(FILE *file, char *room, struct sluice_text *out)
     return false;
 }
 
-/* The last chained line from that byte on, or with `hash` only the one that has it. False: there
- * is none. */
+/* Finds the last chained line from that byte on, or with `hash` only the line that has it. Returns
+ * false if there is none. */
 static bool find_line(const char *path, int64_t from, const char *hash, struct sl_chain_head *out)
 {
     FILE *file = fopen(path, "re");
@@ -135,7 +136,7 @@ static bool find_line(const char *path, int64_t from, const char *hash, struct s
     struct sl_chain_link link;
     bool found = false;
     if (file && room && fseeko(file, (off_t)from, SEEK_SET) == 0)
-        while (next_line(file, room, &line)) {
+        while (read_line(file, room, &line)) {
             if (!sl_chain_read(line, &link) || (hash && strcmp(link.hash, hash) != 0))
                 continue;
             found = true;
@@ -148,13 +149,13 @@ static bool find_line(const char *path, int64_t from, const char *hash, struct s
     return found;
 }
 
-static int64_t size_of(const char *path)
+static int64_t file_size(const char *path)
 {
     struct stat facts;
     return stat(path, &facts) == 0 ? (int64_t)facts.st_size : 0;
 }
 
-/* The head by the file of the lines and its own, whose lock is held. */
+/* Finds the head from the file of lines and PATH.chain, whose lock the caller holds. */
 static void find_head(const struct sl_chain *chain, int fd, struct sl_chain_head *out)
 {
     struct sl_chain_file file;
@@ -166,18 +167,18 @@ static void find_head(const struct sl_chain *chain, int fd, struct sl_chain_head
     *out = file.head;
     if (!file.has_next)
         return;
-    /* A shorter file is a newer one. */
-    int64_t from = file.next_from <= size_of(chain->path) ? file.next_from : 0;
+    /* A file shorter than that is a newer one. */
+    int64_t from = file.next_from <= file_size(chain->path) ? file.next_from : 0;
     find_line(chain->path, from, file.next.hash, out);
 }
 
 /* ---- opening ---- */
 
-/* Its lock is held then. -1: error->text. */
+/* Opens and locks PATH.chain. Returns -1 with error->text. */
 static int open_head(const struct sl_chain *chain, struct sluice_error *error)
 {
     int fd = open(chain->head_path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-    if (fd >= 0 && lock(fd))
+    if (fd >= 0 && lock_head(fd))
         return fd;
     sl_error_say(error, "`%s`, the head of the audit chain, cannot be %s: %s", chain->head_path,
                  fd < 0 ? "opened" : "locked", strerror(errno));
@@ -186,7 +187,7 @@ static int open_head(const struct sl_chain *chain, struct sluice_error *error)
     return -1;
 }
 
-static bool load(struct sl_chain *chain, struct sluice_error *error)
+static bool load_head(struct sl_chain *chain, struct sluice_error *error)
 {
     int fd = open_head(chain, error);
     if (fd < 0)
@@ -210,7 +211,7 @@ bool sl_chain_open(struct sl_chain *chain, const char *path, struct sl_sha256 *h
     chain->path = strdup(path);
     chain->head_path = head_path(path);
     bool good = chain->path && chain->head_path;
-    if (good ? load(chain, error) : sl_error_say(error, "out of memory"))
+    if (good ? load_head(chain, error) : sl_error_say(error, "out of memory"))
         return true;
     sl_chain_close(chain);
     return false;
@@ -225,7 +226,7 @@ void sl_chain_close(struct sl_chain *chain)
 
 /* ---- appending ---- */
 
-/* The head stays what it was if the line could not be written whole. */
+/* Writes a line; the head stays as it was if the line could not be written whole. */
 static bool write_line(const struct sl_chain *chain, int fd, struct sl_chain_file *file,
                        struct sluice_text line)
 {
@@ -241,12 +242,12 @@ static bool write_line(const struct sl_chain *chain, int fd, struct sl_chain_fil
     return true;
 }
 
-/* All files are open, and the lock is held. */
-static bool append(struct sl_chain *chain, int head_fd, int fd, struct sl_buffer *line)
+/* Appends a line; both files are open, and the lock is held. */
+static bool append_line(struct sl_chain *chain, int head_fd, int fd, struct sl_buffer *line)
 {
-    struct sl_chain_file file = { .has_next = true, .next_from = size_of(chain->path) };
+    struct sl_chain_file file = { .has_next = true, .next_from = file_size(chain->path) };
     find_head(chain, head_fd, &file.head);
-    /* It only ever goes forward: somebody has put back an older one, and will be found out. */
+    /* The head only goes forward. If an older one was put back, verification will find it. */
     if (file.head.n < chain->head.n)
         file.head = chain->head;
     sl_chain_end_line(line, chain->hasher, &file.head, &file.next);
@@ -258,7 +259,7 @@ static bool append(struct sl_chain *chain, int head_fd, int fd, struct sl_buffer
                 write_line(chain, fd, &file, (struct sluice_text){ line->at, line->len });
     int error = errno;
     file.has_next = false;
-    /* A head that cannot be written has `next` still, which says the same. */
+    /* If the head cannot be written, it still has `next`, which says the same. */
     write_head(head_fd, &file);
     chain->head = file.head;
     errno = error;
@@ -272,7 +273,7 @@ bool sl_chain_append(struct sl_chain *chain, struct sl_buffer *line, struct slui
     if (head_fd < 0)
         return false;
     int fd = sl_audit_file_open(chain->path);
-    bool good = fd >= 0 && append(chain, head_fd, fd, line);
+    bool good = fd >= 0 && append_line(chain, head_fd, fd, line);
     if (!good) {
         sl_error_say(error, "the audit file `%s` cannot be written: %s", chain->path,
                      strerror(errno));

@@ -1,17 +1,18 @@
-/* A line is printed whole, and if it is too long a second time with everything in it shortened.
- * It is not left out: who sends names of a megabyte would do so unseen. */
+/* Printing an event as a line. A line is printed whole, and if it is too long a second time with
+ * everything in it shortened. It is not left out: a client that sends names of a megabyte would go
+ * unseen. */
 #include "telemetry/audit/line.h"
 
 #include "base/check.h"
 #include "base/text/time.h"
 #include "wire/json/decision.h"
 
-enum { CUTS = 256 }; /* so many times 6 bytes for one, and names, are less than a whole line */
+enum { CUTS = 256 }; /* texts of 1/256 line, each byte escaped to 6, fit a line */
 
 struct line_printer {
     struct sl_buffer *out;
     struct sl_sha256 *hasher;
-    size_t text_max; /* 0: as long as they are */
+    size_t text_max; /* 0: no limit */
 };
 
 static void add_name(struct line_printer *print, const char *name)
@@ -21,8 +22,8 @@ static void add_name(struct line_printer *print, const char *name)
     sl_buffer_add(print->out, SL_TEXT("\": "));
 }
 
-/* Between two characters, if it is text at all. */
-static struct sluice_text cut(struct sluice_text text, size_t most)
+/* Cuts between two characters, if it is text at all. */
+static struct sluice_text cut_text(struct sluice_text text, size_t most)
 {
     size_t len = most;
     while (len > 0 && sl_utf8_continues(text.at[len]))
@@ -35,7 +36,7 @@ static void add_text(struct line_printer *print, struct sluice_text text)
     if (!text.at) {
         sl_buffer_add(print->out, SL_TEXT("null"));
     } else if (print->text_max && text.len > print->text_max) {
-        sl_json_print_string(print->out, cut(text, print->text_max));
+        sl_json_print_string(print->out, cut_text(text, print->text_max));
         print->out->len--; /* the quote */
         sl_buffer_add(print->out, SL_TEXT("…\""));
     } else {
@@ -43,7 +44,7 @@ static void add_text(struct line_printer *print, struct sluice_text text)
     }
 }
 
-/* Of what is too long to be shown, enough to recognise it by. */
+/* Of JSON that is too long to be shown: enough to recognise it by. */
 static void add_digest(struct line_printer *print, struct sluice_text json)
 {
     struct sl_digest digest;
@@ -119,7 +120,7 @@ bool sl_audit_print(struct sl_audit *audit, const struct sl_audit_event *event, 
     SL_CHECK(event->figure_count <= SL_AUDIT_FIGURES_MAX);
     audit->line.most = most_bytes;
     add_event(&print, event, at_us);
-    /* The buffer may have more room than that, of a longer line before. */
+    /* The buffer may be larger, from a longer line before. */
     if (audit->line.failed || audit->line.len > most_bytes) {
         print.text_max = most_bytes / CUTS;
         add_event(&print, event, at_us);

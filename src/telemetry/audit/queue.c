@@ -1,3 +1,4 @@
+/* The queue of audit lines, and the thread that writes them. */
 #include "telemetry/audit/queue.h"
 
 #include <inttypes.h>
@@ -9,12 +10,12 @@
 #include "base/error.h"
 #include "base/thread.h"
 
-#define FLUSH_US INT64_C(2000000) /* for what is queued, at the end, */
-#define STUCK_US INT64_C(500000)  /* and so long for the thread to see that it is over */
+#define FLUSH_US INT64_C(2000000) /* at the end: to write the queued lines, */
+#define STUCK_US INT64_C(500000)  /* and then for the thread to notice that it must end */
 
-/* Before each line in a buffer. */
+/* Stands before each line in a buffer. */
 struct record {
-    uint32_t len; /* of the line; 0: it is no line, the sink is to be opened anew */
+    uint32_t len; /* of the line; 0: no line, but an order to open the sink anew */
     enum sl_audit_severity severity;
 };
 
@@ -23,23 +24,23 @@ enum { REOPENS_MAX_BYTES = 4096 };
 struct sl_audit_queue {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t wake;   /* the thread: there is something, or it is over */
+    pthread_cond_t wake;   /* to the thread: there is a line, or it must end */
     pthread_cond_t over;   /* the thread has ended */
-    struct sl_buffer full; /* being filled, */
+    struct sl_buffer full; /* lines go in here, */
     size_t waiting_bytes;  /* of both buffers, */
     bool is_ending;
     bool has_ended;
 
-    struct sl_buffer writing; /* being written: the thread's */
+    struct sl_buffer writing; /* being written; for the thread alone */
     struct sl_audit_sink sink;
-    _Atomic int64_t give_up_us; /* 0: it goes on */
+    _Atomic int64_t give_up_us; /* 0: not ending */
     _Atomic uint64_t written, dropped, failed;
 };
 
 /* ---- the thread ---- */
 
-/* Waits for something to write. False: it is over. */
-static bool take(struct sl_audit_queue *queue)
+/* Waits for lines to write. Returns false if the thread must end. */
+static bool take_full_buffer(struct sl_audit_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     while (queue->full.len == 0 && !queue->is_ending)
@@ -51,14 +52,14 @@ static bool take(struct sl_audit_queue *queue)
     return queue->writing.len > 0;
 }
 
-static void give_back(struct sl_audit_queue *queue, size_t bytes)
+static void give_room_back(struct sl_audit_queue *queue, size_t bytes)
 {
     pthread_mutex_lock(&queue->lock);
     queue->waiting_bytes -= bytes;
     pthread_mutex_unlock(&queue->lock);
 }
 
-static void write_one(struct sl_audit_queue *queue, const struct record *record, const char *at)
+static void write_line(struct sl_audit_queue *queue, const struct record *record, const char *at)
 {
     enum sl_sink_end end =
         sl_audit_sink_write(&queue->sink, (struct sluice_text){ at, record->len }, record->severity,
@@ -75,18 +76,18 @@ static void write_taken(struct sl_audit_queue *queue)
     for (size_t at = 0; at < queue->writing.len; at += sizeof record + record.len) {
         memcpy(&record, queue->writing.at + at, sizeof record);
         if (record.len)
-            write_one(queue, &record, queue->writing.at + at + sizeof record);
+            write_line(queue, &record, queue->writing.at + at + sizeof record);
         else
             sl_audit_sink_reopen(&queue->sink);
-        give_back(queue, sizeof record + record.len);
+        give_room_back(queue, sizeof record + record.len);
     }
     sl_buffer_clear(&queue->writing);
 }
 
-static void *run(void *about)
+static void *run_writer(void *about)
 {
     struct sl_audit_queue *queue = about;
-    while (take(queue))
+    while (take_full_buffer(queue))
         write_taken(queue);
     pthread_mutex_lock(&queue->lock);
     queue->has_ended = true;
@@ -97,7 +98,7 @@ static void *run(void *about)
 
 /* ---- opening and closing ---- */
 
-static void release(struct sl_audit_queue *queue)
+static void release_queue(struct sl_audit_queue *queue)
 {
     sl_audit_sink_close(&queue->sink);
     sl_buffer_release(&queue->full);
@@ -124,14 +125,14 @@ struct sl_audit_queue *sl_audit_queue_open(const struct sl_audit_sink *sink,
     pthread_mutex_init(&queue->lock, NULL);
     sl_wait_init(&queue->wake);
     sl_wait_init(&queue->over);
-    if (sl_thread_start(&queue->thread, run, queue) == 0)
+    if (sl_thread_start(&queue->thread, run_writer, queue) == 0)
         return queue;
     sl_error_say(error, "cannot start a thread for the audit log");
-    release(queue);
+    release_queue(queue);
     return NULL;
 }
 
-/* False: the thread hangs in its sink, beyond any help. */
+/* Returns false if the thread hangs in its sink, beyond any help. */
 static bool wait_for_end(struct sl_audit_queue *queue)
 {
     int64_t until_us = atomic_load(&queue->give_up_us) + STUCK_US;
@@ -151,7 +152,7 @@ void sl_audit_queue_close(struct sl_audit_queue *queue)
     atomic_store(&queue->give_up_us, sl_boottime_us() + FLUSH_US);
     if (!wait_for_end(queue)) {
         fprintf(stderr, "sluice: the audit log does not take its last lines\n");
-        pthread_detach(queue->thread); /* which uses the memory still */
+        pthread_detach(queue->thread); /* it still uses the memory */
         return;
     }
     pthread_join(queue->thread, NULL);
@@ -159,14 +160,14 @@ void sl_audit_queue_close(struct sl_audit_queue *queue)
     if (lost)
         fprintf(stderr, "sluice: the audit log did not take its last %" PRIu64 " line%s\n", lost,
                 lost == 1 ? "" : "s");
-    release(queue);
+    release_queue(queue);
 }
 
 /* ---- adding ---- */
 
-/* The lock is held. False: no room. */
-static bool append(struct sl_audit_queue *queue, struct record record, struct sluice_text line,
-                   size_t most)
+/* The caller holds the lock. Returns false if there is no room. */
+static bool append_record(struct sl_audit_queue *queue, struct record record,
+                          struct sluice_text line, size_t most)
 {
     struct sl_buffer *full = &queue->full;
     size_t need = sizeof record + line.len, len = full->len;
@@ -189,7 +190,7 @@ bool sl_audit_queue_add(struct sl_audit_queue *queue, struct sluice_text line,
 {
     size_t most = SL_AUDIT_QUEUE_MAX_BYTES - (is_kept_room ? 0 : SL_AUDIT_QUEUE_KEPT_BYTES);
     pthread_mutex_lock(&queue->lock);
-    bool fits = append(queue, (struct record){ (uint32_t)line.len, severity }, line, most);
+    bool fits = append_record(queue, (struct record){ (uint32_t)line.len, severity }, line, most);
     pthread_mutex_unlock(&queue->lock);
     if (!fits)
         atomic_fetch_add(&queue->dropped, 1);
@@ -199,8 +200,8 @@ bool sl_audit_queue_add(struct sl_audit_queue *queue, struct sluice_text line,
 void sl_audit_queue_reopen(struct sl_audit_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    append(queue, (struct record){ 0 }, (struct sluice_text){ 0 },
-           SL_AUDIT_QUEUE_MAX_BYTES + REOPENS_MAX_BYTES);
+    append_record(queue, (struct record){ 0 }, (struct sluice_text){ 0 },
+                  SL_AUDIT_QUEUE_MAX_BYTES + REOPENS_MAX_BYTES);
     pthread_mutex_unlock(&queue->lock);
 }
 

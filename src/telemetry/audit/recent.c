@@ -1,3 +1,4 @@
+/* Two rings of recent events: denials, and all others. */
 #include "telemetry/audit/recent.h"
 
 #include <stdlib.h>
@@ -26,21 +27,21 @@ struct sl_audit_recent *sl_audit_recent_new(void)
     return recent;
 }
 
-static size_t bytes_of(const struct sl_audit_kept *kept)
+static size_t size_in_bytes(const struct sl_audit_kept *kept)
 {
     return sizeof *kept + kept->tenant.len + kept->identifier.len + kept->rule.len + kept->line.len;
 }
 
 /* The i-th newest, from 0. */
-static struct sl_audit_kept **nth(struct ring *ring, size_t i)
+static struct sl_audit_kept **nth_newest(struct ring *ring, size_t i)
 {
     return &ring->kept[(ring->next + ring->most - 1 - i) % ring->most];
 }
 
 static void drop_oldest(struct ring *ring)
 {
-    struct sl_audit_kept **oldest = nth(ring, ring->count - 1);
-    ring->bytes -= bytes_of(*oldest);
+    struct sl_audit_kept **oldest = nth_newest(ring, ring->count - 1);
+    ring->bytes -= size_in_bytes(*oldest);
     ring->count--;
     free(*oldest);
     *oldest = NULL;
@@ -57,7 +58,7 @@ void sl_audit_recent_free(struct sl_audit_recent *recent)
     free(recent);
 }
 
-/* Behind what is there already; the copy. */
+/* Copies the text to *end, moves *end behind it, and returns the copy. */
 static struct sluice_text copy(char **end, struct sluice_text text)
 {
     if (!text.at)
@@ -75,7 +76,7 @@ void sl_audit_recent_add(struct sl_audit_recent *recent, const struct sl_audit_e
     struct ring *ring = is_denial ? &recent->denials : &recent->others;
     struct sl_audit_kept kept = { ++recent->last,    at_us,       event->kind, event->tenant,
                                   event->identifier, event->rule, line };
-    size_t bytes = bytes_of(&kept);
+    size_t bytes = size_in_bytes(&kept);
     struct sl_audit_kept *own = bytes <= ring->most_bytes ? malloc(bytes) : NULL;
     if (!own)
         return;
@@ -98,26 +99,26 @@ size_t sl_audit_recent_count(const struct sl_audit_recent *recent)
     return recent->denials.count + recent->others.count;
 }
 
-/* Numbers fall from newest to oldest: halved until it is found. */
-static const struct sl_audit_kept *before(const struct ring *ring, uint64_t number)
+/* Finds the newest event with a smaller number. Numbers fall from newest to oldest: bisection. */
+static const struct sl_audit_kept *newest_before(const struct ring *ring, uint64_t number)
 {
     struct ring *own = (struct ring *)(uintptr_t)ring;
     size_t low = 0, high = ring->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if ((*nth(own, middle))->number < number)
+        if ((*nth_newest(own, middle))->number < number)
             high = middle;
         else
             low = middle + 1;
     }
-    return low < ring->count ? *nth(own, low) : NULL;
+    return low < ring->count ? *nth_newest(own, low) : NULL;
 }
 
 const struct sl_audit_kept *sl_audit_recent_before(const struct sl_audit_recent *recent,
                                                    uint64_t number)
 {
-    const struct sl_audit_kept *denial = before(&recent->denials, number);
-    const struct sl_audit_kept *other = before(&recent->others, number);
+    const struct sl_audit_kept *denial = newest_before(&recent->denials, number);
+    const struct sl_audit_kept *other = newest_before(&recent->others, number);
     if (!denial || !other)
         return denial ? denial : other;
     return denial->number > other->number ? denial : other;

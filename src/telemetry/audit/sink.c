@@ -1,3 +1,4 @@
+/* Writing audit lines to a file, pipe, standard output or syslog. */
 #include "telemetry/audit/sink.h"
 
 #include <errno.h>
@@ -12,14 +13,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* A pipe that is said to have room has it for so many bytes (PIPE_BUF). */
+/* A pipe that polls as writable has room for so many bytes (PIPE_BUF). */
 enum { PIPE_ROOM_BYTES = 4096, LOOK_EVERY_MS = 100 };
 
 /* ---- files ---- */
 
 int sl_audit_file_open(const char *path)
 {
-    /* Without O_NONBLOCK a named pipe would have to have a reader before the server starts. */
+    /* Without O_NONBLOCK a named pipe would need a reader before the server starts. */
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
     if (fd >= 0)
         fcntl(fd, F_SETFL, O_APPEND);
@@ -119,7 +120,7 @@ static void write_syslog(struct sluice_text line, enum sl_audit_severity severit
     syslog(priorities[severity], "%.*s", (int)line.len - 1, line.at);
 }
 
-/* Waits for room in a pipe. False: it was given up. */
+/* Waits for room in a pipe. Returns false if `give_up_us` has come. */
 static bool wait_for_room(int fd, const _Atomic int64_t *give_up_us)
 {
     struct pollfd room = { .fd = fd, .events = POLLOUT };
@@ -127,14 +128,14 @@ static bool wait_for_room(int fd, const _Atomic int64_t *give_up_us)
         int64_t until_us = atomic_load(give_up_us);
         bool is_over = until_us && sl_boottime_us() >= until_us;
         if (poll(&room, 1, is_over ? 0 : LOOK_EVERY_MS) > 0)
-            return true; /* or an error, that writing will tell */
+            return true; /* or an error, which `write` will report */
         if (is_over)
             return false;
     }
 }
 
-/* In pieces that a pipe takes at once: a longer one would wait within `write`, where nobody can be
- * told that it is over. */
+/* Writes in pieces that a pipe takes at once: a longer one would wait within `write`, where the
+ * thread could not notice that it must end. */
 static enum sl_sink_end write_stream(int fd, struct sluice_text line,
                                      const _Atomic int64_t *give_up_us, size_t *written)
 {
@@ -168,7 +169,7 @@ static enum sl_sink_end write_fd(struct sl_audit_sink *sink, struct sluice_text 
     return good ? SL_SINK_WRITTEN : SL_SINK_FAILED;
 }
 
-/* Half a line, before a disk was full, is ended first: it spoils no other. */
+/* Ends half a line, which a full disk has left, before the next: it spoils no other. */
 static enum sl_sink_end write_line(struct sl_audit_sink *sink, struct sluice_text line,
                                    const _Atomic int64_t *give_up_us)
 {

@@ -1,3 +1,4 @@
+/* Checking audit lines one after the other: numbers, hashes, order. */
 #include "telemetry/audit/verify.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ size_t sl_verify_want(struct sl_verify *verify, const char hash[SL_DIGEST_HEX + 
     return verify->wanted_count++;
 }
 
-/* Does the log chain events of that name? */
+/* Returns true if events of that name are chained. */
 static bool is_change(const char *name)
 {
     for (size_t i = 0; name && i < SL_AUDIT_KIND_COUNT; i++)
@@ -29,7 +30,7 @@ static bool is_change(const char *name)
     return false;
 }
 
-static const char *check_loose(struct sl_verify *verify, const json_t *json)
+static const char *check_unchained(struct sl_verify *verify, const json_t *json)
 {
     if (json_object_get(json, "chain"))
         return "its `chain` is not as it was written";
@@ -39,7 +40,7 @@ static const char *check_loose(struct sl_verify *verify, const json_t *json)
     return NULL;
 }
 
-/* Its number behind that of the last one. */
+/* Checks the line's number against that of the last one. */
 static const char *check_number(struct sl_verify *verify, const struct sl_chain_link *link)
 {
     uint64_t next = verify->last.n + 1;
@@ -63,7 +64,7 @@ static const char *check_place(struct sl_verify *verify, const struct sl_chain_l
     if (is_first) {
         verify->first = link->n;
         if (link->n != 1)
-            return NULL; /* nothing is known of what was before */
+            return NULL; /* lines before the first cannot be checked */
     }
     const char *wrong = check_number(verify, link);
     if (wrong || strcmp(link->prev, verify->last.hash) == 0)
@@ -99,7 +100,7 @@ const char *sl_verify_line(struct sl_verify *verify, struct sluice_text line)
     else if (sl_chain_read(line, &link))
         wrong = check_link(verify, line, &link);
     else
-        wrong = check_loose(verify, json);
+        wrong = check_unchained(verify, json);
     json_decref(json);
     return wrong;
 }

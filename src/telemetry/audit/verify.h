@@ -1,4 +1,5 @@
-/* Is the chain of an audit log whole? Its lines are given one after the other, from the oldest. */
+/* Checks that the chain of an audit log is whole. Its lines are given one after the other, from the
+ * oldest. */
 #ifndef SL_TELEMETRY_AUDIT_VERIFY_H
 #define SL_TELEMETRY_AUDIT_VERIFY_H
 
@@ -12,20 +13,20 @@ struct sl_verify {
     uint64_t first;            /* its first line's n */
     uint64_t chained, others;  /* lines */
 
-    /* Hashes that must be among them: of a head, of what somebody has noted. */
+    /* Hashes that must be among the lines: of a head, or noted by the operator. */
     struct sl_verify_wanted {
         char hash[SL_DIGEST_HEX + 1];
         bool is_seen;
     } wanted[SL_VERIFY_WANTED_MAX];
     size_t wanted_count;
-    char wrong[256]; /* what it says is the matter with a line */
+    char wrong[256]; /* the message about a line */
 };
 
 void sl_verify_init(struct sl_verify *verify, struct sl_sha256 *hasher);
-/* Which of the wanted it is. */
+/* Adds a wanted hash; returns its place. */
 size_t sl_verify_want(struct sl_verify *verify, const char hash[SL_DIGEST_HEX + 1]);
 
-/* A line without its newline. What is wrong with it, until the next; NULL: nothing. */
+/* Checks a line without its newline. Returns the fault, good until the next call; NULL: none. */
 const char *sl_verify_line(struct sl_verify *verify, struct sluice_text line);
 
 #endif
