@@ -1,7 +1,8 @@
 /* What is known of users: the seam between deciding and storing them.
  *
  * A limiter that has been given users looks up the user of each request. That is on the path of
- * every decision, in any number of threads: finding takes no lock and allocates nothing. */
+ * every decision, in any number of threads: finding allocates nothing, and takes a lock
+ * only where writers changed the same entries again and again. */
 #ifndef SL_LIMITER_USERS_USERS_H
 #define SL_LIMITER_USERS_USERS_H
 
