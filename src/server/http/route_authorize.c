@@ -139,7 +139,7 @@ static void reply(struct sl_round *round, struct sl_call *call)
         sl_buffer_clear(body);
         sl_denial_print(body, (struct sluice_text){ 0 }, decision, (struct sl_explained_rows){ 0 });
         parts.type = "application/json";
-        parts.body = (struct sluice_text){ body->at, body->len };
+        parts.has_scratch = true;
         if (parts.status == 429)
             parts.status = round->settings->deny_status;
     }

@@ -75,7 +75,7 @@ static void print_one(struct sl_round *round, struct sl_call *call, struct sl_ex
     sl_reply_print(round, call,
                    &(struct sl_answer_parts){ .status = sl_decision_status(decision),
                                               .type = "application/json",
-                                              .body = { body->at, body->len },
+                                              .has_scratch = true,
                                               .decision = decision });
 }
 
@@ -123,11 +123,9 @@ static void ask_one(struct sl_message *message)
 
 static void print_array(struct sl_round *round, struct sl_call *call)
 {
-    struct sl_buffer *body = &round->scratch;
     sl_reply_print(round, call,
-                   &(struct sl_answer_parts){ .status = 200,
-                                              .type = "application/json",
-                                              .body = { body->at, body->len } });
+                   &(struct sl_answer_parts){
+                       .status = 200, .type = "application/json", .has_scratch = true });
 }
 
 static void reply_array(struct sl_round *round, struct sl_call *call)

@@ -102,7 +102,7 @@ static void reply_reserve(struct sl_round *round, struct sl_call *call)
 {
     struct sluice_decision *decision = &round->decisions[call->first];
     struct sl_buffer *body = &round->scratch;
-    uint64_t id = round->errand ? round->held[call->first] : 0;
+    uint64_t id = round->held ? round->held[call->first] : 0;
     if (!round->errand && !reserve(round, call, &id))
         return;
     char text[RESERVATION_MAX_BYTES], name[NAME_MAX_BYTES];
@@ -114,7 +114,7 @@ static void reply_reserve(struct sl_round *round, struct sl_call *call)
     sl_reply_print(round, call,
                    &(struct sl_answer_parts){ .status = sl_decision_status(decision),
                                               .type = "application/json",
-                                              .body = { body->at, body->len },
+                                              .has_scratch = true,
                                               .decision = decision });
 }
 
@@ -269,9 +269,8 @@ static void reply_settled(struct sl_round *round, struct sl_call *call, const ch
     sl_buffer_clear(body);
     sl_buffer_add(body, (struct sluice_text){ text, (size_t)len });
     sl_reply_print(round, call,
-                   &(struct sl_answer_parts){ .status = 200,
-                                              .type = "application/json",
-                                              .body = { body->at, body->len } });
+                   &(struct sl_answer_parts){
+                       .status = 200, .type = "application/json", .has_scratch = true });
 }
 
 static void reply_commit(struct sl_round *round, struct sl_call *call)

@@ -95,7 +95,9 @@ static void reply_metrics(struct sl_round *round, struct sl_call *call)
     sl_buffer_clear(body);
     sl_metrics_print(body, &metrics);
     sl_metrics_release(&metrics);
-    print_text(round, call, SL_METRICS_TYPE, (struct sluice_text){ body->at, body->len });
+    sl_reply_print(
+        round, call,
+        &(struct sl_answer_parts){ .status = 200, .type = SL_METRICS_TYPE, .has_scratch = true });
 }
 
 void sl_call_metrics(struct sl_message *message)
