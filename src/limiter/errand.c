@@ -215,8 +215,8 @@ static void answer_near(struct sl_errand *errand, int64_t started_ns)
 
 /* ---- sending ---- */
 
-/* There is no memory to wait in. */
-static void give_up(struct sl_errand *errand)
+/* There is no memory to wait in: the rules' on_store_failure decides. */
+static void answer_without_store(struct sl_errand *errand)
 {
     struct sl_limiter *limiter = errand->limiter;
     for (size_t i = 0; i < limiter->bundle_count; i++)
@@ -224,19 +224,21 @@ static void give_up(struct sl_errand *errand)
     answer_run(errand, 0, limiter->ask_count, 0);
 }
 
-/* What is in the scratch: answered, or on its way. */
+/* Answers the requests in the scratch, or sends them on their way. Without a channel the store is
+ * not asked. */
 static void send_taken(struct sl_errand *errand, struct sl_channel *channel, int64_t started_ns)
 {
     struct sl_limiter *limiter = errand->limiter;
     answer_near(errand, started_ns);
-    sl_channel_call_leases(channel);
+    if (channel)
+        sl_channel_call_leases(channel);
     if (limiter->bundle_count == 0)
         return;
     for (size_t i = 0; errand->is_asked && i < limiter->ask_count; i++)
         errand->is_asked[limiter->asks[i].number] = true;
-    struct sl_batch *batch = copy_scratch(limiter);
+    struct sl_batch *batch = channel ? copy_scratch(limiter) : NULL;
     if (!batch) {
-        give_up(errand);
+        answer_without_store(errand);
         return;
     }
     batch->errand = errand;
@@ -268,15 +270,12 @@ static bool take_next(struct sl_errand *errand, size_t *next)
     return true;
 }
 
-void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
-                    struct sl_channel *channel)
+static void decide_all(struct sl_errand *errand, struct sl_limiter *limiter,
+                       struct sl_channel *channel)
 {
     errand->limiter = limiter;
     errand->batches = NULL;
     errand->status = SLUICE_OK;
-    errand->waiting = 1;
-    for (size_t i = 0; i < errand->count; i++)
-        errand->held[i] = 0;
     for (size_t i = 0; i < errand->count;) {
         int64_t started_ns = sl_limiter_start_ns(limiter);
         sl_limiter_forget(limiter);
@@ -285,7 +284,24 @@ void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
         send_taken(errand, channel, started_ns);
     }
     sl_limiter_forget(limiter);
+}
+
+void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
+                    struct sl_channel *channel)
+{
+    SL_CHECK(channel && errand->done);
+    for (size_t i = 0; i < errand->count; i++)
+        errand->held[i] = 0;
+    errand->waiting = 1;
+    decide_all(errand, limiter, channel);
     one_less(errand);
+}
+
+void sl_errand_fail(struct sl_errand *errand, struct sl_limiter *limiter)
+{
+    errand->waiting = 0;
+    decide_all(errand, limiter, NULL);
+    SL_CHECK(!errand->batches);
 }
 
 /* ---- afterwards ---- */

@@ -34,6 +34,12 @@ struct sl_errand {
 void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
                     struct sl_channel *channel);
 
+/* Decides the same requests where there is no memory to wait for the store. Answers that this
+ * process knows already are given; all others are decided by on_store_failure, as where the store
+ * fails. All decisions are there when it returns. No reservation is made: `held` is not used, and
+ * `done` is not called. */
+void sl_errand_fail(struct sl_errand *errand, struct sl_limiter *limiter);
+
 /* The rules that matched a request of it, after it is done; good until the next call. */
 size_t sl_errand_explain(const struct sl_errand *errand, size_t number,
                          const struct sluice_explained **rows);

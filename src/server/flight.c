@@ -20,7 +20,6 @@ struct sl_flight {
     struct sl_errand errand;
     struct sl_edition *edition;
     struct settling_call *settlings;
-    int64_t *hold_us;
     size_t waiting;
     size_t call_room, request_room; /* what its arrays hold */
 };
@@ -45,7 +44,6 @@ static void free_arrays(struct sl_flight *flight)
     free(flight->round.decisions);
     free(flight->round.held);
     free(flight->settlings);
-    free(flight->hold_us);
 }
 
 void sl_flight_free(struct sl_flight *flight)
@@ -132,10 +130,8 @@ static bool make_room(struct sl_flight *flight, size_t calls, size_t requests)
     own->requests = malloc(requests * sizeof *own->requests + 1);
     own->decisions = malloc(requests * sizeof *own->decisions + 1);
     own->held = malloc(requests * sizeof *own->held + 1);
-    flight->hold_us = malloc(requests * sizeof *flight->hold_us + 1);
     flight->settlings = malloc(calls * sizeof *flight->settlings);
-    return own->calls && own->requests && own->decisions && own->held && flight->hold_us &&
-           flight->settlings;
+    return own->calls && own->requests && own->decisions && own->held && flight->settlings;
 }
 
 static struct sl_flight *take_flight(struct sl_worker *worker)
@@ -148,6 +144,23 @@ static struct sl_flight *take_flight(struct sl_worker *worker)
     if (flight)
         flight->round.memory = sl_scratch(TEXTS_BYTES);
     return flight;
+}
+
+/* The round's requests, to be decided into the round's decisions. */
+static struct sl_errand errand_of(struct sl_round *round)
+{
+    size_t count = round->request_count;
+    memset(round->is_asked, 0, count * sizeof *round->is_asked);
+    memset(round->hold_us, 0, count * sizeof *round->hold_us);
+    for (size_t i = 0; i < round->call_count; i++)
+        if (round->calls[i].expires_us)
+            round->hold_us[round->calls[i].first] = round->calls[i].expires_us;
+    return (struct sl_errand){ .requests = round->requests,
+                               .count = count,
+                               .options = round->has_options ? round->options : NULL,
+                               .hold_us = round->hold_us,
+                               .out = round->decisions,
+                               .is_asked = round->is_asked };
 }
 
 /* Ready for the round; NULL: no memory. */
@@ -168,20 +181,10 @@ static struct sl_flight *prepare(struct sl_round *round)
     own->request_count = round->request_count;
     own->call_count = 0;
     own->errand = &flight->errand;
-    memset(round->is_asked, 0, round->request_count * sizeof *round->is_asked);
-    memset(flight->hold_us, 0, round->request_count * sizeof *flight->hold_us);
-    for (size_t i = 0; i < round->call_count; i++)
-        if (round->calls[i].expires_us)
-            flight->hold_us[round->calls[i].first] = round->calls[i].expires_us;
-    flight->waiting = 2; /* the errand, and us */
-    flight->errand = (struct sl_errand){ .requests = round->requests,
-                                         .count = round->request_count,
-                                         .options = round->has_options ? round->options : NULL,
-                                         .hold_us = flight->hold_us,
-                                         .out = round->decisions,
-                                         .held = own->held,
-                                         .is_asked = round->is_asked,
-                                         .done = on_errand };
+    flight->waiting = 2; /* for the errand, and for sl_flight_depart to return */
+    flight->errand = errand_of(round);
+    flight->errand.held = own->held;
+    flight->errand.done = on_errand;
     return flight;
 }
 
@@ -259,22 +262,24 @@ static void send_settlements(struct sl_flight *flight, struct sl_channel *channe
     }
 }
 
-/* No memory to wait in: everybody hears that, and nothing was charged. */
-static void refuse_all(struct sl_round *round)
+/* There is no memory to wait in. Requests are decided as where the store fails, by the limiter;
+ * reservations are not settled, and their callers are told so. */
+static void answer_without_memory(struct sl_round *round)
 {
+    struct sl_errand errand = errand_of(round);
+    sl_errand_fail(&errand, round->limiter);
+    round->errand = &errand; /* no reply asks the store again */
     for (size_t i = 0; i < round->call_count; i++) {
         struct sl_call *call = &round->calls[i];
         call->conn->has_asked = false;
-        if (call->conn->is_gone)
-            continue;
-        if (call->count > 0 || call->settles) {
-            call->status = 503;
-            call->detail = "There is no memory left to decide it; try again.";
-            call->conn->front->problem(round, call);
-        } else {
+        call->settled = SLUICE_NO_MEMORY;
+        if (!call->conn->is_gone)
             call->reply(round, call);
-        }
     }
+    round->errand = NULL;
+    if (errand.count > 0)
+        sl_round_note(round, errand.status);
+    sl_errand_release(&errand);
 }
 
 /* Asked first, because only then is known what there is to wait for. */
@@ -283,7 +288,7 @@ void sl_flight_depart(struct sl_round *round)
     struct sl_channel *channel = round->worker->store_io.channel;
     struct sl_flight *flight = prepare(round);
     if (!flight) {
-        refuse_all(round);
+        answer_without_memory(round);
         return;
     }
     sl_errand_send(&flight->errand, round->limiter, channel);

@@ -26,7 +26,9 @@ bool sl_round_init(struct sl_round *round, struct sl_worker *worker)
     round->decisions = calloc(SL_ROUND_REQUESTS, sizeof *round->decisions);
     round->options = calloc(SL_ROUND_REQUESTS, sizeof *round->options);
     round->is_asked = calloc(SL_ROUND_REQUESTS, sizeof *round->is_asked);
-    return round->calls && round->requests && round->decisions && round->options && round->is_asked;
+    round->hold_us = calloc(SL_ROUND_REQUESTS, sizeof *round->hold_us);
+    return round->calls && round->requests && round->decisions && round->options &&
+           round->is_asked && round->hold_us;
 }
 
 void sl_round_release(struct sl_round *round)
@@ -38,6 +40,7 @@ void sl_round_release(struct sl_round *round)
     free(round->decisions);
     free(round->options);
     free(round->is_asked);
+    free(round->hold_us);
 }
 
 void *sl_round_take(struct sl_round *round, size_t bytes)

@@ -77,13 +77,14 @@ struct sl_round {
     struct sl_request_options *options; /* by request */
     bool has_options;                   /* some are not zero */
     bool *is_asked;                     /* by request, where the store answers later: it does */
+    int64_t *hold_us; /* by request, there too: how long its reservation lives; 0: it has none */
 
     struct sl_scratch memory;
     struct sl_buffer scratch; /* for one body at a time */
 
     /* Of a round whose answers came later, see flight.h: */
     const struct sl_errand *errand; /* NULL: it is not one */
-    uint64_t *held;                 /* reservations, by request */
+    uint64_t *held;                 /* reservations, by request; NULL: none was made */
 
     int last_status;  /* of the store: a change is said, */
     uint64_t said_ms; /* now and then */

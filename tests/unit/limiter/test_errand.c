@@ -2,6 +2,7 @@
 #include "limiter/errand.h"
 
 #include "store/redis/redis.h"
+#include "unit/base/no_memory.h"
 #include "unit/limiter/rules.h"
 #include "unit/store/fake_redis.h"
 
