@@ -100,20 +100,24 @@ static void admit(struct sl_worker *worker, const struct sl_arrival *arrival)
 
 static void on_resume(uv_timer_t *timer);
 
-/* Who comes waits in the kernel, instead of waking us for nothing all the time. */
-static void pause_accepting(struct sl_worker *worker, int why)
+/* Starts all listeners again in a moment, and logs why: now and then, not each time. */
+static void resume_later(struct sl_worker *worker, const char *why, const char *advice)
 {
     uint64_t now_ms = uv_now(&worker->loop);
-    for (size_t i = 0; i < worker->server->listening_count; i++)
-        uv_poll_stop(&worker->accepts[i]);
     uv_timer_start(&worker->resume, on_resume, PAUSE_MS, 0);
     if (worker->paused_ms == 0 || now_ms - worker->paused_ms > SAID_EVERY_MS) {
         worker->paused_ms = now_ms;
-        fprintf(stderr,
-                "sluice: cannot accept connections: %s; raise the limit (`ulimit -n`, "
-                "LimitNOFILE=) or lower `max_connections`\n",
-                strerror(why));
+        fprintf(stderr, "sluice: cannot accept connections: %s; %s\n", why, advice);
     }
+}
+
+/* New connections wait in the kernel, instead of waking the worker for nothing all the time. */
+static void pause_accepting(struct sl_worker *worker, int why)
+{
+    for (size_t i = 0; i < worker->server->listening_count; i++)
+        uv_poll_stop(&worker->accepts[i]);
+    resume_later(worker, strerror(why),
+                 "raise the limit (`ulimit -n`, LimitNOFILE=) or lower `max_connections`");
 }
 
 static void accept_some(struct sl_worker *worker, const struct sl_listening *listening, size_t most)
@@ -138,8 +142,13 @@ static void on_accept(uv_poll_t *poll, int status, int events)
 static void on_resume(uv_timer_t *timer)
 {
     struct sl_worker *worker = timer->data;
-    for (size_t i = 0; !worker->is_draining && i < worker->server->listening_count; i++)
-        uv_poll_start(&worker->accepts[i], UV_READABLE, on_accept);
+    int first_bad = 0;
+    for (size_t i = 0; !worker->is_draining && i < worker->server->listening_count; i++) {
+        int status = uv_poll_start(&worker->accepts[i], UV_READABLE, on_accept);
+        first_bad = first_bad ? first_bad : status;
+    }
+    if (first_bad != 0)
+        resume_later(worker, uv_strerror(first_bad), "trying again");
 }
 
 void sl_acceptor_admit(struct sl_worker *worker)

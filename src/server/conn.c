@@ -37,15 +37,34 @@ void sl_conn_set_peer(struct sl_conn *conn, const struct sl_address *peer)
     conn->peer_len = sl_address_print(peer, conn->peer_text);
 }
 
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* Lets the loop wait for its first bytes. False: it cannot, and the connection is given up. */
+static bool watch_socket(struct sl_worker *worker, struct sl_conn *conn, int fd)
+{
+    if (uv_poll_init_socket(&worker->loop, &conn->poll, fd) != 0) {
+        free(conn);
+        return false;
+    }
+    conn->poll.data = conn;
+    conn->events = UV_READABLE;
+    if (uv_poll_start(&conn->poll, conn->events, sl_conn_on_poll) == 0)
+        return true;
+    conn->is_gone = true;
+    uv_close((uv_handle_t *)&conn->poll, on_closed);
+    return false;
+}
+
 struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
     struct sl_conn *conn = calloc(1, sizeof *conn + arrival->front->state_bytes);
-    if (!conn || uv_poll_init_socket(&worker->loop, &conn->poll, arrival->fd) != 0) {
-        free(conn);
+    if (!conn || !watch_socket(worker, conn, arrival->fd)) {
         close(arrival->fd);
         return NULL;
     }
-    conn->poll.data = conn;
     conn->worker = worker;
     conn->front = arrival->front;
     conn->fd = arrival->fd;
@@ -60,14 +79,7 @@ struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *
         worker->all->all_prev = conn;
     worker->all = conn;
     sl_conn_set_timer(conn, SL_TIMER_OPENING);
-    conn->events = UV_READABLE;
-    uv_poll_start(&conn->poll, conn->events, sl_conn_on_poll);
     return conn;
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle->data);
 }
 
 static void on_hold_closed(uv_handle_t *handle)
@@ -414,15 +426,20 @@ static bool is_done(const struct sl_conn *conn)
     return conn->is_finished || (conn->has_ended && !conn->has_backlog);
 }
 
+static bool wait_for(struct sl_conn *conn, int events)
+{
+    conn->events = events;
+    if (events)
+        return uv_poll_start(&conn->poll, events, sl_conn_on_poll) == 0;
+    return uv_poll_stop(&conn->poll) == 0;
+}
+
 void sl_conn_wait(struct sl_conn *conn)
 {
     int events = wanted_events(conn);
-    if (events != conn->events) {
-        conn->events = events;
-        if (events)
-            uv_poll_start(&conn->poll, events, sl_conn_on_poll);
-        else
-            uv_poll_stop(&conn->poll);
+    if (events != conn->events && !wait_for(conn, events)) {
+        sl_conn_close(conn); /* the loop would never call us for it again */
+        return;
     }
     bool reads_again = conn->read_again && events & UV_READABLE;
     if (reads_again)

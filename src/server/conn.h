@@ -170,7 +170,7 @@ void sl_conn_on_poll(uv_poll_t *poll, int status, int events);
 /* Reads what there is room for, once. */
 void sl_conn_read(struct sl_conn *conn);
 
-/* Lets the loop wait for what can happen next. */
+/* Lets the loop wait for what can happen next; closes the connection if the loop cannot. */
 void sl_conn_wait(struct sl_conn *conn);
 void sl_conn_drop_in(struct sl_conn *conn);
 

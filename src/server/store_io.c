@@ -56,13 +56,15 @@ static void watch(void *about, int fd, bool reads, bool writes)
         poll = calloc(1, sizeof *poll);
         if (!poll || uv_poll_init_socket(store_io->loop, &poll->handle, fd) != 0) {
             free(poll);
-            return; /* unheard, it is given up when its time is up */
+            return; /* unheard, the link is given up at its deadline */
         }
         poll->store_io = store_io;
         poll->fd = fd;
         *place = poll;
     }
-    uv_poll_start(&poll->handle, (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0), on_poll);
+    int events = (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0);
+    if (uv_poll_start(&poll->handle, events, on_poll) != 0)
+        drop_poll(place); /* as above; the next call for this socket gets a new handle */
 }
 
 static void on_timer(uv_timer_t *timer)
