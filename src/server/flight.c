@@ -1,3 +1,4 @@
+/* Rounds that wait for a store that answers later: see flight.h. */
 #include "server/flight.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 enum { TEXTS_BYTES = 512 };
 
-/* A reservation to be settled. */
+/* A call that settles a reservation. */
 struct settling_call {
     struct sl_settlement settlement; /* first */
     struct sl_flight *flight;
@@ -26,7 +27,7 @@ struct sl_flight {
 
 /* ---- landing ---- */
 
-/* What an older edition's limiter has counted goes to the one in force. */
+/* Adds what an older edition's limiter has counted to the one in force. */
 static void hand_in_counts(struct sl_worker *worker, struct sl_edition *edition)
 {
     if (!edition || edition == worker->edition)
@@ -55,8 +56,8 @@ void sl_flight_free(struct sl_flight *flight)
     free(flight);
 }
 
-/* One is kept, for the next round. */
-static void put_away(struct sl_flight *flight)
+/* Keeps one flight for the next round; frees the others. */
+static void reuse_or_free(struct sl_flight *flight)
 {
     struct sl_worker *worker = flight->round.worker;
     sl_errand_release(&flight->errand);
@@ -70,11 +71,11 @@ static void put_away(struct sl_flight *flight)
     worker->spare_flight = flight;
 }
 
-static void land(struct sl_flight *flight)
+static void answer_calls(struct sl_flight *flight)
 {
     struct sl_worker *worker = flight->round.worker;
     struct sl_round *round = &flight->round;
-    round->scratch = worker->round.scratch; /* one for all */
+    round->scratch = worker->round.scratch; /* the worker's */
     for (size_t i = 0; i < round->call_count; i++) {
         struct sl_call *call = &round->calls[i];
         if (!call->conn || call->conn->is_gone)
@@ -87,25 +88,25 @@ static void land(struct sl_flight *flight)
     hand_in_counts(worker, flight->edition);
     if (flight->errand.count > 0)
         sl_round_note(&worker->round, flight->errand.status);
-    put_away(flight);
+    reuse_or_free(flight);
 }
 
-static void one_less(struct sl_flight *flight)
+static void count_answer(struct sl_flight *flight)
 {
     if (--flight->waiting == 0)
-        land(flight);
+        answer_calls(flight);
 }
 
 static void on_errand(struct sl_errand *errand)
 {
-    one_less((struct sl_flight *)(void *)((char *)errand - offsetof(struct sl_flight, errand)));
+    count_answer((struct sl_flight *)(void *)((char *)errand - offsetof(struct sl_flight, errand)));
 }
 
 static void on_settled(struct sl_settlement *settlement)
 {
     struct settling_call *settling = (struct settling_call *)settlement;
     settling->call->settled = settlement->status;
-    one_less(settling->flight);
+    count_answer(settling->flight);
 }
 
 void sl_flight_forget(struct sl_flight *flight, const struct sl_conn *conn)
@@ -117,7 +118,7 @@ void sl_flight_forget(struct sl_flight *flight, const struct sl_conn *conn)
 
 /* ---- departing ---- */
 
-/* Before anything is asked: there is no way back from that. */
+/* Before the store is asked: requests that were sent cannot be taken back. */
 static bool make_room(struct sl_flight *flight, size_t calls, size_t requests)
 {
     struct sl_round *own = &flight->round;
@@ -134,7 +135,7 @@ static bool make_room(struct sl_flight *flight, size_t calls, size_t requests)
     return own->calls && own->requests && own->decisions && own->held && flight->settlings;
 }
 
-static struct sl_flight *take_flight(struct sl_worker *worker)
+static struct sl_flight *spare_or_new_flight(struct sl_worker *worker)
 {
     struct sl_flight *flight = worker->spare_flight;
     worker->spare_flight = NULL;
@@ -163,10 +164,10 @@ static struct sl_errand errand_of(struct sl_round *round)
                                .is_asked = round->is_asked };
 }
 
-/* Ready for the round; NULL: no memory. */
-static struct sl_flight *prepare(struct sl_round *round)
+/* A flight that is ready for the round. NULL: no memory. */
+static struct sl_flight *prepare_flight(struct sl_round *round)
 {
-    struct sl_flight *flight = take_flight(round->worker);
+    struct sl_flight *flight = spare_or_new_flight(round->worker);
     if (!flight)
         return NULL;
     if (!make_room(flight, round->call_count, round->request_count)) {
@@ -196,8 +197,9 @@ static bool needs_store(const struct sl_round *round, const struct sl_call *call
     return needs;
 }
 
-/* Connections of calls that need the store wait, with all their calls. */
-static bool board(struct sl_round *round, struct sl_flight *flight)
+/* Parks the connections of calls that need the store, with all their calls. Returns whether there
+ * are any. */
+static bool park_connections(struct sl_round *round, struct sl_flight *flight)
 {
     bool any = false;
     for (size_t i = 0; i < round->call_count; i++) {
@@ -211,8 +213,8 @@ static bool board(struct sl_round *round, struct sl_flight *flight)
     return any;
 }
 
-/* What the round has, and its calls will need. Answers that are still to come go there too. */
-static void move_in(const struct sl_round *round, struct sl_flight *flight)
+/* Copies what the round has and its calls will need. The store's answers go to the copy too. */
+static void copy_round(const struct sl_round *round, struct sl_flight *flight)
 {
     size_t count = round->request_count;
     flight->edition = sl_edition_keep(round->worker->edition);
@@ -221,27 +223,27 @@ static void move_in(const struct sl_round *round, struct sl_flight *flight)
     flight->errand.out = flight->round.decisions;
 }
 
-/* A text of the round's memory, which is about to be used again. */
-static const char *keep(struct sl_flight *flight, const char *text)
+/* Copies a text out of the round's memory, which is about to be used again. */
+static const char *copy_text(struct sl_flight *flight, const char *text)
 {
     return text ? sl_round_copy(&flight->round, sl_text(text)) : NULL;
 }
 
-/* The others are answered now. */
-static void split(struct sl_round *round, struct sl_flight *flight)
+/* Moves the calls of parked connections to the flight, and answers the others now. */
+static void answer_or_keep_calls(struct sl_round *round, struct sl_flight *flight)
 {
     for (size_t i = 0; i < round->call_count; i++) {
         struct sl_call *call = &round->calls[i];
         if (!call->conn->flight) {
-            /* Gone while it was read: what it asked is asked all the same. */
+            /* The connection closed while it was read: its requests are counted all the same. */
             if (!call->conn->is_gone)
                 call->reply(round, call);
             continue;
         }
         struct sl_call *own = &flight->round.calls[flight->round.call_count++];
         *own = *call;
-        own->detail = keep(flight, call->detail);
-        own->authenticate = keep(flight, call->authenticate);
+        own->detail = copy_text(flight, call->detail);
+        own->authenticate = copy_text(flight, call->authenticate);
         if (call->answer.at)
             own->answer.at = sl_round_copy(&flight->round, call->answer);
     }
@@ -282,27 +284,27 @@ static void answer_without_memory(struct sl_round *round)
     sl_errand_release(&errand);
 }
 
-/* Asked first, because only then is known what there is to wait for. */
+/* The store is asked first: only then is known which calls have to wait. */
 void sl_flight_depart(struct sl_round *round)
 {
     struct sl_channel *channel = round->worker->store_io.channel;
-    struct sl_flight *flight = prepare(round);
+    struct sl_flight *flight = prepare_flight(round);
     if (!flight) {
         answer_without_memory(round);
         return;
     }
     sl_errand_send(&flight->errand, round->limiter, channel);
-    bool departs = board(round, flight);
+    bool departs = park_connections(round, flight);
     if (departs)
-        move_in(round, flight);
+        copy_round(round, flight);
     round->errand = &flight->errand; /* replies that decide for themselves need not */
     round->held = flight->round.held;
-    split(round, flight);
+    answer_or_keep_calls(round, flight);
     round->errand = NULL;
     round->held = NULL;
     if (departs) {
         send_settlements(flight, channel);
         sl_channel_flush(channel);
     }
-    one_less(flight);
+    count_answer(flight);
 }
