@@ -41,7 +41,8 @@ struct sl_ruleset *sl_auth_throttle_rules(const struct sl_identity *identity)
 }
 
 /* Without an address in the body, all tokens of a peer count together. */
-static bool decide_attempt(struct sl_message *message, enum sl_attempt what, struct sluice_request *request)
+static bool decide_attempt(struct sl_message *message, enum sl_attempt what,
+                           struct sluice_request *request)
 {
     static const struct sluice_text resources[] = {
         [SL_ATTEMPT_CREDENTIALS] = { "/credentials", 12 },

@@ -4,8 +4,8 @@
 
 #include "server/message.h"
 
-/* What was wrong: an admin token, or an API key on the admin API; a JSON Web Token, or an API key, on
- * a decision. They are counted apart, so that users whose requests pass through a service cannot
+/* What was wrong: an admin token, or an API key on the admin API; a JSON Web Token, or an API key,
+ * on a decision. They are counted apart, so that users whose requests pass through a service cannot
  * bar that service from the admin API. */
 enum sl_attempt { SL_ATTEMPT_CREDENTIALS, SL_ATTEMPT_TOKENS, SL_ATTEMPT_KEYS, SL_ATTEMPT_COUNT };
 

@@ -1,5 +1,5 @@
-/* Identifying a message's caller. A message may carry a token, an API key, both or neither, and they
- * mean different things on different routes. They are tried in this order:
+/* Identifying a message's caller. A message may carry a token, an API key, both or neither, and
+ * they mean different things on different routes. They are tried in this order:
  *
  *   admin API   the admin's or the reader's token, a tenant's key, this machine
  *   decisions   the admin's token (not on /v1/authorize), a JSON Web Token, a key
@@ -188,8 +188,8 @@ bool sl_caller_is_exempt(const struct sl_message *message, struct sluice_text di
     return until_us == SL_EXEMPT_ALWAYS || sl_walltime_us() < until_us;
 }
 
-/* The key's digest is an attribute, of any key; a tenant's key makes the tenant known. An unknown key
- * may be meant for the service behind us, unless there are tenants here. */
+/* The key's digest is an attribute, of any key; a tenant's key makes the tenant known. An unknown
+ * key may be meant for the service behind us, unless there are tenants here. */
 static bool find_key_owner(struct sl_message *message, struct sl_caller *out)
 {
     const struct sl_keyring *ring = message->conn->worker->edition->keyring;
@@ -215,8 +215,9 @@ static bool is_known(const struct sl_caller *caller)
 }
 
 /* Without credentials: why the message must be refused. NULL: it need not be. */
-static const char *why_not_anonymous(const struct sl_message *message, const struct sl_identity *identity,
-                         const struct sl_caller *caller)
+static const char *why_not_anonymous(const struct sl_message *message,
+                                     const struct sl_identity *identity,
+                                     const struct sl_caller *caller)
 {
     if (identity->jwt.on && identity->jwt.required && !caller->has_token && !caller->is_admin)
         return "This needs a token: `Authorization: Bearer TOKEN`.";
@@ -238,7 +239,8 @@ static bool check_required(struct sl_message *message, const struct sl_identity 
 bool sl_caller_must_say(const struct sl_message *message)
 {
     const struct sl_files *files = message->conn->worker->edition->files;
-    return why_not_anonymous(message, &files->settings_of->settings.identity, &(struct sl_caller){ 0 });
+    return why_not_anonymous(message, &files->settings_of->settings.identity,
+                             &(struct sl_caller){ 0 });
 }
 
 bool sl_caller_has_parts(struct sluice_text token)
@@ -249,9 +251,10 @@ bool sl_caller_has_parts(struct sluice_text token)
     return dots == 2;
 }
 
-/* With the admin's token on a check, the admin speaks. Wrong tokens here are counted as on the admin
- * API; where no token is configured, there is nothing to guess. */
-static bool check_admin_token(struct sl_message *message, struct sluice_text token, struct sl_caller *out)
+/* With the admin's token on a check, the admin speaks. Wrong tokens here are counted as on the
+ * admin API; where no token is configured, there is nothing to guess. */
+static bool check_admin_token(struct sl_message *message, struct sluice_text token,
+                              struct sl_caller *out)
 {
     const struct sl_files *files = message->conn->worker->edition->files;
     if (sl_auth_throttle_bar(message, SL_ATTEMPT_CREDENTIALS))
@@ -285,7 +288,8 @@ bool sl_caller_identify(struct sl_message *message, struct sl_caller *out)
     const struct sl_identity *identity = &files->settings_of->settings.identity;
     bool has_token = head->known[SL_HTTP_AUTHORIZATION].at;
     bool has_key = head->known[SL_HTTP_X_API_KEY].at;
-    out->is_anybody = !has_token && !has_key; /* most have none, and nothing else is looked at then */
+    out->is_anybody =
+        !has_token && !has_key; /* most have none, and nothing else is looked at then */
     out->is_admin = out->has_token = false;
     out->owner = NULL;
     out->api_key.at = NULL;

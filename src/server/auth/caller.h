@@ -35,9 +35,9 @@ bool sl_caller_has_parts(struct sluice_text token);
 /* Is the key with this digest, in hex, exempt now? */
 bool sl_caller_is_exempt(const struct sl_message *message, struct sluice_text digest);
 
-/* Adds the caller's attributes to the request. `is_said`: the caller has written the attributes that
- * the request has already, and a contradiction is refused; else they are overwritten. Returns false
- * if the message is refused already. */
+/* Adds the caller's attributes to the request. `is_said`: the caller has written the attributes
+ * that the request has already, and a contradiction is refused; else they are overwritten. Returns
+ * false if the message is refused already. */
 bool sl_caller_name(const struct sl_caller *caller, struct sl_message *message,
                     struct sluice_request *request, bool is_said);
 

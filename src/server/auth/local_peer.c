@@ -1,5 +1,5 @@
-/* Telling a local client from a local proxy. A peer at a loopback address may be a proxy that forwards
- * for the whole world, or a browser that shows a foreign page; headers give both away. */
+/* Telling a local client from a local proxy. A peer at a loopback address may be a proxy that
+ * forwards for the whole world, or a browser that shows a foreign page; headers give both away. */
 #include "server/auth/local_peer.h"
 
 #include <strings.h>

@@ -36,16 +36,16 @@ struct sl_watch {
 
 void sl_watch_release(struct sl_watch *watch);
 
-/* Adds a path; the file as it is now counts as known. NULL is ignored. Returns false without memory,
- * or if there are SL_WATCH_MAX paths already. */
+/* Adds a path; the file as it is now counts as known. NULL is ignored. Returns false without
+ * memory, or if there are SL_WATCH_MAX paths already. */
 bool sl_watch_add(struct sl_watch *watch, const char *path);
 
 /* Takes a look. Returns true once for each change: if a file differs from its known state and is at
  * rest. The new state is known then. */
 bool sl_watch_changed(struct sl_watch *watch);
 
-/* The files as they are now count as known. To be called just before the files are read, never after:
- * a change in between must be seen. */
+/* The files as they are now count as known. To be called just before the files are read, never
+ * after: a change in between must be seen. */
 void sl_watch_accept(struct sl_watch *watch);
 
 #endif

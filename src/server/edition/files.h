@@ -30,8 +30,8 @@ struct sl_files_config {
     struct sl_sha256 *hasher;
 };
 
-/* Reads the files that the rules' settings name. Takes over the rules, also if it fails. One reference
- * is held. NULL: see error->text. */
+/* Reads the files that the rules' settings name. Takes over the rules, also if it fails. One
+ * reference is held. NULL: see error->text. */
 struct sl_files *sl_files_load(struct sl_ruleset *rules, const struct sl_files_config *config,
                                struct sluice_error *error);
 

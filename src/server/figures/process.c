@@ -20,8 +20,8 @@ static uint64_t count_names(const char *at, const char *end)
     return count;
 }
 
-/* Not by opendir(3), which allocates: a server at rest allocates nothing. The folder itself is one of
- * the open files while it is read. */
+/* Not by opendir(3), which allocates: a server at rest allocates nothing. The folder itself is one
+ * of the open files while it is read. */
 static uint64_t count_files(void)
 {
     _Alignas(struct dirent64) char names[8192];

@@ -6,7 +6,8 @@
 #include "base/clock.h"
 #include "store/redis/channel.h"
 
-static void log_change(const struct sl_store_watch *watch, struct sl_store *store, struct sl_audit *audit)
+static void log_change(const struct sl_store_watch *watch, struct sl_store *store,
+                       struct sl_audit *audit)
 {
     struct sluice_error why = { 0 };
     if (watch->is_down) {
@@ -40,10 +41,10 @@ static uint64_t failed_calls(const struct sl_store_health *health)
     return bad;
 }
 
-/* The store is down if a breaker is open, or was open since the last look; if all calls fail, or one
- * in ten; or if calls fail because Redis is out of memory, though reads may still succeed. It is up
- * again when all breakers have closed, after their probes, or when calls succeed. Without calls
- * nothing changes. */
+/* The store is down if a breaker is open, or was open since the last look; if all calls fail, or
+ * one in ten; or if calls fail because Redis is out of memory, though reads may still succeed. It
+ * is up again when all breakers have closed, after their probes, or when calls succeed. Without
+ * calls nothing changes. */
 static bool is_down(struct sl_store_watch *watch, const struct sl_store_health *health)
 {
     uint64_t good = health->calls[SL_CALL_OK], bad = failed_calls(health);

@@ -9,7 +9,8 @@
 struct sl_store_watch {
     const char *name; /* of the store, for messages */
     bool is_down;
-    bool was_open; /* a breaker has opened since the store was up: closed again, it proves that the store is back */
+    bool was_open; /* a breaker has opened since the store was up: closed again, it proves that the
+                      store is back */
     uint64_t good, bad, full, trips; /* calls and breakers, at the last look */
 };
 

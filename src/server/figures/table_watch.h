@@ -21,7 +21,8 @@ void sl_table_watch_open(struct sl_table_watch *watch, struct sl_store *store);
 /* To be called a few times a second: see store/table/tally.h. */
 void sl_table_look(struct sl_table_watch *watch);
 
-/* Any thread. Counters are as of now. Returns false if there is no table; *out is untouched then. */
+/* Any thread. Counters are as of now. Returns false if there is no table; *out is untouched then.
+ */
 bool sl_table_read(const struct sl_table_watch *watch, struct sluice_stats *out);
 
 #endif

@@ -1,3 +1,4 @@
+/* Printing answers over HTTP/1.1: see reply.h. */
 #include "server/http/reply.h"
 
 #include "server/conn.h"
@@ -12,15 +13,16 @@ static void add_line(struct sl_buffer *out, struct sluice_text name, const char 
     sl_buffer_add(out, SL_TEXT("\r\n"));
 }
 
-/* Shutting down, the last answer that a connection gets says so; those to whole
- * messages before it, and one that more bytes wait behind, do not. */
-static bool is_farewell(const struct sl_round *round, const struct sl_call *call)
+/* Is this the last answer that the connection gets before the server ends? Answers to earlier
+ * messages are not, nor is one while more bytes wait. */
+static bool is_last_answer(const struct sl_round *round, const struct sl_call *call)
 {
     if (!round->worker->is_draining)
         return false;
     const struct sl_call *next = call + 1, *end = round->calls + round->call_count;
     const struct sl_conn *conn = call->conn;
-    /* A full buffer: more may lie in the kernel. None: it was given back while it was parked. */
+    /* If the buffer is full, more may lie in the kernel; there is none if it was given back while
+     * the connection was parked. */
     return (next >= end || next->conn != conn) && conn->in_start == conn->in_end &&
            (!conn->in || conn->in_end < conn->in_room);
 }
@@ -64,7 +66,7 @@ void sl_reply_print(struct sl_round *round, struct sl_call *call,
     }
     struct sluice_text body =
         parts->has_scratch ? (struct sluice_text){ scratch->at, scratch->len } : parts->body;
-    bool stays = call->keep_alive && !is_farewell(round, call);
+    bool stays = call->keep_alive && !is_last_answer(round, call);
     sl_count_add(&round->worker->traffic.answers[parts->status / 100], 1);
     sl_status_line_print(out, parts->status);
     sl_buffer_add(out, sl_text(round->worker->date));

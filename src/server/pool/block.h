@@ -1,5 +1,5 @@
-/* A pool of blocks of one size, for the bytes of connections. A connection has a block only while it
- * has bytes, so that ten thousand idle ones have none. For one thread. */
+/* A pool of blocks of one size, for the bytes of connections. A connection has a block only while
+ * it has bytes, so that ten thousand idle ones have none. For one thread. */
 #ifndef SL_SERVER_POOL_BLOCK_H
 #define SL_SERVER_POOL_BLOCK_H
 

@@ -1,6 +1,6 @@
-/* A pool of memory for nghttp2, which allocates and frees a dozen small pieces for every stream. Free
- * pieces are kept in lists by size, for the next stream of any connection. malloc keeps seven of
- * each size at hand; sixteen streams at a time need more. For one thread. */
+/* A pool of memory for nghttp2, which allocates and frees a dozen small pieces for every stream.
+ * Free pieces are kept in lists by size, for the next stream of any connection. malloc keeps seven
+ * of each size at hand; sixteen streams at a time need more. For one thread. */
 #ifndef SL_SERVER_POOL_H2_MEMORY_H
 #define SL_SERVER_POOL_H2_MEMORY_H
 
