@@ -288,8 +288,7 @@ bool sl_caller_identify(struct sl_message *message, struct sl_caller *out)
     const struct sl_identity *identity = &files->settings_of->settings.identity;
     bool has_token = head->known[SL_HTTP_AUTHORIZATION].at;
     bool has_key = head->known[SL_HTTP_X_API_KEY].at;
-    out->is_anybody =
-        !has_token && !has_key; /* most have none, and nothing else is looked at then */
+    out->is_anybody = !has_token && !has_key; /* as most: nothing else is read then */
     out->is_admin = out->has_token = false;
     out->owner = NULL;
     out->api_key.at = NULL;

@@ -91,7 +91,8 @@ static bool name_by_key(const struct sl_caller *caller, struct sluice_request *r
 }
 
 static const char contradiction[] =
-    "The request contradicts who you are: a token's claims and an API key's tenant and tier cannot "
+    "The request contradicts its credentials: a token's claims and an API key's tenant and tier "
+    "cannot "
     "be changed or added to, and neither goes with a `trust_score`. Leave them out.";
 
 static bool is_signed(const struct sl_caller *caller, const char *attribute)

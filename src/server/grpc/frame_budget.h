@@ -14,8 +14,7 @@
 enum {
     SL_FRAME_BUDGET_MAX = 1000,
     SL_FRAME_BUDGET_PER_S = 100, /* given back with time */
-    SL_FRAME_BUDGET_CALL =
-        4, /* given back for a call, answered or not: a window update or a ping may go with it */
+    SL_FRAME_BUDGET_CALL = 4,    /* given back for a call: a window update or a ping goes with it */
     SL_FRAME_BUDGET_RESET = 2,
     SL_FRAME_BUDGET_SETTINGS = 10,
     SL_FRAME_BUDGET_FRAME = 1, /* any other useless frame */

@@ -30,8 +30,7 @@ static bool name_alone(const struct sl_grpc_ask *ask, const struct sl_rls_descri
     if (!direct ||
         !sl_descriptor_name_alone(&from->descriptor, SL_DIRECT_KEY, &ask->round->memory, request))
         return false;
-    SL_CHECK(
-        sl_direct_window(from->limit, from->unit_us, direct)); /* room for any number of 32 bits */
+    SL_CHECK(sl_direct_window(from->limit, from->unit_us, direct)); /* any 32 bits fit */
     sl_round_options(ask->round)->direct = direct;
     return true;
 }

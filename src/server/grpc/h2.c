@@ -8,10 +8,9 @@
 #include "server/worker.h"
 
 enum {
-    CONTINUATIONS_MAX =
-        4, /* CONTINUATION frames of one head; one that fits into a frame needs none */
+    CONTINUATIONS_MAX = 4,   /* frames after the first, of one head */
     SMALL_DATA_BYTES = 64,   /* shorter frames are mostly overhead */
-    OUTBOUND_ACKS_MAX = 256, /* bytes that a client does not read */
+    OUTBOUND_ACKS_MAX = 256, /* that a client does not read */
 };
 
 /* ---- the frame budget ---- */

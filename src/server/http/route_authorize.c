@@ -13,7 +13,7 @@
 #include "wire/json/decision.h"
 
 static const char contradiction[] =
-    "Two headers contradict each other on the method, the URI or who calls; let the proxy remove "
+    "Two headers contradict each other on the method, the URI or the caller; let the proxy remove "
     "what clients send (X-Forwarded-Method, X-Forwarded-Uri, X-Original-Method, X-Original-URI "
     "and the headers of `identity.headers`).";
 

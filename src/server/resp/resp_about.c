@@ -171,7 +171,7 @@ static void get_config(struct sl_resp_ask *ask)
 
 const struct sl_resp_row sl_resp_config_rows[] = {
     { SL_TEXT("get"), -3, SL_RESP_ADMIN, get_config, .since = "2.0.0",
-      .summary = "`save` and `appendonly`, for who asks" },
+      .summary = "`save` and `appendonly`, for clients that expect them" },
     { SL_TEXT("help"), 2, 0, sl_resp_help, .since = "5.0.0", .summary = "This list" },
     { .arity = 0 },
 };

@@ -35,8 +35,8 @@ static void write_head(struct sl_resp_ask *ask)
         head->known[SL_HTTP_AUTHORIZATION] = secret;
     else if (session->secret)
         head->known[SL_HTTP_X_API_KEY] = password_of(session);
-    head->known[SL_HTTP_HOST] =
-        SL_TEXT("127.0.0.1"); /* the parser refuses browsers: wire/resp/resp.c */
+    /* As a local client: the parser refuses what browsers send, see wire/resp/resp.c. */
+    head->known[SL_HTTP_HOST] = SL_TEXT("127.0.0.1");
     head->repeated = 0;
     head->field_count = 0;
     head->is_1_0 = false;

@@ -23,7 +23,7 @@ const struct sl_resp_row sl_resp_rows[] = {
     { SL_TEXT("hello"), -1, SL_RESP_OPEN | SL_RESP_FAST, sl_resp_hello, .group = "connection",
       .since = "6.0.0", .summary = "Handshakes, and chooses RESP2 or RESP3" },
     { SL_TEXT("auth"), -2, SL_RESP_OPEN | SL_RESP_FAST, sl_resp_auth, .group = "connection",
-      .since = "1.0.0", .summary = "Says who is asking: an API key or a token" },
+      .since = "1.0.0", .summary = "Authenticates with an API key or a token" },
     { SL_TEXT("ping"), -1, SL_RESP_FAST, sl_resp_ping, .group = "connection", .since = "1.0.0",
       .summary = "Answers" },
     { SL_TEXT("echo"), 2, SL_RESP_FAST, sl_resp_echo, .group = "connection", .since = "1.0.0",
