@@ -71,7 +71,7 @@ void sl_job_free(struct sl_job *job)
     free(job);
 }
 
-/* ---- asking ---- */
+/* ---- reading a request ---- */
 
 bool sl_job_is(const struct sl_job *job, const char *method)
 {

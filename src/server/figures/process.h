@@ -1,5 +1,5 @@
-/* What the process uses of the machine: the `process_…` figures that every program gives
- * Prometheus. */
+/* Figures of the process, such as memory, processor time and open files: the `process_…` metrics
+ * that every program gives Prometheus. */
 #ifndef SL_SERVER_FIGURES_PROCESS_H
 #define SL_SERVER_FIGURES_PROCESS_H
 

@@ -78,7 +78,7 @@ extern const struct sl_resp_row sl_resp_rows[]; /* ended by a row without a name
 /* Returns NULL if there is no command of that name. */
 const struct sl_resp_row *sl_resp_find(const struct sl_resp_row *rows, struct sluice_text name);
 
-/* A row's name as people write it, terminated. */
+/* A row's name in upper case, terminated. */
 void sl_resp_upper(const struct sl_resp_row *row, char out[SL_RESP_NAME_MAX_BYTES]);
 
 /* Makes a call of the command. */
