@@ -1,13 +1,14 @@
-/* Questions to the server. Addresses are relative, so that the page also works below a prefix that
- * a proxy strips.
+/* Requests to the server. Addresses are relative, so that the page also works below a prefix that a
+ * proxy strips.
  *
  * The token is kept for this tab and until it is closed (sessionStorage), and goes to this server
- * alone. Without one no `Authorization` is sent: where none is configured, any would be wrong. */
+ * alone. Without a token no `Authorization` is sent: where none is configured, any would be
+ * wrong. */
 
 const KEY = "sluice-token";
 const PATIENCE_MS = 10000;
 
-/* An answer that is an error: RFC 9457, or whatever stands in its place. */
+/* An answer that is an error: a problem of RFC 9457, or another text in its place. */
 export class Problem extends Error {
     constructor(status, body) {
         super(body?.detail ?? `The server answered ${status}.`);
@@ -20,14 +21,15 @@ export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 export const setToken = (token) => sessionStorage.setItem(KEY, token);
 export const dropToken = () => sessionStorage.removeItem(KEY);
 
-/* Called with a problem when whoever asks is not let in: 401, or 403 to a question that only
- * looks. */
+/* Called with the problem when the server refuses the token: 401, or 403 to a request that only
+ * reads. */
 let refused = () => {};
 export function onRefused(act) {
     refused = act;
 }
 
-/* How far the server's clock is ahead of ours. `Date` has whole seconds: less than two are none. */
+/* How far the server's clock is ahead of ours. `Date` has whole seconds: less than two seconds
+ * count as none. */
 let aheadMs = 0;
 export const serverNowMs = () => Date.now() + aheadMs;
 
@@ -36,7 +38,7 @@ function noteClock(date) {
     aheadMs = Math.abs(ahead) > 2000 ? ahead : 0;
 }
 
-/* Given up when `signal` says so, or after PATIENCE_MS. */
+/* Gives up when `signal` is aborted, or after PATIENCE_MS. */
 async function send(address, options, signal) {
     const patience = new AbortController();
     const stop = () => patience.abort();
@@ -60,7 +62,8 @@ function read(text) {
     }
 }
 
-/* Of a query, what is empty is left out. To the server a plus is a plus: a space is %20. */
+/* Prints a query without its empty parameters. The server reads a plus as a plus: a space is
+ * %20. */
 function addressOf(path, query = {}) {
     const given = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
     const search = new URLSearchParams(given).toString().replaceAll("+", "%20");
@@ -80,9 +83,9 @@ function headersOf({ body, etag }) {
     return headers;
 }
 
-/* The answer's JSON. `more` may have a query, a body (text as it is, or a value), the tag that must
- * still be the thing's (null: there must be no such thing), a signal, and whether the question only
- * looks (GET does). */
+/* Resolves to the answer's JSON. `more` may have a query, a body (a text as it is, or a value), the
+ * tag that the thing must still have (null: there must be no such thing), a signal, and whether the
+ * request only reads (GET does). */
 async function ask(method, path, more = {}) {
     const body = typeof more.body === "object" ? JSON.stringify(more.body) : more.body;
     const options = { method, body, headers: headersOf(more) };
@@ -93,11 +96,11 @@ async function ask(method, path, more = {}) {
         return value;
     const problem = new Problem(answer.status, value);
     if (answer.status === 401 || (answer.status === 403 && (more.looks ?? method === "GET")))
-        refused(problem); /* 429 is not that: somebody at this address guesses, and it passes */
+        refused(problem); /* not 429: a block after wrong guesses ends by itself */
     throw problem;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests by name ---- */
 
 export const stats = (query, signal) => ask("GET", "v1/stats", { query, signal });
 export const audit = (query, signal) => ask("GET", "v1/audit", { query, signal });
@@ -108,13 +111,13 @@ export const user = (id, tenant, signal) =>
     ask("GET", `v1/users/${encodeURIComponent(id)}`, { query: { tenant }, signal });
 export const exemptions = (signal) => ask("GET", "v1/exemptions", { signal });
 export const exempt = (body) => ask("POST", "v1/exemptions", { body });
-/* What the list would call it. Changes nothing. */
+/* Resolves to the name that the list would have for it. Changes nothing. */
 export const nameExemption = (kind, value) =>
     ask("POST", "v1/exemptions", { body: { kind, value }, query: { dry_run: "true" } });
 export const endExemption = (kind, value) =>
     ask("DELETE", "v1/exemptions", { body: { kind, value } });
 
-/* A tenant's own rule is called TENANT/RULE everywhere, and has its own place. */
+/* A tenant's own rule is called TENANT/RULE everywhere, and has a path of its own. */
 function rulePath(name) {
     const [, tenant, own] = /^([^/]*)\/(.*)$/s.exec(name) ?? [null, null, name];
     const rule = encodeURIComponent(own);
@@ -122,8 +125,8 @@ function rulePath(name) {
         : `v1/tenants/${encodeURIComponent(tenant)}/rules/${rule}`;
 }
 
-/* All rules in force by the name that figures call them. One list instead of one question a rule:
- * whether there is such a rule is then no error. */
+/* All rules in force, by the names in the statistics. One list instead of one request for each
+ * rule: a rule that does not exist is no error then. */
 export async function rules(signal) {
     const answer = await ask("GET", "v1/rules", { signal });
     const nameOf = ({ tenant, name }) => (tenant ? `${tenant}/${name}` : name);
@@ -132,6 +135,6 @@ export async function rules(signal) {
 
 export const putRule = (name, { text, etag, dryRun }) =>
     ask("PUT", rulePath(name), { body: text, etag, query: { dry_run: dryRun ? "true" : "" } });
-/* Takes back what was changed about it here: one that the file has stays, as the file says it. */
+/* Undoes all changes to it by the API: a rule that the file has stays, as the file has it. */
 export const undoRule = (name, etag) =>
     ask("DELETE", rulePath(name), { etag, query: { undo: "true" } });

@@ -1,4 +1,4 @@
-/* What happened: denials, bursts, changes, the store. */
+/* The audit view: denials, bursts, changes, events of the store. */
 import * as api from "./api.js";
 import { el, field, Note, part, plainInput, say, sayLink, select, visit } from "./dom.js";
 import { repeat } from "./poll.js";
@@ -13,13 +13,13 @@ const EVENTS = [
 ];
 const SEVERITIES = ["info", "warning", "error"];
 const MARKS = { info: "•", warning: "⚠", error: "✖" };
-/* Those that have a column, or say nothing to people; the rest are an event's figures. */
+/* Members that have a column, or are not for people; the others are an event's figures. */
 const SHOWN = new Set(["at", "event", "severity", "tenant", "identifier", "limit_type", "resource",
     "rule", "chain"]);
 const LIMITS = ["100", "300", "1000"].map((number) => [number, count(Number(number))]);
 const EVERY_MS = 2000;
 
-/* What an event tells besides: `capacity: 5, retry_after: 3`. */
+/* An event's figures as text: `capacity: 5, retry_after: 3`. */
 function figuresOf(event) {
     const print = (value) => (typeof value === "object" ? JSON.stringify(value) : value);
     const texts = Object.entries(event)

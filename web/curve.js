@@ -1,5 +1,5 @@
-/* A curve over time, drawn by Chart.js, with the same numbers as a table below it for who cannot
- * see or would rather read it.
+/* A curve over time, drawn by Chart.js, with the same numbers in a table below it for people who
+ * cannot see the curve or would rather read it.
  *
  * Colours are Okabe and Ito's, which stay apart for colour-blind eyes, and every line has a
  * dash and a mark of its own besides. Nothing moves by itself: a curve that is redrawn every
@@ -7,7 +7,7 @@
 import { el, say } from "./dom.js";
 import { count, stepOf } from "./words.js";
 
-/* What a line means: its colour (of dashboard.css), dash, mark, and whether it is filled. */
+/* A style of line: its colour (of dashboard.css), dash, mark, and whether it is filled. */
 const STYLES = {
     allowed: { colour: "--allowed", dash: [], mark: "circle", fill: true },
     denied: { colour: "--denied", dash: [6, 3], mark: "triangle" },
@@ -107,7 +107,7 @@ export class Curve {
         this.chart.update("none");
     }
 
-    /* Newest first; only while somebody reads it. */
+    /* Newest first; filled only while the table is open. */
     fillTable() {
         if (!this.numbers.open || !this.lines)
             return;

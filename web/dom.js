@@ -1,5 +1,5 @@
-/* Elements out of values. What comes from the server is put in as text and as nothing else: there
- * is no other way in here to fill an element. */
+/* Makes elements out of values. Values from the server are inserted as text: no function here
+ * inserts HTML. */
 
 /* el("a", { href: "#/", onclick: f }, "words", child): null and false children are left out. */
 export function el(tag, attributes = {}, ...children) {
@@ -21,7 +21,8 @@ function give(element, name, value) {
         element.setAttribute(name, value);
 }
 
-/* Only where it differs: who reads aloud or selects is not disturbed by what stayed the same. */
+/* Writes only a text that differs: screen readers and selections are not disturbed by texts that
+ * stayed the same. */
 export function say(element, text) {
     if (element.textContent !== text)
         element.textContent = text;
@@ -42,7 +43,7 @@ export function sayLink(holder, href, text, title = null) {
     return link;
 }
 
-/* In a column of links, what is none; the title says why. */
+/* A text that is no link, in a column of links; the title says why. */
 export function sayPlain(holder, text, title) {
     let plain = holder.querySelector(":scope > span");
     if (!plain) {
@@ -53,7 +54,8 @@ export function sayPlain(holder, text, title) {
     say(plain, text);
 }
 
-/* Goes to a view, anew where it is shown already: who asks twice may have been refused. */
+/* Goes to a view, and opens it anew if it is shown already: its first request may have been
+ * refused. */
 export function visit(address) {
     const { href: oldURL, hash } = location;
     if (hash === address)
@@ -95,7 +97,7 @@ export function part(title, ...children) {
     return el("section", { "aria-labelledby": id }, el("h2", { id }, title), ...children);
 }
 
-/* What just happened, for eyes and ears. */
+/* Shows a notice; screen readers read it aloud. */
 export class Note {
     constructor() {
         this.element = el("div", { class: "notes", "aria-live": "assertive" });
@@ -110,7 +112,7 @@ export class Note {
         this.show("good", text, ...more);
     }
 
-    /* A problem as the server told it, with every error that it found. */
+    /* A problem as the server sent it, with all its errors. */
     bad(problem, ...more) {
         const errors = (problem.errors ?? []).map((one) =>
             el("li", {}, `${one.subject ? `${one.subject}: ` : ""}${one.detail}`));
@@ -122,7 +124,8 @@ export class Note {
     }
 }
 
-/* Asks before something is done: what `collect` gives, or null. The safe answer has the focus. */
+/* Asks for confirmation. Resolves to the result of `collect`, or to null. The safe button has the
+ * focus. */
 export function confirmed({ title, text, action, fields = [], collect = () => true }) {
     return new Promise((resolve) => {
         let answer = null;
@@ -146,7 +149,7 @@ export function confirmed({ title, text, action, fields = [], collect = () => tr
     });
 }
 
-/* What was asked belongs to a view: when that is left, the answer is no. */
+/* The dialog belongs to a view: leaving the view answers no. */
 export function closeDialogs() {
     for (const dialog of document.querySelectorAll("dialog[open]"))
         dialog.close();

@@ -1,7 +1,7 @@
-/* A rule's text: changed, checked, tried as a shadow, put in force, taken back.
+/* The rule editor: change a rule, check it, try it as a shadow, put it in force, undo it.
  *
  * The JSON is the rule; the inputs above it are its most used members, and write into it. The
- * server checks it, by the very code that will read it: nothing is judged here. */
+ * server checks the rule, by the very code that will read it: the page checks nothing itself. */
 import * as api from "./api.js";
 import { button, confirmed, el, field, Note, part, plainInput, say } from "./dom.js";
 import { tell } from "./poll.js";
@@ -30,7 +30,7 @@ const printed = (rule) => JSON.stringify(rule, null, 2);
 /* A number where it is one; a window such as 10s and a limit such as 5/1m stay texts. */
 const memberOf = (text) => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : text);
 
-/* The inputs and the text, kept the same whichever is written in. */
+/* The inputs and the text: a change of one is written into the other. */
 class Form {
     constructor() {
         this.inputs = Object.fromEntries(Object.keys(FIELDS).map((name) =>
@@ -54,7 +54,7 @@ class Form {
         this.read();
     }
 
-    /* From the text into the inputs. One that the rule does not have is not shown. */
+    /* From the text into the inputs. Inputs of members that the rule does not have are hidden. */
     read() {
         const rule = parsed(this.text.value);
         this.wrong.hidden = rule !== null;
@@ -82,7 +82,7 @@ class Form {
     }
 }
 
-/* ---- what the server said ---- */
+/* ---- the server's answers ---- */
 
 const COUNTS = {
     kept: "What was counted carries over.",
@@ -101,16 +101,16 @@ function told(note, words, answer, ...more) {
 
 const NAME_MAX = 64;
 
-/* Of a tenant's own rule, what stands behind the tenant. */
+/* The rule's name without its tenant. */
 const ownName = (name) => name.slice(name.indexOf("/") + 1);
 
 const canBePreviewed = (name) =>
     !name.endsWith(PREVIEW) && ownName(name).length + PREVIEW.length <= NAME_MAX;
 
-/* `rule` and `previewed` are what is in force as far as it was seen here, or null. Their tags go
- * with every change, so that nobody else's is overwritten unseen. They are learned with the text,
- * with another name and from the answers to one's own changes, never in between: the tag would be
- * newer than the text. */
+/* `rule` and `previewed` are the rule and the preview in force, as this page last read them, or
+ * null. Every change sends their tags, so that it never overwrites another person's change unseen.
+ * They are read together with the text, when the name changes, and from the answers to the page's
+ * own changes, never in between: the tag would be newer than the text. */
 class Editor {
     constructor(name, signal) {
         this.name = name;
@@ -134,14 +134,14 @@ class Editor {
         return this.name ?? this.nameInput.value.trim();
     }
 
-    /* What is in force under its name, if anything, and its preview. */
+    /* Reads the rule in force under this name, if there is one, and its preview. */
     async load(hasText) {
         const { target } = this;
         this.learn({ rule: null, previewed: null });
         try {
             const rules = await api.rules(this.signal);
             if (target !== this.target)
-                return; /* another name was given meanwhile */
+                return; /* the name was changed meanwhile */
             this.learn({ rule: rules.get(target) ?? null,
                 previewed: (target && rules.get(target + PREVIEW)) || null });
             if (!hasText)
@@ -169,13 +169,13 @@ class Editor {
         this.endIt.hidden = !this.isTried || this.previewed.source !== "api";
     }
 
-    /* A rule may have the name of a preview and be none. */
+    /* A rule may have the name of a preview without being one. */
     get isTried() {
         return this.previewed?.rule.shadow === true;
     }
 
-    /* `act` gives an answer; a problem is shown and nothing else happens. `refused` is for one
-     * that says that it is not as it was seen. */
+    /* Runs `act` and resolves to its answer; a problem is only shown. `refused` is called for a
+     * problem that says that the rule was changed meanwhile. */
     async attempt(act, finish, refused = () => this.offerToLoad()) {
         if (!this.target) {
             this.note.show("bad", "Give the rule a name.");
@@ -205,7 +205,7 @@ class Editor {
     preview() {
         const rule = parsed(this.form.text.value);
         if (!rule)
-            return this.check(); /* the server says what is wrong with it */
+            return this.check(); /* the server answers what is wrong with it */
         const to = this.target + PREVIEW;
         if (this.previewed && !this.isTried)
             return this.note.show("bad", `${to} is a rule in force and no shadow rule: as a ` +
@@ -221,7 +221,7 @@ class Editor {
             }, () => this.offerPreview());
     }
 
-    /* Whose preview it is now is seen before it can be replaced. */
+    /* Shows which rule the preview belongs to before it can be replaced. */
     offerPreview() {
         const look = async () => {
             const rules = await api.rules(this.signal);

@@ -1,4 +1,4 @@
-/* Whether a user, client or address is on the whitelist, and putting it there or taking it off. */
+/* Exemptions: whether a user, client or address is on the whitelist; adding and removing it. */
 import * as api from "./api.js";
 import { button, confirmed, el, field, plainInput, say, select } from "./dom.js";
 import { Table } from "./table.js";
@@ -6,11 +6,11 @@ import { cut, momentOf, visible } from "./words.js";
 
 const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["86400", "1 day"], ["604800", "1 week"],
     ["", "no end"]];
-const IPV6_BITS = 64; /* what an address of IPv6 counts by, unless the rules say otherwise */
+const IPV6_BITS = 64; /* the prefix that counts, unless the rules have another */
 
-/* ---- whom ---- */
+/* ---- candidates ---- */
 
-/* The list calls them tenant/name, and the first slash ends the tenant. */
+/* The list has the form tenant/name; the first slash ends the tenant. */
 function namedSubject(kind, { tenant, [kind]: name }) {
     if (tenant?.includes("/"))
         return { kind, value: `${tenant}/${name}`,
@@ -21,8 +21,8 @@ function namedSubject(kind, { tenant, [kind]: name }) {
     return { kind, value: tenant ? `${tenant}/${name}` : name };
 }
 
-/* What of a request can be exempt: { kind, value } each, and why not, if there is a problem. Users
- * and clients are a tenant's. */
+/* The parts of a request that can be exempt: { kind, value } each, with the reason if one cannot.
+ * Users and clients belong to a tenant. */
 function subjectsOf(request) {
     const subjects = ["user", "client"].filter((kind) => request[kind])
         .map((kind) => namedSubject(kind, request));
@@ -31,7 +31,8 @@ function subjectsOf(request) {
 
 /* ---- addresses ---- */
 
-/* As 128 bits, IPv4 within ::ffff:0:0/96, as the server has it. Null: it is none. */
+/* An address as 128 bits, IPv4 within ::ffff:0:0/96, as the server has it. Null: it is no
+ * address. */
 function bitsOf(address) {
     if (/^\d{1,3}(\.\d{1,3}){3}$/.test(address))
         return address.split(".").reduce((all, byte) => all << 8n | BigInt(byte), 0xffffn);
@@ -56,7 +57,7 @@ function isWithin(address, network) {
     return bits !== null && base !== null && bits >> rest === base >> rest;
 }
 
-/* The network that an address of IPv6 counts by; null: it is none. */
+/* The network by which an IPv6 address is counted; null: it is no IPv6 address. */
 function networkOf(address) {
     const bits = bitsOf(address);
     if (bits === null || !address.includes(":") || bits >> 32n === 0xffffn)
@@ -65,8 +66,8 @@ function networkOf(address) {
     return `${new URL(`http://[${groups}::]/`).hostname.slice(1, -1)}/${IPV6_BITS}`;
 }
 
-/* What to begin with, and what to know. In lists an address of IPv6 is the first of its network,
- * and to exempt that one alone would be no help to anybody. */
+/* The value to offer, and a hint. In lists an IPv6 address is the first of its network; an
+ * exemption for that address alone would help no client. */
 function addressField(address) {
     const network = networkOf(address);
     const isFirst = network && bitsOf(address) === bitsOf(network.split("/")[0]);
@@ -87,7 +88,7 @@ function stateOf({ value, found }) {
     return `exempt${as} ${found.source === "file" ? "by the rules file" : end}${why}`;
 }
 
-/* Of several networks around an address, first what can be ended here, then the smallest. */
+/* Of several networks around an address: first those that can be ended here, then the smallest. */
 function byUse(one, other) {
     const isOurs = ({ source }) => (source === "api" ? 1 : 0);
     return isOurs(other) - isOurs(one) || prefixOf(other.value) - prefixOf(one.value);
@@ -99,8 +100,8 @@ export class Exemptions {
         this.subjects = subjectsOf(request);
         this.note = note;
         this.changed = changed;
-        this.isExempt = false; /* whatever for */
-        this.names = new Map(); /* what the list calls them, as far as the server has said it */
+        this.isExempt = false; /* of any kind */
+        this.names = new Map(); /* their names in the list, as far as the server has told them */
         this.table = new Table({
             caption: "Who is exempt is asked no rule. A network or a key can exempt too.",
             key: (one) => `${one.kind} ${one.value}`,
@@ -115,7 +116,7 @@ export class Exemptions {
         this.table.update([]);
     }
 
-    /* Whether a look said that it is exempt; `differs` is called where that is new. */
+    /* Takes a look's answer whether it is exempt; calls `differs` if that is new. */
     hear(isExempt, differs) {
         const isNew = this.isExempt !== isExempt;
         this.isExempt = isExempt;
@@ -133,7 +134,7 @@ export class Exemptions {
         this.table.update(rows);
     }
 
-    /* On the list, somebody may have another name than here: of a network, or a digest. */
+    /* The list may have another name than the one here: a network's, or a digest. */
     async find(one, exemptions) {
         const all = exemptions.filter(({ kind }) => kind === one.kind);
         if (one.kind === "ip")
@@ -142,8 +143,8 @@ export class Exemptions {
         return called(one.value) ?? called(await this.nameOf(one, all));
     }
 
-    /* Asked for once, and only where somebody is exempt and not seen on a list that has others.
-     * Who may only look is not told: neither could they end it. */
+    /* Asks the server once for the name in the list, and only if the look says exempt and the list
+     * does not have the name here. Readers are not told it: they could not end it either. */
     async nameOf({ kind, value }, others) {
         const key = `${kind} ${value}`;
         if (!this.names.has(key) && this.isExempt && others.length > 0)
@@ -161,7 +162,7 @@ export class Exemptions {
         }
     }
 
-    /* The one button that fits: what the file says cannot be ended here. */
+    /* Shows the one button that fits: exemptions of the rules file cannot be ended here. */
     offer(cell, one) {
         const ending = one.found?.source === "api" ? "End the exemption" : "";
         const wanted = one.found ? ending : "Exempt…";
@@ -197,7 +198,8 @@ export class Exemptions {
         });
     }
 
-    /* It ends for a whole network, and is told so; of a digest the name is told. */
+    /* The confirmation names the whole network for which it ends; for a digest, the name in the
+     * list. */
     async end({ kind, value, found }) {
         const who = `${kind} ${cut(kind === "ip" ? found.value : value)}`;
         const yes = await confirmed({ title: "End the exemption?", action: "End it",

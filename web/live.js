@@ -1,4 +1,4 @@
-/* The overview: what is asked, what is denied, by whom and how fast, now. */
+/* The overview: requests, denials, top identifiers and latencies, live. */
 import * as api from "./api.js";
 import { eventTable } from "./audit.js";
 import { Curve, OTHERS } from "./curve.js";
@@ -14,7 +14,7 @@ export const WINDOWS = {
     hour: { seconds: 3600, everyMs: 5000 },
     day: { seconds: 86400, everyMs: 15000 },
 };
-const RULES = 50; /* at most so many are asked for; the busiest */
+const RULES = 50; /* of the busiest rules, at most so many are asked for */
 const EVENTS = 8, EVENTS_EVERY_MS = 3000;
 
 export function chosenWindow(query) {
@@ -52,7 +52,8 @@ const TILES = ["Checks a second", "Denied", "Median latency", "p99 latency", "Ca
     "Burst blocks"];
 const CALLERS_LIMITED = TILES.indexOf("Callers limited");
 
-/* Of rules in force, the sum: who is limited by two counts twice. Of some it may not be known. */
+/* The sum over the rules in force: an identifier limited by two rules counts twice. Some rules may
+ * have no count. */
 function limitedOf(rules, window) {
     const counts = rules.filter((rule) => !rule.shadow)
         .map((rule) => rule[window].callers_limited);
@@ -72,7 +73,7 @@ function figures(stats, window) {
 
 /* ---- the curve ---- */
 
-const ALL = "", BY_RULE = "/by-rule"; /* no rule is called that */
+const ALL = "", BY_RULE = "/by-rule"; /* no rule has this name */
 
 export function linesOf(series, isShadow = false) {
     const lines = [{ name: "Allowed", style: "allowed", values: series.allowed }];
@@ -98,7 +99,7 @@ function curveOf(stats, window, shown) {
     return steadied({ lines, stepS: series.step_s, endUs: series.end_us });
 }
 
-/* The second that is not over yet would look as if everybody left just now. */
+/* Leaves out the second that is not over yet: it would look like a sudden drop. */
 export function steadied(curve) {
     if (curve.stepS > 1)
         return curve;
@@ -106,7 +107,7 @@ export function steadied(curve) {
     return { lines, stepS: curve.stepS, endUs: curve.endUs - curve.stepS * 1e6 };
 }
 
-/* The choice follows the rules that there are, and keeps what is chosen. */
+/* Offers the rules in force, and keeps the one that is chosen. */
 function offerRules(list, rules) {
     const wanted = [[ALL, "All decisions"], [BY_RULE, "Denied, by rule"],
         ...rules.map(({ rule }) => [rule, rule])];
@@ -151,11 +152,11 @@ function ruleTable(windowOf) {
     });
 }
 
-/* Which rules were asked for, where that is not all of them. */
+/* Says which rules the figures are of, if not of all. */
 const partOf = ({ rules, rules_total: total }) =>
     (total > rules.length ? `${count(rules.length)} busiest of ${count(total)} rules` : "");
 
-/* The way to a rule that is not among the busiest. */
+/* The link to a rule that is not among the busiest. */
 function ruleForm() {
     const input = plainInput("rule", "", { required: true });
     const open = (event) => {
@@ -199,7 +200,7 @@ function sayIdentifier(cell, row) {
         sayLink(cell, lookHref(row), cut(who), visible(who));
 }
 
-/* One row a rule and identifier, the most often denied first. */
+/* One row for each rule and identifier, the most often denied first. */
 export function topTable(caption, hasRule) {
     return new Table({
         caption, key: (row) => JSON.stringify([row.rule, row.tenant, row.identifier]),
@@ -212,7 +213,8 @@ export function topTable(caption, hasRule) {
 export const topRows = ({ rule, per, shadow, ...rest }, list, areHashed) =>
     rest[list].map((row) => ({ ...row, rule, per, shadow, areHashed }));
 
-/* Where callers are not counted, identifiers are not kept either: none are not nobody. */
+/* Where callers are not counted, identifiers are not kept either: an empty list then means
+ * unknown. */
 export function updateTop(table, rows, isKnown) {
     say(table.empty, isKnown ? "Nobody." : "Not known: identifiers are not kept.");
     table.update(rows);
@@ -244,8 +246,8 @@ function factTable() {
     });
 }
 
-/* A table is meant for half as many keys as it has slots. Beside Redis it is the one that decides
- * while Redis does not. */
+/* A table is made for half as many keys as it has slots. With a Redis store it is the table that
+ * decides while Redis does not answer. */
 function tableRows(table, kind) {
     const where = kind === "redis" ? ", in the table for when Redis is away" : "";
     return [[`Counts kept${where}`, `${count(table.live)} of ${count(table.slots / 2)}`],

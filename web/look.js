@@ -1,4 +1,5 @@
-/* One identifier: is it limited, why, what remains, until when; and what can be done about it. */
+/* The look-up of one identifier: is it limited, why, what remains, until when; and actions on
+ * it. */
 import * as api from "./api.js";
 import { button, confirmed, el, field, Note, part, plainInput, say, sayLink, visit }
     from "./dom.js";
@@ -12,10 +13,10 @@ const FIELDS = { tenant: "Tenant", user: "User", ip: "Address (IP)", client: "Cl
     resource: "Resource", rule: "Rule" };
 const EVERY_MS = 2000, SELDOM_MS = 10000;
 
-/* ---- what is asked about ---- */
+/* ---- the identifier ---- */
 
-/* Why a row of a rule's top list cannot be looked up: asked about what it says, the server would
- * find somebody new, who is not limited. Null: it can be. */
+/* Why a row of a rule's top list cannot be looked up: by the text in the row, the server would find
+ * another identifier, which is not limited. Null: it can be. */
 export function lookProblem({ per, tenant, identifier, areHashed }) {
     const isPlain = per.every((name) => name === "global" || name === "tenant");
     if ((areHashed && !isPlain) || identifier.includes("%sha256="))
@@ -25,7 +26,7 @@ export function lookProblem({ per, tenant, identifier, areHashed }) {
     return null;
 }
 
-/* A row of a rule's top list as a question: the identifier has the values of `per`, in order. */
+/* A row of a rule's top list as a query: the identifier has the values of `per`, in order. */
 export function lookHref(row) {
     const request = { rule: row.rule };
     if (row.tenant)
@@ -79,7 +80,7 @@ function askForm(request) {
             button("One more attribute", () => more.append(otherFields()))));
 }
 
-/* ---- how it stands ---- */
+/* ---- its state in each rule ---- */
 
 function sayState(cell, row) {
     cell.dataset.allowed = row.allowed;
@@ -89,7 +90,7 @@ function sayState(cell, row) {
     say(cell, word + why);
 }
 
-/* The answer is from `heardMs` on; since then some of the time has passed. */
+/* The answer came at `heardMs`; some of the time has passed since. */
 function untilOf(row) {
     const nowMs = api.serverNowMs();
     const print = (us) => `${momentOf(us)} (in ${span((us / 1000 - nowMs) / 1000)})`;
@@ -107,7 +108,7 @@ function sayRule(cell, { rule, shadow }) {
 }
 
 function sayRemaining(cell, row) {
-    const isKnown = row.remaining >= 0; /* undefined is not */
+    const isKnown = row.remaining >= 0; /* but not for undefined */
     sayShare(cell, isKnown && row.limit ? row.remaining / row.limit : 0,
         isKnown ? `${count(row.remaining)} of ${count(row.limit)}` : NONE);
 }
@@ -136,11 +137,12 @@ function standTable(reset) {
 const printed = (entries) => entries.map(([name, value]) => `${name} ${cut(value, 32)}`)
     .join(", ") || "everybody";
 
-/* Whom it is about: neither which rule nor what was asked for. */
+/* The identifier in a query, without the rule and the resource. */
 const nameOf = (request) => printed(Object.entries(request)
     .filter(([name]) => name !== "rule" && name !== "resource"));
 
-/* Whom a rule counts, of all that was given: by `per`, and within a tenant unless it spans them. */
+/* The attributes by which a rule counts, of all that were given: `per`, and the tenant unless the
+ * rule spans tenants. */
 function countedOf(request, per) {
     if (!per)
         return nameOf(request);
@@ -149,7 +151,7 @@ function countedOf(request, per) {
         .filter(([name]) => per.includes(name) || (name === "tenant" && !spans)));
 }
 
-/* ---- what is known of a user ---- */
+/* ---- the user's record ---- */
 
 function userText(facts) {
     if (!facts.known)
@@ -220,7 +222,7 @@ function showStand(view, { request, note, signal }) {
     }
 }
 
-/* Some names have no place in a path: the server takes no controls, browsers fold dots away. */
+/* Some names cannot stand in a path: the server refuses controls, browsers remove dots. */
 function showUser(known, { user, tenant }, signal) {
     if (!user || /^\.\.?$|\p{Cc}/u.test(user))
         return;
@@ -228,7 +230,7 @@ function showUser(known, { user, tenant }, signal) {
         signal, (problem) => say(known, problem.message));
 }
 
-/* Between two answers time goes on. */
+/* Counts the waits down between two answers. */
 function countDown(stand, signal) {
     const tick = () => {
         if (stand.items.length > 0)

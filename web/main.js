@@ -1,9 +1,9 @@
-/* Which view is shown, and who is let in.
+/* The router of the views, and the token dialog.
  *
  *   #/   #/rule/NAME   #/look?user=u1   #/audit?event=…   #/edit/NAME
  *
- * An address is all that a view needs, so that it can be sent to a colleague. Leaving a view
- * aborts its signal, and with it whatever it asks for. */
+ * A view needs only its address, so that it can be sent to a colleague. Leaving a view aborts its
+ * signal, and with it all its requests. */
 import * as api from "./api.js";
 import { closeDialogs, el, field } from "./dom.js";
 import * as audit from "./audit.js";
@@ -25,7 +25,7 @@ function readAddress() {
         query: new URLSearchParams(query) };
 }
 
-/* An empty view with a signal of its own; whatever was shown is over. */
+/* Ends the view that is shown, and makes an empty one with a signal of its own. */
 function enter() {
     leaving.abort();
     leaving = new AbortController();
@@ -57,7 +57,7 @@ function show() {
     VIEWS[name].show(view, { parts, query, signal });
 }
 
-/* ---- who is let in ---- */
+/* ---- the token ---- */
 
 function showTokenForm(problem) {
     const { view } = enter();

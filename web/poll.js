@@ -1,17 +1,17 @@
-/* Asking again and again, as long as somebody looks.
+/* Polling the server, as long as the page is visible.
  *
- * A hidden page asks nothing, and a view that was left is over with its signal. When the server
- * does not answer, the page says so, shows what it had, and goes on asking, more slowly. What it
- * refuses because of what was asked it would refuse again: that is told once, in the view. */
+ * A hidden page sends no requests, and a view that was left ends by its signal. When the server
+ * does not answer, the page says so, shows the last figures, and goes on polling, more slowly. A
+ * request that the server refuses would be refused again: the view shows that once. */
 import { Problem } from "./api.js";
 import { say } from "./dom.js";
 import { timeOf } from "./words.js";
 
 const SLOWEST_MS = 5000;
 let heardMs = 0;
-const lost = new Map(); /* what is not answered now, and why */
+const lost = new Map(); /* the polls that get no answer now, and why */
 
-/* The line at the top. Only a change is said, not that all is well every second. */
+/* The line at the top. It changes only when the state does: screen readers read every change. */
 export function tell(kind, text) {
     const line = document.getElementById("status");
     line.dataset.kind = kind;
@@ -25,7 +25,7 @@ function tellLost(error) {
     tell("lost", `${why}${since} Trying again.`);
 }
 
-/* Ends early when the signal or `wake` says so. A page is open for days: nothing may pile up. */
+/* Sleeps; ends early by the signal or by `wake`. A page is open for days: no listener may stay. */
 function sleep(ms, signal, waker) {
     return new Promise((resolve) => {
         const end = () => {
@@ -54,7 +54,7 @@ function shown(signal) {
     });
 }
 
-/* All is well when all that is asked is answered. */
+/* The server is well when all polls are answered. */
 function tellHealth() {
     const [error] = lost.values();
     if (error)
@@ -63,11 +63,12 @@ function tellHealth() {
         tell("live", "Live");
 }
 
-/* The server is well and will not answer this: not for want of a token, of patience or of room. */
+/* Does the server refuse this request for good? Not for lack of a token, for a limit or for lack of
+ * room. */
 const isRefusal = (error) => error instanceof Problem && error.status >= 400 &&
     error.status < 500 && ![401, 403, 408, 429].includes(error.status);
 
-/* What went wrong, or null. */
+/* Takes one turn. Resolves to the problem, or to null. */
 async function turnOnce(turn, signal) {
     try {
         await turn(signal);
@@ -78,7 +79,7 @@ async function turnOnce(turn, signal) {
     }
 }
 
-/* Whether to go on. */
+/* Resolves to whether polling goes on. */
 function judge(turn, error, refused) {
     const isOver = refused && isRefusal(error);
     if (error && !isOver)
@@ -91,8 +92,9 @@ function judge(turn, error, refused) {
     return !isOver;
 }
 
-/* Takes a turn every `periodMs` until the signal. `now()` of what it returns takes the next one at
- * once. A turn that is refused is the last where there is a `refused`, which is told why. */
+/* Takes a turn every `periodMs` until the signal. The returned object's `now()` takes the next turn
+ * at once. If there is a `refused`, a refused turn is the last, and `refused` is called with the
+ * problem. */
 export function repeat(turn, periodMs, signal, refused = null) {
     const waker = { wake: () => {}, isDue: false };
     (async () => {
@@ -114,7 +116,7 @@ export function repeat(turn, periodMs, signal, refused = null) {
         lost.delete(turn);
     })();
     return { now: () => {
-        waker.isDue = true; /* a turn under way may have asked too early */
+        waker.isDue = true; /* the turn under way may have sent its request too early */
         waker.wake();
     } };
 }

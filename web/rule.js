@@ -1,4 +1,5 @@
-/* One rule: its numbers, its traffic against its limit, whom it limits; its preview beside it. */
+/* The view of one rule: its numbers, its traffic against its limit, the identifiers that it limits;
+ * its preview beside it. */
 import * as api from "./api.js";
 import { Curve } from "./curve.js";
 import { el, part } from "./dom.js";
@@ -10,14 +11,14 @@ import { count, editHref, latency, limitOf, ruleHref, share, visible } from "./w
 
 const TOP = 20;
 export const PREVIEW = "-preview";
-const RARELY_MS = 10000; /* how often its text is looked at */
+const RARELY_MS = 10000; /* how often its text is read */
 
 /* The rule that is tried beside this one, or that this one is tried beside. */
 const partnerOf = (name) =>
     (name.endsWith(PREVIEW) ? name.slice(0, -PREVIEW.length) : name + PREVIEW);
 
-/* What the limit lets through in one step, if it is used evenly: a window may be used up in one
- * second and a bucket emptied, so curves may go above it for a while. */
+/* The requests that the limit allows in one step, if they come evenly. A window may be used up in
+ * one second, and a bucket emptied, so curves may go above it for a while. */
 function evenly(rule, stepS) {
     const perSecond = rule.window_us ? rule.limit / (rule.window_us / 1e6) : rule.refill_per_second;
     return perSecond * stepS;
@@ -84,7 +85,7 @@ function useRows({ in_use: use }) {
     return [{ name: "on average", value: use.mean }, { name: "at most", value: use.max }];
 }
 
-/* ---- beside each other ---- */
+/* ---- rule and preview compared ---- */
 
 function pairTable() {
     const rateIn = (window) => ({ title: `Hit rate, last ${window}`, kind: "number",
@@ -98,7 +99,7 @@ function pairTable() {
     });
 }
 
-/* Null: it has gone since its text was looked at. */
+/* Null: it was removed since its text was read. */
 async function statsOf(name, query, signal) {
     try {
         const stats = await api.stats({ rule: name, ...query }, signal);
@@ -138,7 +139,7 @@ export function show(view, { parts, query, signal }) {
             el("div", {}, part("Numbers", facts.element), part("Top denied", denied.element)),
             el("div", {}, part("Room", use.element), part("Top traffic", traffic.element))));
 
-    /* Whether there is a partner is known from here: asking for a rule that is not there is an
+    /* The list tells whether there is a partner: a request for a rule that does not exist is an
      * error. */
     async function readTexts() {
         if (Date.now() - textsMs < RARELY_MS)

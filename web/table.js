@@ -1,5 +1,5 @@
-/* Tables that are filled anew every second without taking anybody's place away: rows are kept by
- * their key, moved only where the order changed, and what had the focus has it afterwards.
+/* Tables that are updated every second without losing the reader's place: rows are kept by their
+ * key, moved only where the order changed, and the focus stays where it was.
  *
  *   new Table({ caption, key: (item) => item.rule, columns: [
  *       { title: "Rule", fill: (cell, item) => sayLink(cell, …), sort: (item) => item.rule },
@@ -98,7 +98,7 @@ function fill(column, cell, item) {
         say(cell, column.text(item));
 }
 
-/* A share as a bar and in words: neither length nor colour alone. What is denied is `hit`. */
+/* A share as a bar and in words: neither length nor colour alone. `hit` is for denials. */
 export function sayShare(cell, value, text, kind = "") {
     if (!cell.firstChild) {
         const bar = el("span", { class: `bar ${kind}`, "aria-hidden": "true" }, el("span"));

@@ -2,7 +2,7 @@
 
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
-/* A token takes whole nanoseconds: behind these digits, 3 a second would be 3.000000003. */
+/* A token takes whole nanoseconds: with more digits, 3 a second would be 3.000000003. */
 const precise = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
 const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
@@ -57,8 +57,8 @@ export const stepOf = (us, stepS) => (stepS < 60 ? clock : minute).format(us / 1
 /* Controls, halves of a character, ends of lines, and what a font may draw as nothing. */
 const UNSEEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
 
-/* Characters that are not seen, or that turn the text around them: a picture or a number in place
- * of each. Otherwise two identifiers could look the same. */
+/* Replaces characters that are invisible, or that turn the text around them, by a picture or a
+ * number: else two identifiers could look the same. */
 export function visible(text) {
     return String(text)
         .replace(/[\0-\x1f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
@@ -67,13 +67,13 @@ export function visible(text) {
 
 const code = (c) => c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
 
-/* At most so many characters; the whole belongs into a title. */
+/* Cuts a text to so many characters; the whole text belongs into a title. */
 export function cut(text, most = 48) {
     const characters = Array.from(visible(text));
     return characters.length <= most ? visible(text) : `${characters.slice(0, most - 1).join("")}…`;
 }
 
-/* The values of an identifier: of several, `:` stands between them, and %3A for one within. */
+/* The values of an identifier. `:` separates several; a colon within a value is %3A. */
 export const valuesOf = (identifier, parts) =>
     (parts === 1 ? [identifier] : identifier.split(":")).map(decoded);
 
@@ -81,17 +81,17 @@ export function decoded(text) {
     try {
         return decodeURIComponent(text);
     } catch {
-        return text; /* not ours, then */
+        return text; /* not made by the server */
     }
 }
 
-/* Whom a rule counts, as people write it; without `per` it is not known how many values it has. */
+/* An identifier as people write it; without `per` the number of its values is unknown. */
 export function whoOf({ tenant, identifier, per }, isEverybody) {
     const who = isEverybody ? "everybody" : valuesOf(identifier, per?.length ?? 1).join(" + ");
     return tenant ? `${tenant}/${who}` : who;
 }
 
-/* `api` or its like as it stands in an address. */
+/* A name as it stands in an address. */
 export const ruleHref = (name) => `#/rule/${encodeURIComponent(name)}`;
 export const editHref = (name) => `#/edit/${encodeURIComponent(name)}`;
 

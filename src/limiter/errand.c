@@ -1,3 +1,4 @@
+/* Sending an errand, and turning the store's answers into decisions: see errand.h. */
 #include "limiter/errand.h"
 
 #include <stdlib.h>
@@ -6,11 +7,11 @@
 #include "limiter/decision.h"
 #include "limiter/limiter_internal.h"
 
-/* As many requests as the limiter's scratch has room for, copied, each with all it needs:
+/* As many requests as the limiter's scratch has room for, in one allocation:
  *
- *   batch | bundles … | views … | asks … | rules … | claims … | requests and their texts, for who
- * is told of violations, and who watches
- */
+ *   batch | bundles … | views … | asks … | rules … | claims … | requests and their texts
+ *
+ * Requests are copied only where the user table or an observer needs them afterwards. */
 struct sl_batch {
     struct sl_batch *next;
     struct sl_errand *errand;
@@ -21,13 +22,13 @@ struct sl_batch {
 
 /* ---- answers ---- */
 
-static void one_less(struct sl_errand *errand)
+static void count_answer(struct sl_errand *errand)
 {
     if (--errand->waiting == 0)
         errand->done(errand);
 }
 
-static void take_status(struct sl_errand *errand, int status)
+static void keep_first_bad(struct sl_errand *errand, int status)
 {
     errand->status = errand->status ? errand->status : status;
 }
@@ -42,7 +43,7 @@ static void on_parcel(struct sl_parcel *parcel)
     if (batch->has_joined)
         sl_joined_view(parcel->bundles, batch->asked.asks, batch->asked.count,
                        batch->asked.bundles);
-    take_status(errand, sl_asked_answer(&batch->asked));
+    keep_first_bad(errand, sl_asked_answer(&batch->asked));
     sl_asked_count(&batch->asked);
     for (size_t i = 0; i < batch->asked.count; i++) {
         const struct sl_asking *ask = &batch->asked.asks[i];
@@ -50,18 +51,18 @@ static void on_parcel(struct sl_parcel *parcel)
         bool is_held = bundle->status == SLUICE_OK && ask->out->charged;
         errand->held[ask->number] = is_held ? bundle->held : 0;
     }
-    one_less(errand);
+    count_answer(errand);
 }
 
 /* ---- on their way ---- */
 
-/* Where the parts of a batch begin; `at` NULL: how long it is. */
+/* Where the next part of a batch begins; `at` NULL: only its length is measured. */
 struct copy_area {
     char *at;
     size_t len;
 };
 
-static void *part(struct copy_area *layout, size_t bytes, size_t align)
+static void *place_part(struct copy_area *layout, size_t bytes, size_t align)
 {
     layout->len = (layout->len + align - 1) / align * align;
     void *start = layout->at ? layout->at + layout->len : NULL;
@@ -69,18 +70,18 @@ static void *part(struct copy_area *layout, size_t bytes, size_t align)
     return start;
 }
 
-#define PART(layout, count, type) part(layout, (count) * sizeof(type), _Alignof(type))
+#define PART(layout, count, type) place_part(layout, (count) * sizeof(type), _Alignof(type))
 
 static void copy_text(struct copy_area *layout, struct sluice_text *text)
 {
-    char *copy = part(layout, text->len, 1);
+    char *copy = place_part(layout, text->len, 1);
     if (copy && text->len) {
         memcpy(copy, text->at, text->len);
         text->at = copy;
     }
 }
 
-/* With all that it points to. */
+/* Copies a request with all that it points to. */
 static const struct sluice_request *copy_request(struct copy_area *layout,
                                                  const struct sluice_request *from)
 {
@@ -104,7 +105,7 @@ static const struct sluice_request *copy_request(struct copy_area *layout,
     return request;
 }
 
-/* The scratch as it is; twice: measured, then copied. */
+/* Copies the scratch. Called twice: the first call only measures. */
 static struct sl_batch *lay_out(const struct sl_limiter *limiter, struct copy_area *layout)
 {
     size_t count = limiter->ask_count, claim_count = limiter->claim_count;
@@ -154,14 +155,14 @@ static struct sl_batch *copy_scratch(struct sl_limiter *limiter)
     return batch;
 }
 
-/* ---- without asking ---- */
+/* ---- answers without the store ---- */
 
 static bool is_answered(const struct sl_limiter *limiter, size_t ask)
 {
     return limiter->bundles[limiter->asks[ask].bundle].is_near;
 }
 
-/* The asks from there on, whose bundles have their answers. */
+/* Decides the requests from `first` to `end`, whose bundles have their answers. */
 static void answer_run(struct sl_errand *errand, size_t first, size_t end, int64_t started_ns)
 {
     struct sl_limiter *limiter = errand->limiter;
@@ -174,12 +175,12 @@ static void answer_run(struct sl_errand *errand, size_t first, size_t end, int64
         asked.bundles = limiter->views + first;
         sl_joined_view(limiter->bundles, asked.asks, asked.count, asked.bundles);
     }
-    take_status(errand, sl_asked_answer(&asked));
+    keep_first_bad(errand, sl_asked_answer(&asked));
     sl_asked_count(&asked);
 }
 
-/* The others close ranks, in their order. */
-static void close_ranks(struct sl_limiter *limiter)
+/* Moves the requests that are not answered to the front of the scratch, in their order. */
+static void drop_answered(struct sl_limiter *limiter)
 {
     size_t asks = 0, bundles = 0, last = SIZE_MAX;
     for (size_t i = 0; i < limiter->ask_count; i++) {
@@ -196,8 +197,8 @@ static void close_ranks(struct sl_limiter *limiter)
     limiter->bundle_count = bundles;
 }
 
-/* Answers what is known, and takes it out of the scratch. */
-static void answer_near(struct sl_errand *errand, int64_t started_ns)
+/* Answers the requests that the answer cache knows, and removes them from the scratch. */
+static void answer_from_cache(struct sl_errand *errand, int64_t started_ns)
 {
     struct sl_limiter *limiter = errand->limiter;
     struct sl_answer_cache *answers = limiter->store->answers;
@@ -210,13 +211,13 @@ static void answer_near(struct sl_errand *errand, int64_t started_ns)
         if (is_answered(limiter, i))
             answer_run(errand, i, end, started_ns);
     }
-    close_ranks(limiter);
+    drop_answered(limiter);
 }
 
 /* ---- sending ---- */
 
-/* There is no memory to wait in. */
-static void give_up(struct sl_errand *errand)
+/* There is no memory to wait in: the rules' on_store_failure decides. */
+static void answer_without_store(struct sl_errand *errand)
 {
     struct sl_limiter *limiter = errand->limiter;
     for (size_t i = 0; i < limiter->bundle_count; i++)
@@ -224,19 +225,21 @@ static void give_up(struct sl_errand *errand)
     answer_run(errand, 0, limiter->ask_count, 0);
 }
 
-/* What is in the scratch: answered, or on its way. */
-static void send_taken(struct sl_errand *errand, struct sl_channel *channel, int64_t started_ns)
+/* Answers the requests in the scratch, or sends them on their way. Without a channel the store is
+ * not asked. */
+static void send_scratch(struct sl_errand *errand, struct sl_channel *channel, int64_t started_ns)
 {
     struct sl_limiter *limiter = errand->limiter;
-    answer_near(errand, started_ns);
-    sl_channel_call_leases(channel);
+    answer_from_cache(errand, started_ns);
+    if (channel)
+        sl_channel_call_leases(channel);
     if (limiter->bundle_count == 0)
         return;
     for (size_t i = 0; errand->is_asked && i < limiter->ask_count; i++)
         errand->is_asked[limiter->asks[i].number] = true;
-    struct sl_batch *batch = copy_scratch(limiter);
+    struct sl_batch *batch = channel ? copy_scratch(limiter) : NULL;
     if (!batch) {
-        give_up(errand);
+        answer_without_store(errand);
         return;
     }
     batch->errand = errand;
@@ -247,8 +250,9 @@ static void send_taken(struct sl_errand *errand, struct sl_channel *channel, int
     sl_channel_decide(channel, &batch->parcel);
 }
 
-/* The next request, or those that are joined there; false: there is no room for them. */
-static bool take_next(struct sl_errand *errand, size_t *next)
+/* Adds the next request, or the joined ones that begin there, to the scratch. Returns false if
+ * there is no room for them. */
+static bool take_next_request(struct sl_errand *errand, size_t *next)
 {
     struct sl_limiter *limiter = errand->limiter;
     size_t first = *next, first_ask = limiter->ask_count;
@@ -260,7 +264,7 @@ static bool take_next(struct sl_errand *errand, size_t *next)
     } else if (!sl_limiter_take_next(limiter, &in, next, &status)) {
         return false;
     }
-    take_status(errand, status);
+    keep_first_bad(errand, status);
     for (size_t i = first_ask; i < limiter->ask_count; i++)
         limiter->asks[i].number = (size_t)(limiter->asks[i].out - errand->out);
     if (limiter->ask_count == first_ask + 1 && errand->hold_us) /* else it was answered already */
@@ -268,24 +272,38 @@ static bool take_next(struct sl_errand *errand, size_t *next)
     return true;
 }
 
-void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
-                    struct sl_channel *channel)
+static void decide_all(struct sl_errand *errand, struct sl_limiter *limiter,
+                       struct sl_channel *channel)
 {
     errand->limiter = limiter;
     errand->batches = NULL;
     errand->status = SLUICE_OK;
-    errand->waiting = 1;
-    for (size_t i = 0; i < errand->count; i++)
-        errand->held[i] = 0;
     for (size_t i = 0; i < errand->count;) {
         int64_t started_ns = sl_limiter_start_ns(limiter);
         sl_limiter_forget(limiter);
-        while (i < errand->count && !sl_limiter_is_full(limiter) && take_next(errand, &i))
+        while (i < errand->count && !sl_limiter_is_full(limiter) && take_next_request(errand, &i))
             ;
-        send_taken(errand, channel, started_ns);
+        send_scratch(errand, channel, started_ns);
     }
     sl_limiter_forget(limiter);
-    one_less(errand);
+}
+
+void sl_errand_send(struct sl_errand *errand, struct sl_limiter *limiter,
+                    struct sl_channel *channel)
+{
+    SL_CHECK(channel && errand->done);
+    for (size_t i = 0; i < errand->count; i++)
+        errand->held[i] = 0;
+    errand->waiting = 1;
+    decide_all(errand, limiter, channel);
+    count_answer(errand);
+}
+
+void sl_errand_fail(struct sl_errand *errand, struct sl_limiter *limiter)
+{
+    errand->waiting = 0;
+    decide_all(errand, limiter, NULL);
+    SL_CHECK(!errand->batches);
 }
 
 /* ---- afterwards ---- */
@@ -294,7 +312,7 @@ static size_t explain_bundle(struct sl_limiter *limiter, const struct sl_bundle 
                              const struct sl_asking *ask, const struct sluice_explained **rows)
 {
     if (bundle->status != SLUICE_OK)
-        return 0; /* there is nothing to explain */
+        return 0; /* the store has decided nothing */
     for (size_t i = 0; i < bundle->claim_count; i++)
         sl_decision_explain(bundle, &bundle->claims[i], ask->rules[i], &limiter->explained[i]);
     *rows = limiter->explained;

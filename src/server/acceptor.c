@@ -1,6 +1,8 @@
-/* The kernel spreads connections over the workers' sockets by chance, and a gateway
- * has few that last for days: two of four may well end up with one worker. So who
- * has more than the least busy one hands the next over before its first byte. */
+/* Accepting connections, and spreading them over the workers.
+ *
+ * The kernel spreads connections over the workers' sockets by chance, and a gateway has few
+ * connections that last for days: two of four may well end up with one worker. So a worker that has
+ * more connections than the least busy one hands the next over before its first byte. */
 #include "server/acceptor.h"
 
 #include <errno.h>
@@ -8,15 +10,14 @@
 #include <unistd.h>
 
 enum {
-    ACCEPTS_MAX = 64, /* in one go: those who are here want to be served too */
+    ACCEPTS_MAX = 64, /* in one go: open connections want to be served too */
     PAUSE_MS = 100,
     SAID_EVERY_MS = 10000,
 };
 
-/* A server that is full says so, to those who can hear it: a TLS handshake would
- * take more from those who are served than it is worth, and so would seeing off more
- * than a few at a time. */
-static void refuse(struct sl_worker *worker, const struct sl_arrival *arrival)
+/* A server that is full says so, but not over TLS and only to a few clients at a time: handshakes
+ * and long farewells would take more from the connections that are served than they are worth. */
+static void refuse_connection(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
     struct sl_conn *conn = NULL;
     sl_count_add(&worker->refused, 1);
@@ -33,14 +34,15 @@ static void refuse(struct sl_worker *worker, const struct sl_arrival *arrival)
     sl_conn_settle(conn);
 }
 
-/* Clients that may stay do so while there is room for others. One of this worker's that has been
- * silent for longer than the others may be makes way; false: there is none. */
-static bool make_way(struct sl_worker *worker)
+/* Connections of protocols that may be silent for hours (SL_TIMER_REST) stay only while there is
+ * room for others. Closes one of this worker's that has been silent for longer than SL_TIMER_IDLE;
+ * returns false if there is none. */
+static bool close_one_at_rest(struct sl_worker *worker)
 {
     struct sl_conn *conn = worker->timers[SL_TIMER_REST].first;
     uint64_t rest_ms = (uint64_t)sl_worker_timeout_ms(worker, SL_TIMER_REST);
     uint64_t idle_ms = (uint64_t)sl_worker_timeout_ms(worker, SL_TIMER_IDLE);
-    while (conn && conn->is_ready) /* it has just said something */
+    while (conn && conn->is_ready) /* it has just sent something */
         conn = conn->timer_next;
     if (!conn || uv_now(&worker->loop) < conn->due_ms - rest_ms + idle_ms)
         return false;
@@ -76,13 +78,13 @@ static bool hand_over(struct sl_worker *to, const struct sl_arrival *arrival)
     return has_room;
 }
 
-static void admit(struct sl_worker *worker, const struct sl_arrival *arrival)
+static void admit_or_refuse(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
     struct sl_server *server = worker->server;
     uint32_t open = atomic_fetch_add(&server->open, 1);
-    if (open >= sl_worker_settings(worker)->max_connections && !make_way(worker)) {
+    if (open >= sl_worker_settings(worker)->max_connections && !close_one_at_rest(worker)) {
         atomic_fetch_sub(&server->open, 1);
-        refuse(worker, arrival);
+        refuse_connection(worker, arrival);
         return;
     }
     sl_count_add(&worker->accepted, 1);
@@ -100,20 +102,24 @@ static void admit(struct sl_worker *worker, const struct sl_arrival *arrival)
 
 static void on_resume(uv_timer_t *timer);
 
-/* Who comes waits in the kernel, instead of waking us for nothing all the time. */
-static void pause_accepting(struct sl_worker *worker, int why)
+/* Starts all listeners again in a moment, and logs why: now and then, not each time. */
+static void resume_later(struct sl_worker *worker, const char *why, const char *advice)
 {
     uint64_t now_ms = uv_now(&worker->loop);
-    for (size_t i = 0; i < worker->server->listening_count; i++)
-        uv_poll_stop(&worker->accepts[i]);
     uv_timer_start(&worker->resume, on_resume, PAUSE_MS, 0);
     if (worker->paused_ms == 0 || now_ms - worker->paused_ms > SAID_EVERY_MS) {
         worker->paused_ms = now_ms;
-        fprintf(stderr,
-                "sluice: cannot accept connections: %s; raise the limit (`ulimit -n`, "
-                "LimitNOFILE=) or lower `max_connections`\n",
-                strerror(why));
+        fprintf(stderr, "sluice: cannot accept connections: %s; %s\n", why, advice);
     }
+}
+
+/* New connections wait in the kernel, instead of waking the worker for nothing all the time. */
+static void pause_accepting(struct sl_worker *worker, int why)
+{
+    for (size_t i = 0; i < worker->server->listening_count; i++)
+        uv_poll_stop(&worker->accepts[i]);
+    resume_later(worker, strerror(why),
+                 "raise the limit (`ulimit -n`, LimitNOFILE=) or lower `max_connections`");
 }
 
 static void accept_some(struct sl_worker *worker, const struct sl_listening *listening, size_t most)
@@ -121,7 +127,7 @@ static void accept_some(struct sl_worker *worker, const struct sl_listening *lis
     struct sl_arrival arrival;
     int why = 0;
     while (most-- > 0 && sl_listening_accept(listening, worker->number, &arrival, &why))
-        admit(worker, &arrival);
+        admit_or_refuse(worker, &arrival);
     if (why == EMFILE || why == ENFILE || why == ENOMEM || why == ENOBUFS)
         pause_accepting(worker, why);
 }
@@ -138,8 +144,13 @@ static void on_accept(uv_poll_t *poll, int status, int events)
 static void on_resume(uv_timer_t *timer)
 {
     struct sl_worker *worker = timer->data;
-    for (size_t i = 0; !worker->is_draining && i < worker->server->listening_count; i++)
-        uv_poll_start(&worker->accepts[i], UV_READABLE, on_accept);
+    int first_bad = 0;
+    for (size_t i = 0; !worker->is_draining && i < worker->server->listening_count; i++) {
+        int status = uv_poll_start(&worker->accepts[i], UV_READABLE, on_accept);
+        first_bad = first_bad ? first_bad : status;
+    }
+    if (first_bad != 0)
+        resume_later(worker, uv_strerror(first_bad), "trying again");
 }
 
 void sl_acceptor_admit(struct sl_worker *worker)
@@ -167,7 +178,7 @@ bool sl_acceptor_open(struct sl_worker *worker)
     return true;
 }
 
-/* Who already stands at the door is let in; then it is shut. */
+/* Connections that the kernel has accepted already are served; then the listeners are closed. */
 void sl_acceptor_close(struct sl_worker *worker)
 {
     struct sl_server *server = worker->server;

@@ -1,16 +1,18 @@
-/* A worker's door: who comes is let in, handed to a worker with fewer, or refused. */
+/* A worker's acceptor: a new connection is served here, handed to a less busy worker, or refused.
+ */
 #ifndef SL_SERVER_ACCEPTOR_H
 #define SL_SERVER_ACCEPTOR_H
 
 #include "server/worker.h"
 
-/* Waits for connections on every listener. False: no memory or files. */
+/* Waits for connections on every listener. Returns false if memory or file descriptors are used up.
+ */
 bool sl_acceptor_open(struct sl_worker *worker);
 
-/* Takes in those whom others have handed over. */
+/* Serves the connections that other workers have handed over. */
 void sl_acceptor_admit(struct sl_worker *worker);
 
-/* Nobody comes in any more. */
+/* Accepts what still waits in the kernel, then closes the listeners. */
 void sl_acceptor_close(struct sl_worker *worker);
 
 #endif

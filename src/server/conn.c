@@ -37,15 +37,34 @@ void sl_conn_set_peer(struct sl_conn *conn, const struct sl_address *peer)
     conn->peer_len = sl_address_print(peer, conn->peer_text);
 }
 
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+/* Lets the loop wait for the first bytes. Returns false, and frees the connection, if it cannot. */
+static bool watch_socket(struct sl_worker *worker, struct sl_conn *conn, int fd)
+{
+    if (uv_poll_init_socket(&worker->loop, &conn->poll, fd) != 0) {
+        free(conn);
+        return false;
+    }
+    conn->poll.data = conn;
+    conn->events = UV_READABLE;
+    if (uv_poll_start(&conn->poll, conn->events, sl_conn_on_poll) == 0)
+        return true;
+    conn->is_gone = true;
+    uv_close((uv_handle_t *)&conn->poll, on_closed);
+    return false;
+}
+
 struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival)
 {
     struct sl_conn *conn = calloc(1, sizeof *conn + arrival->front->state_bytes);
-    if (!conn || uv_poll_init_socket(&worker->loop, &conn->poll, arrival->fd) != 0) {
-        free(conn);
+    if (!conn || !watch_socket(worker, conn, arrival->fd)) {
         close(arrival->fd);
         return NULL;
     }
-    conn->poll.data = conn;
     conn->worker = worker;
     conn->front = arrival->front;
     conn->fd = arrival->fd;
@@ -60,14 +79,7 @@ struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *
         worker->all->all_prev = conn;
     worker->all = conn;
     sl_conn_set_timer(conn, SL_TIMER_OPENING);
-    conn->events = UV_READABLE;
-    uv_poll_start(&conn->poll, conn->events, sl_conn_on_poll);
     return conn;
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle->data);
 }
 
 static void on_hold_closed(uv_handle_t *handle)
@@ -92,7 +104,7 @@ void sl_conn_drop_in(struct sl_conn *conn)
     conn->in_start = conn->in_end = conn->in_room = 0;
 }
 
-/* What an answer takes beyond a block, while its client does not read it. */
+/* Counts the memory beyond a block that an unread answer takes. */
 static void count_unread(struct sl_conn *conn, size_t bytes)
 {
     conn->worker->unread_bytes += bytes - conn->unread_bytes;
@@ -207,7 +219,7 @@ void sl_conn_set_timer(struct sl_conn *conn, enum sl_timer timer)
         sl_worker_arm(worker, conn->due_ms);
 }
 
-/* Unread answers come first: what a client sends does not prolong their time. */
+/* Is the timer of an unread answer running? What the client sends does not prolong it. */
 static bool is_writing(const struct sl_conn *conn)
 {
     return conn->timer == SL_TIMER_WRITE || conn->timer == SL_TIMER_FLUSH;
@@ -253,12 +265,12 @@ void sl_conn_hold_from(struct sl_conn *conn, size_t offset, int64_t delay_us)
     SL_CHECK(!conn->hold && conn->held_from == SIZE_MAX);
     conn->hold = malloc(sizeof *conn->hold);
     if (!conn->hold)
-        return; /* early is all that is left */
+        return; /* no memory: the answer goes out early */
     uv_update_time(loop);
     uv_timer_init(loop, conn->hold);
     conn->hold->data = conn;
     conn->held_from = offset;
-    /* The loop's time is a millisecond cut off, and never early is what was asked. */
+    /* The loop's time is cut off to a millisecond, and the answer must never be early. */
     uv_timer_start(conn->hold, on_hold, (uint64_t)(delay_us + 999) / 1000 + 1, 0);
 }
 
@@ -296,13 +308,13 @@ static ssize_t write_bytes(struct sl_conn *conn, const char *at, size_t len)
     return errno == EAGAIN || errno == EINTR ? SL_IO_WANT_WRITE : SL_IO_BROKEN;
 }
 
-static size_t unsent(const struct sl_conn *conn)
+static size_t unsent_bytes(const struct sl_conn *conn)
 {
     size_t end = conn->held_from < conn->out.len ? conn->held_from : conn->out.len;
     return end - conn->sent;
 }
 
-/* A client that never catches up must not make sent bytes pile up. */
+/* Drops sent bytes, so that they do not pile up where a client never catches up. */
 static void move_out_down(struct sl_conn *conn)
 {
     memmove(conn->out.at, conn->out.at + conn->sent, conn->out.len - conn->sent);
@@ -312,12 +324,12 @@ static void move_out_down(struct sl_conn *conn)
     conn->sent = 0;
 }
 
-/* False: the connection is broken. *has_moved turns true where something was sent. */
+/* Returns false if the connection is broken. Sets *has_moved if something was sent. */
 static bool send_some(struct sl_conn *conn, bool *has_moved)
 {
     size_t before = conn->sent;
-    while (unsent(conn) > 0) {
-        ssize_t count = write_bytes(conn, conn->out.at + conn->sent, unsent(conn));
+    while (unsent_bytes(conn) > 0) {
+        ssize_t count = write_bytes(conn, conn->out.at + conn->sent, unsent_bytes(conn));
         if (count == SL_IO_BROKEN)
             return false;
         if (count < 0)
@@ -333,21 +345,21 @@ static bool send_some(struct sl_conn *conn, bool *has_moved)
     return true;
 }
 
-/* What a front has queued by itself comes piece by piece, as long as the kernel takes it. */
+/* Fetches what the front has queued piece by piece, as long as the kernel takes it. */
 static bool flush_and_send(struct sl_conn *conn, bool *has_moved)
 {
     for (int i = 0; i < FLUSHES_MAX; i++) {
         conn->has_more = conn->front->flush && conn->front->flush(conn);
         if (conn->out.failed || !send_some(conn, has_moved))
             return false;
-        if (!conn->has_more || unsent(conn) > 0)
+        if (!conn->has_more || unsent_bytes(conn) > 0)
             break;
     }
     return true;
 }
 
-/* Our last word has been said. */
-static void part(struct sl_conn *conn)
+/* All is sent: closes the connection, or lingers until the client has stopped sending. */
+static void close_or_linger(struct sl_conn *conn)
 {
     if (conn->tls)
         sl_tls_finish(conn->tls);
@@ -367,7 +379,7 @@ static int wanted_events(const struct sl_conn *conn)
     bool is_full = conn->in && conn->in_end == conn->in_room && conn->in_start == 0;
     bool reads = conn->is_linger_on || (!conn->has_ended && !conn->is_finished && !is_full &&
                                         conn->out.len - conn->sent < SL_CONN_OUT_HIGH_BYTES);
-    bool writes = unsent(conn) > 0 || conn->write_for_read;
+    bool writes = unsent_bytes(conn) > 0 || conn->write_for_read;
     return (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0);
 }
 
@@ -376,16 +388,17 @@ static enum sl_timer idle_timer(const struct sl_conn *conn)
     return conn->front->stays ? SL_TIMER_REST : SL_TIMER_IDLE;
 }
 
-/* Answers that the front keeps, because its client does not let them out. */
-static size_t kept_back(const struct sl_conn *conn)
+/* Bytes of answers that the front holds, because the client's flow control does not let them out.
+ */
+static size_t bytes_held_by_front(const struct sl_conn *conn)
 {
     return conn->front->unread ? conn->front->unread(conn) : 0;
 }
 
-/* The front has said what it waits for, while messages are incomplete. */
+/* While messages are incomplete, the front has set the timer already. */
 static void choose_timer(struct sl_conn *conn, bool has_moved)
 {
-    if (unsent(conn) > 0 || kept_back(conn) > 0) {
+    if (unsent_bytes(conn) > 0 || bytes_held_by_front(conn) > 0) {
         if (has_moved || !is_writing(conn))
             sl_conn_set_timer(conn, SL_TIMER_WRITE);
     } else if (conn->held_from != SIZE_MAX || conn->job || conn->flight)
@@ -394,8 +407,8 @@ static void choose_timer(struct sl_conn *conn, bool has_moved)
         sl_conn_set_timer(conn, conn->awaits ? conn->awaits : idle_timer(conn));
 }
 
-/* Somebody must go: who has read nothing for the longest time; if all is held, who
- * came last. */
+/* Closes the connection that has read nothing for the longest time; if all output is held back, the
+ * one that was served last. */
 static void close_slowest_reader(struct sl_conn *last)
 {
     struct sl_worker *worker = last->worker;
@@ -414,20 +427,25 @@ static bool is_done(const struct sl_conn *conn)
     return conn->is_finished || (conn->has_ended && !conn->has_backlog);
 }
 
+static bool watch_for(struct sl_conn *conn, int events)
+{
+    conn->events = events;
+    if (events)
+        return uv_poll_start(&conn->poll, events, sl_conn_on_poll) == 0;
+    return uv_poll_stop(&conn->poll) == 0;
+}
+
 void sl_conn_wait(struct sl_conn *conn)
 {
     int events = wanted_events(conn);
-    if (events != conn->events) {
-        conn->events = events;
-        if (events)
-            uv_poll_start(&conn->poll, events, sl_conn_on_poll);
-        else
-            uv_poll_stop(&conn->poll);
+    if (events != conn->events && !watch_for(conn, events)) {
+        sl_conn_close(conn); /* the loop would never call us for it again */
+        return;
     }
     bool reads_again = conn->read_again && events & UV_READABLE;
     if (reads_again)
         sl_conn_read(conn);
-    bool flushes_again = conn->has_more && unsent(conn) == 0;
+    bool flushes_again = conn->has_more && unsent_bytes(conn) == 0;
     if (reads_again || flushes_again || (conn->has_backlog && sl_conn_is_open(conn)))
         sl_worker_ready_later(conn->worker, conn);
 }
@@ -442,7 +460,7 @@ void sl_conn_settle(struct sl_conn *conn)
     if (conn->is_linger_on)
         return;
     bool has_moved = false;
-    size_t before = kept_back(conn);
+    size_t before = bytes_held_by_front(conn);
     if (!flush_and_send(conn, &has_moved)) {
         sl_conn_close(conn);
         return;
@@ -450,9 +468,9 @@ void sl_conn_settle(struct sl_conn *conn)
     if (conn->in_start == conn->in_end)
         sl_conn_drop_in(conn);
     if (is_done(conn))
-        part(conn);
+        close_or_linger(conn);
     else
-        choose_timer(conn, unsent(conn) > 0 ? has_moved : kept_back(conn) < before);
+        choose_timer(conn, unsent_bytes(conn) > 0 ? has_moved : bytes_held_by_front(conn) < before);
     count_unread(conn, conn->out.room > SL_BLOCK_BYTES ? conn->out.room : 0);
     if (conn->worker->unread_bytes > UNREAD_MAX_BYTES)
         close_slowest_reader(conn);

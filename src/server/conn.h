@@ -1,5 +1,5 @@
-/* A connection: a socket, bytes in, bytes out, and one time by which something
- * must have happened. What the bytes mean is its front's.
+/* A connection: a socket, bytes in, bytes out, and one deadline. The front (front.h) knows what the
+ * bytes mean.
  *
  *   in    | consumed | to be read |  room  |     a block while there are bytes
  *   out   | sent | to be sent | held |           held: until its time has come
@@ -30,7 +30,7 @@ enum sl_timer {
     SL_TIMER_HEAD,
     SL_TIMER_BODY,
     SL_TIMER_WRITE,
-    SL_TIMER_LINGER, /* for the client to see our last words */
+    SL_TIMER_LINGER, /* for the client to read our last answer */
     SL_TIMER_DRAIN,  /* shutting down: for a last request, */
     SL_TIMER_FLUSH,  /* for the last answer to be read */
     SL_TIMER_COUNT
@@ -59,7 +59,7 @@ struct sl_conn {
     size_t unread_bytes;  /* of `out`, as the worker counts them */
 
     bool is_ready;       /* on the worker's list */
-    bool is_refused;     /* there was no room: it only hears that */
+    bool is_refused;     /* the server is full: it is only told that */
     bool is_gone;        /* closed; freed when the loop has let go of it */
     bool is_opening;     /* a PROXY header is still to come */
     bool wants_tls;      /* after that */
@@ -68,18 +68,18 @@ struct sl_conn {
     bool lingers;        /* … and then the client's rest is read and dropped */
     bool is_linger_on;   /* which is what is happening */
     bool has_backlog;    /* whole messages may wait: the client must read first, or a hold end */
-    bool has_more;       /* its front has more to send, behind `out` */
+    bool has_more;       /* its front has more to send, after `out` */
     bool read_again;     /* TLS has bytes that poll does not know of */
     bool write_for_read; /* TLS must write before it can read */
 
-    struct sl_job *job;       /* whose answer it waits for: until then it is parked; or NULL */
-    struct sl_flight *flight; /* the same for a store that answers later */
-    bool has_asked;           /* in the round that is being filled */
+    struct sl_job *job;       /* it is parked until this job is answered; or NULL */
+    struct sl_flight *flight; /* the same for a store that answers later; or NULL */
+    bool has_asked;           /* it has requests in the round that is being filled */
 
-    bool speaks_proxy; /* its listener has proxy_protocol: somebody is in between */
+    bool speaks_proxy; /* its listener has proxy_protocol: there is a proxy */
     bool is_local;     /* through a Unix socket: there is no address */
     struct sl_address peer;
-    char peer_text[SL_ADDRESS_PRINT_MAX]; /* of every answer's client where no proxy is */
+    char peer_text[SL_ADDRESS_PRINT_MAX]; /* the client's address, unless there is a proxy */
     size_t peer_len;
 
     struct sl_conn *ready_next;
@@ -92,10 +92,10 @@ struct sl_conn {
     _Alignas(16) char own[]; /* the front's */
 };
 
-/* From now on this is its peer. */
+/* Sets the peer's address, of the socket or out of a PROXY header. */
 void sl_conn_set_peer(struct sl_conn *conn, const struct sl_address *peer);
 
-/* Where a connection comes from: what it needs to be made. */
+/* An accepted socket and where it comes from: what a connection is made of. */
 struct sl_arrival {
     int fd;
     const struct sl_front *front;
@@ -105,41 +105,41 @@ struct sl_arrival {
     struct sl_address peer;
 };
 
-/* Starts serving it on this worker's loop; the socket is the connection's from
- * now on, whatever happens. NULL: it could not be. */
+/* Starts serving it on this worker's loop. Takes over the socket: where it returns NULL (no memory,
+ * or the loop cannot watch the socket), the socket is closed. */
 struct sl_conn *sl_conn_open(struct sl_worker *worker, const struct sl_arrival *arrival);
 
-/* At once; unsent bytes are lost. */
+/* Closes it at once; unsent bytes are lost. */
 void sl_conn_close(struct sl_conn *conn);
 
-/* The same for who does not read: what the kernel still holds for it is dropped too, instead
- * of being offered for minutes, and the client is told by a reset. */
+/* The same for a client that does not read: the kernel drops what it still holds for the client,
+ * instead of offering it for minutes, and sends a reset. */
 void sl_conn_cut(struct sl_conn *conn);
 
-/* Bytes that are there to be read. */
+/* The bytes that were received and not read yet. */
 static inline struct sluice_text sl_conn_bytes(const struct sl_conn *conn)
 {
     return (struct sluice_text){ conn->in + conn->in_start, conn->in_end - conn->in_start };
 }
 
-/* Room for a message of so many bytes in all; the bytes may move, so no call of the
- * round may point to them. False: too much, or no memory. */
+/* Makes room for a message of so many bytes in all. The bytes may move, so no call of the round may
+ * point to them. Returns false if that is too much, or if there is no memory. */
 bool sl_conn_expect(struct sl_conn *conn, size_t message_bytes);
 
-/* What answers are appended to; it has memory of the worker's from the start. */
+/* The buffer that answers are appended to. It begins with a block of the worker's. */
 struct sl_buffer *sl_conn_out(struct sl_conn *conn);
 
-/* Nothing more is read. `lingers`: the client may still be sending. */
+/* No message is read off it any more. `lingers`: the client may still be sending. */
 void sl_conn_finish(struct sl_conn *conn, bool lingers);
 
-/* Holds back what is added to `out` from here on, for so long; until then no further
- * message is. */
+/* Holds back the bytes of `out` from this offset on, for so long. Until then no further message is
+ * read. */
 void sl_conn_hold_from(struct sl_conn *conn, size_t offset, int64_t delay_us);
 
-/* It waits for the answer to this job. */
+/* Stops reading messages until this job is answered. */
 void sl_conn_park(struct sl_conn *conn, struct sl_job *job);
 
-/* The answer is there (in `out` already): it goes on. */
+/* The job's answer is in `out`: reading goes on. */
 void sl_conn_unpark(struct sl_conn *conn);
 
 /* May messages be read off it now? */
@@ -149,18 +149,18 @@ static inline bool sl_conn_is_open(const struct sl_conn *conn)
            conn->held_from == SIZE_MAX && conn->out.len - conn->sent < SL_CONN_OUT_HIGH_BYTES;
 }
 
-/* Sends what can be, gives memory back, and waits for what is next. */
+/* Sends as much as the socket takes, gives memory back, and waits for what is next. */
 void sl_conn_settle(struct sl_conn *conn);
 
-/* From now on, at most that timer's time. The same again starts afresh only for
- * SL_TIMER_IDLE, SL_TIMER_REST and SL_TIMER_WRITE: a trickle of bytes is no excuse. */
+/* Starts that timer. If it runs already, only SL_TIMER_IDLE, SL_TIMER_REST and SL_TIMER_WRITE start
+ * afresh: a client that sends byte by byte gains no time. */
 void sl_conn_set_timer(struct sl_conn *conn, enum sl_timer timer);
 
-/* What the front waits for; `is_new`: for another message than before. While an
- * answer is not read, that is what counts. */
+/* The front tells what it waits for; `is_new`: for another message than before. While the client
+ * does not read an answer, the timer of writing goes on instead. */
 void sl_conn_await(struct sl_conn *conn, enum sl_timer timer, bool is_new);
 
-/* Its time is up. */
+/* Its timer has gone off. */
 void sl_conn_late(struct sl_conn *conn);
 
 /* ---- between conn.c and conn_read.c ---- */
@@ -170,7 +170,7 @@ void sl_conn_on_poll(uv_poll_t *poll, int status, int events);
 /* Reads what there is room for, once. */
 void sl_conn_read(struct sl_conn *conn);
 
-/* Lets the loop wait for what can happen next. */
+/* Lets the loop wait for what can happen next; closes the connection if the loop cannot. */
 void sl_conn_wait(struct sl_conn *conn);
 void sl_conn_drop_in(struct sl_conn *conn);
 

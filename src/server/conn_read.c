@@ -1,4 +1,4 @@
-/* Bytes in: from the socket to where the front looks for messages. */
+/* Reading a connection's socket into the buffer that the front reads messages from. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,7 +11,7 @@
 
 enum {
     LARGE_MAX_BYTES = 64 << 20, /* a worker's, in buffers longer than a block */
-    LINGER_MAX_BYTES = 4 << 20, /* that are read for nothing */
+    LINGER_MAX_BYTES = 4 << 20, /* that are read and dropped */
 };
 
 static void move_down(struct sl_conn *conn)
@@ -23,7 +23,7 @@ static void move_down(struct sl_conn *conn)
     conn->in_start = 0;
 }
 
-/* Room to read into, without disturbing what is there. False: none now. */
+/* Makes room to read into, without moving what is there. Returns false if there is none now. */
 static bool make_room(struct sl_conn *conn)
 {
     if (!conn->in) {
@@ -70,9 +70,9 @@ static ssize_t read_bytes(struct sl_conn *conn, char *at, size_t room)
     return errno == EAGAIN || errno == EINTR ? SL_IO_WANT_READ : SL_IO_BROKEN;
 }
 
-/* What the client still sends after our last word: read, so that the word is not
- * lost to a reset, and dropped. */
-static void read_for_nothing(struct sl_conn *conn)
+/* Reads and drops what the client sends after our last answer: unread bytes would make the kernel
+ * send a reset, and the client would lose the answer. */
+static void read_and_drop(struct sl_conn *conn)
 {
     char dropped[16384];
     ssize_t count = recv(conn->fd, dropped, sizeof dropped, 0);
@@ -92,8 +92,9 @@ static bool start_tls(struct sl_conn *conn)
     return conn->tls;
 }
 
-/* The PROXY header is looked at in the kernel's buffer and only it is taken: what
- * follows may be TLS. While it is not complete, all there is belongs to it. */
+/* Peeks at the PROXY header in the kernel's buffer, and takes no byte more: TLS may follow. While
+ * the header is not complete, all bytes belong to it. Returns false if the connection is to be
+ * closed. */
 static bool read_proxy_header(struct sl_conn *conn)
 {
     struct sl_proxy_header header;
@@ -157,7 +158,7 @@ void sl_conn_read(struct sl_conn *conn)
 static void on_readable(struct sl_conn *conn)
 {
     if (conn->is_linger_on) {
-        read_for_nothing(conn);
+        read_and_drop(conn);
         return;
     }
     bool good = !conn->is_opening || read_proxy_header(conn);

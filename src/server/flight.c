@@ -1,3 +1,4 @@
+/* Rounds that wait for a store that answers later: see flight.h. */
 #include "server/flight.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 enum { TEXTS_BYTES = 512 };
 
-/* A reservation to be settled. */
+/* A call that settles a reservation. */
 struct settling_call {
     struct sl_settlement settlement; /* first */
     struct sl_flight *flight;
@@ -20,14 +21,13 @@ struct sl_flight {
     struct sl_errand errand;
     struct sl_edition *edition;
     struct settling_call *settlings;
-    int64_t *hold_us;
     size_t waiting;
     size_t call_room, request_room; /* what its arrays hold */
 };
 
 /* ---- landing ---- */
 
-/* What an older edition's limiter has counted goes to the one in force. */
+/* Adds what an older edition's limiter has counted to the one in force. */
 static void hand_in_counts(struct sl_worker *worker, struct sl_edition *edition)
 {
     if (!edition || edition == worker->edition)
@@ -45,7 +45,6 @@ static void free_arrays(struct sl_flight *flight)
     free(flight->round.decisions);
     free(flight->round.held);
     free(flight->settlings);
-    free(flight->hold_us);
 }
 
 void sl_flight_free(struct sl_flight *flight)
@@ -57,8 +56,8 @@ void sl_flight_free(struct sl_flight *flight)
     free(flight);
 }
 
-/* One is kept, for the next round. */
-static void put_away(struct sl_flight *flight)
+/* Keeps one flight for the next round; frees the others. */
+static void reuse_or_free(struct sl_flight *flight)
 {
     struct sl_worker *worker = flight->round.worker;
     sl_errand_release(&flight->errand);
@@ -72,11 +71,11 @@ static void put_away(struct sl_flight *flight)
     worker->spare_flight = flight;
 }
 
-static void land(struct sl_flight *flight)
+static void answer_calls(struct sl_flight *flight)
 {
     struct sl_worker *worker = flight->round.worker;
     struct sl_round *round = &flight->round;
-    round->scratch = worker->round.scratch; /* one for all */
+    round->scratch = worker->round.scratch; /* the worker's */
     for (size_t i = 0; i < round->call_count; i++) {
         struct sl_call *call = &round->calls[i];
         if (!call->conn || call->conn->is_gone)
@@ -89,25 +88,25 @@ static void land(struct sl_flight *flight)
     hand_in_counts(worker, flight->edition);
     if (flight->errand.count > 0)
         sl_round_note(&worker->round, flight->errand.status);
-    put_away(flight);
+    reuse_or_free(flight);
 }
 
-static void one_less(struct sl_flight *flight)
+static void count_answer(struct sl_flight *flight)
 {
     if (--flight->waiting == 0)
-        land(flight);
+        answer_calls(flight);
 }
 
 static void on_errand(struct sl_errand *errand)
 {
-    one_less((struct sl_flight *)(void *)((char *)errand - offsetof(struct sl_flight, errand)));
+    count_answer((struct sl_flight *)(void *)((char *)errand - offsetof(struct sl_flight, errand)));
 }
 
 static void on_settled(struct sl_settlement *settlement)
 {
     struct settling_call *settling = (struct settling_call *)settlement;
     settling->call->settled = settlement->status;
-    one_less(settling->flight);
+    count_answer(settling->flight);
 }
 
 void sl_flight_forget(struct sl_flight *flight, const struct sl_conn *conn)
@@ -119,7 +118,7 @@ void sl_flight_forget(struct sl_flight *flight, const struct sl_conn *conn)
 
 /* ---- departing ---- */
 
-/* Before anything is asked: there is no way back from that. */
+/* Before the store is asked: requests that were sent cannot be taken back. */
 static bool make_room(struct sl_flight *flight, size_t calls, size_t requests)
 {
     struct sl_round *own = &flight->round;
@@ -132,13 +131,11 @@ static bool make_room(struct sl_flight *flight, size_t calls, size_t requests)
     own->requests = malloc(requests * sizeof *own->requests + 1);
     own->decisions = malloc(requests * sizeof *own->decisions + 1);
     own->held = malloc(requests * sizeof *own->held + 1);
-    flight->hold_us = malloc(requests * sizeof *flight->hold_us + 1);
     flight->settlings = malloc(calls * sizeof *flight->settlings);
-    return own->calls && own->requests && own->decisions && own->held && flight->hold_us &&
-           flight->settlings;
+    return own->calls && own->requests && own->decisions && own->held && flight->settlings;
 }
 
-static struct sl_flight *take_flight(struct sl_worker *worker)
+static struct sl_flight *spare_or_new_flight(struct sl_worker *worker)
 {
     struct sl_flight *flight = worker->spare_flight;
     worker->spare_flight = NULL;
@@ -150,10 +147,27 @@ static struct sl_flight *take_flight(struct sl_worker *worker)
     return flight;
 }
 
-/* Ready for the round; NULL: no memory. */
-static struct sl_flight *prepare(struct sl_round *round)
+/* The round's requests, to be decided into the round's decisions. */
+static struct sl_errand errand_of(struct sl_round *round)
 {
-    struct sl_flight *flight = take_flight(round->worker);
+    size_t count = round->request_count;
+    memset(round->is_asked, 0, count * sizeof *round->is_asked);
+    memset(round->hold_us, 0, count * sizeof *round->hold_us);
+    for (size_t i = 0; i < round->call_count; i++)
+        if (round->calls[i].expires_us)
+            round->hold_us[round->calls[i].first] = round->calls[i].expires_us;
+    return (struct sl_errand){ .requests = round->requests,
+                               .count = count,
+                               .options = round->has_options ? round->options : NULL,
+                               .hold_us = round->hold_us,
+                               .out = round->decisions,
+                               .is_asked = round->is_asked };
+}
+
+/* A flight that is ready for the round. NULL: no memory. */
+static struct sl_flight *prepare_flight(struct sl_round *round)
+{
+    struct sl_flight *flight = spare_or_new_flight(round->worker);
     if (!flight)
         return NULL;
     if (!make_room(flight, round->call_count, round->request_count)) {
@@ -168,20 +182,10 @@ static struct sl_flight *prepare(struct sl_round *round)
     own->request_count = round->request_count;
     own->call_count = 0;
     own->errand = &flight->errand;
-    memset(round->is_asked, 0, round->request_count * sizeof *round->is_asked);
-    memset(flight->hold_us, 0, round->request_count * sizeof *flight->hold_us);
-    for (size_t i = 0; i < round->call_count; i++)
-        if (round->calls[i].expires_us)
-            flight->hold_us[round->calls[i].first] = round->calls[i].expires_us;
-    flight->waiting = 2; /* the errand, and us */
-    flight->errand = (struct sl_errand){ .requests = round->requests,
-                                         .count = round->request_count,
-                                         .options = round->has_options ? round->options : NULL,
-                                         .hold_us = flight->hold_us,
-                                         .out = round->decisions,
-                                         .held = own->held,
-                                         .is_asked = round->is_asked,
-                                         .done = on_errand };
+    flight->waiting = 2; /* for the errand, and for sl_flight_depart to return */
+    flight->errand = errand_of(round);
+    flight->errand.held = own->held;
+    flight->errand.done = on_errand;
     return flight;
 }
 
@@ -193,8 +197,9 @@ static bool needs_store(const struct sl_round *round, const struct sl_call *call
     return needs;
 }
 
-/* Connections of calls that need the store wait, with all their calls. */
-static bool board(struct sl_round *round, struct sl_flight *flight)
+/* Parks the connections of calls that need the store, with all their calls. Returns whether there
+ * are any. */
+static bool park_connections(struct sl_round *round, struct sl_flight *flight)
 {
     bool any = false;
     for (size_t i = 0; i < round->call_count; i++) {
@@ -208,8 +213,8 @@ static bool board(struct sl_round *round, struct sl_flight *flight)
     return any;
 }
 
-/* What the round has, and its calls will need. Answers that are still to come go there too. */
-static void move_in(const struct sl_round *round, struct sl_flight *flight)
+/* Copies what the round has and its calls will need. The store's answers go to the copy too. */
+static void copy_round(const struct sl_round *round, struct sl_flight *flight)
 {
     size_t count = round->request_count;
     flight->edition = sl_edition_keep(round->worker->edition);
@@ -218,27 +223,27 @@ static void move_in(const struct sl_round *round, struct sl_flight *flight)
     flight->errand.out = flight->round.decisions;
 }
 
-/* A text of the round's memory, which is about to be used again. */
-static const char *keep(struct sl_flight *flight, const char *text)
+/* Copies a text out of the round's memory, which is about to be used again. */
+static const char *copy_text(struct sl_flight *flight, const char *text)
 {
     return text ? sl_round_copy(&flight->round, sl_text(text)) : NULL;
 }
 
-/* The others are answered now. */
-static void split(struct sl_round *round, struct sl_flight *flight)
+/* Moves the calls of parked connections to the flight, and answers the others now. */
+static void answer_or_keep_calls(struct sl_round *round, struct sl_flight *flight)
 {
     for (size_t i = 0; i < round->call_count; i++) {
         struct sl_call *call = &round->calls[i];
         if (!call->conn->flight) {
-            /* Gone while it was read: what it asked is asked all the same. */
+            /* The connection closed while it was read: its requests are counted all the same. */
             if (!call->conn->is_gone)
                 call->reply(round, call);
             continue;
         }
         struct sl_call *own = &flight->round.calls[flight->round.call_count++];
         *own = *call;
-        own->detail = keep(flight, call->detail);
-        own->authenticate = keep(flight, call->authenticate);
+        own->detail = copy_text(flight, call->detail);
+        own->authenticate = copy_text(flight, call->authenticate);
         if (call->answer.at)
             own->answer.at = sl_round_copy(&flight->round, call->answer);
     }
@@ -259,45 +264,47 @@ static void send_settlements(struct sl_flight *flight, struct sl_channel *channe
     }
 }
 
-/* No memory to wait in: everybody hears that, and nothing was charged. */
-static void refuse_all(struct sl_round *round)
+/* There is no memory to wait in. Requests are decided as where the store fails, by the limiter;
+ * reservations are not settled, and their callers are told so. */
+static void answer_without_memory(struct sl_round *round)
 {
+    struct sl_errand errand = errand_of(round);
+    sl_errand_fail(&errand, round->limiter);
+    round->errand = &errand; /* no reply asks the store again */
     for (size_t i = 0; i < round->call_count; i++) {
         struct sl_call *call = &round->calls[i];
         call->conn->has_asked = false;
-        if (call->conn->is_gone)
-            continue;
-        if (call->count > 0 || call->settles) {
-            call->status = 503;
-            call->detail = "There is no memory left to decide it; try again.";
-            call->conn->front->problem(round, call);
-        } else {
+        call->settled = SLUICE_NO_MEMORY;
+        if (!call->conn->is_gone)
             call->reply(round, call);
-        }
     }
+    round->errand = NULL;
+    if (errand.count > 0)
+        sl_round_note(round, errand.status);
+    sl_errand_release(&errand);
 }
 
-/* Asked first, because only then is known what there is to wait for. */
+/* The store is asked first: only then is known which calls have to wait. */
 void sl_flight_depart(struct sl_round *round)
 {
     struct sl_channel *channel = round->worker->store_io.channel;
-    struct sl_flight *flight = prepare(round);
+    struct sl_flight *flight = prepare_flight(round);
     if (!flight) {
-        refuse_all(round);
+        answer_without_memory(round);
         return;
     }
     sl_errand_send(&flight->errand, round->limiter, channel);
-    bool departs = board(round, flight);
+    bool departs = park_connections(round, flight);
     if (departs)
-        move_in(round, flight);
+        copy_round(round, flight);
     round->errand = &flight->errand; /* replies that decide for themselves need not */
     round->held = flight->round.held;
-    split(round, flight);
+    answer_or_keep_calls(round, flight);
     round->errand = NULL;
     round->held = NULL;
     if (departs) {
         send_settlements(flight, channel);
         sl_channel_flush(channel);
     }
-    one_less(flight);
+    count_answer(flight);
 }

@@ -12,14 +12,14 @@
 
 struct sl_flight;
 
-/* Answers what needs no store, sends the rest off. The round can be begun anew. Where nothing is
- * left to wait for, nothing was copied. */
+/* Answers the calls that need no store and sends the rest to the store. The round can be reused
+ * when it returns. Copies nothing if no call has to wait. */
 void sl_flight_depart(struct sl_round *round);
 
-/* One that is not under way. */
+/* Frees a flight that waits for nothing. NULL is ignored. */
 void sl_flight_free(struct sl_flight *flight);
 
-/* The connection is gone, and nobody is to be told. */
+/* The connection is closed: its calls will not be answered. */
 void sl_flight_forget(struct sl_flight *flight, const struct sl_conn *conn);
 
 #endif

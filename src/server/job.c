@@ -1,3 +1,4 @@
+/* Queues of jobs; reading a job's request, and answering it: see job.h. */
 #include "server/job.h"
 
 #include <stdio.h>
@@ -16,8 +17,8 @@ void sl_jobs_init(struct sl_jobs *jobs)
     jobs->count = 0;
 }
 
-/* Tenants have a part of the queue, and one of them a part of that: the admin who wants to
- * take a key away must get through. */
+/* All tenants together have a part of the queue, and each tenant a part of that: an admin who
+ * revokes a key must get through. */
 static bool has_share(const struct sl_jobs *jobs, const struct sl_job *job)
 {
     size_t tenants = 0, own = 0;
@@ -70,14 +71,14 @@ void sl_job_free(struct sl_job *job)
     free(job);
 }
 
-/* ---- asking ---- */
+/* ---- reading a request ---- */
 
 bool sl_job_is(const struct sl_job *job, const char *method)
 {
     return sl_text_is(job->method, method);
 }
 
-/* One `name=value` off the query. */
+/* Takes one `name=value` off the query. */
 static bool take_pair(struct sluice_text *query, struct sluice_text *name,
                       struct sluice_text *value)
 {
@@ -97,7 +98,7 @@ static bool take_pair(struct sluice_text *query, struct sluice_text *name,
     return true;
 }
 
-/* Of a text that is encoded. */
+/* Decodes a text that is_encoded has checked. */
 static const char *percent_decode(struct sl_arena *arena, struct sluice_text text)
 {
     char *out = sl_arena_copy(arena, text);
@@ -139,7 +140,7 @@ const char *sl_percent_read(struct sl_arena *arena, struct sluice_text text)
     size_t coded = 0;
     for (size_t i = 0; i < text.len; i++)
         coded += text.at[i] == '%';
-    /* As long as it should be: none made a NUL. */
+    /* By its counted length, not up to a NUL: a %00 is found. */
     struct sluice_text whole = { decoded, text.len - 2 * coded };
     return sl_is_printable(whole) ? decoded : NULL;
 }
@@ -184,7 +185,7 @@ bool sl_job_check_query(struct sl_job *job, const char *const *names)
         for (size_t i = 0; i < count; i++)
             if (strcmp(seen[i], known) == 0)
                 return sl_job_refuse(job, 422, "`%s` is there twice", known);
-        seen[count++] = known; /* of those that are known there are few */
+        seen[count++] = known; /* bounded: few names are known */
     }
     const char *dry_run = sl_job_query(job, "dry_run"), *undo = sl_job_query(job, "undo");
     if (dry_run && !is_true_or_false(dry_run))
@@ -233,7 +234,7 @@ bool sl_job_refuse(struct sl_job *job, uint32_t status, const char *format, ...)
     va_start(arguments, format);
     char *detail = sl_arena_vprint(&job->arena, format, arguments);
     va_end(arguments);
-    if (status == 503 && job->tenant) /* the reason names the operator's files */
+    if (status == 503 && job->tenant) /* the reason names the operator's files: not for a tenant */
         detail = sl_arena_copy(&job->arena, SL_TEXT("that cannot be done just now; try again"));
     job->status = status;
     job->is_problem = true;

@@ -1,5 +1,5 @@
-/* Work that is not a worker's: calls that read or change what is kept on disk go to
- * the main thread, one after the other, and their answers come back.
+/* Jobs for the main thread: calls that read or change what is kept on disk go to the main thread,
+ * one after the other, and their answers come back.
  *
  *   worker                          main thread
  *   message → job, conn parked  →   queue → its route's `run` → answer
@@ -26,22 +26,22 @@ struct sl_route;
 /* What a job changed, for the audit log: audit_note.h. */
 struct sl_audit_note {
     const char *subject;               /* "rule", "tier", "tenant", "key", "user"; NULL: nothing */
-    const char *name;                  /* its own; a rule's as the ruleset has it */
-    const char *tenant;                /* whose it is; NULL: nobody's */
-    const char *before, *after;        /* JSON objects; NULL: there was, is none */
-    const struct sl_exemption *exempt; /* instead of all of these: the whitelist's */
+    const char *name;                  /* the thing's own name; a rule's as the ruleset has it */
+    const char *tenant;                /* the tenant that it belongs to; NULL: none */
+    const char *before, *after;        /* JSON objects; NULL: there was none, there is none */
+    const struct sl_exemption *exempt; /* instead of all of these: exemptions that were changed */
 };
 
 struct sl_job {
     struct sl_job *next;
     struct sl_worker *worker;
     struct sl_conn *conn;
-    struct sl_call call; /* what the answer must know of its question */
+    struct sl_call call; /* what the answer must know of the request */
     const struct sl_route *route;
-    struct sl_arena arena; /* of all texts below, and for whoever runs it */
+    struct sl_arena arena; /* of all texts below; the main thread uses it too */
 
     enum sl_role role;
-    const char *tenant; /* of the caller, if it is one's */
+    const char *tenant; /* the caller's, if it is one; else NULL */
     struct sluice_text method;
     struct sluice_text parts[SL_JOB_PARTS_MAX]; /* of the path, where its pattern has stars */
     struct sluice_text query;                   /* as it was written */
@@ -49,7 +49,7 @@ struct sl_job {
     struct sluice_text if_none_match;
     struct sluice_text body;   /* null `at`: none */
     bool dry_run, undo;        /* what the query asks for */
-    bool is_local;             /* the admin by where it comes from, without a token */
+    bool is_local;             /* the admin by the address it comes from, without a token */
     struct sl_audit_note note; /* of what is changed */
     const char *would;         /* be done: "create", "replace", "delete", "hide", "undo"; or NULL */
 
@@ -57,7 +57,7 @@ struct sl_job {
     const char *etag; /* quoted; or NULL */
     struct sl_buffer out;
     bool is_problem;
-    bool is_overtaken; /* another instance was faster: it is to be run again */
+    bool is_overtaken; /* another instance was faster: the job is run again */
     bool is_rehearsed; /* it would change something, so the database may be made */
 };
 
@@ -69,10 +69,10 @@ struct sl_jobs {
 };
 
 void sl_jobs_init(struct sl_jobs *jobs);
-/* False: there are `most` already. Answers have no such bound (SIZE_MAX): a connection waits for
- * one at a time. */
+/* Returns false if there are `most` already. Answers have no such bound (SIZE_MAX): a connection
+ * waits for one at a time. */
 bool sl_jobs_add(struct sl_jobs *jobs, struct sl_job *job, size_t most);
-/* All of them, oldest first; NULL: none. */
+/* Takes all of them, oldest first. NULL: there are none. */
 struct sl_job *sl_jobs_take(struct sl_jobs *jobs);
 void sl_jobs_release(struct sl_jobs *jobs);
 
@@ -82,32 +82,33 @@ void sl_job_free(struct sl_job *job);
  * route_admin.c */
 void sl_jobs_answer(struct sl_worker *worker, struct sl_job *answers);
 
-/* ---- for who runs it ---- */
+/* ---- for the functions that run a job ---- */
 
 bool sl_job_is(const struct sl_job *job, const char *method);
 
-/* The answer is a problem. Always false, for whoever returns that. */
+/* Makes the answer a problem. Returns false, so that the caller can return that. */
 __attribute__((format(printf, 3, 4))) bool sl_job_refuse(struct sl_job *job, uint32_t status,
                                                          const char *format, ...);
 
 /* UTF-8 without control characters. */
 bool sl_is_printable(struct sluice_text text);
 
-/* %XX decoded, terminated. NULL: that is no printable text. */
+/* Decodes %XX and terminates. Returns NULL if the result is no printable text. */
 const char *sl_percent_read(struct sl_arena *arena, struct sluice_text text);
 
 /* The value of a query parameter, decoded and terminated, or NULL. */
 const char *sl_job_query(struct sl_job *job, const char *name);
 
-/* Refuses any other parameter than these (ended by NULL; `dry_run` is one of them by
- * itself where the method changes something), one that is there twice, and rubbish. */
+/* Refuses (422) a query with other parameters than these (ended by NULL; `dry_run` is allowed
+ * besides where the method changes something), with one that is there twice, or with text that is
+ * not UTF-8. */
 bool sl_job_check_query(struct sl_job *job, const char *const *names);
 
-/* Is the tag in a list such as `"a", W/"b"`? Compared strongly, what is weak never is. */
+/* Is the tag in a list such as `"a", W/"b"`? A strong comparison never finds a weak tag. */
 bool sl_tag_is_listed(struct sluice_text list, const char *etag, bool weakly);
 
-/* What If-Match and If-None-Match say of a thing that has this tag (NULL: it is not
- * there). Refuses with 412. */
+/* Checks If-Match and If-None-Match against the tag of a thing (NULL: it is not there). Refuses
+ * with 412. */
 bool sl_job_check_match(struct sl_job *job, const char *etag);
 
 #endif

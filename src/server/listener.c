@@ -1,3 +1,4 @@
+/* Opening and accepting on listening sockets: see listener.h. */
 #include "server/listener.h"
 
 #include <errno.h>
@@ -17,13 +18,14 @@
 
 /* ---- saying why not ---- */
 
-static bool fail(struct sluice_error *error, const char *address, const char *why, const char *what)
+static bool tell_failure(struct sluice_error *error, const char *address, const char *why,
+                         const char *what)
 {
     return sl_error_say(error, "cannot listen on %s: %s%s%s", address, why, *what ? "; " : "",
                         what);
 }
 
-static bool fail_errno(struct sluice_error *error, const char *address, int number)
+static bool tell_errno(struct sluice_error *error, const char *address, int number)
 {
     const char *what = "";
     if (number == EADDRINUSE && strncmp(address, "unix:", 5) == 0)
@@ -35,12 +37,12 @@ static bool fail_errno(struct sluice_error *error, const char *address, int numb
         what = "this machine has no such address; 0.0.0.0 and [::] stand for all it has";
     else if (number == EACCES)
         what = "ports below 1024 need CAP_NET_BIND_SERVICE, and a socket's folder must be yours";
-    return fail(error, address, strerror(number), what);
+    return tell_failure(error, address, strerror(number), what);
 }
 
 /* ---- TCP ---- */
 
-static int set_on(int fd, int level, int option)
+static int turn_option_on(int fd, int level, int option)
 {
     return setsockopt(fd, level, option, &(int){ 1 }, sizeof(int));
 }
@@ -50,10 +52,10 @@ static int bind_tcp(const struct addrinfo *to, bool shares)
     int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    set_on(fd, SOL_SOCKET, SO_REUSEADDR);
+    turn_option_on(fd, SOL_SOCKET, SO_REUSEADDR);
     if (to->ai_family == AF_INET6)
-        set_on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
-    if ((shares && set_on(fd, SOL_SOCKET, SO_REUSEPORT) != 0) ||
+        turn_option_on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+    if ((shares && turn_option_on(fd, SOL_SOCKET, SO_REUSEPORT) != 0) ||
         bind(fd, to->ai_addr, to->ai_addrlen) != 0) {
         int number = errno;
         close(fd);
@@ -63,7 +65,7 @@ static int bind_tcp(const struct addrinfo *to, bool shares)
     return fd;
 }
 
-/* Does nobody else listen there? Binding alone does not tell, listening does. */
+/* Is the port free? Binding alone does not tell, listening does. */
 static bool is_free(const struct addrinfo *to)
 {
     int fd = bind_tcp(to, false);
@@ -91,12 +93,12 @@ static in_port_t port_of(const struct sockaddr_storage *address)
     return ((const struct sockaddr_in *)address)->sin_port;
 }
 
-/* What is set here, those who are accepted have from the start: who is gone without a word is
- * noticed after some minutes, though nothing is ever sent to it. */
+/* TCP keep-alive, which accepted sockets inherit: a client that is gone without a word is noticed
+ * after some minutes, though the server never sends it anything. */
 static void keep_alive(int fd)
 {
     static const int idle_s = 300, again_s = 60, times = 3;
-    set_on(fd, SOL_SOCKET, SO_KEEPALIVE);
+    turn_option_on(fd, SOL_SOCKET, SO_KEEPALIVE);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again_s, sizeof again_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
@@ -115,7 +117,7 @@ static bool open_each(struct sl_listening *listening, struct addrinfo *to, size_
             keep_alive(fd);
         if (listen(fd, SL_BACKLOG) != 0 || getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
             return false;
-        set_port(to, port_of(&bound)); /* port 0 was any; the others join the first */
+        set_port(to, port_of(&bound)); /* port 0 meant any; the others join the first */
     }
     return true;
 }
@@ -144,40 +146,42 @@ static bool open_tcp(struct sl_listening *listening, const char *address, size_t
     snprintf(digits, sizeof digits, "%.*s", (int)port.len, port.at);
     int wrong = getaddrinfo(name, digits, &wanted, &found);
     if (wrong != 0)
-        return fail(error, address, gai_strerror(wrong), "write an address of this machine");
+        return tell_failure(error, address, gai_strerror(wrong),
+                            "write an address of this machine");
     bool good = is_free(found) && open_each(listening, found, workers);
     if (good)
         write_address(listening, host, found);
     else
-        fail_errno(error, address, errno);
+        tell_errno(error, address, errno);
     freeaddrinfo(found);
     return good;
 }
 
 /* ---- Unix sockets ---- */
 
-/* What a server that is gone has left is removed; what somebody answers on, or what is
- * no socket at all, is not. */
-static bool make_way(const struct sockaddr_un *to, struct sluice_error *error, const char *address)
+/* Removes the socket file that a server which is gone has left. Leaves a socket on which a process
+ * answers, and a file that is no socket. */
+static bool remove_stale_socket(const struct sockaddr_un *to, struct sluice_error *error,
+                                const char *address)
 {
     struct stat there;
     if (lstat(to->sun_path, &there) != 0)
-        return errno == ENOENT || fail_errno(error, address, errno);
+        return errno == ENOENT || tell_errno(error, address, errno);
     if (!S_ISSOCK(there.st_mode))
-        return fail(error, address, "there is a file of that name",
-                    "it is no socket, so it is left alone: choose another path");
+        return tell_failure(error, address, "there is a file of that name",
+                            "it is no socket, so it is left alone: choose another path");
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int number = fd < 0 || connect(fd, (const struct sockaddr *)to, sizeof *to) != 0 ? errno : 0;
-    bool answers = number == 0 || number == EAGAIN; /* or would, if it had less to do */
+    bool answers = number == 0 || number == EAGAIN; /* it listens, and its backlog is full */
     bool is_left = number == ECONNREFUSED;
     if (fd >= 0)
         close(fd);
     if (answers)
-        return fail_errno(error, address, EADDRINUSE);
+        return tell_errno(error, address, EADDRINUSE);
     if (!is_left)
-        return fail(error, address, "there is a socket that cannot be looked at",
-                    "remove it, or choose another path");
-    return unlink(to->sun_path) == 0 || fail_errno(error, address, errno);
+        return tell_failure(error, address, "there is a socket that cannot be looked at",
+                            "remove it, or choose another path");
+    return unlink(to->sun_path) == 0 || tell_errno(error, address, errno);
 }
 
 static bool open_unix(struct sl_listening *listening, const char *address, size_t workers,
@@ -186,28 +190,28 @@ static bool open_unix(struct sl_listening *listening, const char *address, size_
     const char *path = address + strlen("unix:");
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
-    if (!make_way(&to, error, address))
+    if (!remove_stale_socket(&to, error, address))
         return false;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return fail_errno(error, address, errno);
+        return tell_errno(error, address, errno);
     listening->fds[0] = fd;
     listening->fd_count = 1;
     listening->is_local = true;
     if (bind(fd, (const struct sockaddr *)&to, sizeof to) != 0)
-        return fail_errno(error, address, errno);
+        return tell_errno(error, address, errno);
     struct stat made;
     if (stat(path, &made) != 0)
-        return fail_errno(error, address, errno);
+        return tell_errno(error, address, errno);
     listening->path = strdup(path);
     listening->device = made.st_dev;
     listening->inode = made.st_ino;
     if (listen(fd, SL_BACKLOG) != 0)
-        return fail_errno(error, address, errno);
+        return tell_errno(error, address, errno);
     for (size_t i = 1; i < workers; i++, listening->fd_count++) {
         listening->fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         if (listening->fds[i] < 0)
-            return fail_errno(error, address, errno);
+            return tell_errno(error, address, errno);
     }
     snprintf(listening->address, sizeof listening->address, "%s", address);
     return true;
@@ -220,7 +224,7 @@ bool sl_listening_open(struct sl_listening *listening, const char *address, size
 {
     listening->fds = calloc(workers, sizeof *listening->fds);
     if (!listening->fds)
-        return fail_errno(error, address, ENOMEM);
+        return tell_errno(error, address, ENOMEM);
     bool is_path = strncmp(address, "unix:", 5) == 0;
     bool good = is_path ? open_unix(listening, address, workers, error)
                         : open_tcp(listening, address, workers, error);
@@ -250,7 +254,7 @@ void sl_listening_close(struct sl_listening *listening)
     listening->fd_count = 0;
 }
 
-static void take_peer(const struct sockaddr_storage *from, struct sl_arrival *out)
+static void copy_peer(const struct sockaddr_storage *from, struct sl_arrival *out)
 {
     if (from->ss_family == AF_INET6) {
         memcpy(out->peer.byte, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
@@ -274,7 +278,7 @@ bool sl_listening_accept(const struct sl_listening *listening, size_t worker,
     if (fd < 0)
         return false;
     if (!listening->is_local)
-        set_on(fd, IPPROTO_TCP, TCP_NODELAY);
+        turn_option_on(fd, IPPROTO_TCP, TCP_NODELAY);
     *out = (struct sl_arrival){
         .fd = fd,
         .front = listening->front,
@@ -282,6 +286,6 @@ bool sl_listening_accept(const struct sl_listening *listening, size_t worker,
         .proxy_protocol = listening->proxy_protocol,
         .is_local = listening->is_local,
     };
-    take_peer(&from, out);
+    copy_peer(&from, out);
     return true;
 }

@@ -1,3 +1,4 @@
+/* Messages that are answered with a problem: see message.h. */
 #include "server/message.h"
 
 #include "server/conn.h"

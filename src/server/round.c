@@ -1,3 +1,4 @@
+/* The round of a worker, or of a flight: see round.h. */
 #include "server/round.h"
 
 #include <stdio.h>
@@ -26,7 +27,9 @@ bool sl_round_init(struct sl_round *round, struct sl_worker *worker)
     round->decisions = calloc(SL_ROUND_REQUESTS, sizeof *round->decisions);
     round->options = calloc(SL_ROUND_REQUESTS, sizeof *round->options);
     round->is_asked = calloc(SL_ROUND_REQUESTS, sizeof *round->is_asked);
-    return round->calls && round->requests && round->decisions && round->options && round->is_asked;
+    round->hold_us = calloc(SL_ROUND_REQUESTS, sizeof *round->hold_us);
+    return round->calls && round->requests && round->decisions && round->options &&
+           round->is_asked && round->hold_us;
 }
 
 void sl_round_release(struct sl_round *round)
@@ -38,6 +41,7 @@ void sl_round_release(struct sl_round *round)
     free(round->decisions);
     free(round->options);
     free(round->is_asked);
+    free(round->hold_us);
 }
 
 void *sl_round_take(struct sl_round *round, size_t bytes)
@@ -97,7 +101,7 @@ struct sl_call *sl_round_finish_before(struct sl_round *round, struct sl_call *c
 {
     struct sl_call kept = *call;
     sl_round_finish(round);
-    SL_CHECK(!kept.conn->flight); /* its answer would come before theirs */
+    SL_CHECK(!kept.conn->flight); /* its answer would come before the answers that wait */
     call = sl_round_call(round, kept.conn);
     kept.first = call->first;
     *call = kept;
@@ -109,7 +113,7 @@ struct sl_call *sl_round_make_room(struct sl_round *round, struct sl_call *call,
     return sl_round_has_room(round, requests) ? call : sl_round_finish_before(round, call);
 }
 
-static void reset(struct sl_round *round)
+static void reset_round(struct sl_round *round)
 {
     round->call_count = round->request_count = 0;
     round->has_options = false;
@@ -118,8 +122,8 @@ static void reset(struct sl_round *round)
         sl_buffer_release(&round->scratch);
 }
 
-/* The requests of a call stay where they are; those before it are decided. */
-static void answer(struct sl_round *round, size_t calls, size_t requests)
+/* Decides the first `requests` and answers the first `calls`. */
+static void decide_and_answer(struct sl_round *round, size_t calls, size_t requests)
 {
     if (requests) {
         struct sl_batch_in in = { round->requests, round->has_options ? round->options : NULL,
@@ -136,14 +140,14 @@ static void answer(struct sl_round *round, size_t calls, size_t requests)
 void sl_round_finish(struct sl_round *round)
 {
     if (round->call_count == 0) {
-        reset(round); /* calls that were refused at once have taken memory too */
+        reset_round(round); /* calls that were refused at once have used memory too */
         return;
     }
     if (round->worker->store_io.channel)
         sl_flight_depart(round);
     else
-        answer(round, round->call_count, round->request_count);
-    reset(round);
+        decide_and_answer(round, round->call_count, round->request_count);
+    reset_round(round);
 }
 
 void sl_round_add_now(struct sl_round *round, struct sl_call *call)
@@ -159,10 +163,10 @@ void sl_round_add_alone(struct sl_round *round, struct sl_call *call)
         sl_round_finish(round);
         return;
     }
-    answer(round, round->call_count - 1, call->first);
+    decide_and_answer(round, round->call_count - 1, call->first);
     if (!call->conn->is_gone)
         call->reply(round, call);
-    reset(round);
+    reset_round(round);
 }
 
 void sl_round_decide(struct sl_round *round, size_t number)
@@ -183,7 +187,7 @@ size_t sl_round_explain(struct sl_round *round, size_t number, const struct slui
 void sl_round_note(struct sl_round *round, int status)
 {
     if (round->worker->server->store->ops->health)
-        return; /* the main thread looks, and says */
+        return; /* the main thread watches the store, and logs it */
     uint64_t now_ms = uv_now(&round->worker->loop);
     if (__builtin_expect(status == round->last_status, 1) ||
         (round->said_ms && now_ms - round->said_ms < SAID_EVERY_MS))

@@ -6,7 +6,8 @@
 #include "rules/ruleset.h"
 
 struct sl_serve_config {
-    /* Reads the text of the rules, now and at every reload. False: in *report. */
+    /* Reads the text of the rules, now and at every reload. Returns false if it cannot: see
+     * *report. */
     bool (*read)(void *about, struct sl_buffer *out, struct sl_report *report);
     void *about;
 
@@ -17,11 +18,11 @@ struct sl_serve_config {
     const char *grpc, *resp; /* and so are these */
 };
 
-/* Serves until it is told to stop: 0 then; 2 if it cannot start, after saying why. */
+/* Serves until it is told to stop. Returns 0 then; 2 if it cannot start, after saying why. */
 int sl_serve(const struct sl_serve_config *config);
 
-/* A command line that shows a denial by these rules within a few calls, asked at
- * `address` ("http://127.0.0.1:8080", "unix:PATH"). False: no rule lends itself. */
+/* Prints a command line that shows a denial by these rules within a few requests to `address`
+ * ("http://127.0.0.1:8080", "unix:PATH"). Returns false if no rule is suitable. */
 bool sl_try_print(const struct sl_ruleset *rules, const char *address, struct sl_buffer *out);
 
 #endif

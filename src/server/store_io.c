@@ -1,3 +1,4 @@
+/* The store's sockets and timers on a worker's loop: see store_io.h. */
 #include "server/store_io.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct sl_line_poll {
 static void on_poll(uv_poll_t *handle, int status, int events)
 {
     struct sl_line_poll *poll = (struct sl_line_poll *)handle;
-    (void)status, (void)events; /* whatever it is, reading will tell */
+    (void)status, (void)events; /* reading tells what it is */
     if (poll->store_io)
         sl_channel_on_ready(poll->store_io->channel, poll->fd);
 }
@@ -25,7 +26,7 @@ static void on_poll_closed(uv_handle_t *handle)
     free(handle);
 }
 
-/* Where the socket's handle hangs, or a new one would. */
+/* Where the socket's handle is linked, or where a new one is to be linked. */
 static struct sl_line_poll **place_of(struct sl_store_io *store_io, int fd)
 {
     struct sl_line_poll **place = &store_io->polls;
@@ -34,7 +35,7 @@ static struct sl_line_poll **place_of(struct sl_store_io *store_io, int fd)
     return place;
 }
 
-/* A handle is for one socket; the next one gets another. */
+/* A handle is for one socket: the next socket gets a new one. */
 static void drop_poll(struct sl_line_poll **place)
 {
     struct sl_line_poll *poll = *place;
@@ -43,7 +44,7 @@ static void drop_poll(struct sl_line_poll **place)
     uv_close((uv_handle_t *)&poll->handle, on_poll_closed);
 }
 
-static void watch(void *about, int fd, bool reads, bool writes)
+static void watch_socket(void *about, int fd, bool reads, bool writes)
 {
     struct sl_store_io *store_io = about;
     struct sl_line_poll **place = place_of(store_io, fd), *poll = *place;
@@ -56,13 +57,15 @@ static void watch(void *about, int fd, bool reads, bool writes)
         poll = calloc(1, sizeof *poll);
         if (!poll || uv_poll_init_socket(store_io->loop, &poll->handle, fd) != 0) {
             free(poll);
-            return; /* unheard, it is given up when its time is up */
+            return; /* unheard, the link is given up at its deadline */
         }
         poll->store_io = store_io;
         poll->fd = fd;
         *place = poll;
     }
-    uv_poll_start(&poll->handle, (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0), on_poll);
+    int events = (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0);
+    if (uv_poll_start(&poll->handle, events, on_poll) != 0)
+        drop_poll(place); /* as above; the next call for this socket gets a new handle */
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -71,7 +74,8 @@ static void on_timer(uv_timer_t *timer)
     sl_channel_on_time(store_io->channel);
 }
 
-/* The loop's time is in milliseconds, cut off. Early does no harm: it is looked at again. */
+/* The loop's time is cut off to milliseconds. Waking early does no harm: the channel looks at its
+ * deadlines again. */
 static void wake_at(void *about, int64_t at_us)
 {
     struct sl_store_io *store_io = about;
@@ -86,7 +90,7 @@ static void on_tend(uv_timer_t *timer)
     sl_channel_flush(store_io->channel);
 }
 
-static void on_lend(uv_timer_t *timer)
+static void on_lease_timer(uv_timer_t *timer)
 {
     struct sl_store_io *store_io = timer->data;
     sl_channel_tend_leases(store_io->channel);
@@ -102,20 +106,21 @@ bool sl_line_open(struct sl_store_io *store_io, uv_loop_t *loop, struct sl_store
         uv_timer_init(loop, &store_io->lend) != 0)
         return false;
     store_io->timer.data = store_io->tend.data = store_io->lend.data = store_io;
-    struct sl_link_host host = { store_io, watch, wake_at, .is_patient = ways & SL_LINE_PATIENT };
+    struct sl_link_host host = { store_io, watch_socket, wake_at,
+                                 .is_patient = ways & SL_LINE_PATIENT };
     store_io->channel = store->ops->channel(store, &host);
     if (!store_io->channel)
         return false;
     sl_channel_open(store_io->channel);
     if (!host.is_patient)
-        uv_timer_start(&store_io->lend, on_lend, SL_LEASE_CLIENT_EVERY_US / 1000,
+        uv_timer_start(&store_io->lend, on_lease_timer, SL_LEASE_CLIENT_EVERY_US / 1000,
                        SL_LEASE_CLIENT_EVERY_US / 1000);
     if (ways & SL_LINE_TENDS)
         uv_timer_start(&store_io->tend, on_tend, TEND_EVERY_MS, TEND_EVERY_MS);
     return true;
 }
 
-/* The timer of leases goes on, so that the loop turns. */
+/* The timer of leases goes on, so that the loop keeps turning. */
 bool sl_line_is_quiet(struct sl_store_io *store_io)
 {
     if (!store_io->channel)

@@ -1,12 +1,12 @@
-/* The turn of a worker's loop:
+/* A worker's loop. Each turn:
  *
  *   poll     every socket that is ready is read into its connection
  *   check    all of that is parsed, decided as one round, and written, once for
  *            each connection
  *
- * Who has timed out is found without looking at everybody: connections with the
- * same time-out wait in the order in which they began, and one timer goes off for
- * the earliest of the few first ones. */
+ * Timeouts are found without looking at every connection: connections with the same timeout stand
+ * in a list in the order in which they began to wait, and one timer goes off for the earliest of
+ * the lists' first ones. */
 #include "server/worker.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static const struct sl_front *const fronts[] = { &sl_front_http, &sl_front_grpc,
 
 static const int64_t REST_MS = INT64_C(1) << 40; /* some decades */
 
-/* ---- who is ready ---- */
+/* ---- ready connections ---- */
 
 void sl_worker_ready(struct sl_worker *worker, struct sl_conn *conn)
 {
@@ -51,7 +51,7 @@ void sl_worker_ready_later(struct sl_worker *worker, struct sl_conn *conn)
 
 /* ---- the round ---- */
 
-static void serve(struct sl_worker *worker, struct sl_conn *conn)
+static void serve_connection(struct sl_worker *worker, struct sl_conn *conn)
 {
     if (conn->is_gone || conn->is_opening || conn->is_linger_on)
         return;
@@ -60,7 +60,7 @@ static void serve(struct sl_worker *worker, struct sl_conn *conn)
     conn->has_backlog = sl_front_waits(conn) && !sl_conn_is_open(conn);
 }
 
-/* The wall clock is asked a few times a second: the loop's own time says when. */
+/* Reads the wall clock only a few times a second, by the loop's own time. */
 static void write_date(struct sl_worker *worker)
 {
     uint64_t now_ms = uv_now(&worker->loop);
@@ -73,8 +73,8 @@ static void write_date(struct sl_worker *worker)
     strftime(worker->date, sizeof worker->date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
 }
 
-/* Where time-outs have become shorter, they are so for who waits already: with each
- * list in its order still. */
+/* Shorter timeouts of new rules hold for connections that wait already. Each list keeps its order.
+ */
 static void shorten_timers(struct sl_worker *worker)
 {
     uint64_t now_ms = uv_now(&worker->loop);
@@ -89,8 +89,8 @@ static void shorten_timers(struct sl_worker *worker)
     }
 }
 
-/* Goes over to the newest edition. Its counts go on from the old one's. */
-static void adopt(struct sl_worker *worker, struct sl_edition *edition)
+/* Puts the newest edition in force. Its counts go on from the old one's. */
+static void adopt_edition(struct sl_worker *worker, struct sl_edition *edition)
 {
     struct sl_edition *old = worker->edition;
     pthread_mutex_lock(&worker->server->counts_lock);
@@ -120,7 +120,7 @@ static void on_check(uv_check_t *check)
     uv_idle_stop(&worker->busy);
     write_date(worker);
     for (struct sl_conn *conn = list; conn; conn = conn->ready_next)
-        serve(worker, conn);
+        serve_connection(worker, conn);
     sl_round_finish(&worker->round);
     for (struct sl_conn *conn = list; conn; conn = next) {
         next = conn->ready_next;
@@ -189,8 +189,8 @@ void sl_worker_forget(struct sl_worker *worker)
     atomic_fetch_sub(&worker->server->open, 1);
 }
 
-/* Everybody has a moment for a last request, which is answered with a goodbye. */
-static void drain(struct sl_worker *worker)
+/* Gives every client a moment for a last request; the answer says that the connection closes. */
+static void drain_connections(struct sl_worker *worker)
 {
     sl_acceptor_close(worker);
     for (struct sl_conn *conn = worker->all; conn; conn = conn->all_next) {
@@ -198,28 +198,28 @@ static void drain(struct sl_worker *worker)
             conn->front->drain(conn);
             sl_worker_ready_later(worker, conn);
         }
-        sl_conn_set_timer(conn, conn->timer); /* which is another one from now on */
+        sl_conn_set_timer(conn, conn->timer); /* draining has a timeout of its own */
     }
 }
 
 static void on_wake(uv_async_t *wake)
 {
     struct sl_worker *worker = wake->data;
-    /* Answers first, then the edition: whoever is told that something was changed, and asks
-     * right behind that, must not be answered by what was before. */
+    /* Answers are taken before the edition: a client that is told of a change, and sends a request
+     * right after it, must be answered by the changed rules. */
     struct sl_job *answers = sl_jobs_take(&worker->answers);
     struct sl_edition *next = atomic_exchange(&worker->next, NULL);
     if (next)
-        adopt(worker, next);
+        adopt_edition(worker, next);
     if (!worker->is_draining && atomic_load(&worker->server->is_draining))
-        drain(worker);
+        drain_connections(worker);
     if (worker->server->record)
         sl_observer_hand_over(worker->server->record->observers[worker->number]);
     sl_acceptor_admit(worker);
     sl_jobs_answer(worker, answers);
 }
 
-/* Closes what keeps the loop alive, once nobody is left. */
+/* Closes the handles that keep the loop alive, once the last connection is closed. */
 static void leave_if_empty(struct sl_worker *worker)
 {
     if (!worker->is_draining || worker->all || worker->ready ||
@@ -233,10 +233,10 @@ static void leave_if_empty(struct sl_worker *worker)
     uv_close((uv_handle_t *)&worker->busy, NULL);
 }
 
-static void *run(void *about)
+static void *run_worker(void *about)
 {
     struct sl_worker *worker = about;
-    /* The loop ends when nothing is left open in it, which leave_if_empty sees to. */
+    /* The loop ends when leave_if_empty has closed its last handle. */
     while (uv_run(&worker->loop, UV_RUN_ONCE))
         leave_if_empty(worker);
     atomic_fetch_sub(&worker->server->running, 1);
@@ -261,8 +261,8 @@ static bool init_loop(struct sl_worker *worker)
            uv_check_start(&worker->check, on_check) == 0;
 }
 
-/* Wrong credentials are counted where that takes no time. */
-static struct sl_store *own_store(const struct sl_server *server)
+/* Wrong credentials are counted in this process where there is a table: it answers at once. */
+static struct sl_store *throttle_store(const struct sl_server *server)
 {
     return server->store->local ? server->store->local : server->store;
 }
@@ -272,9 +272,10 @@ static bool init_callers(struct sl_worker *worker)
     const struct sl_server *server = worker->server;
     worker->hasher = sl_sha256_new();
     worker->verifier = worker->hasher ? sl_verifier_new(worker->hasher) : NULL;
-    worker->auth_throttle = server->auth_throttle_rules
-                                ? sl_limiter_new(server->auth_throttle_rules, own_store(server))
-                                : NULL;
+    worker->auth_throttle =
+        server->auth_throttle_rules
+            ? sl_limiter_new(server->auth_throttle_rules, throttle_store(server))
+            : NULL;
     return worker->verifier && worker->auth_throttle;
 }
 
@@ -290,7 +291,7 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
         sl_line_open(&worker->store_io, &worker->loop, server->store,
                      number == 0 ? SL_LINE_TENDS : 0) &&
         sl_acceptor_open(worker)) {
-        adopt(worker, sl_edition_keep(server->edition));
+        adopt_edition(worker, sl_edition_keep(server->edition));
         return true;
     }
     snprintf(error->text, sizeof error->text,
@@ -301,7 +302,7 @@ bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t n
 bool sl_worker_start(struct sl_worker *worker)
 {
     atomic_fetch_add(&worker->server->running, 1);
-    errno = sl_thread_start(&worker->thread, run, worker);
+    errno = sl_thread_start(&worker->thread, run_worker, worker);
     worker->is_started = errno == 0;
     return worker->is_started;
 }

@@ -28,7 +28,7 @@ struct sl_rule_stats;
 struct sl_store_watch;
 struct sl_server;
 
-/* Connections that wait for their end, oldest and so earliest first. */
+/* Connections with the same timer, the earliest first. */
 struct sl_timers {
     struct sl_conn *first, *last;
 };
@@ -42,17 +42,17 @@ struct sl_worker {
 
     uv_loop_t loop;
     uv_check_t check;
-    uv_idle_t busy; /* while somebody is ready: polls do not wait */
+    uv_idle_t busy; /* active while connections are ready: the poll does not wait */
     uv_async_t wake;
     uv_timer_t timer;
-    uv_timer_t resume; /* accepting, when files had run out */
+    uv_timer_t resume; /* accepting again, after file descriptors had run out */
     uint64_t paused_ms;
     uv_poll_t accepts[SL_LISTENINGS_MAX];
     uint64_t timer_due_ms; /* when `timer` goes off; UINT64_MAX: not at all */
 
     struct sl_store_io store_io; /* to the store */
     struct sl_round round;
-    struct sl_flight *spare_flight; /* for the next one; or NULL */
+    struct sl_flight *spare_flight; /* for the next flight; or NULL */
     struct sl_blocks blocks;
     struct sl_h2_memory h2_memory;
     size_t large_bytes;                 /* of messages longer than a block, and */
@@ -71,18 +71,18 @@ struct sl_worker {
     struct sl_sha256 *hasher;
     struct sl_verifier *verifier;
     const struct sl_keyset *keyset;   /* that the verifier uses */
-    struct sl_limiter *auth_throttle; /* counts wrong credentials; see caller.c */
+    struct sl_limiter *auth_throttle; /* counts wrong credentials; see auth_throttle.c */
     struct sl_edition *edition;
     _Atomic(struct sl_edition *) next; /* to go over to; NULL: none */
 
-    _Atomic uint32_t open; /* connections, also those on their way here */
+    _Atomic uint32_t open; /* connections, also those in the inbox */
     _Atomic uint64_t accepted;
     _Atomic uint64_t refused;
-    uint32_t refusing; /* connections that hear just now that there are too many */
+    uint32_t refusing; /* connections that are told now that there are too many */
     struct sl_traffic traffic;
 
     pthread_mutex_t inbox_lock;
-    struct sl_arrival inbox[SL_INBOX_MAX]; /* from workers who have more */
+    struct sl_arrival inbox[SL_INBOX_MAX]; /* from workers that have more connections */
     size_t inbox_count;
     bool is_draining; /* written under inbox_lock */
 };
@@ -94,12 +94,13 @@ struct sl_server {
     struct sl_listening listenings[SL_LISTENINGS_MAX];
     size_t listening_count;
     struct sl_store *store;
-    struct sl_audit *audit;                 /* whose counts all may read */
+    struct sl_audit *audit;                 /* all threads may read their counts */
     struct sl_edition *edition;             /* the newest */
     struct sl_ruleset *auth_throttle_rules; /* for wrong credentials */
     int64_t started_us;
     const struct sl_store_watch *store_watch; /* the main thread's */
-    struct sl_rule_stats *record; /* what the workers' limiters see goes there; NULL: nowhere */
+    struct sl_rule_stats
+        *record; /* rule stats of the workers' observers; NULL: statistics are off */
 
     _Atomic bool is_draining;
     _Atomic uint32_t running; /* workers; */
@@ -115,37 +116,36 @@ struct sl_server {
     pthread_mutex_t counts_lock; /* held to read other workers' counts, and to change editions */
 };
 
-/* False: error->text. It does not run yet. */
+/* Does not start the thread. Returns false if it cannot: see error->text. */
 bool sl_worker_init(struct sl_worker *worker, struct sl_server *server, size_t number,
                     struct sluice_error *error);
 bool sl_worker_start(struct sl_worker *worker); /* false: errno says why */
 
-/* From another thread: look at `next`, the inbox and whether to drain. */
+/* Called by other threads: the worker looks at `next`, its inbox and whether to drain. */
 void sl_worker_wake(struct sl_worker *worker);
 
-/* Waits for its end, after draining. */
+/* Waits for the thread to end, after draining. */
 void sl_worker_join(struct sl_worker *worker);
 void sl_worker_release(struct sl_worker *worker);
 
-/* Closes every handle and the loop, which was opened and does not run. */
+/* Closes every handle of a loop that does not run, and the loop. */
 void sl_loop_close(uv_loop_t *loop);
 
 /* ---- for its connections ---- */
 
-/* Something was read: it is served when the loop has polled all. */
+/* The connection has new bytes: it is served when the loop has polled all sockets. */
 void sl_worker_ready(struct sl_worker *worker, struct sl_conn *conn);
 
-/* The same from anywhere else but a poll's callback: the loop is kept from
- * sleeping before. */
+/* The same from anywhere but a poll's callback: keeps the loop from sleeping before. */
 void sl_worker_ready_later(struct sl_worker *worker, struct sl_conn *conn);
 
-/* How long a timer of that kind is. */
+/* The timeout of that kind. */
 int64_t sl_worker_timeout_ms(const struct sl_worker *worker, enum sl_timer timer);
 
-/* `timer` must go off by then. */
+/* Lets `timer` go off by then. */
 void sl_worker_arm(struct sl_worker *worker, uint64_t due_ms);
 
-/* A connection is gone for good. */
+/* Counts one connection less. */
 void sl_worker_forget(struct sl_worker *worker);
 
 static inline const struct sl_settings *sl_worker_settings(const struct sl_worker *worker)

@@ -1,11 +1,13 @@
-/* By rules of our own, on the store of everybody's counts, so that guessing on several
- * servers is guessing once. They are counted by the address that the connection or a
- * trusted proxy names; tokens and keys in a check also by the address in its body, or
- * the bad ones of one user would bar all others of the service that asks. (Whoever makes addresses
- * up there gains signatures to compute, and can bar nobody else.) A token that was verified before
- * is not asked about addresses at all, so that one rude neighbour behind a shared one locks out
- * nobody who is known; nor is a secret that was good on the same connection before, whatever has
- * become of it: who has it has not guessed it. */
+/* Limiting wrong credentials, by built-in rules: see auth_throttle.h.
+ *
+ * Wrong credentials are counted by the address that the connection or a trusted proxy names. Tokens
+ * and keys of a check are counted by the address in its body too: else the wrong ones of one user
+ * would bar all others of the service that sends the checks. (A client that invents addresses there
+ * costs us some signature checks, and bars no other client.)
+ *
+ * Addresses do not matter for a token that was verified before: a bad neighbour behind a shared
+ * address cannot lock out known users. Nor do they matter for a secret that was right before on the
+ * same connection, even if it is revoked since: that client has not guessed it. */
 #include "server/auth/auth_throttle.h"
 
 #include <stdio.h>
@@ -38,8 +40,9 @@ struct sl_ruleset *sl_auth_throttle_rules(const struct sl_identity *identity)
     return rules;
 }
 
-/* Without a body's address all of a peer's tokens count together. */
-static bool ask(struct sl_message *message, enum sl_attempt what, struct sluice_request *request)
+/* Without an address in the body, all tokens of a peer count together. */
+static bool decide_attempt(struct sl_message *message, enum sl_attempt what,
+                           struct sluice_request *request)
 {
     static const struct sluice_text resources[] = {
         [SL_ATTEMPT_CREDENTIALS] = { "/credentials", 12 },
@@ -58,7 +61,7 @@ bool sl_auth_throttle_bar(struct sl_message *message, enum sl_attempt what)
     request.peek = true;
     if (message->is_familiar)
         return false;
-    if (!ask(message, what, &request))
+    if (!decide_attempt(message, what, &request))
         return true;
     sl_limiter_decide(message->conn->worker->auth_throttle, &request, &decision);
     if (decision.allowed)
@@ -75,7 +78,7 @@ bool sl_auth_throttle_count(struct sl_message *message, enum sl_attempt what)
     struct sluice_decision decision;
     if (message->is_familiar)
         return true;
-    if (!ask(message, what, &request))
+    if (!decide_attempt(message, what, &request))
         return false;
     sl_limiter_decide(message->conn->worker->auth_throttle, &request, &decision);
     return true;

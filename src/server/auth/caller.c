@@ -1,5 +1,5 @@
-/* A message may carry a token, an API key, both or neither, and means different things
- * by them on different routes; what it says of itself is believed in this order:
+/* Identifying a message's caller. A message may carry a token, an API key, both or neither, and
+ * they mean different things on different routes. They are tried in this order:
  *
  *   admin API   the admin's or the reader's token, a tenant's key, this machine
  *   decisions   the admin's token (not on /v1/authorize), a JSON Web Token, a key
@@ -20,24 +20,24 @@ static const char twice[] = "`Authorization` or `X-API-Key` is there twice; send
 
 /* ---- refusing ---- */
 
-static bool refuse(struct sl_message *message, uint32_t status, const char *detail)
+static bool refuse_caller(struct sl_message *message, uint32_t status, const char *detail)
 {
     sl_message_refuse(message, status, detail);
     return false;
 }
 
-/* Nothing was sent that could be believed, */
+/* 401: no credentials were sent. */
 static bool refuse_unknown(struct sl_message *message, const char *detail)
 {
     message->call->authenticate = "Bearer";
-    return refuse(message, 401, detail);
+    return refuse_caller(message, 401, detail);
 }
 
-/* or something that could not. */
+/* 401: the credentials are wrong. */
 static bool refuse_wrong(struct sl_message *message, const char *detail)
 {
     message->call->authenticate = "Bearer error=\"invalid_token\"";
-    return refuse(message, 401, detail);
+    return refuse_caller(message, 401, detail);
 }
 
 static bool refuse_token(struct sl_message *message, const char *why)
@@ -47,18 +47,18 @@ static bool refuse_token(struct sl_message *message, const char *why)
     snprintf(text, sizeof text, "Bearer error=\"invalid_token\", error_description=\"%s\"", why);
     message->call->authenticate = sl_round_copy(round, sl_text(text));
     snprintf(text, sizeof text, "The token is refused: %s.", why);
-    return refuse(message, 401, sl_round_copy(round, sl_text(text)));
+    return refuse_caller(message, 401, sl_round_copy(round, sl_text(text)));
 }
 
-/* ---- what was sent ---- */
+/* ---- the message's credentials ---- */
 
 static bool is_repeated(const struct sl_http_head *head)
 {
     return head->repeated & (1u << SL_HTTP_AUTHORIZATION | 1u << SL_HTTP_X_API_KEY);
 }
 
-/* What stands behind `Bearer `; a null `at`: another scheme, or none. */
-static struct sluice_text bearer(const struct sl_http_head *head)
+/* The text after `Bearer `. A null `at`: another scheme, or none. */
+static struct sluice_text bearer_token(const struct sl_http_head *head)
 {
     struct sluice_text value = head->known[SL_HTTP_AUTHORIZATION];
     if (!value.at || value.len < 6 || strncasecmp(value.at, "Bearer", 6) != 0 ||
@@ -86,7 +86,7 @@ static enum sl_role role_of(struct sl_message *message, struct sluice_text token
 
 static bool role_by_token(struct sl_message *message, enum sl_role *role)
 {
-    struct sluice_text token = bearer(message->head);
+    struct sluice_text token = bearer_token(message->head);
     const struct sl_tokens *tokens = &message->conn->worker->edition->files->tokens;
     if (!tokens->has_admin && !tokens->has_reader)
         return refuse_wrong(message, "This server has no admin token; leave `Authorization` out, "
@@ -124,7 +124,7 @@ bool sl_caller_role(struct sl_message *message, enum sl_role *role,
     const struct sl_http_head *head = message->head;
     *owner = NULL;
     if (is_repeated(head))
-        return refuse(message, 400, twice);
+        return refuse_caller(message, 400, twice);
     bool has_token = head->known[SL_HTTP_AUTHORIZATION].at;
     bool has_key = head->known[SL_HTTP_X_API_KEY].at;
     if (has_token || has_key) {
@@ -137,14 +137,14 @@ bool sl_caller_role(struct sl_message *message, enum sl_role *role,
                                        "TOKEN`) or a tenant's key (`X-API-Key`).");
     const char *why = sl_message_not_local(message);
     if (why)
-        return refuse(message, 403, why);
+        return refuse_caller(message, 403, why);
     *role = SL_ROLE_ADMIN;
     return true;
 }
 
 /* ---- identity ---- */
 
-/* The verifier's values last until its next token; these as long as the round. */
+/* Copies the verifier's values, which last until its next token, into the round's memory. */
 static bool keep_values(struct sl_message *message, struct sl_token *token)
 {
     size_t bytes = 0;
@@ -153,7 +153,7 @@ static bool keep_values(struct sl_message *message, struct sl_token *token)
     struct sluice_text *values =
         sl_round_take(message->round, token->count * sizeof *values + bytes + 1);
     if (!values)
-        return refuse(message, 500, NULL);
+        return refuse_caller(message, 500, NULL);
     char *at = (char *)(values + token->count);
     for (size_t i = 0; i < token->count; i++) {
         struct sluice_text value = token->values[i];
@@ -166,7 +166,7 @@ static bool keep_values(struct sl_message *message, struct sl_token *token)
     return true;
 }
 
-static bool take_token(struct sl_message *message, struct sluice_text text, struct sl_caller *out)
+static bool verify_token(struct sl_message *message, struct sluice_text text, struct sl_caller *out)
 {
     struct sl_worker *worker = message->conn->worker;
     int64_t now_us = sl_walltime_us();
@@ -188,15 +188,15 @@ bool sl_caller_is_exempt(const struct sl_message *message, struct sluice_text di
     return until_us == SL_EXEMPT_ALWAYS || sl_walltime_us() < until_us;
 }
 
-/* The key's digest is an attribute whoever's it is; a tenant's key is a tenant. One that
- * nobody has may be meant for whatever is behind us, unless there are tenants here. */
-static bool take_key(struct sl_message *message, struct sl_caller *out)
+/* The key's digest is an attribute, of any key; a tenant's key makes the tenant known. An unknown
+ * key may be meant for the service behind us, unless there are tenants here. */
+static bool find_key_owner(struct sl_message *message, struct sl_caller *out)
 {
     const struct sl_keyring *ring = message->conn->worker->edition->keyring;
     struct sl_digest digest;
     char *hex = sl_round_take(message->round, SL_DIGEST_HEX + 1);
     if (!hex)
-        return refuse(message, 500, NULL);
+        return refuse_caller(message, 500, NULL);
     out->owner = owner_of(message, &digest);
     sl_digest_print(&digest, hex);
     out->api_key = (struct sluice_text){ hex, SL_DIGEST_HEX };
@@ -214,9 +214,10 @@ static bool is_known(const struct sl_caller *caller)
     return caller->is_admin || caller->owner || caller->has_token;
 }
 
-/* Nobody has said who they are: is that enough here? NULL: yes. */
-static const char *lacks(const struct sl_message *message, const struct sl_identity *identity,
-                         const struct sl_caller *caller)
+/* Without credentials: why the message must be refused. NULL: it need not be. */
+static const char *why_not_anonymous(const struct sl_message *message,
+                                     const struct sl_identity *identity,
+                                     const struct sl_caller *caller)
 {
     if (identity->jwt.on && identity->jwt.required && !caller->has_token && !caller->is_admin)
         return "This needs a token: `Authorization: Bearer TOKEN`.";
@@ -231,14 +232,15 @@ static const char *lacks(const struct sl_message *message, const struct sl_ident
 static bool check_required(struct sl_message *message, const struct sl_identity *identity,
                            struct sl_caller *out)
 {
-    const char *detail = lacks(message, identity, out);
+    const char *detail = why_not_anonymous(message, identity, out);
     return !detail || refuse_unknown(message, detail);
 }
 
 bool sl_caller_must_say(const struct sl_message *message)
 {
     const struct sl_files *files = message->conn->worker->edition->files;
-    return lacks(message, &files->settings_of->settings.identity, &(struct sl_caller){ 0 });
+    return why_not_anonymous(message, &files->settings_of->settings.identity,
+                             &(struct sl_caller){ 0 });
 }
 
 bool sl_caller_has_parts(struct sluice_text token)
@@ -249,9 +251,10 @@ bool sl_caller_has_parts(struct sluice_text token)
     return dots == 2;
 }
 
-/* The admin's token on a check makes it the admin's word. Whoever guesses it here is
- * counted as on the admin API; where no token means anything, nothing can be guessed. */
-static bool take_admin(struct sl_message *message, struct sluice_text token, struct sl_caller *out)
+/* With the admin's token on a check, the admin speaks. Wrong tokens here are counted as on the
+ * admin API; where no token is configured, there is nothing to guess. */
+static bool check_admin_token(struct sl_message *message, struct sluice_text token,
+                              struct sl_caller *out)
 {
     const struct sl_files *files = message->conn->worker->edition->files;
     if (sl_auth_throttle_bar(message, SL_ATTEMPT_CREDENTIALS))
@@ -261,21 +264,21 @@ static bool take_admin(struct sl_message *message, struct sluice_text token, str
     if (out->is_admin || (!files->keyset && !out->mapping->api_keys_required))
         return true;
     if (role == SL_ROLE_READER)
-        return refuse(message, 403, "That token may only look; this call takes something.");
+        return refuse_caller(message, 403, "That token may only look; this call takes something.");
     return sl_auth_throttle_count(message, SL_ATTEMPT_CREDENTIALS) &&
            refuse_wrong(message, "That token is neither the admin's nor a JSON Web Token.");
 }
 
-static bool take_authorization(struct sl_message *message, struct sl_caller *out)
+static bool check_authorization(struct sl_message *message, struct sl_caller *out)
 {
     const struct sl_files *files = message->conn->worker->edition->files;
-    struct sluice_text token = bearer(message->head);
+    struct sluice_text token = bearer_token(message->head);
     if (!token.at)
-        return true; /* not a scheme of ours */
+        return true; /* another scheme than Bearer */
     bool has_tokens = files->tokens.has_admin || files->tokens.has_reader;
     if (has_tokens && !message->is_authorize && !(files->keyset && sl_caller_has_parts(token)))
-        return take_admin(message, token, out);
-    return !files->keyset || take_token(message, token, out);
+        return check_admin_token(message, token, out);
+    return !files->keyset || verify_token(message, token, out);
 }
 
 bool sl_caller_identify(struct sl_message *message, struct sl_caller *out)
@@ -285,7 +288,7 @@ bool sl_caller_identify(struct sl_message *message, struct sl_caller *out)
     const struct sl_identity *identity = &files->settings_of->settings.identity;
     bool has_token = head->known[SL_HTTP_AUTHORIZATION].at;
     bool has_key = head->known[SL_HTTP_X_API_KEY].at;
-    out->is_anybody = !has_token && !has_key; /* most are, and nothing else is looked at then */
+    out->is_anybody = !has_token && !has_key; /* as most: nothing else is read then */
     out->is_admin = out->has_token = false;
     out->owner = NULL;
     out->api_key.at = NULL;
@@ -294,10 +297,10 @@ bool sl_caller_identify(struct sl_message *message, struct sl_caller *out)
         return true;
     *out = (struct sl_caller){ .mapping = identity, .is_anybody = out->is_anybody };
     if (is_repeated(head))
-        return refuse(message, 400, twice);
-    if (has_token && !take_authorization(message, out))
+        return refuse_caller(message, 400, twice);
+    if (has_token && !check_authorization(message, out))
         return false;
-    if (has_key && !take_key(message, out))
+    if (has_key && !find_key_owner(message, out))
         return false;
     out->is_anybody = !out->api_key.at && !out->has_token;
     return check_required(message, identity, out);

@@ -1,10 +1,10 @@
-/* What a caller is goes into the request. */
+/* Writing a caller's attributes into the request: sl_caller_name. */
 #include "auth/user_id.h"
 #include "server/auth/caller.h"
 #include "server/conn.h"
 #include "server/worker.h"
 
-static bool refuse(struct sl_message *message, uint32_t status, const char *detail)
+static bool refuse_contradiction(struct sl_message *message, uint32_t status, const char *detail)
 {
     sl_message_refuse(message, status, detail);
     return false;
@@ -32,7 +32,7 @@ struct sluice_text *sl_request_field(struct sluice_request *request, enum sl_att
     }
 }
 
-/* Where the value of this attribute goes; `others` has room for one more. */
+/* Where the value of this attribute is stored; `others` has room for one more. */
 static struct sluice_text *place_of(struct sluice_request *request, struct sluice_attribute *others,
                                     const struct sl_part *part)
 {
@@ -46,7 +46,7 @@ static struct sluice_text *place_of(struct sluice_request *request, struct sluic
     return &others[request->other_count++].value;
 }
 
-static bool put(struct sluice_text *place, struct sluice_text value, bool is_said)
+static bool set_attribute(struct sluice_text *place, struct sluice_text value, bool is_said)
 {
     if (is_said && !sl_text_missing(*place) && !sl_text_equal(*place, value))
         return false;
@@ -62,36 +62,37 @@ static bool name_by_token(const struct sl_caller *caller, struct sluice_request 
     for (size_t i = 0; i < count; i++) {
         struct sluice_text value = caller->token.values[i];
         struct sluice_text *place = place_of(request, others, &maps[i].attribute);
-        if (value.at ? !put(place, value, is_said) : is_said && !sl_text_missing(*place))
-            return false; /* what a token could have said and does not, nobody says for it */
+        if (value.at ? !set_attribute(place, value, is_said) : is_said && !sl_text_missing(*place))
+            return false; /* a claim that the token does not have cannot be added by the request */
     }
     return !caller->has_token || !is_said || request->trust_thousandths == SLUICE_NO_TRUST;
 }
 
-/* A tenant's tier and trust are the operator's to give. */
+/* Only the operator sets a tenant's tier and trust. */
 static bool oversteps(const struct sl_key_owner *owner, const struct sluice_request *said)
 {
     bool chooses_tier = !owner->tier.at && !sl_text_missing(said->tier);
     return chooses_tier || said->trust_thousandths != SLUICE_NO_TRUST;
 }
 
-/* A tenant speaks for itself alone. */
+/* A tenant's key is good for this tenant alone. */
 static bool name_by_key(const struct sl_caller *caller, struct sluice_request *request,
                         struct sluice_attribute *others, bool is_said)
 {
     static const struct sl_part api_key = { SL_ATTR_OTHER, SL_TEXT("api_key") };
     const struct sl_key_owner *owner = caller->owner;
     struct sluice_text *place = place_of(request, others, &api_key);
-    if (!put(place, caller->api_key, is_said && owner))
+    if (!set_attribute(place, caller->api_key, is_said && owner))
         return false;
     if (!owner)
         return true;
-    return put(&request->tenant, owner->tenant, is_said || caller->has_token) &&
-           (!owner->tier.at || put(&request->tier, owner->tier, is_said));
+    return set_attribute(&request->tenant, owner->tenant, is_said || caller->has_token) &&
+           (!owner->tier.at || set_attribute(&request->tier, owner->tier, is_said));
 }
 
 static const char contradiction[] =
-    "The request contradicts who you are: a token's claims and an API key's tenant and tier cannot "
+    "The request contradicts its credentials: a token's claims and an API key's tenant and tier "
+    "cannot "
     "be changed or added to, and neither goes with a `trust_score`. Leave them out.";
 
 static bool is_signed(const struct sl_caller *caller, const char *attribute)
@@ -103,8 +104,7 @@ static bool is_signed(const struct sl_caller *caller, const char *attribute)
     return false;
 }
 
-/* The id that `identity.user_id` makes; not in place of a signed one out of an email that is
- * only said. */
+/* Makes the id of `identity.user_id`; an email that is only said does not replace a signed id. */
 static bool make_user_id(const struct sl_caller *caller, struct sl_message *message,
                          struct sluice_request *request)
 {
@@ -113,7 +113,7 @@ static bool make_user_id(const struct sl_caller *caller, struct sl_message *mess
         return true;
     char *room = sl_round_take(message->round, SL_DIGEST_HEX + 1);
     if (!room)
-        return refuse(message, 500, NULL);
+        return refuse_contradiction(message, 500, NULL);
     sl_user_id_apply(message->conn->worker->hasher, request, room);
     return true;
 }
@@ -126,15 +126,15 @@ bool sl_caller_name(const struct sl_caller *caller, struct sl_message *message,
     size_t room = request->other_count + caller->token.count + 1;
     struct sluice_attribute *others = sl_round_take(message->round, room * sizeof *others);
     if (!others)
-        return refuse(message, 500, NULL);
+        return refuse_contradiction(message, 500, NULL);
     if (request->other_count)
         memcpy(others, request->others, request->other_count * sizeof *others);
     request->others = others;
-    if (caller->owner && !is_said) /* a header's, which counts for less than a key's */
+    if (caller->owner && !is_said) /* set by a header, which a key overrules */
         request->tenant = (struct sluice_text){ 0 };
     if ((caller->owner && is_said && oversteps(caller->owner, request)) ||
         !name_by_token(caller, request, others, is_said) ||
         (caller->api_key.at && !name_by_key(caller, request, others, is_said)))
-        return refuse(message, 403, contradiction);
+        return refuse_contradiction(message, 403, contradiction);
     return make_user_id(caller, message, request);
 }

@@ -1,5 +1,5 @@
-/* A peer at a loopback address may be a proxy that speaks for the whole world, or a
- * browser that shows a page of somebody's; both say so in their headers. */
+/* Telling a local client from a local proxy. A peer at a loopback address may be a proxy that
+ * forwards for the whole world, or a browser that shows a foreign page; headers give both away. */
 #include "server/auth/local_peer.h"
 
 #include <strings.h>
@@ -12,7 +12,7 @@ static bool is_loopback_name(struct sluice_text host)
     const char *colon = host.len ? memrchr(host.at, ':', host.len) : NULL;
     struct sluice_text name = { host.at, colon ? (size_t)(colon - host.at) : host.len };
     struct sl_address address;
-    if (host.len && host.at[0] == '[') { /* brackets hold an IPv6 address, and that alone */
+    if (host.len && host.at[0] == '[') { /* only an IPv6 address stands in brackets */
         const char *end = memchr(host.at, ']', host.len);
         name = (struct sluice_text){ host.at + 1, end ? (size_t)(end - host.at) - 1 : 0 };
         return memchr(name.at, ':', name.len) && sl_address_parse(name, &address) &&
@@ -34,7 +34,7 @@ static bool has_field(const struct sl_http_head *head, struct sluice_text lower,
     return false;
 }
 
-/* Does a name begin or end like those that proxies add? */
+/* Does a field's name begin or end like those that proxies add? */
 static bool is_proxys(struct sluice_text name)
 {
     static const char *const starts[] = { "x-forwarded-", "x-original-", "x-real-", NULL };
@@ -79,7 +79,7 @@ const char *sl_message_not_local(const struct sl_message *message)
     if (conn->speaks_proxy || (!conn->is_local && !sl_address_is_loopback(&conn->peer)))
         return "Without an admin token only this machine is answered; set `admin.token_file`.";
     if (head->is_1_0 ||
-        is_forwarded(head)) /* 1.0 is what nginx speaks unless it is told otherwise */
+        is_forwarded(head)) /* nginx speaks 1.0 to its backends unless it is told otherwise */
         return "This came through a proxy, and without an admin token only this machine is "
                "answered; set `admin.token_file`.";
     if (!is_loopback_name(head->known[SL_HTTP_HOST]) || is_foreign_page(head))

@@ -1,3 +1,4 @@
+/* Making and dropping editions: see edition.h. */
 #include "server/edition/edition.h"
 
 #include <stdlib.h>
@@ -63,7 +64,7 @@ void sl_edition_drop(struct sl_edition *edition)
     free(edition);
 }
 
-/* The audit log needs to know whom. */
+/* The audit log needs the identifiers. */
 bool sl_is_observed(const struct sl_settings *settings)
 {
     return settings->statistics || strcmp(settings->audit, "off") != 0;

@@ -1,3 +1,4 @@
+/* Watching files: see file_watch.h. */
 #include "server/edition/file_watch.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ static int64_t ns_of(struct timespec at)
     return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
 }
 
-/* Follows symlinks: what counts is what an open() would find. */
+/* Follows symlinks, as open() does. */
 static struct sl_watch_look look_at(const char *path)
 {
     struct stat found;
@@ -21,7 +22,7 @@ static struct sl_watch_look look_at(const char *path)
         .inode = found.st_ino,
         .size_bytes = found.st_size,
         .written_ns = ns_of(found.st_mtim),
-        .changed_ns = ns_of(found.st_ctim), /* a copied date of writing hides nothing */
+        .changed_ns = ns_of(found.st_ctim), /* `cp -p` copies the time of writing, not this one */
     };
 }
 

@@ -1,14 +1,14 @@
-/* Has a file changed? Asked about four times a second, answered by stat(2).
+/* Watching files for changes, by stat(2), about four times a second.
  *
  * Why not inotify? It tells what happened to an inode or in a folder: a file
  * behind symlinks that are swapped (Kubernetes), on a network or in an overlay
- * needs watches on every folder of the way, and a look at the file after all.
- * Some looks a second at a handful of files cost nothing and see all of that.
+ * needs watches on every folder of the path, and a stat of the file after all.
+ * A few stats a second of a handful of files cost nothing and see all of that.
  *
- * A file that is written in place (an editor, `cp`) is cut to nothing first and
- * then filled: it is reported only once it was the same in two looks after each
- * other. One that is gone is being replaced: not a change until it is back; but
- * whoever read the others meanwhile had to do without it, so then it is one. */
+ * A file that is written in place (an editor, `cp`) is cut to nothing first and then filled: it is
+ * reported once it was the same in two looks one after the other. A missing file is being replaced:
+ * that is no change until it is back. But then it is one, even if it is the same as before: the
+ * other files may have been read without it meanwhile. */
 #ifndef SL_SERVER_EDITION_FILE_WATCH_H
 #define SL_SERVER_EDITION_FILE_WATCH_H
 
@@ -18,14 +18,14 @@
 
 enum { SL_WATCH_MAX = 128 };
 
-/* What a file was at one look. */
+/* A file's state at one look. */
 struct sl_watch_look {
     bool there;
     uint64_t device, inode;
     int64_t size_bytes, written_ns, changed_ns;
 };
 
-/* Zero is a set without files. The paths are copied. Of one thread. */
+/* Zero is a set without files. The paths are copied. For one thread. */
 struct sl_watch {
     struct {
         char *path;
@@ -36,16 +36,16 @@ struct sl_watch {
 
 void sl_watch_release(struct sl_watch *watch);
 
-/* What is there now is known. NULL is ignored. False: no memory, or SL_WATCH_MAX
- * paths are there already. */
+/* Adds a path; the file as it is now counts as known. NULL is ignored. Returns false without
+ * memory, or if there are SL_WATCH_MAX paths already. */
 bool sl_watch_add(struct sl_watch *watch, const char *path);
 
-/* Takes a look. True if something differs from what was accepted and has come to
- * rest; that is accepted then, so it is said once. */
+/* Takes a look. Returns true once for each change: if a file differs from its known state and is at
+ * rest. The new state is known then. */
 bool sl_watch_changed(struct sl_watch *watch);
 
-/* What is there now is known. Just before the files are read, never after: what
- * changes in between must be seen as a change. */
+/* The files as they are now count as known. To be called just before the files are read, never
+ * after: a change in between must be seen. */
 void sl_watch_accept(struct sl_watch *watch);
 
 #endif

@@ -1,3 +1,4 @@
+/* Reading the files that the rules name: see files.h. */
 #include "server/edition/files.h"
 
 #include <stdio.h>
@@ -32,7 +33,7 @@ void sl_files_drop(struct sl_files *files)
 
 /* ---- reading ---- */
 
-/* The certificate as it is now; the old one's, where the rules name none any more. */
+/* Reads the certificate; keeps the old one where the rules name none any more. */
 static bool load_tls(struct sl_files *files, const struct sl_files_config *config,
                      struct sluice_error *error)
 {

@@ -1,3 +1,4 @@
+/* The process' figures out of /proc: see process.h. */
 #include "server/figures/process.h"
 
 #include <dirent.h>
@@ -19,8 +20,8 @@ static uint64_t count_names(const char *at, const char *end)
     return count;
 }
 
-/* Not by opendir(3), which allocates: nothing else in a server at rest does. The folder itself is
- * open while it is read. */
+/* Not by opendir(3), which allocates: a server at rest allocates nothing. The folder itself is one
+ * of the open files while it is read. */
 static uint64_t count_files(void)
 {
     _Alignas(struct dirent64) char names[8192];
@@ -41,7 +42,7 @@ void sl_process_look(struct sl_process *process)
         atomic_store_explicit(&process->open_files, count_files(), memory_order_relaxed);
 }
 
-/* "ALL RESIDENT …", in pages. */
+/* Reads "ALL RESIDENT …", in pages. */
 static void read_memory(struct sl_process_figures *out)
 {
     char text[128] = "";

@@ -1,5 +1,5 @@
-/* What the process takes of the machine, as others count it: the figures that every program
- * gives Prometheus. */
+/* Figures of the process, such as memory, processor time and open files: the `process_…` metrics
+ * that every program gives Prometheus. */
 #ifndef SL_SERVER_FIGURES_PROCESS_H
 #define SL_SERVER_FIGURES_PROCESS_H
 
@@ -17,11 +17,11 @@ struct sl_process_figures {
     uint64_t cpu_us; /* user and system */
 };
 
-/* The main thread, at every look: counts files, which takes milliseconds where there are tens of
- * thousands, and therefore not every time and in no worker. */
+/* Called by the main thread, every time it looks at its figures. Counts open files, which takes
+ * milliseconds where there are tens of thousands: so not every time, and in no worker. */
 void sl_process_look(struct sl_process *process);
 
-/* Any thread. What cannot be told is 0. */
+/* Any thread. A figure that cannot be read is 0. */
 void sl_process_read(const struct sl_process *process, struct sl_process_figures *out);
 
 #endif

@@ -1,3 +1,4 @@
+/* Watching whether the store answers: see store_watch.h. */
 #include "server/figures/store_watch.h"
 
 #include <stdio.h>
@@ -5,7 +6,8 @@
 #include "base/clock.h"
 #include "store/redis/channel.h"
 
-static void tell(const struct sl_store_watch *watch, struct sl_store *store, struct sl_audit *audit)
+static void log_change(const struct sl_store_watch *watch, struct sl_store *store,
+                       struct sl_audit *audit)
 {
     struct sluice_error why = { 0 };
     if (watch->is_down) {
@@ -31,7 +33,7 @@ static void tell(const struct sl_store_watch *watch, struct sl_store *store, str
         sl_walltime_us());
 }
 
-static uint64_t failed(const struct sl_store_health *health)
+static uint64_t failed_calls(const struct sl_store_health *health)
 {
     uint64_t bad = 0;
     for (size_t i = 0; i < SL_CALL_END_COUNT; i++)
@@ -39,12 +41,13 @@ static uint64_t failed(const struct sl_store_health *health)
     return bad;
 }
 
-/* Down: a breaker is not closed, or was not meanwhile; or calls fail, all or one in ten, or for
- * want of memory, which some need not. Up again: breakers have closed, which their probes have seen
- * to, or calls succeed. No calls say nothing. */
+/* The store is down if a breaker is open, or was open since the last look; if all calls fail, or
+ * one in ten; or if calls fail because Redis is out of memory, though reads may still succeed. It
+ * is up again when all breakers have closed, after their probes, or when calls succeed. Without
+ * calls nothing changes. */
 static bool is_down(struct sl_store_watch *watch, const struct sl_store_health *health)
 {
-    uint64_t good = health->calls[SL_CALL_OK], bad = failed(health);
+    uint64_t good = health->calls[SL_CALL_OK], bad = failed_calls(health);
     uint64_t full = health->errors[SL_REDIS_OOM], all = bad - watch->bad + good - watch->good;
     bool is_open = health->breakers[SL_BREAKER_OPEN] + health->breakers[SL_BREAKER_HALF_OPEN] > 0;
     bool trips = health->trips > watch->trips;
@@ -72,5 +75,5 @@ void sl_store_look(struct sl_store_watch *watch, struct sl_store *store, struct 
     if (!watch->is_down)
         watch->was_open = false;
     if (watch->is_down != was_down)
-        tell(watch, store, audit);
+        log_change(watch, store, audit);
 }

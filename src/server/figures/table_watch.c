@@ -1,3 +1,4 @@
+/* Counting how full the table is: see table_watch.h. */
 #include "server/figures/table_watch.h"
 
 void sl_table_watch_open(struct sl_table_watch *watch, struct sl_store *store)

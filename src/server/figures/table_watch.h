@@ -1,6 +1,6 @@
-/* How full the embedded table is: counted bit by bit by the main thread, read by any. With a store
- * elsewhere it is the table where `on_store_failure: local` decides, and wrong credentials are
- * counted. */
+/* How full the embedded table is: the main thread counts it bit by bit, any thread reads it. With a
+ * Redis store this is the table by which `on_store_failure: local` decides and in which wrong
+ * credentials are counted. */
 #ifndef SL_SERVER_FIGURES_TABLE_WATCH_H
 #define SL_SERVER_FIGURES_TABLE_WATCH_H
 
@@ -11,17 +11,18 @@
 
 struct sl_table_watch {
     struct sl_store *store; /* NULL: there is no table */
-    struct sl_tally tally;  /* the main thread's */
+    struct sl_tally tally;  /* for the main thread */
     _Atomic uint64_t live, limiting, log_live;
 };
 
-/* Looks for the first time. Keeps the store. */
+/* Takes the first look. The store must outlive it. */
 void sl_table_watch_open(struct sl_table_watch *watch, struct sl_store *store);
 
-/* A few times a second: see store/table/tally.h. */
+/* To be called a few times a second: see store/table/tally.h. */
 void sl_table_look(struct sl_table_watch *watch);
 
-/* Any thread. Counters are as of now. False: there is no table; *out is untouched. */
+/* Any thread. Counters are as of now. Returns false if there is no table; *out is untouched then.
+ */
 bool sl_table_read(const struct sl_table_watch *watch, struct sluice_stats *out);
 
 #endif

@@ -1,3 +1,4 @@
+/* Looking up files in a FileDescriptorSet: see file_set.h. */
 #include "server/grpc/file_set.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 /* Numbers of fields, by google/protobuf/descriptor.proto. */
 enum { SET_FILE = 1, NAME = 1, FILE_PACKAGE = 2, FILE_SERVICE = 6 };
 
-/* What something that has a name may have in it. */
+/* The fields in which a named thing has its parts. */
 enum element_kind { NOTHING, A_FILE, A_MESSAGE, AN_ENUM, A_SERVICE, A_METHOD };
 
 static enum element_kind kind_within(enum element_kind outer, uint32_t number)
@@ -24,7 +25,7 @@ static enum element_kind kind_within(enum element_kind outer, uint32_t number)
     }
 }
 
-/* The first field of that number; empty: there is none. */
+/* The first field with that number; empty: there is none. */
 static struct sluice_text text_in(struct sluice_text message, uint32_t number)
 {
     struct sl_proto_field field;
@@ -34,7 +35,7 @@ static struct sluice_text text_in(struct sluice_text message, uint32_t number)
     return (struct sluice_text){ "", 0 };
 }
 
-/* NAME.REST → REST. False: it does not begin with that name. */
+/* NAME.REST → REST. Returns false if it does not begin with that name. */
 static bool cut_name(struct sluice_text *symbol, struct sluice_text name)
 {
     if (symbol->len <= name.len || memcmp(symbol->at, name.at, name.len) != 0 ||
@@ -45,7 +46,7 @@ static bool cut_name(struct sluice_text *symbol, struct sluice_text name)
     return true;
 }
 
-/* As deep as what we serve is nested. */
+/* Recursion is as deep as our own files are nested. */
 static bool has_symbol(struct sluice_text within, enum element_kind kind, struct sluice_text symbol)
 {
     struct sl_proto_field field;

@@ -1,5 +1,5 @@
-/* gRPC on a connection: HTTP/2 from the first byte (with prior knowledge, or by ALPN over TLS),
- * and a client that has opened it and is silent may stay. */
+/* The gRPC front: HTTP/2 from the first byte (with prior knowledge, or by ALPN over TLS). A client
+ * that is silent may stay connected. */
 #include "base/clock.h"
 #include "server/front.h"
 #include "server/grpc/grpc_call.h"
@@ -7,9 +7,9 @@
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-/* ---- the beginning ---- */
+/* ---- opening a session ---- */
 
-/* Somebody who speaks HTTP/1, by hand perhaps, is told in words he understands. */
+/* Answers a client that speaks HTTP/1, by hand perhaps, in HTTP/1. */
 static void refuse_foreigner(struct sl_conn *conn, struct sluice_text bytes)
 {
     sl_count_add(&conn->worker->traffic.malformed_sessions, 1);
@@ -22,8 +22,8 @@ static void refuse_foreigner(struct sl_conn *conn, struct sluice_text bytes)
     sl_conn_finish(conn, true);
 }
 
-/* False: not yet, or not at all. */
-static bool begin(struct sl_conn *conn)
+/* Opens the session. Returns false if the preface is not whole yet, or wrong. */
+static bool open_h2(struct sl_conn *conn)
 {
     if (conn->in_start == conn->in_end)
         return false;
@@ -46,10 +46,10 @@ static bool begin(struct sl_conn *conn)
     return true;
 }
 
-/* ---- what comes ---- */
+/* ---- reading ---- */
 
-/* What has not come in time never will: those streams are told, and the connection ends. */
-static void say_late(struct sl_conn *conn)
+/* Fails the streams whose messages did not come in time, and ends the connection. */
+static void fail_late_streams(struct sl_conn *conn)
 {
     struct sl_h2 *h2 = *sl_h2_of(conn);
     struct sl_h2_stream *stream;
@@ -65,23 +65,25 @@ static void say_late(struct sl_conn *conn)
     sl_h2_drain(h2);
 }
 
-/* While a store is asked for other calls of the connection, no timer runs, and then it begins
- * anew: so it alone would never end for who goes on asking. */
+/* Is a message late? The connection's timer alone cannot tell: it stands while the store decides
+ * other calls of the connection, and begins anew then, so a client that keeps making calls would
+ * never be late. */
 static bool is_late(const struct sl_conn *conn, const struct sl_h2_stream *oldest)
 {
     uint64_t most_ms = (uint64_t)sl_worker_timeout_ms(conn->worker, SL_TIMER_BODY);
     return oldest && uv_now(&conn->worker->loop) - oldest->since_ms >= most_ms;
 }
 
-/* A head that has begun, or a message, has its time; who has nothing to say may be silent. The
- * oldest that is not whole sets the time: another one sets it anew. */
+/* Chooses the timer: a head that has begun has a timeout, and so has a message; else the client may
+ * be silent. The oldest message that is not whole sets the time; when it is another one, time
+ * begins anew. */
 static void await_next(struct sl_conn *conn, struct sl_h2 *h2)
 {
     const struct sl_h2_stream *oldest = sl_grpc_oldest_unfinished(h2);
     int32_t number = oldest ? oldest->number : 0;
-    if (sl_conn_is_open(conn) && is_late(conn, oldest)) { /* and all that has come is read */
+    if (sl_conn_is_open(conn) && is_late(conn, oldest)) { /* all that has come is read */
         sl_count_add(&conn->worker->traffic.late[SL_TIMER_BODY], 1);
-        say_late(conn);
+        fail_late_streams(conn);
         sl_conn_finish(conn, true);
         return;
     }
@@ -96,10 +98,10 @@ static void await_next(struct sl_conn *conn, struct sl_h2 *h2)
 
 static enum sl_front_end read_frames(struct sl_conn *conn, struct sl_round *round)
 {
-    if (!sl_conn_is_open(conn) || (!*sl_h2_of(conn) && !begin(conn)))
+    if (!sl_conn_is_open(conn) || (!*sl_h2_of(conn) && !open_h2(conn)))
         return SL_FRONT_MORE;
     struct sl_h2 *h2 = *sl_h2_of(conn);
-    if (h2->lists[SL_H2_READY].first) /* since another turn */
+    if (h2->lists[SL_H2_READY].first) /* they wait since an earlier turn */
         h2->read_us = sl_boottime_us();
     while (sl_conn_is_open(conn)) {
         if (!sl_h2_serve(h2, round))
@@ -115,7 +117,7 @@ static enum sl_front_end read_frames(struct sl_conn *conn, struct sl_round *roun
     return SL_FRONT_MORE;
 }
 
-/* ---- what goes ---- */
+/* ---- writing ---- */
 
 static bool write_frames(struct sl_conn *conn)
 {
@@ -125,7 +127,7 @@ static bool write_frames(struct sl_conn *conn)
     return h2 && conn->out.len - conn->sent >= SL_CONN_OUT_HIGH_BYTES;
 }
 
-/* Of a full round, while its connection waited for the store or for its client to read. */
+/* Streams that found the round full, or whose connection waited for the store or for its client. */
 static bool has_ready(const struct sl_conn *conn)
 {
     const struct sl_h2 *h2 = *sl_h2_of(conn);
@@ -138,8 +140,8 @@ static size_t unread_bytes(const struct sl_conn *conn)
     return h2 ? h2->unread_bytes : 0;
 }
 
-/* SETTINGS, as the first frame has to be, and GOAWAY: no stream was looked at. */
-static void say_full(struct sl_conn *conn)
+/* SETTINGS, which has to be the first frame, and GOAWAY: no stream was read. */
+static void print_full(struct sl_conn *conn)
 {
 #define WHY "There are too many connections; close some first"
     static const char frames[] = "\0\0\0\4\0\0\0\0\0"
@@ -149,7 +151,7 @@ static void say_full(struct sl_conn *conn)
     sl_buffer_add(&conn->out, (struct sluice_text){ frames, sizeof frames - 1 });
 }
 
-static void say_problem(struct sl_round *round, struct sl_call *call)
+static void fail_stream(struct sl_round *round, struct sl_call *call)
 {
     struct sl_h2_stream *stream = sl_grpc_stream_of(call);
     (void)round;
@@ -158,7 +160,7 @@ static void say_problem(struct sl_round *round, struct sl_call *call)
                      call->detail ? call->detail : "Out of memory; try again.");
 }
 
-static void say_goodbye(struct sl_conn *conn)
+static void drain_session(struct sl_conn *conn)
 {
     if (*sl_h2_of(conn))
         sl_h2_drain(*sl_h2_of(conn));
@@ -178,12 +180,12 @@ const struct sl_front sl_front_grpc = {
     .state_bytes = sizeof(struct sl_h2_own),
     .stays = true,
     .read = read_frames,
-    .late = say_late,
-    .refuse = say_full,
-    .problem = say_problem,
+    .late = fail_late_streams,
+    .refuse = print_full,
+    .problem = fail_stream,
     .flush = write_frames,
     .waits = has_ready,
     .unread = unread_bytes,
-    .drain = say_goodbye,
+    .drain = drain_session,
     .close = close_session,
 };

@@ -1,3 +1,4 @@
+/* gRPC calls: methods, messages and answers: see grpc_call.h. */
 #include "server/grpc/grpc_call.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 /* ---- the methods ---- */
 
-/* What is asked of health and reflection is a name, which the answers of the latter repeat. */
+/* Requests to health and reflection are a name, which reflection's answers repeat. */
 enum { NAME_MAX_BYTES = 4096 };
 
 static const struct sl_grpc_method methods[] = {
@@ -29,9 +30,9 @@ const struct sl_grpc_method *sl_grpc_method_find(struct sluice_text path)
     return NULL;
 }
 
-/* ---- what is said on a stream ---- */
+/* ---- messages on a stream ---- */
 
-/* False: it was refused. */
+/* Returns false if the stream has failed for lack of room. */
 static bool has_room(struct sl_h2_stream *stream)
 {
     if (sl_h2_has_room(stream->h2))
@@ -121,7 +122,7 @@ void sl_grpc_end_of(struct sl_h2_stream *stream)
     }
 }
 
-/* Where messages are answered as they come, there may be any time between two of them. */
+/* Methods that answer messages as they come allow any time between two messages. */
 const struct sl_h2_stream *sl_grpc_oldest_unfinished(const struct sl_h2 *h2)
 {
     const struct sl_h2_stream *stream = h2->lists[SL_H2_OPEN].first;
@@ -144,7 +145,7 @@ static void fail_late(struct sl_h2_stream *stream)
 
 void sl_grpc_ask(struct sl_h2_stream *stream, struct sl_round *round)
 {
-    if (is_too_late(stream, stream->h2->read_us)) { /* as of this turn */
+    if (is_too_late(stream, stream->h2->read_us)) { /* by the time of this turn */
         fail_late(stream);
         return;
     }
@@ -205,7 +206,7 @@ void sl_grpc_fail(struct sl_h2_stream *stream, enum sl_grpc_status status, const
 
 /* ---- reading messages ---- */
 
-/* What one message may take: a few bytes of it can stand for a struct. */
+/* Memory of one unpacked message: a few bytes on the wire may become a struct. */
 enum { UNPACKED_MAX_BYTES = 4 << 20 };
 
 struct unpacking {
@@ -213,7 +214,7 @@ struct unpacking {
     size_t left;
 };
 
-static void *take(void *about, size_t bytes)
+static void *take_unpacked(void *about, size_t bytes)
 {
     struct unpacking *unpacking = about;
     if (bytes > unpacking->left) {
@@ -224,10 +225,10 @@ static void *take(void *about, size_t bytes)
     return sl_scratch_take(unpacking->memory, bytes);
 }
 
-static void give(void *about, void *at)
+static void ignore_free(void *about, void *at)
 {
     (void)about;
-    (void)at; /* with all the rest */
+    (void)at; /* freed with the scratch */
 }
 
 ProtobufCMessage *sl_grpc_read_message(struct sl_h2_stream *stream, struct sl_scratch *memory,
@@ -235,7 +236,7 @@ ProtobufCMessage *sl_grpc_read_message(struct sl_h2_stream *stream, struct sl_sc
                                        struct sluice_text message)
 {
     struct unpacking unpacking = { memory, UNPACKED_MAX_BYTES };
-    ProtobufCAllocator allocator = { take, give, &unpacking };
+    ProtobufCAllocator allocator = { take_unpacked, ignore_free, &unpacking };
     ProtobufCMessage *read =
         protobuf_c_message_unpack(type, &allocator, message.len, (const uint8_t *)message.at);
     if (!read && unpacking.left == 0)

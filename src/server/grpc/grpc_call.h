@@ -1,4 +1,4 @@
-/* Calls of gRPC: which method a stream is for, and what its messages are to it. */
+/* gRPC calls: which method a stream is for, and what the method does with its messages. */
 #ifndef SL_SERVER_GRPC_GRPC_CALL_H
 #define SL_SERVER_GRPC_GRPC_CALL_H
 
@@ -16,42 +16,43 @@ struct sl_grpc_ask {
 struct sl_grpc_method {
     struct sluice_text path;
     uint32_t most_bytes; /* of a message */
-    /* One message, and the client is done: adds a call to the round, or answers. */
+    /* For methods with one message: the client has sent all. Adds a call to the round, or answers.
+     */
     void (*ask)(const struct sl_grpc_ask *ask);
-    /* Any number of messages, answered as they come, outside of the round; NULL: it is not one of
-     * those. */
+    /* For methods with any number of messages: answers each as it comes, outside of the round; else
+     * NULL. */
     void (*hear)(struct sl_h2_stream *stream, struct sluice_text message);
 };
 
-/* NULL: there is none. */
+/* Returns NULL if there is no such method. */
 const struct sl_grpc_method *sl_grpc_method_find(struct sluice_text path);
 
-/* ---- for h2.c: what happens on a stream ---- */
+/* ---- events of a stream, for h2.c ---- */
 
 void sl_grpc_begin(struct sl_h2_stream *stream); /* its head is whole */
 void sl_grpc_hear(struct sl_h2_stream *stream, struct sluice_text bytes);
-void sl_grpc_end_of(struct sl_h2_stream *stream); /* nothing more will be said */
+void sl_grpc_end_of(struct sl_h2_stream *stream); /* the client has sent all */
 void sl_grpc_ask(struct sl_h2_stream *stream, struct sl_round *round);
-void sl_grpc_drain(struct sl_h2 *h2); /* the server ends: who would stay is told */
+void sl_grpc_drain(struct sl_h2 *h2); /* the server ends: streams without an end are told */
 
-/* The stream that has been waited for longest, since the client has more to say on it and
- * nothing can be answered before; NULL: there is none. */
+/* The stream that has waited longest for the rest of a message which must be whole before it is
+ * answered. NULL: there is none. */
 const struct sl_h2_stream *sl_grpc_oldest_unfinished(const struct sl_h2 *h2);
 
 /* ---- for the methods ---- */
 
-/* The stream of a call whose answer has been made. NULL: it is gone, or its time is over, which it
- * was told. */
+/* The stream of a call that is to be answered now. NULL: the stream is gone, or its deadline is
+ * over (it is told so already). */
 struct sl_h2_stream *sl_grpc_stream_of(const struct sl_call *call);
 
-/* Says a message and that it is all. */
+/* Answers with one message and status OK. */
 void sl_grpc_answer(struct sl_h2_stream *stream, const ProtobufCMessage *message);
 void sl_grpc_say(struct sl_h2_stream *stream, const ProtobufCMessage *message);
 
-/* The end, in a sentence. */
+/* Ends the stream with a status and a sentence. */
 void sl_grpc_fail(struct sl_h2_stream *stream, enum sl_grpc_status status, const char *why);
 
-/* Reads a message, into memory that lasts as long as the scratch's. NULL: it has failed. */
+/* Reads a message into the scratch's memory. NULL: the stream has failed, and is told why. */
 ProtobufCMessage *sl_grpc_read_message(struct sl_h2_stream *stream, struct sl_scratch *memory,
                                        const ProtobufCMessageDescriptor *type,
                                        struct sluice_text message);

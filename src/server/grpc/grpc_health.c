@@ -1,4 +1,4 @@
-/* Is it ready? As /readyz has it: from the first connection until the server begins to end. */
+/* The gRPC health service: serving, as /readyz, from the first connection until shutdown begins. */
 #include <grpc/health/v1/health.pb-c.h>
 
 #include "server/grpc/grpc_call.h"
@@ -9,7 +9,7 @@ typedef Grpc__Health__V1__HealthCheckResponse response_message;
 
 #define STATUS(name) GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##name
 
-/* The whole server, and its one service by either name. */
+/* The names: the whole server, and its one service. */
 static bool is_known(ProtobufCBinaryData service)
 {
     static const char *const names[] = { "", "ratelimit",
@@ -47,7 +47,7 @@ void sl_grpc_health_check(const struct sl_grpc_ask *ask)
                      "There is no such service; an empty name is the whole server.");
 }
 
-/* Told now, and again when that changes; of a service that is not there, that it is not. */
+/* Answers with the status now, and again when it changes; SERVICE_UNKNOWN for unknown services. */
 void sl_grpc_health_watch(const struct sl_grpc_ask *ask)
 {
     const request_message *request = read_request(ask);

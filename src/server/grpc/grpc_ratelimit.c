@@ -12,9 +12,9 @@
 _Static_assert((int)SL_RLS_DESCRIPTORS_MAX <= (int)SL_JOINED_MAX,
                "all of a call are charged as one");
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
-static bool fail(const struct sl_grpc_ask *ask, const char *why)
+static bool fail_call(const struct sl_grpc_ask *ask, const char *why)
 {
     enum sl_grpc_status status =
         why == sl_rls_no_memory ? SL_GRPC_UNAVAILABLE : SL_GRPC_INVALID_ARGUMENT;
@@ -22,7 +22,7 @@ static bool fail(const struct sl_grpc_ask *ask, const char *why)
     return false;
 }
 
-/* A limit that it brings along takes the place of the rules'. */
+/* A limit in the descriptor takes the place of the rules' limits. */
 static bool name_alone(const struct sl_grpc_ask *ask, const struct sl_rls_descriptor *from,
                        struct sluice_request *request)
 {
@@ -30,12 +30,12 @@ static bool name_alone(const struct sl_grpc_ask *ask, const struct sl_rls_descri
     if (!direct ||
         !sl_descriptor_name_alone(&from->descriptor, SL_DIRECT_KEY, &ask->round->memory, request))
         return false;
-    SL_CHECK(sl_direct_window(from->limit, from->unit_us, direct)); /* any number of 32 bits fits */
+    SL_CHECK(sl_direct_window(from->limit, from->unit_us, direct)); /* any 32 bits fit */
     sl_round_options(ask->round)->direct = direct;
     return true;
 }
 
-/* One request of the call. False: no memory. */
+/* Adds one descriptor as a request of the call. Returns false without memory. */
 static bool add_request(const struct sl_grpc_ask *ask, const struct sl_rls_descriptor *from,
                         struct sluice_request **out)
 {
@@ -46,7 +46,8 @@ static bool add_request(const struct sl_grpc_ask *ask, const struct sl_rls_descr
                            : sl_descriptor_name(&from->descriptor, &ask->round->memory, request);
 }
 
-/* False: the call was refused, and is in the round as that; or it has failed, and is not. */
+/* Returns false if the call was refused, and is in the round as a problem, or if its stream has
+ * failed. */
 static bool add_requests(const struct sl_grpc_ask *ask, const struct sl_rls_request *said,
                          struct sl_message *message)
 {
@@ -57,7 +58,7 @@ static bool add_requests(const struct sl_grpc_ask *ask, const struct sl_rls_requ
         struct sluice_request *request;
         if (!add_request(ask, &said->descriptors[i], &request)) {
             sl_round_drop(ask->round, message->call);
-            return fail(ask, sl_rls_no_memory);
+            return fail_call(ask, sl_rls_no_memory);
         }
         if (i > 0)
             sl_round_options(ask->round)->joins = true;
@@ -67,30 +68,31 @@ static bool add_requests(const struct sl_grpc_ask *ask, const struct sl_rls_requ
     return true;
 }
 
-/* As long as the round's: its stream may be reset, and be another's, before that is decided. */
-static bool keep(const struct sl_grpc_ask *ask, struct sluice_text *message)
+/* Copies the message into the round's memory: the client may reset the stream before the round is
+ * decided. */
+static bool copy_message(const struct sl_grpc_ask *ask, struct sluice_text *message)
 {
     char *kept = sl_round_take(ask->round, message->len + 1);
     if (!kept)
-        return fail(ask, sl_rls_no_memory);
+        return fail_call(ask, sl_rls_no_memory);
     if (message->len)
         memcpy(kept, message->at, message->len);
     message->at = kept;
     return true;
 }
 
-static sl_reply reply;
+static sl_reply reply_rate_limit;
 
 void sl_grpc_should_limit(const struct sl_grpc_ask *ask)
 {
     struct sluice_text bytes = ask->message;
     struct sl_rls_request said;
     struct sl_http_head head;
-    if (!keep(ask, &bytes))
+    if (!copy_message(ask, &bytes))
         return;
     const char *wrong = sl_rls_read(bytes, &ask->round->memory, &said);
     if (wrong) {
-        fail(ask, wrong);
+        fail_call(ask, wrong);
         return;
     }
     struct sl_message message = { .round = ask->round,
@@ -98,7 +100,7 @@ void sl_grpc_should_limit(const struct sl_grpc_ask *ask)
                                   .head = &head };
     message.call = sl_round_call(ask->round, message.conn);
     message.call->stream = (uint32_t)ask->stream->number;
-    message.call->reply = reply;
+    message.call->reply = reply_rate_limit;
     sl_h2_stream_head(ask->stream, &head);
     if (add_requests(ask, &said, &message))
         sl_round_add(ask->round, message.call);
@@ -114,7 +116,8 @@ static bool has_failed(const struct sluice_decision *decisions, size_t count)
     return false;
 }
 
-static void answer(struct sl_round *round, const struct sl_call *call, struct sl_h2_stream *stream)
+static void answer_decided(struct sl_round *round, const struct sl_call *call,
+                           struct sl_h2_stream *stream)
 {
     const struct sluice_decision *decisions = &round->decisions[call->first];
     const struct sluice_decision *first = sl_rls_foremost(decisions, call->count);
@@ -137,8 +140,8 @@ static void answer(struct sl_round *round, const struct sl_call *call, struct sl
     sl_h2_finish(stream, SL_GRPC_OK, SL_TEXT(""));
 }
 
-/* Where the store fails and the rules deny then, it is Envoy's to say what happens. */
-static void reply(struct sl_round *round, struct sl_call *call)
+/* Where the store fails and the rules deny then, Envoy decides what happens (failure_mode_deny). */
+static void reply_rate_limit(struct sl_round *round, struct sl_call *call)
 {
     struct sl_h2_stream *stream = sl_grpc_stream_of(call);
     if (!stream)
@@ -147,5 +150,5 @@ static void reply(struct sl_round *round, struct sl_call *call)
         sl_grpc_fail(stream, SL_GRPC_UNAVAILABLE,
                      "The store of the counts does not answer, and the rules deny then.");
     else
-        answer(round, call, stream);
+        answer_decided(round, call, stream);
 }

@@ -1,5 +1,5 @@
-/* Server reflection: tools ask which services there are, and for the files that describe them.
- * v1 and v1alpha are one thing under two names, with the same numbers. */
+/* gRPC server reflection: lists the services and gives the files that describe them. v1 and v1alpha
+ * are the same on the wire. */
 #include <grpc/reflection/v1/reflection.pb-c.h>
 
 #include "server/grpc/file_set.h"
@@ -23,12 +23,12 @@ static ProtobufCBinaryData bytes_of(struct sluice_text text)
 {
     union {
         const char *in;
-        uint8_t *out; /* which is only read */
+        uint8_t *out; /* it is only read */
     } same = { .in = text.at };
     return (ProtobufCBinaryData){ text.len, same.out };
 }
 
-/* ---- what is told ---- */
+/* ---- answers ---- */
 
 static void tell_missing(struct sl_h2_stream *stream, response_message *out, const char *why)
 {
@@ -73,9 +73,9 @@ static void tell_services(struct sl_h2_stream *stream, response_message *out)
     sl_grpc_say(stream, &out->base);
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
-static void answer(struct sl_h2_stream *stream, request_message *request)
+static void answer_request(struct sl_h2_stream *stream, request_message *request)
 {
     response_message out = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
     struct sluice_text set = sl_asset_services(), file;
@@ -111,6 +111,6 @@ void sl_grpc_reflect(struct sl_h2_stream *stream, struct sluice_text message)
         sl_grpc_fail(stream, SL_GRPC_RESOURCE_EXHAUSTED,
                      "Too much was asked before answers were read; read them first.");
     else if (request)
-        answer(stream, request);
+        answer_request(stream, request);
     sl_scratch_release(&memory);
 }

@@ -1,3 +1,4 @@
+/* HTTP/2 sessions by nghttp2: see h2.h. */
 #include "server/grpc/h2.h"
 
 #include <stdlib.h>
@@ -7,33 +8,33 @@
 #include "server/worker.h"
 
 enum {
-    CONTINUATIONS_MAX = 4,   /* of one head; all that fits into one needs none */
-    SMALL_DATA_BYTES = 64,   /* below that a frame is mostly itself */
+    CONTINUATIONS_MAX = 4,   /* frames after the first, of one head */
+    SMALL_DATA_BYTES = 64,   /* shorter frames are mostly overhead */
     OUTBOUND_ACKS_MAX = 256, /* that a client does not read */
 };
 
-/* ---- patience ---- */
+/* ---- the frame budget ---- */
 
-static bool spend(struct sl_h2 *h2, int32_t much)
+static bool spend_budget(struct sl_h2 *h2, int32_t much)
 {
     return sl_frame_budget_take(&h2->budget, much, uv_now(&h2->conn->worker->loop));
 }
 
-/* Who gives up waiting for an answer has made a call like any other, and the store may be late:
- * then all that it asks is reset. Streams that never became a call were for nothing. */
+/* A client may reset calls whose answers are late, and all of them if the store is late: those were
+ * calls like any other. Streams that never became a call were useless. */
 static bool is_reset_bearable(struct sl_h2 *h2, int32_t number)
 {
     const struct sl_h2_stream *stream = sl_h2_find(h2, number);
-    return (stream && stream->is_whole) || spend(h2, SL_FRAME_BUDGET_RESET);
+    return (stream && stream->is_whole) || spend_budget(h2, SL_FRAME_BUDGET_RESET);
 }
 
-/* Is a frame of that kind bearable? */
+/* Does the budget allow a frame of that kind? */
 static bool is_bearable(struct sl_h2 *h2, const nghttp2_frame_hd *head)
 {
     switch (head->type) {
     case NGHTTP2_DATA:
         return head->length >= SMALL_DATA_BYTES || head->flags & NGHTTP2_FLAG_END_STREAM ||
-               spend(h2, SL_FRAME_BUDGET_FRAME);
+               spend_budget(h2, SL_FRAME_BUDGET_FRAME);
     case NGHTTP2_HEADERS:
         h2->continuations = 0;
         return true;
@@ -42,9 +43,9 @@ static bool is_bearable(struct sl_h2 *h2, const nghttp2_frame_hd *head)
     case NGHTTP2_RST_STREAM:
         return is_reset_bearable(h2, head->stream_id);
     case NGHTTP2_SETTINGS:
-        return head->flags & NGHTTP2_FLAG_ACK || spend(h2, SL_FRAME_BUDGET_SETTINGS);
+        return head->flags & NGHTTP2_FLAG_ACK || spend_budget(h2, SL_FRAME_BUDGET_SETTINGS);
     default:
-        return spend(h2, SL_FRAME_BUDGET_FRAME);
+        return spend_budget(h2, SL_FRAME_BUDGET_FRAME);
     }
 }
 
@@ -58,13 +59,13 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head
     return h2->is_calm ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* ---- what comes ---- */
+/* ---- reading ---- */
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *about)
 {
     struct sl_h2 *h2 = about;
     int32_t number = frame->hd.stream_id;
-    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) /* trailers, of which nothing is kept */
+    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) /* trailers, which are dropped */
         return 0;
     struct sl_h2_stream *stream = sl_h2_stream_take(h2, number);
     if (!stream)
@@ -99,8 +100,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t number, cons
     return 0;
 }
 
-/* A round trip after we have said that the end is near, no stream can be under way that we do not
- * know of. */
+/* A round trip after the first GOAWAY (the PING's answer), every stream that the client has opened
+ * is known: the final GOAWAY can name the last one. */
 static void end_politely(struct sl_h2 *h2)
 {
     int32_t last = nghttp2_session_get_last_proc_stream_id(h2->session);
@@ -130,10 +131,10 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
-/* ---- what goes ---- */
+/* ---- writing ---- */
 
-/* Whoever was answered before the end of what he has to say need not say the rest. Who is sent
- * away, by nghttp2 or by us, gets one GOAWAY that says why. */
+/* A stream that was answered before the client had sent all is reset: the client need not send the
+ * rest. A session that ends, by nghttp2 or by us, sends one GOAWAY with the reason. */
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *about)
 {
     const struct sl_h2 *h2 = about;
@@ -181,7 +182,7 @@ static bool open_session(struct sl_h2 *h2)
     if (nghttp2_option_new(&option) == 0) {
         nghttp2_option_set_no_closed_streams(option, 1);
         nghttp2_option_set_max_outbound_ack(option, OUTBOUND_ACKS_MAX);
-        /* Its own limit knows nothing of calls; frame_budget.h does. */
+        /* nghttp2's own limit knows nothing of calls; frame_budget.h does. */
         nghttp2_option_set_stream_reset_rate_limit(option, UINT32_MAX, UINT32_MAX);
         nghttp2_mem memory = sl_h2_memory(&h2->conn->worker->h2_memory);
         if (nghttp2_session_server_new3(&h2->session, callbacks, h2, option, &memory) != 0)
@@ -204,8 +205,8 @@ struct sl_h2 *sl_h2_new(struct sl_conn *conn)
         return NULL;
     h2->conn = conn;
     h2->budget = sl_frame_budget(uv_now(&conn->worker->loop));
-    /* The window of a whole connection is wide: what it lets in is bounded anyhow, and in a narrow
-     * one heads of calls would come without their messages, whenever we do not read for a while. */
+    /* The window of a connection is wide: its memory is bounded anyhow, and with a narrow window
+     * the heads of calls would come without their messages whenever we do not read for a while. */
     if (open_session(h2) &&
         nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings,
                                 sizeof settings / sizeof *settings) == 0 &&

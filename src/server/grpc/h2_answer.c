@@ -1,11 +1,11 @@
-/* What a stream is answered: HEADERS, messages in DATA, and a status in trailers; or the status
- * alone, in the HEADERS. */
+/* Answering a stream: HEADERS, messages in DATA, and a status in trailers; or the status alone, in
+ * the HEADERS. */
 #include "server/grpc/h2.h"
 #include "server/worker.h"
 
 /* ---- fields ---- */
 
-/* nghttp2 wants bytes that may be written to, and does not. */
+/* nghttp2 takes pointers to writable bytes, and does not write to them. */
 static uint8_t *bytes_of(struct sluice_text text)
 {
     union {
@@ -23,21 +23,21 @@ static nghttp2_nv field_of(struct sluice_text name, struct sluice_text value, bo
     return (nghttp2_nv){ bytes_of(name), bytes_of(value), name.len, value.len, flags };
 }
 
-static nghttp2_nv constant(struct sluice_text name, struct sluice_text value)
+static nghttp2_nv static_field(struct sluice_text name, struct sluice_text value)
 {
     return field_of(name, value, false);
 }
 
 enum { STATUS_FIELDS_MAX = 3, MESSAGE_MAX_BYTES = 4096 };
 
-/* grpc-status and what is said with it; *room holds that until they are submitted. */
+/* grpc-status and grpc-message; *room holds their values until they are submitted. */
 static size_t put_status(nghttp2_nv *fields, const struct sl_h2_stream *stream,
                          struct sluice_text why, struct sl_buffer *room)
 {
     size_t count = 0;
-    fields[count++] = constant(SL_TEXT("grpc-status"), sl_grpc_status_digits(stream->status));
+    fields[count++] = static_field(SL_TEXT("grpc-status"), sl_grpc_status_digits(stream->status));
     if (stream->status == SL_GRPC_UNIMPLEMENTED)
-        fields[count++] = constant(SL_TEXT("grpc-accept-encoding"), SL_TEXT("identity"));
+        fields[count++] = static_field(SL_TEXT("grpc-accept-encoding"), SL_TEXT("identity"));
     sl_grpc_print_message(room, why);
     if (room->len)
         fields[count++] =
@@ -59,7 +59,7 @@ static void submit_trailers(struct sl_h2_stream *stream)
 static ssize_t read_answer(nghttp2_session *session, int32_t number, uint8_t *at, size_t room,
                            uint32_t *flags, nghttp2_data_source *source, void *about)
 {
-    struct sl_h2_stream *stream = source->ptr; /* it is not read any more once that is gone */
+    struct sl_h2_stream *stream = source->ptr; /* nghttp2 does not read a stream that is gone */
     (void)session;
     (void)number;
     (void)about;
@@ -84,16 +84,16 @@ static ssize_t read_answer(nghttp2_session *session, int32_t number, uint8_t *at
     return count ? (ssize_t)count : NGHTTP2_ERR_DEFERRED;
 }
 
-/* Its HEADERS; or it goes on, where it had nothing more to say. */
-static void begin(struct sl_h2_stream *stream)
+/* Submits the HEADERS; or resumes a stream that had nothing more to send. */
+static void begin_or_resume(struct sl_h2_stream *stream)
 {
     if (stream->has_begun) {
         nghttp2_session_resume_data(stream->h2->session, stream->number);
         return;
     }
     nghttp2_nv fields[] = {
-        constant(SL_TEXT(":status"), SL_TEXT("200")),
-        constant(SL_TEXT("content-type"), SL_TEXT("application/grpc")),
+        static_field(SL_TEXT(":status"), SL_TEXT("200")),
+        static_field(SL_TEXT("content-type"), SL_TEXT("application/grpc")),
     };
     nghttp2_data_provider provider = { .source.ptr = stream, .read_callback = read_answer };
     stream->has_begun = true;
@@ -114,7 +114,7 @@ void sl_h2_say_end(struct sl_h2_stream *stream)
     if (!stream->out.failed)
         sl_grpc_print_prefix(stream->out.at + stream->message_at, (uint32_t)len);
     sl_h2_stream_count(stream);
-    begin(stream);
+    begin_or_resume(stream);
 }
 
 void sl_h2_say(struct sl_h2_stream *stream, struct sluice_text message)
@@ -125,14 +125,14 @@ void sl_h2_say(struct sl_h2_stream *stream, struct sluice_text message)
     sl_h2_say_end(stream);
 }
 
-/* ---- the end ---- */
+/* ---- the status ---- */
 
-/* The status is all there is. */
+/* Submits an answer that is only a status. */
 static void submit_alone(struct sl_h2_stream *stream, struct sluice_text why)
 {
     nghttp2_nv fields[2 + STATUS_FIELDS_MAX] = {
-        constant(SL_TEXT(":status"), SL_TEXT("200")),
-        constant(SL_TEXT("content-type"), SL_TEXT("application/grpc")),
+        static_field(SL_TEXT(":status"), SL_TEXT("200")),
+        static_field(SL_TEXT("content-type"), SL_TEXT("application/grpc")),
     };
     struct sl_buffer room = sl_buffer(MESSAGE_MAX_BYTES);
     size_t count = 2 + put_status(fields + 2, stream, why, &room);
@@ -141,7 +141,7 @@ static void submit_alone(struct sl_h2_stream *stream, struct sluice_text why)
     sl_buffer_release(&room);
 }
 
-static void end(struct sl_h2_stream *stream, enum sl_grpc_status status)
+static void end_answer(struct sl_h2_stream *stream, enum sl_grpc_status status)
 {
     stream->is_over = true;
     stream->status = status;
@@ -155,24 +155,24 @@ void sl_h2_finish(struct sl_h2_stream *stream, enum sl_grpc_status status, struc
 {
     if (stream->is_over)
         return;
-    end(stream, status);
+    end_answer(stream, status);
     if (!stream->has_begun) {
         submit_alone(stream, why);
         return;
     }
     stream->why = why;
-    begin(stream);
+    begin_or_resume(stream);
 }
 
 void sl_h2_refuse(struct sl_h2_stream *stream, uint32_t http_status)
 {
     bool is_method = http_status == 405;
     nghttp2_nv fields[] = {
-        constant(SL_TEXT(":status"), is_method ? SL_TEXT("405") : SL_TEXT("415")),
-        constant(is_method ? SL_TEXT("allow") : SL_TEXT("accept"),
-                 is_method ? SL_TEXT("POST") : SL_TEXT("application/grpc")),
+        static_field(SL_TEXT(":status"), is_method ? SL_TEXT("405") : SL_TEXT("415")),
+        static_field(is_method ? SL_TEXT("allow") : SL_TEXT("accept"),
+                     is_method ? SL_TEXT("POST") : SL_TEXT("application/grpc")),
     };
-    end(stream, SL_GRPC_UNKNOWN);
+    end_answer(stream, SL_GRPC_UNKNOWN);
     stream->has_begun = true;
     nghttp2_submit_response(stream->h2->session, stream->number, fields, 2, NULL);
 }

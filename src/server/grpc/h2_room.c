@@ -1,10 +1,11 @@
-/* What the streams of gRPC hold, and who has to go when that is too much.
+/* Bounds on the memory of gRPC streams, and which stream is reset when it is used up.
  *
- * A client may send heads and messages that do not end, and let no answer out: each is within its
- * bounds, and each has its time; but there are many streams on a connection, and many connections.
- * So all buffers of a stream that is alive are counted by their room, for its session and for the
- * worker. Past a session's bound its own streams are refused; past the worker's, whoever has been
- * waited for longest and holds much is cut, so that others are not refused for it. */
+ * A client may send heads and messages that do not end, and read no answer. Each stream has bounds
+ * and timeouts, but there are many streams on a connection, and many connections. So the buffers of
+ * all live streams are counted by their room, for their session and for the worker. Beyond a
+ * session's bound its own new streams are refused. Beyond the worker's bound the connection that
+ * has been waited for longest, and holds much, is cut, so that other clients are not refused for
+ * it. */
 #include "server/front.h"
 #include "server/grpc/h2.h"
 #include "server/worker.h"
@@ -43,9 +44,10 @@ static bool holds_much(const struct sl_conn *conn)
     return h2 && h2->room_bytes > SL_BLOCK_BYTES;
 }
 
-/* Of those who hold much who has not read for the longest time, or else has not gone on, or else
- * has been silent: streams that are told of changes, or hear the next question, may stay. */
-static struct sl_conn *slowest(const struct sl_worker *worker)
+/* Of the connections that hold much memory, the one that has not read for the longest time; else
+ * the one whose message has not gone on for the longest time; else the one that has been silent for
+ * the longest time: it may have streams that wait for changes or for the next request. */
+static struct sl_conn *slowest_conn(const struct sl_worker *worker)
 {
     enum { KINDS = 4 };
     static const enum sl_timer kinds[2][KINDS] = {
@@ -66,8 +68,8 @@ bool sl_h2_has_room(const struct sl_h2 *h2)
     if (h2->room_bytes > SL_H2_ROOM_MAX_BYTES)
         return false;
     while (worker->stream_bytes > HELD_MAX_BYTES) {
-        struct sl_conn *conn = slowest(worker);
-        if (!conn || conn == h2->conn) /* whose bytes are being read */
+        struct sl_conn *conn = slowest_conn(worker);
+        if (!conn || conn == h2->conn) /* its bytes are being read */
             return false;
         sl_conn_cut(conn);
     }

@@ -1,7 +1,7 @@
-/* A stream's own: its fields, its message, and the lists it is on.
+/* A stream of HTTP/2: its fields, its message, and the lists it is on.
  *
- * Of its fields some are understood at once and dropped. The others are kept as they came, since
- * who is asking is only asked when the message is whole:
+ * Some fields are read at once and dropped. The others are kept as they came, since the caller is
+ * identified only when the message is whole:
  *
  *   | name's length: 2 | value's: 2 | name | value | next …
  */
@@ -13,9 +13,9 @@
 #include "server/worker.h"
 
 enum {
-    SPARE_MAX = 1024,         /* streams that a worker keeps for the next ones: a round's, */
+    SPARE_MAX = 1024, /* streams that a worker keeps for the next ones: as many as a round has, */
     SPARE_ROOM_BYTES = 2048,  /* with buffers of at most that each: 6.5 MiB in all */
-    FIELDS_HARD_BYTES = 65536 /* so much fits into no head of anybody's */
+    FIELDS_HARD_BYTES = 65536 /* no head of an honest client is that long */
 };
 
 /* ---- lists ---- */
@@ -54,7 +54,7 @@ void sl_h2_stream_move(struct sl_h2_stream *stream, enum sl_h2_list list)
     link_last(stream, list);
 }
 
-/* The list of open ones stays in the order in which their time began. */
+/* Keeps the list of open streams in the order in which their timeouts began. */
 void sl_h2_stream_renew(struct sl_h2_stream *stream)
 {
     struct sl_h2 *h2 = stream->h2;
@@ -65,7 +65,7 @@ void sl_h2_stream_renew(struct sl_h2_stream *stream)
         h2->awaited = 0;
 }
 
-/* ---- taking and giving back ---- */
+/* ---- making and freeing ---- */
 
 struct sl_buffer sl_h2_buffer_again(struct sl_buffer buffer)
 {
@@ -194,7 +194,7 @@ static void read_pseudo(struct sl_h2_stream *stream, struct sluice_text name,
         keep_field(stream, SL_TEXT("host"), value);
 }
 
-/* Names are in lower case, or nghttp2 would have refused them. */
+/* Names are in lower case: nghttp2 refuses others. */
 static void read_field(struct sl_h2_stream *stream, struct sluice_text name,
                        struct sluice_text value)
 {
@@ -226,7 +226,7 @@ bool sl_h2_stream_field(struct sl_h2_stream *stream, struct sluice_text name,
     return true;
 }
 
-/* The names that somebody looks for, and their places. */
+/* The names of known fields, and their places. */
 static void put_known(struct sl_http_head *head, const struct sl_http_field *field)
 {
     static const struct sluice_text names[] = {

@@ -1,4 +1,4 @@
-/* Files that are part of the program. */
+/* Files that are built into the program. */
 #ifndef SL_SERVER_HTTP_ASSETS_H
 #define SL_SERVER_HTTP_ASSETS_H
 

@@ -1,9 +1,9 @@
-/* HTTP/1.1 on a connection: where a message ends, and which route it is for.
+/* The HTTP/1.1 front: finds where a message ends, and which route it is for.
  *
- * A message is handed on when it is whole, head and body lying in the connection's
- * buffer one behind the other. While its body is on its way only lengths are
- * remembered; the head is read again when it is complete, since the buffer may
- * have moved. That is rare: what fits into one packet is read once. */
+ * A message goes to its route when it is whole, head and body lying in the connection's buffer one
+ * behind the other. While the body is on its way, only lengths are kept; the head is read again
+ * when the body is whole, since the buffer may have moved. That is rare: a message that fits into
+ * one packet is read once. */
 #include "server/front.h"
 #include "server/http/reply.h"
 #include "server/http/route.h"
@@ -12,7 +12,7 @@
 
 enum {
     BODY_MAX_BYTES = 1 << 20,
-    MESSAGES_MAX = 256, /* before their answers are made, and seen to be read */
+    MESSAGES_MAX = 256, /* in one go, before the client must read their answers */
 };
 
 struct http {
@@ -20,7 +20,7 @@ struct http {
     bool in_body;
     bool chunked;
     bool continued;       /* the body was asked for */
-    enum sl_timer timing; /* what of this message is being waited for */
+    enum sl_timer timing; /* the part of this message that is being waited for */
     size_t head_len;
     size_t body_len; /* unless it is in chunks */
     struct sl_chunked chunks;
@@ -28,8 +28,7 @@ struct http {
 
 enum http_step { WAIT, NEXT, FULL };
 
-/* Every message has its own time, also if the one before it ended within the same
- * packet. */
+/* Every message has its own timeout, also if the one before it ended within the same packet. */
 static void start_timer(struct sl_conn *conn, struct http *http, enum sl_timer timer)
 {
     sl_conn_await(conn, timer, http->timing != timer);
@@ -41,7 +40,7 @@ static struct http *state_of(struct sl_conn *conn)
     return (struct http *)(void *)conn->own;
 }
 
-/* A message that makes no sense: where the next one begins is anybody's guess. */
+/* Refuses a malformed message and closes: where the next message begins is unknown. */
 static enum http_step refuse_message(struct sl_conn *conn, struct sl_round *round,
                                      const struct sl_http_wrong *wrong)
 {
@@ -78,7 +77,7 @@ static struct sl_message message_of(struct sl_conn *conn, struct sl_round *round
     return message;
 }
 
-/* Consumes it; its bytes stay until the round is finished. */
+/* Hands the message to its route. Its bytes are consumed, and stay until the round is finished. */
 static enum http_step hand_on(struct sl_conn *conn, struct sl_message *message, size_t total)
 {
     const struct sl_route *route = sl_route_find(message->head->path);
@@ -95,7 +94,7 @@ static enum http_step hand_on(struct sl_conn *conn, struct sl_message *message, 
     return keep_alive ? NEXT : WAIT;
 }
 
-/* The client waits to be told whether its body is wanted. */
+/* Answers `Expect: 100-continue`: the client waits to be told whether to send its body. */
 static enum http_step answer_expectation(struct sl_conn *conn, struct sl_round *round,
                                          const struct sl_http_head *head)
 {
@@ -123,8 +122,8 @@ static enum http_step wait_for_body(struct sl_conn *conn, struct sl_round *round
     return is_asked ? answer_expectation(conn, round, head) : WAIT;
 }
 
-/* For a message of so many bytes. Calls that were added before may point into the
- * buffer, so they are finished first. */
+/* Makes room for a message of so many bytes. Earlier calls may point into the buffer, so they are
+ * finished first. */
 static enum http_step make_room(struct sl_conn *conn, struct sl_round *round, size_t total)
 {
     if (round->call_count > 0)
@@ -132,9 +131,9 @@ static enum http_step make_room(struct sl_conn *conn, struct sl_round *round, si
     return sl_conn_expect(conn, total) ? WAIT : refuse_body(conn, round, false);
 }
 
-/* Room is given as bytes come, not because somebody says that they will. A head and
- * a body of full length fit into the most there is. */
-static size_t longer(size_t len)
+/* The next size of the buffer: it grows with the bytes that have come, not with the length that a
+ * client announces. The largest size has room for a head and a body of full length. */
+static size_t next_size(size_t len)
 {
     size_t wanted = len + len / 2 + SL_BLOCK_BYTES / 2;
     return wanted < SL_CONN_IN_MAX_BYTES ? wanted : SL_CONN_IN_MAX_BYTES;
@@ -148,7 +147,7 @@ static enum http_step read_sized(struct sl_conn *conn, struct sl_round *round,
     if (have < total) {
         enum http_step step = wait_for_body(conn, round, head);
         if (conn->in_end == conn->in_room && !conn->is_finished)
-            return make_room(conn, round, total < longer(have) ? total : longer(have));
+            return make_room(conn, round, total < next_size(have) ? total : next_size(have));
         return step;
     }
     struct sl_message message = message_of(conn, round, head);
@@ -157,7 +156,7 @@ static enum http_step read_sized(struct sl_conn *conn, struct sl_round *round,
     return hand_on(conn, &message, total);
 }
 
-/* What a chunk's framing took is given back to the buffer. */
+/* Moves the bytes after a chunk down over its framing. */
 static void close_gap(struct sl_conn *conn, size_t head_and_body, const char *rest)
 {
     char *to = conn->in + conn->in_start + head_and_body;
@@ -183,7 +182,7 @@ static enum http_step read_chunked(struct sl_conn *conn, struct sl_round *round,
         enum http_step step = wait_for_body(conn, round, head);
         size_t have = conn->in_end - conn->in_start;
         if (conn->in_end == conn->in_room && !conn->is_finished)
-            return make_room(conn, round, longer(have));
+            return make_room(conn, round, next_size(have));
         return step;
     }
     struct sl_message message = message_of(conn, round, head);
@@ -192,7 +191,7 @@ static enum http_step read_chunked(struct sl_conn *conn, struct sl_round *round,
     return hand_on(conn, &message, http->head_len + body_len);
 }
 
-/* Does the body begin as an array, or is that not known yet? */
+/* Does the body begin as an array, or may it do so? */
 static bool may_be_array(struct sl_conn *conn, const struct sl_http_head *head)
 {
     const char *at = conn->in + conn->in_start + state_of(conn)->head_len;
@@ -202,10 +201,11 @@ static bool may_be_array(struct sl_conn *conn, const struct sl_http_head *head)
     return head->chunked || at == end || *at == '[';
 }
 
-/* Where the store answers later, what a connection has asked may be on its way, or about to be.
- * Nothing of its own may overtake that: neither what the main thread answers, nor an array for
- * which the round would have to go off first, with the connection's earlier calls in it. So the
- * round goes off now, and the connection waits. */
+/* Must the round be finished, and the connection wait, before this message is read?
+ *
+ * Where the store answers later, earlier requests of the connection may wait for the store, or be
+ * about to. No later answer of the connection may overtake theirs: neither an answer of the main
+ * thread, nor an array that needs a round of its own. */
 static bool must_wait(struct sl_conn *conn, const struct sl_round *round,
                       const struct sl_http_head *head)
 {
@@ -218,7 +218,7 @@ static bool must_wait(struct sl_conn *conn, const struct sl_round *round,
     return route->run || (needs_room && !sl_round_has_room(round, SL_ARRAY_MAX));
 }
 
-/* One message, as far as it is there. */
+/* Reads one message, as far as it has come. */
 static enum http_step read_message(struct sl_conn *conn, struct sl_round *round)
 {
     struct http *http = state_of(conn);
@@ -267,7 +267,7 @@ static enum sl_front_end read_messages(struct sl_conn *conn, struct sl_round *ro
     return SL_FRONT_MORE;
 }
 
-static void say_late(struct sl_conn *conn)
+static void answer_late(struct sl_conn *conn)
 {
     struct sl_round *round = &conn->worker->round;
     struct sl_call call = { .conn = conn, .status = 408 };
@@ -277,7 +277,7 @@ static void say_late(struct sl_conn *conn)
     sl_reply_problem(round, &call);
 }
 
-static void say_full(struct sl_conn *conn)
+static void answer_full(struct sl_conn *conn)
 {
     struct sl_call call = { .conn = conn, .status = 503, .retry_after_s = 1 };
     call.detail = "There are too many connections; close some or raise `max_connections`.";
@@ -289,7 +289,7 @@ const struct sl_front sl_front_http = {
     .protocol = SL_TLS_HTTP1,
     .state_bytes = sizeof(struct http),
     .read = read_messages,
-    .late = say_late,
-    .refuse = say_full,
+    .late = answer_late,
+    .refuse = answer_full,
     .problem = sl_reply_problem,
 };

@@ -1,3 +1,4 @@
+/* Printing answers over HTTP/1.1: see reply.h. */
 #include "server/http/reply.h"
 
 #include "server/conn.h"
@@ -12,45 +13,60 @@ static void add_line(struct sl_buffer *out, struct sluice_text name, const char 
     sl_buffer_add(out, SL_TEXT("\r\n"));
 }
 
-/* Shutting down, the last answer that a connection gets says so; those to whole
- * messages before it, and one that more bytes wait behind, do not. */
-static bool is_farewell(const struct sl_round *round, const struct sl_call *call)
+/* Is this the last answer that the connection gets before the server ends? Answers to earlier
+ * messages are not, nor is one while more bytes wait. */
+static bool is_last_answer(const struct sl_round *round, const struct sl_call *call)
 {
     if (!round->worker->is_draining)
         return false;
     const struct sl_call *next = call + 1, *end = round->calls + round->call_count;
     const struct sl_conn *conn = call->conn;
-    /* A full buffer: more may lie in the kernel. None: it was given back while it was parked. */
+    /* If the buffer is full, more may lie in the kernel; there is none if it was given back while
+     * the connection was parked. */
     return (next >= end || next->conn != conn) && conn->in_start == conn->in_end &&
            (!conn->in || conn->in_end < conn->in_room);
 }
 
-/* The last line of the head. What is not modified has the length that the client knows: none is
- * told, and a body never follows. */
-static void add_length(struct sl_buffer *out, const struct sl_answer_parts *parts)
+/* The last line of the head. An answer that says "not modified" has no length, and a body never
+ * follows: the client knows both. */
+static void add_length(struct sl_buffer *out, uint32_t status, struct sluice_text body)
 {
-    if (parts->status == 304) {
+    if (status == 304) {
         sl_buffer_add(out, SL_TEXT("\r\n"));
-    } else if (parts->body.len == 0) {
+    } else if (body.len == 0) {
         sl_buffer_add(out, SL_TEXT("Content-Length: 0\r\n\r\n"));
     } else {
         sl_buffer_add(out, SL_TEXT("Content-Length: "));
-        sl_buffer_add_i64(out, (int64_t)parts->body.len);
+        sl_buffer_add_i64(out, (int64_t)body.len);
         sl_buffer_add(out, SL_TEXT("\r\n\r\n"));
     }
+}
+
+/* A problem whose body is ready: nothing but the connection's own bytes takes memory. */
+static void print_without_scratch(struct sl_round *round, struct sl_call *call)
+{
+    struct sluice_text body = SL_TEXT(
+        "{\"type\": \"about:blank\", \"title\": \"Internal Server Error\", \"status\": 500, "
+        "\"detail\": \"There is no memory for the answer; try again, or ask for less at once.\"}");
+    call->status = 500;
+    sl_reply_print(round, call,
+                   &(struct sl_answer_parts){
+                       .status = 500, .type = "application/problem+json", .body = body });
 }
 
 void sl_reply_print(struct sl_round *round, struct sl_call *call,
                     const struct sl_answer_parts *parts)
 {
     struct sl_buffer *out = sl_conn_out(call->conn);
-    if (parts->body.at && parts->body.at == round->scratch.at && round->scratch.failed) {
-        call->status = 500; /* cut short, it would be wrong */
-        call->detail = "There is no memory for so long an answer.";
-        sl_reply_problem(round, call);
+    const struct sl_buffer *scratch = &round->scratch;
+    if (parts->has_scratch &&
+        scratch->failed) { /* cut short, or without a body, it would be wrong */
+        print_without_scratch(round, call);
         return;
     }
-    bool stays = call->keep_alive && !is_farewell(round, call);
+    struct sluice_text body =
+        parts->has_scratch ? (struct sluice_text){ scratch->at, scratch->len } : parts->body;
+    bool stays = call->keep_alive && !is_last_answer(round, call);
     sl_count_add(&round->worker->traffic.answers[parts->status / 100], 1);
     sl_status_line_print(out, parts->status);
     sl_buffer_add(out, sl_text(round->worker->date));
@@ -75,9 +91,9 @@ void sl_reply_print(struct sl_round *round, struct sl_call *call,
         sl_buffer_add(out, SL_TEXT("Connection: close\r\n"));
     else if (call->is_1_0)
         sl_buffer_add(out, SL_TEXT("Connection: keep-alive\r\n"));
-    add_length(out, parts);
+    add_length(out, parts->status, body);
     if (!call->is_head)
-        sl_buffer_add(out, parts->body);
+        sl_buffer_add(out, body);
     if (!stays)
         sl_conn_finish(call->conn, call->keep_alive);
 }
@@ -90,7 +106,7 @@ void sl_reply_problem(struct sl_round *round, struct sl_call *call)
     sl_reply_print(round, call,
                    &(struct sl_answer_parts){ .status = call->status,
                                               .type = "application/problem+json",
-                                              .body = { body->at, body->len },
+                                              .has_scratch = true,
                                               .allow = call->allow,
                                               .authenticate = call->authenticate,
                                               .retry_after_s = call->retry_after_s });

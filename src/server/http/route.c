@@ -1,3 +1,4 @@
+/* The table of HTTP routes: see route.h. */
 #include "server/http/route.h"
 
 #include "server/conn.h"
@@ -10,7 +11,7 @@
 #define READ   "GET, HEAD"
 #define CHANGE "GET, HEAD, PUT, DELETE"
 #define ADMIN  .takes_json = true, .call = sl_call_admin
-/* What is changed by its name. */
+/* A thing that is changed by its name. */
 #define NAMED .has_stars = true, .allow = CHANGE, .bodies = "PUT", .has_tag = true, ADMIN
 
 const struct sl_route sl_routes[] = {
@@ -89,7 +90,7 @@ const struct sl_route *sl_route_find(struct sluice_text path)
     return NULL;
 }
 
-/* None given is fine: there is only one it can be. */
+/* No Content-Type is fine too: JSON is all it can be. */
 static bool is_json(struct sluice_text type)
 {
     if (!type.at)
@@ -103,7 +104,7 @@ static bool is_json(struct sluice_text type)
     return sl_http_name_is(name, SL_TEXT(JSON_IS));
 }
 
-/* Methods are told apart by case. */
+/* Methods are case-sensitive. */
 bool sl_methods_have(const char *methods, struct sluice_text method)
 {
     const char *at = methods;

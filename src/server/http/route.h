@@ -1,5 +1,5 @@
-/* What can be asked over HTTP: one row a path, from which the look-up, 405's
- * `Allow` and the handling of bodies are made. */
+/* The table of HTTP routes: one row for each path. Look-up, the `Allow` of a 405 and the handling
+ * of bodies are made from it. */
 #ifndef SL_SERVER_HTTP_ROUTE_H
 #define SL_SERVER_HTTP_ROUTE_H
 
@@ -13,30 +13,30 @@ struct sl_control;
 typedef void sl_run(struct sl_control *control, struct sl_job *job);
 
 struct sl_route {
-    struct sluice_text path; /* a star is a segment that is not empty */
+    struct sluice_text path; /* a star matches one segment that is not empty */
     bool has_stars;          /* in its path */
     bool has_below;          /* paths below it too */
     const char *allow;       /* its methods; NULL: any */
-    bool takes_json;         /* a body of that type */
+    bool takes_json;         /* its body is JSON */
 
-    /* Fills in message->call and its requests, and adds it to the round. */
+    /* Fills in message->call and its requests, and adds the call to the round. */
     void (*call)(struct sl_message *message);
 
-    /* Calls of the admin API (`call` is sl_call_admin): what the main thread does then. */
+    /* For calls of the admin API (`call` is sl_call_admin): what the main thread runs. */
     sl_run *run;
-    bool looks;          /* though it is no GET: for readers too */
+    bool looks;          /* it changes nothing, though it is no GET: for readers too */
     const char *tenants; /* methods that tenants may use; NULL: none */
     const char *bodies;  /* those that take a body; NULL: none */
-    bool has_tag;        /* `If-Match` has something to be compared with */
+    bool has_tag;        /* it answers with an ETag, so `If-Match` may be sent */
 };
 
 extern const struct sl_route sl_routes[]; /* ended by a row without a path */
 
-/* NULL: there is no such path. */
+/* Returns NULL if there is no such path. */
 const struct sl_route *sl_route_find(struct sluice_text path);
 
-/* Is the message one for this route? Else its call is made a problem; it is not
- * added yet. The body may still be on its way. */
+/* Does the route take this message? Else its call becomes a problem, which is not added yet. The
+ * body may still be on its way. */
 bool sl_route_accepts(const struct sl_route *route, struct sl_message *message);
 
 /* ---- the routes' own files ---- */
@@ -68,7 +68,7 @@ sl_run sl_run_look;                                                          /* 
 sl_run sl_run_audit;                                                         /* admin_audit.c */
 sl_run sl_run_reload, sl_run_reset;                                          /* admin_reset.c */
 
-/* Is the path one of the pattern's? parts[i] is then the i-th star's segment. */
+/* Does the path match the pattern? parts[i] is then the i-th star's segment. */
 bool sl_path_matches(struct sluice_text pattern, struct sluice_text path,
                      struct sluice_text *parts);
 

@@ -1,8 +1,8 @@
-/* /v1/authorize: a proxy asks before it forwards.
+/* /v1/authorize: a proxy asks before it forwards a request.
  *
- * What the original request was stands in headers that the proxy sets. A client
- * can send headers of the same names, and a proxy that sets one pair passes the
- * other on; so where two of them contradict each other nobody is believed. */
+ * The proxy describes the original request in headers. A client can send headers of the same names,
+ * and a proxy that sets one pair of them passes the other on: so a message whose headers contradict
+ * each other is refused. */
 #include <strings.h>
 
 #include "auth/client_address.h"
@@ -13,13 +13,13 @@
 #include "wire/json/decision.h"
 
 static const char contradiction[] =
-    "Two headers contradict each other on the method, the URI or who calls; let the proxy remove "
+    "Two headers contradict each other on the method, the URI or the caller; let the proxy remove "
     "what clients send (X-Forwarded-Method, X-Forwarded-Uri, X-Original-Method, X-Original-URI "
     "and the headers of `identity.headers`).";
 
 /* Do all fields of this name say the same as the first? */
-static bool is_one(const struct sl_http_head *head, struct sluice_text lower,
-                   struct sluice_text first)
+static bool are_all_equal(const struct sl_http_head *head, struct sluice_text lower,
+                          struct sluice_text first)
 {
     for (size_t i = 0; i < head->field_count; i++)
         if (sl_http_name_is(head->fields[i].name, lower) &&
@@ -31,11 +31,11 @@ static bool is_one(const struct sl_http_head *head, struct sluice_text lower,
 static bool is_unambiguous(const struct sl_http_head *head, enum sl_http_known known,
                            struct sluice_text lower)
 {
-    return !(head->repeated & 1u << known) || is_one(head, lower, head->known[known]);
+    return !(head->repeated & 1u << known) || are_all_equal(head, lower, head->known[known]);
 }
 
-/* What two headers say, either or both. False: not the same. */
-static bool agree(struct sluice_text a, struct sluice_text b, struct sluice_text *out)
+/* The value of two headers that mean the same. Returns false if they differ. */
+static bool merge_values(struct sluice_text a, struct sluice_text b, struct sluice_text *out)
 {
     if (a.at && b.at && !sl_text_equal(a, b))
         return false;
@@ -43,7 +43,7 @@ static bool agree(struct sluice_text a, struct sluice_text b, struct sluice_text
     return true;
 }
 
-static bool take_original(const struct sl_http_head *head, struct sluice_request *request)
+static bool read_original(const struct sl_http_head *head, struct sluice_request *request)
 {
     const struct sluice_text *known = head->known;
     uint32_t pairs = 1u << SL_HTTP_X_FORWARDED_METHOD | 1u << SL_HTTP_X_FORWARDED_URI |
@@ -54,9 +54,10 @@ static bool take_original(const struct sl_http_head *head, struct sluice_request
           is_unambiguous(head, SL_HTTP_X_ORIGINAL_METHOD, SL_TEXT("x-original-method")) &&
           is_unambiguous(head, SL_HTTP_X_ORIGINAL_URI, SL_TEXT("x-original-uri"))))
         return false;
-    if (!agree(known[SL_HTTP_X_FORWARDED_METHOD], known[SL_HTTP_X_ORIGINAL_METHOD],
-               &request->method) ||
-        !agree(known[SL_HTTP_X_FORWARDED_URI], known[SL_HTTP_X_ORIGINAL_URI], &request->resource))
+    if (!merge_values(known[SL_HTTP_X_FORWARDED_METHOD], known[SL_HTTP_X_ORIGINAL_METHOD],
+                      &request->method) ||
+        !merge_values(known[SL_HTTP_X_FORWARDED_URI], known[SL_HTTP_X_ORIGINAL_URI],
+                      &request->resource))
         return false;
     size_t own = strlen("/v1/authorize");
     if (!request->method.at)
@@ -71,7 +72,7 @@ static bool is_same_name(struct sluice_text a, const char *b)
     return strlen(b) == a.len && strncasecmp(a.at, b, a.len) == 0;
 }
 
-/* The first field of this name, of any case; false: two that differ. */
+/* The first field of this name, in any case. Returns false if two of that name differ. */
 static bool find_field(const struct sl_http_head *head, const char *name, struct sluice_text *out)
 {
     struct sluice_text found = { 0 };
@@ -86,8 +87,9 @@ static bool find_field(const struct sl_http_head *head, const char *name, struct
     return true;
 }
 
-/* Who asks, as identity.headers has it, with room for `others`. False: contradictory. */
-static bool take_identity(struct sl_message *message, const struct sl_identity *identity,
+/* Reads the attributes that identity.headers names; `others` has room for them. Returns false if
+ * two fields contradict each other. */
+static bool read_identity(struct sl_message *message, const struct sl_identity *identity,
                           struct sluice_attribute *others)
 {
     struct sluice_request *request = &message->round->requests[message->call->first];
@@ -109,7 +111,7 @@ static bool take_identity(struct sl_message *message, const struct sl_identity *
     return true;
 }
 
-/* Mostly it is the peer's, which is printed already. */
+/* Mostly the peer's address, which is printed already. */
 bool sl_message_address(struct sl_message *message, struct sluice_text *out)
 {
     const struct sl_identity *identity = &message->round->settings->identity;
@@ -130,7 +132,7 @@ bool sl_message_address(struct sl_message *message, struct sluice_text *out)
     return true;
 }
 
-static void reply(struct sl_round *round, struct sl_call *call)
+static void reply_authorize(struct sl_round *round, struct sl_call *call)
 {
     const struct sluice_decision *decision = &round->decisions[call->first];
     struct sl_answer_parts parts = { .status = sl_decision_status(decision), .decision = decision };
@@ -139,7 +141,7 @@ static void reply(struct sl_round *round, struct sl_call *call)
         sl_buffer_clear(body);
         sl_denial_print(body, (struct sluice_text){ 0 }, decision, (struct sl_explained_rows){ 0 });
         parts.type = "application/json";
-        parts.body = (struct sluice_text){ body->at, body->len };
+        parts.has_scratch = true;
         if (parts.status == 429)
             parts.status = round->settings->deny_status;
     }
@@ -162,13 +164,13 @@ void sl_call_authorize(struct sl_message *message)
     }
     if (!sl_message_address(message, &request->ip))
         return;
-    if (!take_original(message->head, request) ||
-        (is_trusted && !take_identity(message, identity, others))) {
+    if (!read_original(message->head, request) ||
+        (is_trusted && !read_identity(message, identity, others))) {
         sl_message_refuse(message, 400, contradiction);
         return;
     }
     if (!sl_caller_identify(message, &caller) || !sl_caller_name(&caller, message, request, false))
         return;
-    message->call->reply = reply;
+    message->call->reply = reply_authorize;
     sl_round_add(message->round, message->call);
 }

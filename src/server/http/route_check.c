@@ -1,9 +1,8 @@
 /* POST /v1/check: one request, or an array of them.
  *
- * Most are decided with everybody else's of the round. Those that want to be
- * explained, or to wait, are decided alone: the rows of an explanation last until
- * the next decision, and what comes behind an answer that is held must not be
- * decided before it is given. */
+ * Most are decided together with all others of the round. Requests with `explain` or `wait` are
+ * decided alone: the rows of an explanation last until the next decision, and messages behind an
+ * answer that is held must not be decided before that answer is sent. */
 #include <stdio.h>
 
 #include "server/auth/caller.h"
@@ -13,8 +12,8 @@
 #include "wire/json/request.h"
 
 enum {
-    /* Of an answer to an array; behind that decisions are not explained. All of them
-     * are charged, so all must be told. */
+    /* Of an answer to an array; decisions beyond that are not explained. All of them are charged,
+     * so all must be in the answer. */
     EXPLAINED_MAX_BYTES = 12 << 20,
 };
 #define NOTHING       ((struct sluice_text){ 0 })
@@ -27,7 +26,7 @@ _Static_assert((int)SL_ARRAY_MAX <= (int)SL_ROUND_REQUESTS, "an array fits an em
 static const char at_us_detail[] =
     "`at_us` is for `sluice replay`: a server decides by its own clock. Leave it out.";
 
-/* Attributes were read into `room`, which is about to be gone. */
+/* Copies the attributes, which were read into the caller's `room`, into the round's memory. */
 static bool keep_others(struct sl_message *message, struct sluice_request *request)
 {
     size_t bytes = request->other_count * sizeof *request->others;
@@ -75,7 +74,7 @@ static void print_one(struct sl_round *round, struct sl_call *call, struct sl_ex
     sl_reply_print(round, call,
                    &(struct sl_answer_parts){ .status = sl_decision_status(decision),
                                               .type = "application/json",
-                                              .body = { body->at, body->len },
+                                              .has_scratch = true,
                                               .decision = decision });
 }
 
@@ -84,8 +83,9 @@ static void reply_one(struct sl_round *round, struct sl_call *call)
     print_one(round, call, NOT_EXPLAINED);
 }
 
-/* Of the decision that was made last. */
-static struct sl_explained_rows explain(struct sl_round *round, size_t number, bool is_wanted)
+/* The rows of the newest decision. */
+static struct sl_explained_rows explain_newest(struct sl_round *round, size_t number,
+                                               bool is_wanted)
 {
     struct sl_explained_rows rows = NOT_EXPLAINED;
     if (is_wanted)
@@ -99,12 +99,12 @@ static void reply_one_alone(struct sl_round *round, struct sl_call *call)
     const struct sluice_decision *decision = &round->decisions[call->first];
     size_t start = call->conn->out.len;
     sl_round_decide(round, call->first);
-    print_one(round, call, explain(round, call->first, request->explain));
+    print_one(round, call, explain_newest(round, call->first, request->explain));
     if (request->wait && decision->allowed && decision->delay_us > 0)
         sl_conn_hold_from(call->conn, start, decision->delay_us);
 }
 
-static void ask_one(struct sl_message *message)
+static void read_one(struct sl_message *message)
 {
     struct sluice_request *request = sl_round_request(message->round);
     struct sl_caller caller;
@@ -123,11 +123,9 @@ static void ask_one(struct sl_message *message)
 
 static void print_array(struct sl_round *round, struct sl_call *call)
 {
-    struct sl_buffer *body = &round->scratch;
     sl_reply_print(round, call,
-                   &(struct sl_answer_parts){ .status = 200,
-                                              .type = "application/json",
-                                              .body = { body->at, body->len } });
+                   &(struct sl_answer_parts){
+                       .status = 200, .type = "application/json", .has_scratch = true });
 }
 
 static void reply_array(struct sl_round *round, struct sl_call *call)
@@ -154,7 +152,7 @@ static void reply_array_alone(struct sl_round *round, struct sl_call *call)
         sl_round_decide(round, i);
         bool explains = request->explain && body->len < EXPLAINED_MAX_BYTES;
         sl_buffer_add(body, i > call->first ? SL_TEXT(", ") : SL_TEXT("["));
-        sl_denial_print(body, NOTHING, decision, explain(round, i, explains));
+        sl_denial_print(body, NOTHING, decision, explain_newest(round, i, explains));
         if (request->wait && decision->allowed && decision->delay_us > delay_us)
             delay_us = decision->delay_us;
     }
@@ -173,7 +171,7 @@ static void refuse_element(struct sl_message *message, size_t number, const char
     refuse_json(message, detail, unfit);
 }
 
-/* False: refused. *alone: one of them has to be decided so. */
+/* Returns false if the message is refused. Sets *alone if the element has to be decided alone. */
 static bool read_element(struct sl_message *message, struct sl_json_scan *scan,
                          const struct sl_caller *caller, bool *alone)
 {
@@ -196,32 +194,33 @@ static bool read_element(struct sl_message *message, struct sl_json_scan *scan,
     return keep_others(message, request) && sl_caller_name(caller, message, request, true);
 }
 
-static void refuse_place(struct sl_message *message, const struct sl_json_scan *scan,
-                         const char *what)
+static void refuse_at_byte(struct sl_message *message, const struct sl_json_scan *scan,
+                           const char *what)
 {
     char detail[256];
     snprintf(detail, sizeof detail, "byte %zu: %s", (size_t)(scan->at - scan->start) + 1, what);
     refuse_json(message, detail, false);
 }
 
-/* Behind the last element. */
-static bool end_array(struct sl_message *message, struct sl_json_scan *scan)
+/* Reads the end of the array. Returns false if the message is refused. */
+static bool read_array_end(struct sl_message *message, struct sl_json_scan *scan)
 {
     if (!sl_json_take(scan, ']')) {
-        refuse_place(message, scan, "expected `,` or `]` behind a request of the array");
+        refuse_at_byte(message, scan, "expected `,` or `]` behind a request of the array");
         return false;
     }
     sl_json_skip_space(scan);
     if (scan->at != scan->end)
-        refuse_place(message, scan, "there is something behind the array");
+        refuse_at_byte(message, scan, "there is something behind the array");
     return scan->at == scan->end;
 }
 
-static void ask_array(struct sl_message *message, struct sl_json_scan *scan)
+static void read_array(struct sl_message *message, struct sl_json_scan *scan)
 {
     bool alone = false;
     struct sl_caller caller;
-    /* First: it may finish the round, and with it the memory that a caller's names are in. */
+    /* This comes first: it may finish the round, and free the memory that a caller's names are in.
+     */
     message->call = sl_round_make_room(message->round, message->call, SL_ARRAY_MAX);
     if (!sl_caller_identify(message, &caller))
         return;
@@ -233,7 +232,7 @@ static void ask_array(struct sl_message *message, struct sl_json_scan *scan)
         if (!read_element(message, scan, &caller, &alone))
             return;
     } while (sl_json_take(scan, ','));
-    if (!end_array(message, scan))
+    if (!read_array_end(message, scan))
         return;
     message->call->reply = alone ? reply_array_alone : reply_array;
     if (alone)
@@ -246,7 +245,7 @@ void sl_call_check(struct sl_message *message)
 {
     struct sl_json_scan scan = sl_json_scan(message->body, message->body_len);
     if (message->body_len && sl_json_take(&scan, '['))
-        ask_array(message, &scan);
+        read_array(message, &scan);
     else
-        ask_one(message);
+        read_one(message);
 }

@@ -1,16 +1,16 @@
-/* The dashboard: files out of the program, at / and below /dashboard/.
+/* The dashboard: files built into the program, at / and below /dashboard/.
  *
- * They hold no figures, so anybody may have them; what the page asks for then takes a token,
- * or comes from this machine alone, as for every other client.
+ * The files hold no figures, so they need no token. The figures that the page fetches need one, or
+ * a local client, as for every other client.
  *
- * The policy is as strict as one can be written. Nothing of another host is loaded or asked, no
- * script stands in the page, nothing may be put into a frame: were an identifier ever taken for
- * HTML, it still could not run or tell anybody.
+ * The content security policy is as strict as one can be written. The page loads nothing from other
+ * hosts, has no inline script, and may not stand in a frame: were an identifier ever taken for
+ * HTML, it still could neither run nor send anything.
  *
- * Files change with the program and at no other time. A browser asks each time whether it has
- * changed (no-cache), and a tag of the bytes answers that in a packet: after an upgrade nobody
- * works on with half of the old page. The tag is made anew for every answer, since hashing
- * all of the largest file takes less time than sending its first block. */
+ * The files change only with the program. A browser asks each time whether they have changed
+ * (no-cache), and a tag of the bytes answers that in one packet: after an upgrade no browser goes
+ * on with half of the old page. The tag is computed for every answer, since hashing all of the
+ * largest file takes less time than sending its first block. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -23,7 +23,7 @@
 #define SL_PAGE_JS  "text/javascript; charset=utf-8"
 
 struct sl_dashboard_file {
-    struct sluice_text below; /* its name, below /dashboard/; none: the page itself */
+    struct sluice_text below; /* its name below /dashboard/; empty: the page itself */
     const char *type;
     struct sluice_text (*bytes)(void);
 };
@@ -63,8 +63,8 @@ static const struct sl_dashboard_file *find_page(const struct sl_message *messag
     return NULL;
 }
 
-/* Does the client say that it has these very bytes? */
-static bool is_had(const struct sl_http_head *head, const char *tag)
+/* Does If-None-Match say that the client has these very bytes? */
+static bool is_not_modified(const struct sl_http_head *head, const char *tag)
 {
     for (size_t i = 0; i < head->field_count; i++) {
         struct sluice_text value = head->fields[i].value;
@@ -98,7 +98,7 @@ void sl_call_page(struct sl_message *message)
         return;
     }
     message->call->page = page;
-    message->call->status = is_had(message->head, tag_of(page->bytes()).text) ? 304 : 200;
+    message->call->status = is_not_modified(message->head, tag_of(page->bytes()).text) ? 304 : 200;
     message->call->reply = reply_page;
     sl_round_add_now(message->round, message->call);
 }

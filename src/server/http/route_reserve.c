@@ -1,4 +1,4 @@
-/* Costs known only afterwards: reserve, then commit or cancel. */
+/* /v1/reserve, /v1/commit and /v1/cancel: for costs that are known only afterwards. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,9 +18,9 @@ enum { ID_DIGITS = 16, TAG_DIGITS = 16, NAME_MAX_BYTES = ID_DIGITS + 1 + TAG_DIG
 
 /* ---- names ---- */
 
-/* A reservation's name is its number and a tag that only this store can make, for the
- * tenant whose key it was made with, or for nobody's: so that it is settled by whoever was
- * told its name, and by nobody who counts up. */
+/* A reservation's name is its number and a tag that only this store can make, for the tenant with
+ * whose key it was made, or for no tenant: a client can settle a reservation whose name it was
+ * told, and cannot guess other names by counting up. */
 static uint64_t tag_of(struct sl_worker *worker, uint64_t id, struct sluice_text tenant)
 {
     struct sl_digest digest;
@@ -45,8 +45,9 @@ static void print_name(char out[NAME_MAX_BYTES], struct sl_worker *worker, uint6
 
 /* ---- reserve ---- */
 
-/* Takes `expires_in` out of the attributes, where the reader has put it. */
-static bool take_expiry(const char *body, struct sluice_request *request, int64_t *expires_us)
+/* Moves `expires_in` out of the attributes, where the reader has put it. Returns false if it is no
+ * valid number. */
+static bool read_expiry(const char *body, struct sluice_request *request, int64_t *expires_us)
 {
     static const struct sluice_text name = { "expires_in", 10 };
     struct sluice_attribute *others = (struct sluice_attribute *)(uintptr_t)request->others;
@@ -60,9 +61,9 @@ static bool take_expiry(const char *body, struct sluice_request *request, int64_
     struct sluice_text text = others[i].value;
     others[i] = others[--request->other_count];
     if (!text.at)
-        return true; /* null: not given */
+        return true; /* null: as if it were not there */
     if (text.at > body && text.at[-1] == '"')
-        return false; /* attributes are texts, whatever they were; this one is a number */
+        return false; /* it was a string: this one must be a number */
     if (!sl_parse_decimal(text, &seconds) || seconds.digits > UINT64_C(86400000000000))
         return false;
     uint64_t unit = sl_power_of_ten(seconds.places); /* at most 10^9 */
@@ -83,8 +84,8 @@ static struct sluice_text print_reservation(char out[RESERVATION_MAX_BYTES], con
     return sl_text(out);
 }
 
-/* False: it could not be, and that is the answer. */
-static bool reserve(struct sl_round *round, struct sl_call *call, uint64_t *id)
+/* Returns false if the store cannot: that is answered already. */
+static bool reserve_now(struct sl_round *round, struct sl_call *call, uint64_t *id)
 {
     int status = sl_limiter_reserve(round->limiter, &round->requests[call->first], call->expires_us,
                                     &round->decisions[call->first], id);
@@ -102,8 +103,8 @@ static void reply_reserve(struct sl_round *round, struct sl_call *call)
 {
     struct sluice_decision *decision = &round->decisions[call->first];
     struct sl_buffer *body = &round->scratch;
-    uint64_t id = round->errand ? round->held[call->first] : 0;
-    if (!round->errand && !reserve(round, call, &id))
+    uint64_t id = round->held ? round->held[call->first] : 0;
+    if (!round->errand && !reserve_now(round, call, &id))
         return;
     char text[RESERVATION_MAX_BYTES], name[NAME_MAX_BYTES];
     print_name(name, round->worker, id, call->tenant);
@@ -114,7 +115,7 @@ static void reply_reserve(struct sl_round *round, struct sl_call *call)
     sl_reply_print(round, call,
                    &(struct sl_answer_parts){ .status = sl_decision_status(decision),
                                               .type = "application/json",
-                                              .body = { body->at, body->len },
+                                              .has_scratch = true,
                                               .decision = decision });
 }
 
@@ -123,7 +124,7 @@ void sl_call_reserve(struct sl_message *message)
     struct sluice_request *request = sl_round_request(message->round);
     if (!sl_message_read_request(message, request))
         return;
-    if (!take_expiry(message->body, request, &message->call->expires_us)) {
+    if (!read_expiry(message->body, request, &message->call->expires_us)) {
         sl_message_refuse(message, 422,
                           "`expires_in` must be a number of seconds from 0.001 to 86400.");
         return;
@@ -174,10 +175,10 @@ static bool parse_name(struct sluice_text text, struct settlement *out)
             (text.at[ID_DIGITS] == '-' && parse_hex(text.at + ID_DIGITS + 1, &out->tag)));
 }
 
-/* What is wrong with a body, and whether that is its JSON or its meaning. */
+/* What is wrong with a body: its JSON, or its meaning. */
 struct flaw {
     const char *what; /* NULL: nothing */
-    bool is_json;     /* it is JSON, so far */
+    bool is_json;     /* it is JSON, as far as it was read: 422 instead of 400 */
 };
 
 static const struct flaw not_json = { "Send a JSON object, as in {\"reservation\": "
@@ -235,7 +236,7 @@ static struct flaw read_members(struct sl_json_scan *scan, struct settlement *ou
     return scan->at == scan->end ? none : not_json;
 }
 
-/* False: refused. */
+/* Returns false if the message is refused. */
 static bool read_settlement(struct sl_message *message, struct settlement *out)
 {
     struct sl_json_scan scan = sl_json_scan(message->body, message->body_len);
@@ -245,8 +246,8 @@ static bool read_settlement(struct sl_message *message, struct settlement *out)
     return !flaw.what;
 }
 
-/* False: it could not be, and that is the answer. */
-static bool settle(struct sl_round *round, struct sl_call *call)
+/* Returns false if it was not settled: that is answered already. */
+static bool settle_or_refuse(struct sl_round *round, struct sl_call *call)
 {
     struct sl_store *store = round->worker->server->store;
     int status = round->errand        ? call->settled
@@ -269,26 +270,26 @@ static void reply_settled(struct sl_round *round, struct sl_call *call, const ch
     sl_buffer_clear(body);
     sl_buffer_add(body, (struct sluice_text){ text, (size_t)len });
     sl_reply_print(round, call,
-                   &(struct sl_answer_parts){ .status = 200,
-                                              .type = "application/json",
-                                              .body = { body->at, body->len } });
+                   &(struct sl_answer_parts){
+                       .status = 200, .type = "application/json", .has_scratch = true });
 }
 
 static void reply_commit(struct sl_round *round, struct sl_call *call)
 {
     char how[64];
     snprintf(how, sizeof how, "\"committed\": true, \"cost\": %" PRIu32, call->cost);
-    if (settle(round, call))
+    if (settle_or_refuse(round, call))
         reply_settled(round, call, how);
 }
 
 static void reply_cancel(struct sl_round *round, struct sl_call *call)
 {
-    if (settle(round, call))
+    if (settle_or_refuse(round, call))
         reply_settled(round, call, "\"cancelled\": true");
 }
 
-/* May this caller settle it? Another's is as if it were not there. */
+/* May this caller settle it? Another tenant's reservation is answered as one that does not exist.
+ */
 static bool check_caller(struct sl_message *message, const struct settlement *settlement)
 {
     struct sl_caller caller;

@@ -1,4 +1,4 @@
-/* What can be looked at: health, readiness, figures, the description. */
+/* /healthz, /readyz, /metrics and /openapi.json. */
 #include "server/http/assets.h"
 #include "server/http/route.h"
 #include "server/metrics/metrics.h"
@@ -11,7 +11,7 @@ static void print_text(struct sl_round *round, struct sl_call *call, const char 
                    &(struct sl_answer_parts){ .status = 200, .type = type, .body = body });
 }
 
-static void add(struct sl_message *message, sl_reply *reply)
+static void add_call(struct sl_message *message, sl_reply *reply)
 {
     message->call->reply = reply;
     sl_round_add(message->round, message->call);
@@ -26,7 +26,7 @@ static void reply_health(struct sl_round *round, struct sl_call *call)
 
 void sl_call_health(struct sl_message *message)
 {
-    add(message, reply_health);
+    add_call(message, reply_health);
 }
 
 static void reply_ready(struct sl_round *round, struct sl_call *call)
@@ -39,13 +39,13 @@ void sl_call_ready(struct sl_message *message)
     if (message->round->worker->is_draining)
         sl_message_refuse(message, 503, "The server is shutting down; ask another one.");
     else
-        add(message, reply_ready);
+        add_call(message, reply_ready);
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
-/* Other workers' limiters stay where they are while the lock is held. */
-static bool gather(const struct sl_worker *self, struct sl_metrics *metrics)
+/* Other workers' limiters are not freed while the lock is held. */
+static bool gather_metrics(const struct sl_worker *self, struct sl_metrics *metrics)
 {
     struct sl_server *server = self->server;
     pthread_mutex_lock(&server->counts_lock);
@@ -87,7 +87,7 @@ static void reply_metrics(struct sl_round *round, struct sl_call *call)
 {
     struct sl_metrics metrics;
     struct sl_buffer *body = &round->scratch;
-    if (!gather(round->worker, &metrics)) {
+    if (!gather_metrics(round->worker, &metrics)) {
         call->status = 500;
         sl_reply_problem(round, call);
         return;
@@ -95,7 +95,9 @@ static void reply_metrics(struct sl_round *round, struct sl_call *call)
     sl_buffer_clear(body);
     sl_metrics_print(body, &metrics);
     sl_metrics_release(&metrics);
-    print_text(round, call, SL_METRICS_TYPE, (struct sluice_text){ body->at, body->len });
+    sl_reply_print(
+        round, call,
+        &(struct sl_answer_parts){ .status = 200, .type = SL_METRICS_TYPE, .has_scratch = true });
 }
 
 void sl_call_metrics(struct sl_message *message)
@@ -104,7 +106,7 @@ void sl_call_metrics(struct sl_message *message)
     sl_round_add_now(message->round, message->call);
 }
 
-/* ---- the description ---- */
+/* ---- openapi.json ---- */
 
 static void reply_openapi(struct sl_round *round, struct sl_call *call)
 {

@@ -1,3 +1,4 @@
+/* The pool of blocks: see block.h. */
 #include "server/pool/block.h"
 
 #include <stdlib.h>

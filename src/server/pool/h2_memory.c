@@ -1,3 +1,4 @@
+/* The pool of nghttp2's memory: see h2_memory.h. */
 #include "server/pool/h2_memory.h"
 
 #include <stddef.h>
@@ -8,16 +9,16 @@ enum {
     STEP_BYTES = 64, /* from one size to the next */
     LARGEST_BYTES = SL_H2_MEMORY_SIZES * STEP_BYTES,
 #ifdef __SANITIZE_ADDRESS__
-    KEPT_MAX = 1, /* or what is used after it was given back would not be seen */
+    KEPT_MAX = 1, /* the sanitizer could not see a piece used after it was freed */
 #else
     KEPT_MAX = 1024, /* of each size: 1 MiB of the largest, 8.5 MiB in all */
 #endif
 };
 
 struct sl_h2_piece {
-    size_t room; /* behind it */
+    size_t room; /* after the header */
     union {
-        struct sl_h2_piece *next; /* while it is in a list */
+        struct sl_h2_piece *next; /* while it is free */
         max_align_t align;
     } own;
 };
@@ -32,7 +33,7 @@ static size_t list_of(size_t bytes)
     return bytes == 0 ? 0 : (bytes - 1) / STEP_BYTES;
 }
 
-static void *take(size_t bytes, void *about)
+static void *take_piece(size_t bytes, void *about)
 {
     struct sl_h2_memory *memory = about;
     size_t list = list_of(bytes), room = bytes;
@@ -54,7 +55,7 @@ static void *take(size_t bytes, void *about)
     return &made->own;
 }
 
-static void give(void *at, void *about)
+static void give_piece(void *at, void *about)
 {
     struct sl_h2_memory *memory = about;
     if (!at)
@@ -74,28 +75,28 @@ static void *take_zeroed(size_t count, size_t size, void *about)
 {
     if (size && count > SIZE_MAX / size)
         return NULL;
-    void *at = take(count * size, about);
+    void *at = take_piece(count * size, about);
     return at ? memset(at, 0, count * size) : NULL;
 }
 
 static void *resize(void *at, size_t bytes, void *about)
 {
     if (!at)
-        return take(bytes, about);
+        return take_piece(bytes, about);
     size_t room = piece_of(at)->room;
     if (bytes <= room)
         return at;
-    void *larger = take(bytes, about);
+    void *larger = take_piece(bytes, about);
     if (!larger)
         return NULL;
     memcpy(larger, at, room);
-    give(at, about);
+    give_piece(at, about);
     return larger;
 }
 
 nghttp2_mem sl_h2_memory(struct sl_h2_memory *memory)
 {
-    return (nghttp2_mem){ memory, take, give, take_zeroed, resize };
+    return (nghttp2_mem){ memory, take_piece, give_piece, take_zeroed, resize };
 }
 
 void sl_h2_memory_release(struct sl_h2_memory *memory)

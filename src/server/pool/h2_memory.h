@@ -1,6 +1,6 @@
-/* Memory for nghttp2, which takes and gives back a dozen small pieces for every stream: kept in
- * lists by their size, for the next stream of any connection. malloc keeps seven of each size at
- * hand, and sixteen streams at a time need more than that. One thread's. */
+/* A pool of memory for nghttp2, which allocates and frees a dozen small pieces for every stream.
+ * Free pieces are kept in lists by size, for the next stream of any connection. malloc keeps seven
+ * of each size at hand; sixteen streams at a time need more. For one thread. */
 #ifndef SL_SERVER_POOL_H2_MEMORY_H
 #define SL_SERVER_POOL_H2_MEMORY_H
 
@@ -13,10 +13,10 @@ struct sl_h2_memory {
     uint32_t free_count[SL_H2_MEMORY_SIZES];
 };
 
-/* As nghttp2 asks for it. */
+/* The pool as nghttp2's allocator. */
 nghttp2_mem sl_h2_memory(struct sl_h2_memory *memory);
 
-/* What is in the lists. Pieces that are in use stay so. */
+/* Frees the pieces in the lists. Pieces in use are left alone. */
 void sl_h2_memory_release(struct sl_h2_memory *memory);
 
 #endif

@@ -1,17 +1,16 @@
-/* The Redis protocol on a connection: where a command ends.
+/* The front of the Redis protocol: finds where a command ends.
  *
  * Commands of one read go into the round one after the other. Their arguments lie in the
- * connection's buffer until the round is finished; a command that is not whole stays there,
- * and the reader knows how far it has been looked at.
+ * connection's buffer until the round is finished. A command that is not whole stays there, and the
+ * reader knows how far it has read.
  *
- * Between two commands there is no end to waiting: clients of Redis keep their connections
- * for hours (the kernel asks now and then whether they are still there). Once a command has
- * begun it has as long as a message of HTTP. */
+ * There is no timeout between two commands: clients of Redis keep their connections for hours (TCP
+ * keep-alive finds dead ones). A command that has begun has the timeouts of an HTTP message. */
 #include "server/front.h"
 #include "server/resp/resp.h"
 #include "server/worker.h"
 
-enum { COMMANDS_MAX = 256 }; /* before their answers are made */
+enum { COMMANDS_MAX = 256 }; /* in one go, before their answers are made */
 
 enum resp_step { WAIT, NEXT, FULL };
 
@@ -20,7 +19,7 @@ static struct sl_resp_session *session_of(struct sl_conn *conn)
     return (struct sl_resp_session *)(void *)conn->own;
 }
 
-/* Every command has its own time, also if the one before it ended within the same packet. */
+/* Every command has its own timeout, also if the one before it ended within the same packet. */
 static void start_timer(struct sl_conn *conn, enum sl_timer timer)
 {
     struct sl_resp_session *session = session_of(conn);
@@ -37,10 +36,10 @@ static void start_call(struct sl_resp_ask *ask)
     message->told_ip = (struct sluice_text){ 0 };
 }
 
-/* ---- what makes no sense ---- */
+/* ---- malformed commands ---- */
 
-/* Where the next command begins is anybody's guess. */
-static enum resp_step end_talk(struct sl_resp_ask *ask, const char *wrong)
+/* Answers a malformed command and closes: where the next command begins is unknown. */
+static enum resp_step finish_session(struct sl_resp_ask *ask, const char *wrong)
 {
     struct sl_conn *conn = ask->message.conn;
     sl_count_add(&conn->worker->traffic.malformed_commands, 1);
@@ -55,7 +54,7 @@ static enum resp_step end_talk(struct sl_resp_ask *ask, const char *wrong)
 
 /* ---- room ---- */
 
-/* Room is given as bytes come, not because somebody says that they will. */
+/* The buffer grows with the bytes that have come, not with the length that a client announces. */
 static size_t room_for(const struct sl_resp_reader *reader, size_t have)
 {
     size_t longer = have + have / 2 + SL_BLOCK_BYTES / 2;
@@ -63,7 +62,7 @@ static size_t room_for(const struct sl_resp_reader *reader, size_t have)
     return wanted < SL_CONN_IN_MAX_BYTES ? wanted : SL_CONN_IN_MAX_BYTES;
 }
 
-/* It is not whole. Calls that were added before may point into the buffer, so they are finished
+/* Waits for the rest of a command. Earlier calls may point into the buffer, so they are finished
  * before it moves. */
 static enum resp_step wait_for_more(struct sl_resp_ask *ask)
 {
@@ -76,14 +75,15 @@ static enum resp_step wait_for_more(struct sl_resp_ask *ask)
         return FULL;
     if (sl_conn_expect(conn, room_for(reader, conn->in_end - conn->in_start)))
         return WAIT;
-    return end_talk(ask, "There is no memory left for a command of that size; try again.");
+    return finish_session(ask, "There is no memory left for a command of that size; try again.");
 }
 
 /* ---- reading ---- */
 
-/* Where the store answers later, what a connection has asked may be on its way, or about to be,
- * and nothing of its own may overtake that: the round goes off now, and the connection waits. A
- * line is split in place, so it is read only where nothing can send it back. */
+/* Must the round be finished, and the connection wait, before this command is read? Where the store
+ * answers later, earlier commands of the connection may wait for the store, or be about to, and no
+ * answer may overtake theirs. An inline command is split in place, so it is read only when it will
+ * not be read again. */
 static bool must_wait(const struct sl_conn *conn, const struct sl_resp_command *command)
 {
     if (!conn->has_asked || !conn->worker->store_io.channel)
@@ -103,7 +103,7 @@ static enum resp_step read_command(struct sl_resp_ask *ask, struct sl_resp_comma
     if (end == SL_RESP_MORE)
         return wait_for_more(ask);
     if (end == SL_RESP_WRONG)
-        return end_talk(ask, command->wrong);
+        return finish_session(ask, command->wrong);
     if (command->count && must_wait(conn, command))
         return FULL;
     conn->in_start += command->len;
@@ -117,7 +117,7 @@ static enum resp_step read_command(struct sl_resp_ask *ask, struct sl_resp_comma
     return NEXT;
 }
 
-static void begin(struct sl_resp_ask *ask, struct sl_conn *conn, struct sl_round *round)
+static void begin_command(struct sl_resp_ask *ask, struct sl_conn *conn, struct sl_round *round)
 {
     ask->message = (struct sl_message){ .round = round, .conn = conn, .head = &ask->head };
     ask->session = session_of(conn);
@@ -125,16 +125,16 @@ static void begin(struct sl_resp_ask *ask, struct sl_conn *conn, struct sl_round
     sl_resp_know(ask);
 }
 
-/* Before more is read, it is to be seen whether the client reads: a few letters may ask for a long
- * answer, and as many connections as there are may send them in one turn. */
+/* Is so much answered that the client must read first? A few bytes may ask for a long answer, and
+ * many connections may send them in one turn. */
 static bool is_enough(const struct sl_resp_ask *ask, int commands)
 {
     return commands == COMMANDS_MAX || ask->ready_bytes >= SL_CONN_OUT_HIGH_BYTES;
 }
 
-/* The server ends, and the last command was answered: the next is not waited for, also if it has
- * begun; or who always has begun the next one would be served for ever. */
-static void end_last(const struct sl_resp_ask *ask)
+/* When the server ends and the last command was answered, the connection ends, even if the next
+ * command has begun: else a client that always has begun one would be served for ever. */
+static void end_if_draining(const struct sl_resp_ask *ask)
 {
     struct sl_conn *conn = ask->message.conn;
     if (!ask->session->has_last || !sl_conn_is_open(conn))
@@ -146,9 +146,9 @@ static void end_last(const struct sl_resp_ask *ask)
 static enum sl_front_end read_commands(struct sl_conn *conn, struct sl_round *round)
 {
     struct sl_resp_command
-        command; /* neither is zeroed: they are long, and little of them is used */
+        command; /* neither is zeroed: they are large, and little of them is used */
     struct sl_resp_ask ask;
-    begin(&ask, conn, round);
+    begin_command(&ask, conn, round);
     ask.args = command.args;
     for (int i = 0; sl_conn_is_open(conn); i++) {
         if (conn->in_start == conn->in_end) {
@@ -163,7 +163,7 @@ static enum sl_front_end read_commands(struct sl_conn *conn, struct sl_round *ro
         if (step == FULL)
             return SL_FRONT_FULL;
         if (step == WAIT) {
-            end_last(&ask);
+            end_if_draining(&ask);
             break;
         }
         sl_count_add(&conn->worker->traffic.commands, 1);
@@ -173,19 +173,19 @@ static enum sl_front_end read_commands(struct sl_conn *conn, struct sl_round *ro
 
 /* ---- the rest of the seam ---- */
 
-static void say(struct sl_conn *conn, struct sluice_text text)
+static void print_last_error(struct sl_conn *conn, struct sluice_text text)
 {
     sl_resp_print_error((struct sl_resp_out){ &conn->out, SL_RESP2 }, "ERR", text);
 }
 
-static void say_late(struct sl_conn *conn)
+static void answer_late(struct sl_conn *conn)
 {
-    say(conn, SL_TEXT("Protocol error: the command did not arrive in time"));
+    print_last_error(conn, SL_TEXT("Protocol error: the command did not arrive in time"));
 }
 
-static void say_full(struct sl_conn *conn)
+static void answer_full(struct sl_conn *conn)
 {
-    say(conn, SL_TEXT("max number of clients reached"));
+    print_last_error(conn, SL_TEXT("max number of clients reached"));
 }
 
 static void close_session(struct sl_conn *conn)
@@ -198,8 +198,8 @@ const struct sl_front sl_front_resp = {
     .state_bytes = sizeof(struct sl_resp_session),
     .stays = true,
     .read = read_commands,
-    .late = say_late,
-    .refuse = say_full,
+    .late = answer_late,
+    .refuse = answer_full,
     .problem = sl_resp_problem,
     .close = close_session,
 };

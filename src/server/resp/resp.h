@@ -1,13 +1,13 @@
-/* The Redis protocol's front, inside: what a connection has said of itself, a command on its way
- * to an answer, and the table of commands.
+/* The Redis protocol's front from the inside: a connection's session, a command on its way to an
+ * answer, and the table of commands.
  *
  *   front_resp.c      bytes → commands, one after the other
- *   resp_command.c    which row of the table; may they?
+ *   resp_command.c    finds the row of the table; checks permission
  *   resp_throttle.c, resp_check.c, resp_session.c, resp_client.c, resp_about.c    the rows
  *   resp_reply.c      answers that need no decision, and refusals
  *
- * Every answer goes through the round, so that all of a pipeline come in order; also in the form
- * that was in force when it was asked, whatever HELLO says behind it. */
+ * Every answer goes through the round, so that a pipeline is answered in order, and each answer in
+ * the form that was in force when its command was read, whatever a later HELLO sets. */
 #ifndef SL_SERVER_RESP_RESP_H
 #define SL_SERVER_RESP_RESP_H
 
@@ -16,11 +16,11 @@
 #include "wire/resp/print.h"
 #include "wire/resp/resp.h"
 
-#define SL_RESP_REDIS_VERSION "7.0.15" /* whose commands these are, as far as there are any */
+#define SL_RESP_REDIS_VERSION "7.0.15" /* the Redis version whose commands these are */
 
 enum { SL_RESP_LABEL_MAX_BYTES = 64 };
 
-/* A word that a client wants to be known by. */
+/* A name that the client gives itself. */
 struct sl_resp_label {
     size_t len;
     char text[SL_RESP_LABEL_MAX_BYTES];
@@ -30,43 +30,43 @@ enum { SL_RESP_NAME_MAX_BYTES = 16 }; /* of a row */
 
 struct sl_resp_row;
 
-/* Of a connection; zero is one that has said nothing. */
+/* The session of a connection; zero is a client that has said nothing. */
 struct sl_resp_session {
     struct sl_resp_reader reader;
-    enum sl_timer timing; /* what of this command is being waited for */
+    enum sl_timer timing; /* the timer of this command */
     bool is_resp3;
-    bool has_last; /* a command since the server began to end */
-    bool is_token; /* its secret; else an API key */
-    char *secret;  /* "Bearer " and the password; NULL: a stranger. Wiped when it goes */
+    bool has_last; /* it had a command since shutdown began */
+    bool is_token; /* the secret is a token; else an API key */
+    char *secret;  /* "Bearer " and the password; NULL: no AUTH yet. Wiped when it is freed */
     size_t secret_len;
-    uint64_t id;                            /* 0: nobody has asked yet */
-    const struct sl_resp_row *last;         /* command that was asked for, */
-    char last_word[SL_RESP_NAME_MAX_BYTES]; /* spelled like this */
+    uint64_t id;                            /* 0: not given out yet */
+    const struct sl_resp_row *last;         /* command, */
+    char last_word[SL_RESP_NAME_MAX_BYTES]; /* as the client spelled it */
     struct sl_resp_label name, library, library_version;
 };
 
 /* A command on its way to becoming a call. */
 struct sl_resp_ask {
-    struct sl_message message; /* what HTTP would have made of it, for caller.h and route.h */
+    struct sl_message message; /* the command as an HTTP message, for caller.h and route.h */
     struct sl_resp_session *session;
     const struct sl_resp_row *row;
     const struct sluice_text *args; /* its name is the first */
     size_t count;
-    size_t ready_bytes;       /* of answers to this command and those before it, in this read */
-    struct sl_http_head head; /* of the message: without fields, but for who is asking */
+    size_t ready_bytes;       /* of answers made in this read */
+    struct sl_http_head head; /* the message's: its only fields are the credentials */
 };
 
 enum sl_resp_flag {
-    SL_RESP_OPEN = 1,   /* also to strangers, where one must say who one is */
-    SL_RESP_WRITES = 2, /* what these three tell is for COMMAND alone */
+    SL_RESP_OPEN = 1,   /* allowed before AUTH, where AUTH is required */
+    SL_RESP_WRITES = 2, /* these three are only for COMMAND's answers */
     SL_RESP_ADMIN = 4,
     SL_RESP_FAST = 8,
 };
 
 struct sl_resp_row {
-    struct sluice_text name;              /* in lower case */
-    int arity;                            /* words, its name included; negative: or more */
-    uint32_t flags;                       /* of enum sl_resp_flag */
+    struct sluice_text name; /* in lower case */
+    int arity;               /* number of words, its name included; negative: that many or more */
+    uint32_t flags;          /* of enum sl_resp_flag */
     void (*run)(struct sl_resp_ask *ask); /* adds the call; NULL: it has only subcommands */
     const struct sl_resp_row *below;      /* subcommands, by the second word; or NULL */
     uint32_t key;                         /* which word is one; 0: none */
@@ -75,58 +75,58 @@ struct sl_resp_row {
 
 extern const struct sl_resp_row sl_resp_rows[]; /* ended by a row without a name */
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no command of that name. */
 const struct sl_resp_row *sl_resp_find(const struct sl_resp_row *rows, struct sluice_text name);
 
-/* A row's name as people write it, terminated. */
+/* A row's name in upper case, terminated. */
 void sl_resp_upper(const struct sl_resp_row *row, char out[SL_RESP_NAME_MAX_BYTES]);
 
-/* Makes a call of it. */
+/* Makes a call of the command. */
 void sl_resp_run(struct sl_resp_ask *ask);
 
-/* ---- who is asking ---- */
+/* ---- the caller ---- */
 
-/* Must they say who they are, before anything else? */
+/* Is AUTH required before other commands? */
 bool sl_resp_is_stranger(const struct sl_resp_ask *ask);
 
-/* The command was read as one of a stranger's: it is refused. */
+/* Refuses a command of a client without AUTH. */
 bool sl_resp_refuse_stranger(struct sl_resp_ask *ask);
 
-/* The message's head says what the session knows. */
+/* Writes the session's secret into the message's head. */
 void sl_resp_know(struct sl_resp_ask *ask);
 
-/* Forgets the secret. */
+/* Wipes and frees the secret. */
 void sl_resp_forget(struct sl_resp_session *session);
 
 /* ---- answering: resp_reply.c ---- */
 
-/* What call->form says besides enum sl_resp_form. */
+/* Flags of call->form besides enum sl_resp_form. */
 enum {
     SL_RESP_FORM = 0xf,
-    SL_RESP_AUTH = 0x10,     /* it is the credentials that are refused */
-    SL_RESP_FAMILIAR = 0x20, /* there were some, and they were good */
+    SL_RESP_AUTH = 0x10,     /* the command is AUTH: its credentials are refused */
+    SL_RESP_FAMILIAR = 0x20, /* the session has credentials that were right before */
 };
 
-/* To the connection, in the call's form. */
+/* Prints to the connection, in the call's form. */
 struct sl_resp_out sl_resp_to(const struct sl_call *call);
 
-/* What is printed between these two is the answer. */
+/* The bytes printed between these two are the answer. */
 struct sl_resp_out sl_resp_begin(struct sl_resp_ask *ask);
 void sl_resp_end(struct sl_resp_ask *ask);
 
-/* Adds the call with this reply, which needs nothing but the call. */
+/* Adds the call with this reply, which reads nothing but the call. */
 void sl_resp_add(struct sl_resp_ask *ask, sl_reply *reply);
 
 /* "+OK" */
 void sl_resp_ok(struct sl_resp_ask *ask);
 
-/* An error: its first word, and a text. */
+/* Answers with an error: its first word, and a text. */
 __attribute__((format(printf, 3, 4))) void sl_resp_fail(struct sl_resp_ask *ask, const char *code,
                                                         const char *format, ...);
 /* "wrong number of arguments for 'x' command" */
 void sl_resp_fail_count(struct sl_resp_ask *ask);
 
-/* call->status and call->detail as an error. */
+/* Prints call->status and call->detail as an error. */
 sl_reply sl_resp_problem;
 
 /* ---- the commands ---- */
@@ -145,8 +145,8 @@ void sl_resp_quit(struct sl_resp_ask *ask);
 void sl_resp_select(struct sl_resp_ask *ask);
 void sl_resp_reset(struct sl_resp_ask *ask);
 
-/* Believes the password, or refuses the call. Of the user's name (null `at`: there is none) only
- * `default` says anything, and only where there are no passwords. resp_auth.c */
+/* Accepts the password, or refuses the call. The user's name (null `at`: there is none) matters
+ * only if it is `default`, and only where there are no passwords. resp_auth.c */
 bool sl_resp_believe(struct sl_resp_ask *ask, struct sluice_text user, struct sluice_text password);
 
 extern const struct sl_resp_row sl_resp_client_rows[]; /* resp_client.c */
@@ -159,7 +159,7 @@ void sl_resp_time(struct sl_resp_ask *ask);
 extern const struct sl_resp_row sl_resp_config_rows[];
 
 void sl_resp_commands(struct sl_resp_ask *ask); /* resp_catalog.c */
-void sl_resp_help(struct sl_resp_ask *ask);     /* what the first word has below it */
+void sl_resp_help(struct sl_resp_ask *ask);     /* the subcommands of the first word */
 extern const struct sl_resp_row sl_resp_command_rows[];
 
 #endif

@@ -1,4 +1,4 @@
-/* INFO, TIME and CONFIG GET: what clients want to know of a server. */
+/* INFO, TIME and CONFIG GET: facts about the server. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- INFO ---- */
 
-/* Other workers' limiters stay where they are while the lock is held. */
+/* Other workers' limiters are not freed while the lock is held. */
 static uint64_t count_decisions(struct sl_server *server)
 {
     uint64_t sum = 0;
@@ -137,7 +137,7 @@ void sl_resp_time(struct sl_resp_ask *ask)
 
 /* ---- CONFIG ---- */
 
-/* What benchmarks ask for before they begin: nothing is saved as Redis would. */
+/* The settings that benchmarks ask for before they begin: Sluice has no saving like Redis'. */
 static const struct setting {
     struct sluice_text name, value;
 } settings[] = {
@@ -171,7 +171,7 @@ static void get_config(struct sl_resp_ask *ask)
 
 const struct sl_resp_row sl_resp_config_rows[] = {
     { SL_TEXT("get"), -3, SL_RESP_ADMIN, get_config, .since = "2.0.0",
-      .summary = "`save` and `appendonly`, for who asks" },
+      .summary = "`save` and `appendonly`, for clients that expect them" },
     { SL_TEXT("help"), 2, 0, sl_resp_help, .since = "5.0.0", .summary = "This list" },
     { .arity = 0 },
 };

@@ -1,8 +1,9 @@
-/* A password is what HTTP has in a header: a tenant's API key (`X-API-Key`), or the admin's token
- * or a JSON Web Token (`Authorization: Bearer`). The user's name beside it says nothing.
+/* AUTH. A password is the secret that HTTP has in a header: a tenant's API key (`X-API-Key`), or
+ * the admin's token or a JSON Web Token (`Authorization: Bearer`). The user's name beside it is
+ * ignored.
  *
- * It is kept while the connection lasts and looked at again by every command that counts for
- * somebody: a key that is taken back, or a token that expires, is refused from then on. */
+ * The secret is kept while the connection lasts, and every command that counts for a user or tenant
+ * checks it again: a key that is revoked, or a token that expires, is refused from then on. */
 #include <openssl/crypto.h>
 #include <stdlib.h>
 
@@ -16,14 +17,14 @@ enum { SECRET_MAX_BYTES = 16 << 10 };
 
 static const struct sluice_text bearer = SL_TEXT("Bearer ");
 
-/* ---- what the session knows ---- */
+/* ---- the session's secret ---- */
 
 static struct sluice_text password_of(const struct sl_resp_session *session)
 {
     return (struct sluice_text){ session->secret + bearer.len, session->secret_len - bearer.len };
 }
 
-/* As HTTP would have said it. */
+/* Writes it as HTTP has it. */
 static void write_head(struct sl_resp_ask *ask)
 {
     const struct sl_resp_session *session = ask->session;
@@ -34,7 +35,8 @@ static void write_head(struct sl_resp_ask *ask)
         head->known[SL_HTTP_AUTHORIZATION] = secret;
     else if (session->secret)
         head->known[SL_HTTP_X_API_KEY] = password_of(session);
-    head->known[SL_HTTP_HOST] = SL_TEXT("127.0.0.1"); /* a page is not heard: wire/resp/resp.c */
+    /* As a local client: the parser refuses what browsers send, see wire/resp/resp.c. */
+    head->known[SL_HTTP_HOST] = SL_TEXT("127.0.0.1");
     head->repeated = 0;
     head->field_count = 0;
     head->is_1_0 = false;
@@ -47,7 +49,7 @@ void sl_resp_know(struct sl_resp_ask *ask)
     ask->message.is_familiar = ask->session->secret;
 }
 
-static void drop(char *secret, size_t len)
+static void wipe_secret(char *secret, size_t len)
 {
     if (secret)
         OPENSSL_cleanse(secret, len);
@@ -56,13 +58,13 @@ static void drop(char *secret, size_t len)
 
 void sl_resp_forget(struct sl_resp_session *session)
 {
-    drop(session->secret, session->secret_len);
+    wipe_secret(session->secret, session->secret_len);
     session->secret = NULL;
     session->secret_len = 0;
     session->is_token = false;
 }
 
-/* ---- what could be right ---- */
+/* ---- which passwords there are ---- */
 
 static const struct sl_edition *edition_of(const struct sl_resp_ask *ask)
 {
@@ -86,12 +88,12 @@ static bool has_passwords(const struct sl_edition *edition)
     return has_roles(edition) || edition->files->keyset || has_keys(edition);
 }
 
-/* ---- what it is ---- */
+/* ---- what a password is ---- */
 
 struct password {
     struct sluice_text text;
-    enum sl_role role; /* whose it is; SL_ROLE_TENANT: a key that is known, exempt ones too */
-    bool is_jwt;       /* or to be one */
+    enum sl_role role; /* the role; SL_ROLE_TENANT: a known key, exempt ones too */
+    bool is_jwt;       /* it looks like one */
 };
 
 static bool is_known_key(const struct sl_resp_ask *ask, const struct sl_digest *digest)
@@ -114,25 +116,26 @@ static struct password look_up(const struct sl_resp_ask *ask, struct sluice_text
     return password;
 }
 
-/* What nobody has was meant for a key where there are keys, so that those who mistake theirs do
- * not use up the admin's attempts. */
+/* An unknown password counts as a wrong key where there are keys, so that clients with wrong keys
+ * do not use up the attempts at the admin's token. */
 static bool is_token(const struct sl_resp_ask *ask, const struct password *password)
 {
     return password->role == SL_ROLE_ADMIN || password->is_jwt ||
            (password->role == SL_ROLE_NOBODY && !has_keys(edition_of(ask)));
 }
 
-/* ---- believing ---- */
+/* ---- checking ---- */
 
-static bool refuse(struct sl_resp_ask *ask, uint32_t status, const char *detail)
+static bool refuse_password(struct sl_resp_ask *ask, uint32_t status, const char *detail)
 {
     sl_message_refuse(&ask->message, status, detail);
     return false;
 }
 
-/* After too many wrong ones the right one is not heard either, or it would be found by going on:
- * over HTTP keys come with every request, and those that are right must pass; here they are said
- * once. Of JSON Web Tokens only the signatures cost something: take_token in caller.c bars them. */
+/* After too many wrong passwords the right one is refused too, or it would be found by going on.
+ * Over HTTP every request has a key, and right ones must pass; here a key is sent once. JSON Web
+ * Tokens cannot be guessed, and cost us only signature checks: verify_token in caller.c limits
+ * them. */
 static bool is_barred(struct sl_resp_ask *ask, const struct password *password)
 {
     if (password->is_jwt)
@@ -148,8 +151,8 @@ static bool is_the_same(const struct sl_resp_session *session, struct sluice_tex
            CRYPTO_memcmp(password_of(session).at, password.at, password.len) == 0;
 }
 
-/* In place of what the session knows, which is the caller's to keep. False: no memory. */
-static bool put_secret(struct sl_resp_ask *ask, const struct password *password)
+/* Replaces the session's secret; the caller keeps the old one. Returns false without memory. */
+static bool replace_secret(struct sl_resp_ask *ask, const struct password *password)
 {
     struct sl_resp_session *session = ask->session;
     struct sluice_text text = password->text;
@@ -164,7 +167,7 @@ static bool put_secret(struct sl_resp_ask *ask, const struct password *password)
     return true;
 }
 
-/* HTTP lets a token or a key pass that nobody has asked for; here it was said to be one. */
+/* HTTP lets a token or key pass where none is configured; AUTH must not, as it claims to be one. */
 static bool is_right(struct sl_resp_ask *ask, const struct password *password)
 {
     struct sl_caller caller;
@@ -175,7 +178,7 @@ static bool is_right(struct sl_resp_ask *ask, const struct password *password)
     bool was_token = ask->session->is_token;
     return sl_auth_throttle_count(&ask->message,
                                   was_token ? SL_ATTEMPT_CREDENTIALS : SL_ATTEMPT_KEYS) &&
-           refuse(ask, 401, NULL);
+           refuse_password(ask, 401, NULL);
 }
 
 static bool try_password(struct sl_resp_ask *ask, const struct password *password)
@@ -184,24 +187,24 @@ static bool try_password(struct sl_resp_ask *ask, const struct password *passwor
     if (is_barred(ask, password))
         return false;
     if (password->role == SL_ROLE_READER)
-        return refuse(ask, 403,
-                      "That token may only look, over HTTP; here it takes the admin's, "
-                      "or an API key.");
-    if (!put_secret(ask, password))
-        return refuse(ask, 500, NULL);
-    if (!is_right(ask, password)) { /* who was known before still is */
-        drop(session->secret, session->secret_len);
+        return refuse_password(ask, 403,
+                               "That token may only look, over HTTP; here it takes the admin's, "
+                               "or an API key.");
+    if (!replace_secret(ask, password))
+        return refuse_password(ask, 500, NULL);
+    if (!is_right(ask, password)) { /* a failed AUTH leaves the session as it was */
+        wipe_secret(session->secret, session->secret_len);
         session->secret = old.secret;
         session->secret_len = old.secret_len;
         session->is_token = old.is_token;
         return false;
     }
-    drop(old.secret, old.secret_len);
+    wipe_secret(old.secret, old.secret_len);
     return true;
 }
 
-/* Where there are no passwords Redis takes any for the user `default`, if it is named; and what
- * is configured for a client often is. */
+/* Where there are no passwords, Redis accepts any for the user `default`, if it is named; and
+ * clients are often configured so. */
 static bool believe_default(struct sl_resp_ask *ask, struct sluice_text user)
 {
     if (!sl_text_is(user, "default")) {
@@ -221,7 +224,7 @@ bool sl_resp_believe(struct sl_resp_ask *ask, struct sluice_text user, struct sl
     if (!has_passwords(edition_of(ask)))
         return believe_default(ask, user);
     if (text.len == 0 || text.len > SECRET_MAX_BYTES)
-        return refuse(ask, 401, NULL);
+        return refuse_password(ask, 401, NULL);
     struct password password = look_up(ask, text);
     ask->message.is_familiar = is_the_same(ask->session, text);
     bool is_believed = try_password(ask, &password);

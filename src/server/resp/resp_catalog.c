@@ -1,4 +1,4 @@
-/* COMMAND: the table of commands, as Redis tells its own. */
+/* COMMAND: prints the table of commands, as Redis does its own. */
 #include "server/resp/resp.h"
 
 #include <stdio.h>
@@ -99,8 +99,8 @@ static void tell_list(struct sl_resp_ask *ask)
     sl_resp_end(ask);
 }
 
-/* Those that are named, and nothing for what there is not; without names all. A name may be there
- * twice, so their number is what bounds the answer. */
+/* Prints the commands that are named, nil for unknown ones; without names all. A name may be there
+ * twice, so the number of names bounds the answer. */
 static void tell_entries(struct sl_resp_ask *ask)
 {
     size_t most = count_rows(sl_resp_rows);
@@ -135,7 +135,7 @@ static void print_line(struct sl_resp_out out, const char *before, const char *t
     sl_resp_print_simple(out, (struct sluice_text){ line, (size_t)len });
 }
 
-/* Two lines each, as people who ask Redis are used to. */
+/* Two lines each, as Redis prints help. */
 void sl_resp_help(struct sl_resp_ask *ask)
 {
     const struct sl_resp_row *parent = sl_resp_find(sl_resp_rows, ask->args[0]);

@@ -1,7 +1,7 @@
 /* SLUICE.CHECK attribute value …, and SLUICE.PEEK: POST /v1/check in the words of Redis. The
  * attributes are those of the JSON request, the reply has the members of the JSON decision.
  *
- * What wants to be explained, or to wait, is decided alone, as over HTTP: see route_check.c. */
+ * Commands with `explain` or `wait` are decided alone, as over HTTP: see route_check.c. */
 #include "server/auth/caller.h"
 #include "server/resp/resp.h"
 #include "wire/json/request_member.h"
@@ -11,13 +11,13 @@ static const char at_us_detail[] =
 
 /* ---- reading ---- */
 
-static bool refuse(struct sl_resp_ask *ask, uint32_t status, const char *detail)
+static bool refuse_member(struct sl_resp_ask *ask, uint32_t status, const char *detail)
 {
     sl_message_refuse(&ask->message, status, detail);
     return false;
 }
 
-/* The room's attributes are about to be gone. */
+/* Copies the room's attributes into the round's memory. */
 static bool keep_others(struct sl_resp_ask *ask, struct sluice_request *request)
 {
     size_t bytes = request->other_count * sizeof *request->others;
@@ -25,7 +25,7 @@ static bool keep_others(struct sl_resp_ask *ask, struct sluice_request *request)
         return true;
     struct sluice_attribute *kept = sl_round_take(ask->message.round, bytes);
     if (!kept)
-        return refuse(ask, 500, NULL);
+        return refuse_member(ask, 500, NULL);
     memcpy(kept, request->others, bytes);
     request->others = kept;
     return true;
@@ -41,9 +41,9 @@ static bool read_request(struct sl_resp_ask *ask, struct sluice_request *request
     }
     for (size_t i = 1; i < ask->count; i += 2)
         if (!sl_members_put_word(&members, ask->args[i], ask->args[i + 1]))
-            return refuse(ask, 422, sl_round_copy(ask->message.round, sl_text(room.error)));
+            return refuse_member(ask, 422, sl_round_copy(ask->message.round, sl_text(room.error)));
     if (request->at_us != SLUICE_NOW)
-        return refuse(ask, 422, at_us_detail);
+        return refuse_member(ask, 422, at_us_detail);
     ask->message.told_ip = request->ip;
     return keep_others(ask, request);
 }
@@ -69,7 +69,7 @@ static void reply_alone(struct sl_round *round, struct sl_call *call)
         sl_conn_hold_from(call->conn, start, decision->delay_us);
 }
 
-static void check(struct sl_resp_ask *ask, bool only_looks)
+static void add_check(struct sl_resp_ask *ask, bool only_looks)
 {
     struct sl_message *message = &ask->message;
     struct sluice_request *request = sl_round_request(message->round);
@@ -88,10 +88,10 @@ static void check(struct sl_resp_ask *ask, bool only_looks)
 
 void sl_resp_check(struct sl_resp_ask *ask)
 {
-    check(ask, false);
+    add_check(ask, false);
 }
 
 void sl_resp_peek(struct sl_resp_ask *ask)
 {
-    check(ask, true);
+    add_check(ask, true);
 }

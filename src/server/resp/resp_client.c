@@ -1,6 +1,5 @@
-/* CLIENT: what a connection is called. Libraries send much of this before they ask for
- * anything; what Redis would do with it and we have no use for is refused or has no effect, as
- * docs/resp.md says. */
+/* CLIENT: names and facts of a connection. Libraries send much of this before their first command.
+ * Subcommands that we have no use for are refused or have no effect: see docs/resp.md. */
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -17,7 +16,7 @@ uint64_t sl_resp_id(struct sl_resp_ask *ask)
 
 /* ---- names ---- */
 
-/* They stand in lists whose words are parted by blanks. */
+/* Names stand in lists whose words are separated by blanks. */
 static bool is_plain(struct sluice_text text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -26,8 +25,8 @@ static bool is_plain(struct sluice_text text)
     return true;
 }
 
-/* Of a long name the beginning is kept: Redis takes any, and a client whose name is refused does
- * not go on. */
+/* Keeps the beginning of a long name: Redis takes any, and a client whose name is refused does not
+ * go on. */
 bool sl_resp_set_label(struct sl_resp_ask *ask, struct sl_resp_label *label,
                        struct sluice_text text)
 {
@@ -76,7 +75,7 @@ static void set_library(struct sl_resp_ask *ask)
         sl_resp_ok(ask);
 }
 
-/* ---- telling ---- */
+/* ---- facts ---- */
 
 static void tell_id(struct sl_resp_ask *ask)
 {
@@ -84,7 +83,7 @@ static void tell_id(struct sl_resp_ask *ask)
     sl_resp_end(ask);
 }
 
-/* What libraries want numbers of, whether there are any or not. */
+/* Libraries expect these numbers, whether they mean something here or not. */
 #define NOTHING                                                                                    \
     "age=0 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 "        \
     "multi-mem=0 obl=0 oll=0 omem=0 tot-mem=0 events=r"
@@ -109,7 +108,7 @@ static void tell_line(struct sl_resp_ask *ask)
 
 /* ---- what has no effect ---- */
 
-/* Nothing is evicted, or touched by being looked at. */
+/* Nothing is evicted here, or touched by a look. */
 static void turn_on_or_off(struct sl_resp_ask *ask)
 {
     if (sl_resp_word_is(ask->args[2], SL_TEXT("on")) ||
@@ -119,7 +118,7 @@ static void turn_on_or_off(struct sl_resp_ask *ask)
         sl_resp_fail(ask, "ERR", "syntax error");
 }
 
-/* Every question is answered. */
+/* Replies cannot be turned off. */
 static void turn_replies_on(struct sl_resp_ask *ask)
 {
     if (sl_resp_word_is(ask->args[2], SL_TEXT("on")))

@@ -1,5 +1,5 @@
-/* THE table of commands: what is looked up, and what COMMAND tells. Those that decide come
- * first: they are asked for most. */
+/* The table of commands, for look-up and for COMMAND. The commands that decide come first: they are
+ * sent most. */
 #include "base/check.h"
 #include "server/auth/caller.h"
 #include "server/resp/resp.h"
@@ -23,7 +23,7 @@ const struct sl_resp_row sl_resp_rows[] = {
     { SL_TEXT("hello"), -1, SL_RESP_OPEN | SL_RESP_FAST, sl_resp_hello, .group = "connection",
       .since = "6.0.0", .summary = "Handshakes, and chooses RESP2 or RESP3" },
     { SL_TEXT("auth"), -2, SL_RESP_OPEN | SL_RESP_FAST, sl_resp_auth, .group = "connection",
-      .since = "1.0.0", .summary = "Says who is asking: an API key or a token" },
+      .since = "1.0.0", .summary = "Authenticates with an API key or a token" },
     { SL_TEXT("ping"), -1, SL_RESP_FAST, sl_resp_ping, .group = "connection", .since = "1.0.0",
       .summary = "Answers" },
     { SL_TEXT("echo"), 2, SL_RESP_FAST, sl_resp_echo, .group = "connection", .since = "1.0.0",
@@ -56,7 +56,7 @@ const struct sl_resp_row *sl_resp_find(const struct sl_resp_row *rows, struct sl
     return NULL;
 }
 
-/* ---- what does not fit ---- */
+/* ---- unknown commands ---- */
 
 static size_t shown_len(struct sluice_text word)
 {
@@ -121,13 +121,13 @@ bool sl_resp_refuse_stranger(struct sl_resp_ask *ask)
     return true;
 }
 
-static bool fits(const struct sl_resp_ask *ask)
+static bool has_right_count(const struct sl_resp_ask *ask)
 {
     int arity = ask->row->arity;
     return arity > 0 ? ask->count == (size_t)arity : ask->count >= (size_t)-arity;
 }
 
-/* Programs ask for one command again and again, spelled alike. */
+/* Programs send one command again and again, spelled alike. */
 static const struct sl_resp_row *find_again(struct sl_resp_session *session,
                                             struct sluice_text word)
 {
@@ -158,7 +158,7 @@ void sl_resp_run(struct sl_resp_ask *ask)
         }
         ask->row = below;
     }
-    if (!fits(ask))
+    if (!has_right_count(ask))
         sl_resp_fail_count(ask);
     else if (ask->row->flags & SL_RESP_OPEN || !sl_resp_refuse_stranger(ask))
         ask->row->run(ask);

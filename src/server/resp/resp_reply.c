@@ -1,8 +1,9 @@
+/* Answers of the Redis protocol that need no decision, and errors: see resp.h. */
 #include "server/resp/resp.h"
 
 #include <stdio.h>
 
-enum { LONG_BYTES = SL_BLOCK_BYTES }; /* of an answer that does not wait for others' */
+enum { LONG_BYTES = SL_BLOCK_BYTES }; /* a longer answer is sent at once */
 
 /* ---- answers that are ready ---- */
 
@@ -37,7 +38,7 @@ void sl_resp_end(struct sl_resp_ask *ask)
     ask->message.call->answer = answer;
     ask->message.call->reply = reply_ready;
     ask->ready_bytes += answer.len;
-    if (answer.len > LONG_BYTES) /* or a round would hold as many as there are connections */
+    if (answer.len > LONG_BYTES) /* else a round would hold such an answer of every connection */
         sl_round_add_now(round, ask->message.call);
     else
         sl_round_add(round, ask->message.call);
@@ -86,7 +87,7 @@ void sl_resp_fail_count(struct sl_resp_ask *ask)
         sl_resp_fail(ask, "ERR", "wrong number of arguments for '%s' command", name.at);
 }
 
-/* What was good once is not; of a token it is known why. */
+/* The secret was right before and is not any more; for a token the reason is known. */
 static void print_not_any_more(const struct sl_call *call)
 {
     char text[640];

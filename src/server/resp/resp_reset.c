@@ -8,10 +8,10 @@
 #include "server/resp/resp.h"
 #include "wire/json/decision.h"
 
-/* ---- asking ---- */
+/* ---- the request ---- */
 
-/* Attributes as a JSON object, in the round's scratch; false: one is no text, and could not be told
- * from another one there. */
+/* Prints the attributes as a JSON object, into the round's scratch. Returns false if one is not
+ * UTF-8: in JSON it could not be told from another one. */
 static bool print_body(const struct sl_resp_ask *ask, struct sl_buffer *body)
 {
     sl_buffer_clear(body);
@@ -25,7 +25,7 @@ static bool print_body(const struct sl_resp_ask *ask, struct sl_buffer *body)
     return true;
 }
 
-/* ---- the way back ---- */
+/* ---- the answer ---- */
 
 static void print_problem(struct sl_round *round, struct sl_call *call, const json_t *answer)
 {
@@ -35,8 +35,8 @@ static void print_problem(struct sl_round *round, struct sl_call *call, const js
     sl_resp_problem(round, call);
 }
 
-/* The names of the rules whose counts of this identifier are forgotten, if there were any. */
-static void reply(struct sl_round *round, struct sl_call *call)
+/* Answers with the names of the rules whose counts of this identifier were reset. */
+static void reply_reset(struct sl_round *round, struct sl_call *call)
 {
     const struct sl_job *job = call->job;
     json_t *answer = job->out.failed ? NULL : json_loadb(job->out.at, job->out.len, 0, NULL), *name;
@@ -71,6 +71,6 @@ void sl_resp_reset_counts(struct sl_resp_ask *ask)
     ask->head.method = SL_TEXT("POST");
     ask->head.path = message->route->path;
     ask->head.known[SL_HTTP_CONTENT_TYPE] = SL_TEXT("application/json");
-    message->call->reply = reply;
+    message->call->reply = reply_reset;
     sl_call_admin(message);
 }

@@ -1,5 +1,4 @@
-/* What a connection says of itself: HELLO, AUTH and what clients send besides before they ask
- * for anything. */
+/* HELLO, AUTH and the other commands that clients send before their first request. */
 #include "server/resp/resp.h"
 #include "server/worker.h"
 
@@ -96,7 +95,7 @@ void sl_resp_hello(struct sl_resp_ask *ask)
     answer_hello(ask);
 }
 
-/* ---- the small ones ---- */
+/* ---- small commands ---- */
 
 static void reply_pong(struct sl_round *round, struct sl_call *call)
 {

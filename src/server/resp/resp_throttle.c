@@ -23,7 +23,7 @@ static const int64_t second_ns = 1000000000;
 
 /* ---- reading ---- */
 
-/* So few digits that they cannot be too many: nearly always. */
+/* The fast path, nearly always: few digits, which cannot overflow. */
 static bool parse_short(const char *digits, size_t count, int64_t *out)
 {
     int64_t value = 0;
@@ -50,7 +50,7 @@ static bool parse_i64(struct sluice_text text, int64_t *out)
     for (; i < text.len; i++) {
         int digit = text.at[i] - '0';
         if (digit < 0 || digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
-            __builtin_sub_overflow(value, digit, &value)) /* below zero there is one more */
+            __builtin_sub_overflow(value, digit, &value)) /* there is one more negative number */
             return false;
     }
     if (!is_negative && value == INT64_MIN)
@@ -71,7 +71,7 @@ static bool read_numbers(struct sl_resp_ask *ask, struct numbers *out)
         sl_resp_fail(ask, CELL, WORDS "%s", usage);
         return false;
     }
-    if (ask->args[1].len == 0) { /* which here is nobody's */
+    if (ask->args[1].len == 0) { /* an empty value would count as missing */
         sl_resp_fail(ask, CELL, WORDS "The key is empty");
         return false;
     }
@@ -89,7 +89,7 @@ static bool read_numbers(struct sl_resp_ask *ask, struct numbers *out)
 static const char too_long[] =
     "Refilling takes too long: (max_burst + 1) x period / count is at most 90 days";
 
-/* What is wrong with the numbers; NULL: *out is their limit. */
+/* Makes the limit *out. Returns what is wrong with the numbers, or NULL. */
 static const char *make_limit(const struct numbers *numbers, struct sl_direct *out)
 {
     int64_t period_ns;
@@ -105,7 +105,7 @@ static const char *make_limit(const struct numbers *numbers, struct sl_direct *o
         return "Rates above 1,000,000,000 a second are not supported";
     if (numbers->max_burst == INT64_MAX || !sl_direct_bucket(numbers->max_burst + 1, token_ns, out))
         return too_long;
-    /* A cost is told as UINT32_MAX then, which must not fit. */
+    /* A larger cost is passed on as UINT32_MAX, which must not fit. */
     if (numbers->quantity > UINT32_MAX && numbers->max_burst + 1 >= UINT32_MAX)
         return "A quantity is at most 4294967295";
     return NULL;
@@ -113,13 +113,13 @@ static const char *make_limit(const struct numbers *numbers, struct sl_direct *o
 
 /* ---- answering ---- */
 
-static int64_t seconds(int64_t us)
+static int64_t seconds_rounded_up(int64_t us)
 {
     return us / 1000000 + (us % 1000000 >= 1000);
 }
 
-static void print(struct sl_resp_out out, const struct sl_call *call,
-                  const struct sluice_decision *decision)
+static void print_throttle(struct sl_resp_out out, const struct sl_call *call,
+                           const struct sluice_decision *decision)
 {
     bool is_limited = !decision->allowed;
     bool has_reset = decision->reset_at_us != SLUICE_NONE;
@@ -129,12 +129,12 @@ static void print(struct sl_resp_out out, const struct sl_call *call,
     sl_buffer_add(out.bytes, is_limited ? SL_TEXT("*5\r\n:1\r\n") : SL_TEXT("*5\r\n:0\r\n"));
     sl_resp_print_integer(out, call->capacity);
     sl_resp_print_integer(out, is_exempt ? call->capacity : decision->remaining);
-    sl_resp_print_integer(out, can_wait ? seconds(decision->retry_after_us) : -1);
-    sl_resp_print_integer(out, has_reset ? seconds(reset_us) : 0);
+    sl_resp_print_integer(out, can_wait ? seconds_rounded_up(decision->retry_after_us) : -1);
+    sl_resp_print_integer(out, has_reset ? seconds_rounded_up(reset_us) : 0);
 }
 
-/* A store that does not answer is no limit that was reached: that would be told as one. */
-static void reply(struct sl_round *round, struct sl_call *call)
+/* A store that does not answer is an error, and not a limit that was reached. */
+static void reply_throttle(struct sl_round *round, struct sl_call *call)
 {
     const struct sluice_decision *decision = &round->decisions[call->first];
     bool is_failure = decision->reason == SLUICE_REASON_STORE && decision->limit == SLUICE_NONE;
@@ -144,17 +144,17 @@ static void reply(struct sl_round *round, struct sl_call *call)
                             SL_TEXT(WORDS "the store of the counts does not answer, and the "
                                           "rules deny then"));
     else
-        print(out, call, decision);
+        print_throttle(out, call, decision);
 }
 
-/* What a request points to. */
+/* The parts of a request. */
 struct kept {
     struct sl_direct direct;
     struct sluice_attribute key;
 };
 
-/* The key is the caller's tenant's, where the caller has one. */
-static bool ask_for(struct sl_resp_ask *ask, struct kept *kept, const struct numbers *numbers)
+/* The key belongs to the caller's tenant, if the caller has one. */
+static bool fill_request(struct sl_resp_ask *ask, struct kept *kept, const struct numbers *numbers)
 {
     struct sl_message *message = &ask->message;
     struct sluice_request *request = sl_round_request(message->round);
@@ -181,6 +181,6 @@ void sl_resp_throttle(struct sl_resp_ask *ask)
     const char *wrong = make_limit(&numbers, &kept->direct);
     if (wrong)
         sl_resp_fail(ask, CELL, WORDS "%s", wrong);
-    else if (ask_for(ask, kept, &numbers))
-        sl_resp_add(ask, reply);
+    else if (fill_request(ask, kept, &numbers))
+        sl_resp_add(ask, reply_throttle);
 }

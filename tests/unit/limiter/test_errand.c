@@ -2,6 +2,7 @@
 #include "limiter/errand.h"
 
 #include "store/redis/redis.h"
+#include "unit/base/no_memory.h"
 #include "unit/limiter/rules.h"
 #include "unit/store/fake_redis.h"
 
@@ -353,4 +354,51 @@ NEAR_A_CHANNEL(of_many_only_those_are_asked_that_are_not_known)
     assert_int_equal(elsewhere[0].remaining, 4);
     assert_int_equal(elsewhere[4].remaining, 3);
     sl_errand_release(&trip.errand);
+}
+
+/* The same answers, wherever the memory was lacking: for one batch of the errand's, or for the
+ * whole errand. */
+ON_A_CHANNEL(without_memory_the_rules_policy_decides)
+{
+    static const struct {
+        const char *user, *resource;
+        bool allowed;
+        enum sluice_reason reason;
+    } rows[] = {
+        { "u", "/a", true, SLUICE_REASON_STORE },
+        { "u", "/b", false, SLUICE_REASON_STORE },
+        { "root", "/b", true, SLUICE_REASON_EXEMPT },
+        { "", "/c", false, SLUICE_REASON_MISSING },
+    };
+    static struct trip trip;
+    struct sluice_request requests[COUNT(rows)];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        requests[i] = sluice_request();
+        requests[i].user = sl_text(rows[i].user);
+        requests[i].resource = sl_text(rows[i].resource);
+    }
+    greet_channel();
+    for (int has_errand = 0; has_errand < 1 + MEMORY_CAN_FAIL; has_errand++) {
+        trip.ends = 0;
+        trip.errand = (struct sl_errand){ .requests = requests,
+                                          .count = COUNT(rows),
+                                          .out = trip.out,
+                                          .held = has_errand ? trip.held : NULL,
+                                          .done = has_errand ? on_done : NULL };
+        memory_is_gone = has_errand;
+        if (has_errand)
+            sl_errand_send(&trip.errand, limiter, channel);
+        else
+            sl_errand_fail(&trip.errand, limiter);
+        memory_is_gone = false;
+        assert_int_equal(trip.ends, has_errand);
+        assert_int_equal(trip.errand.status, SLUICE_NO_MEMORY);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+            SAME(rows[i].resource, trip.out[i].allowed, rows[i].allowed);
+            SAME(rows[i].resource, trip.out[i].reason, rows[i].reason);
+            SAME(rows[i].resource, trip.out[i].charged, 0);
+        }
+        sl_errand_release(&trip.errand);
+    }
+    assert_string_equal(heard(), "");
 }

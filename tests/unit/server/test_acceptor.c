@@ -2,10 +2,15 @@
  * thread on a Unix socket; their loops turn when the test turns them. */
 #include "server/acceptor.h"
 
+#include <sys/resource.h>
 #include <sys/un.h>
 
+#include "unit/server/captured.h"
+#include "unit/server/deaf_loop.h"
 #include "unit/server/on_stage.h"
 #include "unit/store/folder.h"
+
+TESTS_ALONE;
 
 static const char rules[] = "max_connections: 6\n"
                             "rules: [{ name: a, per: ip, limit: 100/h }]\n";
@@ -177,6 +182,47 @@ AT_THE_DOOR(who_is_too_many_is_told_so_and_the_others_stay)
         close(fds[i]);
 }
 
+/* ---- a loop that cannot watch ---- */
+
+static void turn_without_files(void *worker)
+{
+    struct rlimit kept, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &kept), 0);
+    none = kept;
+    none.rlim_cur = 3;
+    setrlimit(RLIMIT_NOFILE, &none);
+    stage_turn(worker);
+    setrlimit(RLIMIT_NOFILE, &kept);
+}
+
+static void resume_by_hand(void *about)
+{
+    struct sl_worker *worker = about;
+    uv_timer_cb resume = worker->resume.timer_cb;
+    uv_timer_stop(&worker->resume);
+    resume(&worker->resume);
+}
+
+AT_THE_DOOR(a_listener_that_cannot_be_watched_is_tried_again)
+{
+    struct sl_worker *worker = &stage.workers[0];
+    int fd = knock();
+    const char *said = said_by(turn_without_files, worker);
+    assert_non_null(strstr(said, "cannot accept connections"));
+    assert_false(uv_is_active((uv_handle_t *)&worker->accepts[0]));
+    worker->paused_ms = 0;
+    deaf_calls = 1;
+    said = said_by(resume_by_hand, worker);
+    assert_non_null(strstr(said, "cannot accept connections: not enough memory; trying again"));
+    assert_true(uv_is_active((uv_handle_t *)&worker->resume)); /* not deaf for good */
+    said = said_by(resume_by_hand, worker);
+    assert_string_equal(said, "");
+    assert_true(uv_is_active((uv_handle_t *)&worker->accepts[0]));
+    stage_turn(worker);
+    assert_int_equal(connections_of(0), 1);
+    close(fd);
+}
+
 /* ---- shutting ---- */
 
 AT_THE_DOOR(who_stands_at_the_door_when_it_is_shut_is_let_in)
@@ -196,3 +242,4 @@ AT_THE_DOOR(who_stands_at_the_door_when_it_is_shut_is_let_in)
     close(late);
     close(waiting);
 }
+

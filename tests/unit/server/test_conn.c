@@ -1,7 +1,10 @@
 /* Connections on socket pairs, served by a worker's loop, which the test turns. */
 #include <errno.h>
 
+#include "unit/server/deaf_loop.h"
 #include "unit/server/on_stage.h"
+
+TESTS_ALONE;
 
 static const char rules[] =
     "max_wait: 10s\nidentity: { trusted_proxies: [192.0.2.0/24] }\n"
@@ -301,3 +304,38 @@ ON_STAGE(without_a_header_or_trust_nobody_comes_in, rules)
         caller_leaves(&caller);
     }
 }
+
+/* ---- a loop that cannot watch ---- */
+
+ON_STAGE(a_connection_that_cannot_be_watched_is_not_opened, rules)
+{
+    int pair[2];
+    char byte;
+    struct sl_arrival arrival = { .front = &sl_front_http, .is_local = true };
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    arrival.fd = pair[0];
+    visitor_forgets_time(&visitor);
+    deaf_calls = 1;
+    assert_null(sl_conn_open(worker(), &arrival));
+    stage_turn(worker());
+    assert_null(worker()->all);
+    assert_int_equal(recv(pair[1], &byte, 1, 0), 0); /* the end */
+    close(pair[1]);
+}
+
+ON_STAGE(a_connection_that_cannot_be_watched_any_more_is_closed, rules)
+{
+    struct caller caller = enter();
+    for (int i = 0; i < 100; i++) { /* more than the kernel takes: what is left waits for it */
+        caller_puts(&caller, GET("/openapi.json"));
+        deaf_calls = 1;
+        stage_turn(worker());
+        if (deaf_calls == 0)
+            break;
+    }
+    assert_int_equal(deaf_calls, 0);
+    assert_false(caller_is_here(&caller));
+    assert_int_equal(atomic_load(&worker()->open), 0);
+    close(caller.fd);
+}
+

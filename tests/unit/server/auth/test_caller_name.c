@@ -82,7 +82,7 @@ WITH_TENANTS(a_contradiction_is_a_problem_that_says_what_to_leave_out, plain)
     struct answer *answer = answer_to_message(CHECK, AS_ACME, "{\"tenant\": \"bolt\"}");
     assert_int_equal(answer->status, 403);
     SAME_TEXT("type", field_of(answer, "Content-Type"), "application/problem+json");
-    assert_true(body_has(answer, "contradicts who you are"));
+    assert_true(body_has(answer, "contradicts its credentials"));
     assert_null(field_of(answer, "WWW-Authenticate").at);
 }
 

@@ -146,6 +146,33 @@ ON_STAGE(an_answer_that_cannot_be_held_in_memory_is_a_problem_not_half_an_answer
     sl_buffer_release(&body);
 }
 
+/* Not even a first byte of a body can be printed. */
+ON_STAGE(without_memory_for_a_body_every_answer_is_a_problem, rules)
+{
+    static const char *const rows[][2] = {
+        { "/v1/check", MANY },
+        { "/v1/check", "[" MANY ", " MANY "]" },
+        { "/v1/check", "[" MANY ", {\"user\": \"u\", \"resource\": \"/many\", "
+                       "\"explain\": true}]" },
+        { "/v1/reserve", MANY },
+        { "/v1/check", "{" },
+        { "/v1/nothing", "{}" }
+    };
+    struct sl_buffer *scratch = &the_round()->scratch;
+    size_t kept = scratch->most;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        sl_buffer_release(scratch);
+        scratch->most = 0;
+        struct answer *answer = answer_to_post(rows[i][0], rows[i][1]);
+        SAME(rows[i][1], answer->status, 500);
+        SAME_TEXT(rows[i][1], field_of(answer, "Content-Type"), "application/problem+json");
+        json_t *problem = json_of(answer);
+        SAME(rows[i][1], json_integer_value(json_object_get(problem, "status")), 500);
+        json_decref(problem);
+    }
+    scratch->most = kept;
+}
+
 /* ---- answers that wait ---- */
 
 ON_STAGE(what_is_queued_is_held_and_what_came_before_is_not, rules)

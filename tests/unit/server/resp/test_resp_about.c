@@ -134,8 +134,9 @@ IN_RESP(names_that_are_asked_for_have_a_bound, RULES)
 /* What an unknown subcommand is told to try. */
 IN_RESP(help_tells_what_there_is, RULES)
 {
-    assert_string_equal(told("CONFIG HELP"), "*5|+Subcommands of CONFIG|+GET|+    `save` and "
-                                             "`appendonly`, for who asks|+HELP|+    This list|");
+    assert_string_equal(told("CONFIG HELP"),
+                        "*5|+Subcommands of CONFIG|+GET|+    `save` and "
+                        "`appendonly`, for clients that expect them|+HELP|+    This list|");
     for (const struct sl_resp_row *row = sl_resp_rows; row->name.at; row++) {
         char line[64], start[64];
         snprintf(line, sizeof line, "%s help", row->name.at);

@@ -130,6 +130,6 @@ RESP_WITH_TENANTS(who_is_asking_goes_into_the_request, WITH_TOKENS SOME_RULES)
     }
     told("AUTH sk_acme");
     check_has("SLUICE.CHECK user u tenant bolt",
-              "-NOPERM The request contradicts who you are: a token's claims");
+              "-NOPERM The request contradicts its credentials: a token's claims");
     check_has("SLUICE.CHECK user u trust_score 1", "-NOPERM ");
 }
