@@ -139,6 +139,8 @@ static void on_accept(uv_poll_t *poll, int status, int events)
     (void)events;
     if (status == 0)
         accept_some(worker, &worker->server->listenings[number], ACCEPTS_MAX);
+    else /* the loop polls this socket no longer */
+        resume_later(worker, uv_strerror(status), "trying again");
 }
 
 static void on_resume(uv_timer_t *timer)

@@ -147,9 +147,12 @@ static uint64_t publish_record(struct sl_reservation *record, const struct sl_re
     return owner;
 }
 
+/* The numbers lie in memory that a damaged file or another process may have changed: they are
+ * followed as far as they name records, and no longer than there are records. */
 static void free_chain(struct sl_table *table, uint32_t number)
 {
-    while (number) {
+    for (uint32_t i = 0;
+         number && number <= table->reservation_count && i < table->reservation_count; i++) {
         struct sl_reservation *record = &table->reservations[number - 1];
         number = copy_of_record(record, 0).next;
         __atomic_store_n(&record->owner, FREE, __ATOMIC_RELEASE);
