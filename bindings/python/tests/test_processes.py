@@ -138,7 +138,7 @@ def same_shape(here, there):
             for mine, other in zip(value, there[name]):
                 same_shape(mine, other)
         elif name.startswith(("reset_at", "retry_after")):
-            assert abs(value - there[name]) < (5_000_000 if name.endswith("_us") else 5)
+            assert abs(value - there[name]) < (60_000_000 if name.endswith("_us") else 60)
         else:
             assert value == there[name]
 
@@ -169,6 +169,6 @@ def test_ctrl_c_ends_a_long_wait(url):
         time.sleep(0.1)
         child.send_signal(signal.SIGINT)
         try:
-            assert child.communicate(timeout=10)[0] == "stopped\n"
+            assert child.communicate(timeout=60)[0] == "stopped\n"
         finally:
             child.kill()

@@ -30,7 +30,7 @@ def redis(tmp_path):
         server = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir",
              str(tmp_path)], stdout=nothing)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not is_listening(path):  # a little later than the path is there
         assert time.monotonic() < deadline and server.poll() is None
         time.sleep(0.01)
@@ -134,7 +134,7 @@ def test_children_of_a_fork_make_their_own_connections(redis, algorithm):
 
 def in_time(call):
     """The deadline is 20 ms here, which a busy machine may miss; what was late charged nothing."""
-    for _ in range(50):
+    for _ in range(500):
         try:
             return call()
         except sluice.StoreDown:
@@ -213,7 +213,7 @@ rules:
             limiter.decide(user="u")
         time.sleep(0.2)
         limiter.decide(user="u")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while tell(redis, "HGET", "rl:-:api~guard:{u}", "count") != "3001":
             assert time.monotonic() < deadline
             time.sleep(0.01)

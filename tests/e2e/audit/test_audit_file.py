@@ -12,13 +12,13 @@ import threading
 from audit_log import RULES, audited, chained, events, lines_of, rule
 from admin_api import Caller
 from program import SLUICE
-from serving import Server
+from serving import TIMEOUT_S, Server, is_listening
 from watching import wait_until
 
 
 def verify(*files):
     return subprocess.run([SLUICE, "audit", "verify", *files], capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=TIMEOUT_S, check=False)
 
 
 def test_rotation_loses_nothing(tmp_path):
@@ -88,7 +88,7 @@ class OnUnix(http.client.HTTPConnection):
     """One connection to such a socket."""
 
     def __init__(self, path):
-        super().__init__("localhost", timeout=30)
+        super().__init__("localhost", timeout=TIMEOUT_S)
         self.path = path
 
     def connect(self):
@@ -130,7 +130,7 @@ def test_a_pipe_that_nobody_reads_does_not_stop_the_server(tmp_path):
     with open(tmp_path / "errors", "wb") as errors, \
             subprocess.Popen([SLUICE, "serve", "-c", rules], stdout=write, stderr=errors) as server:
         os.close(write)
-        wait_until(unix.exists, "it listens")
+        wait_until(lambda: is_listening(unix), "it listens")
         try:
             counts = overfill(OnUnix(unix), 600)
         except BaseException:
@@ -142,7 +142,7 @@ def test_a_pipe_that_nobody_reads_does_not_stop_the_server(tmp_path):
             reading = threading.Thread(target=lambda: taken.extend(reader))
             reading.start()
             server.send_signal(signal.SIGTERM)
-            assert server.wait(10) == 0
+            assert server.wait(TIMEOUT_S) == 0
             reading.join()
     lines = [line.decode() for line in taken if line.startswith(b"{")]
     assert chained(lines) == counts["chain"]["n"]
@@ -157,14 +157,14 @@ def test_a_server_whose_output_nobody_reads_ends_all_the_same(tmp_path):
     with subprocess.Popen([SLUICE, "serve", "-c", rules], stdout=write,
                           stderr=subprocess.PIPE) as server:
         os.close(write)
-        wait_until(unix.exists, "it listens")
+        wait_until(lambda: is_listening(unix), "it listens")
         for i in range(20):
             subprocess.run(["curl", "-s", "--unix-socket", unix, "-X", "PUT", "-H",
                             "Content-Type: application/json", "-d", json.dumps(rule(7)),
-                            f"http://localhost/v1/rules/r{i}"], check=True, timeout=10,
+                            f"http://localhost/v1/rules/r{i}"], check=True, timeout=TIMEOUT_S,
                            capture_output=True)
         server.send_signal(signal.SIGTERM)
-        assert server.wait(10) == 0
+        assert server.wait(TIMEOUT_S) == 0
         assert b"the audit log did not take its last" in server.stderr.read()
     os.close(read)
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-WAIT_S = 20
+WAIT_S = 60
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 try:

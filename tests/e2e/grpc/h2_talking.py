@@ -19,7 +19,7 @@ import h2.errors
 import h2.events
 import h2.exceptions
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 LIMIT = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 CHECK = "/grpc.health.v1.Health/Check"
 

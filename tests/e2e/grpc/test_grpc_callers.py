@@ -38,7 +38,7 @@ def test_entries_do_not_contradict_a_token(ask, limit):
 
 def test_a_late_message_is_no_end_of_the_server():
     """Its connection ends, and who watches the server's health over it hears nothing wrong."""
-    rules = "timeouts: { body: 1s, head: 1s }\n" + RULES
+    rules = "timeouts: { body: 2s, head: 2s }\n" + RULES
     with Server(rules, listen=LISTEN) as server:
         with Talk(port_of(server)) as talk:
             watched = talk.ask("/grpc.health.v1.Health/Watch", b"")

@@ -102,8 +102,9 @@ class Fleet:
         self.connect(number)
 
     def run(self, seconds, kills=False, each=16):
+        """For so long; where instances are killed, until one was."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or (kills and not self.kills):
             kill = kills and self.rng.random() < 0.06
             victim = self.rng.randrange(INSTANCES) if kill else None
             self.ask(each, victim)

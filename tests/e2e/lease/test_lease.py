@@ -22,7 +22,7 @@ from lease_fleet import CLIENTS, INSTANCES, Fleet
 from redis_requests import on
 from redis_running import Redis, client_of, empty_redis  # noqa: F401 (fixtures)
 from serving import Server
-from watching import is_sanitized, wait_until
+from watching import wait_until
 
 SEED = os.environ.get("SLUICE_SEED", str(random.SystemRandom().randrange(10 ** 6)))
 RUNS = int(os.environ.get("SLUICE_LEASE_RUNS", "1"))
@@ -42,10 +42,25 @@ def evals(client):
 HOUR = "algorithm: fixed_window, limit: 100000/h"
 
 
+def leased_in(state):
+    """Units that are out by what Redis has of a rule."""
+    if not int(state.get("lease_end", 0)):
+        return 0
+    return int(state["leased"]) + int(state["leased_before"])
+
+
 def leased(client, key=KEY):
     """Units that Redis knows to be out."""
-    state = client.hgetall(key)
-    return int(state["leased"]) + int(state["leased_before"]) if int(state["lease_end"]) else 0
+    return leased_in(client.hgetall(key))
+
+
+def leased_now(client):
+    """Units that are out, and of a term that is not over: an instance that could not run in time
+    has dropped what it held, and Redis hears of it with the next call."""
+    state, seconds = client.hgetall(KEY), client.time()[0]
+    ends = int(state.get("lease_end", 0)) // 10 ** 6
+    return (int(state["leased"]) if ends > seconds else 0) + \
+        (int(state["leased_before"]) if ends - 1 > seconds else 0)
 
 
 @pytest.mark.parametrize("run", range(RUNS))
@@ -55,9 +70,12 @@ def test_nothing_passes_beyond_the_limit_while_instances_are_killed(redis, algor
     limit = random.Random(f"{SEED}/{run}").choice((600, 2000, 6000))
     with Fleet(redis, algorithm, limit, f"{SEED}/{algorithm}/{run}") as fleet:
         fleet.run(1.8, kills=True)
-        fleet.run(1)
+        for _ in range(100):  # a busy machine asks less in that time
+            fleet.run(1)
+            if sum(told.admitted for told in fleet.rounds) > limit:
+                break
     assert fleet.beyond() == []
-    assert fleet.kills or is_sanitized()
+    assert fleet.kills
     assert sum(told.admitted for told in fleet.rounds) > limit
 
 
@@ -77,13 +95,19 @@ def test_a_busy_key_costs_redis_little_and_little_is_missed(redis, db, algorithm
             assert admitted >= min(limit, asked // 3) - INSTANCES * limit // 8 - CLIENTS
 
 
-def test_what_is_held_is_given_back_in_the_end(redis, db):
+def is_all_given_back(redis, db):
+    """By a fleet that ends. False: the machine was too busy for that, and units have lapsed."""
+    redis.flush()
     with Fleet(redis, "fixed_window", 10 ** 9, window="h") as fleet:
         fleet.run(0.5)
-        assert leased(db) > 0
-        time.sleep(0.2)  # until calls that are under way have their answers
-    assert leased(db) == 0
-    assert int(db.hget(KEY, "count")) == sum(told.admitted for told in fleet.rounds)
+        held = [settled(server) for server in fleet.servers]
+    count, admitted = int(db.hget(KEY, "count")), sum(told.admitted for told in fleet.rounds)
+    assert count >= admitted
+    return sum(held) > 0 and leased(db) == 0 and count == admitted
+
+
+def test_what_is_held_is_given_back_in_the_end(redis, db):
+    assert any(is_all_given_back(redis, db) for _ in range(10))
 
 
 def metric(server, name, **labels):
@@ -106,34 +130,60 @@ def ask_many(server, count, request=None):
     return sum(answer["allowed"] for answer in answers)
 
 
+def held_by(server):
+    return metric(server, "sluice_lease_held_units", rule="world")
+
+
+def settled(server):
+    """What it holds when no call is under way."""
+    held = held_by(server)
+    for _ in range(100):
+        time.sleep(0.02)
+        before, held = held, held_by(server)
+        if before == held:
+            break
+    return held
+
+
 def keep_busy(server, each=100):
     """Asks until it holds something: how many have passed."""
-    passed = held = 0
-    for _ in range(100):
+    passed = 0
+    for _ in range(1000):
         passed += ask_many(server, each)
-        for _ in range(100):  # until no call is under way
-            before, held = held, metric(server, "sluice_lease_held_units", rule="world")
-            if before == held:
-                break
-            time.sleep(0.02)
-        if held > 0:
+        if settled(server) > 0:
             return passed
     raise AssertionError("nothing is leased")
 
 
+def ends_of(server):
+    return {end: metric(server, "sluice_lease_units_total", rule="world", end=end)
+            for end in ("granted", "spent", "returned", "dropped")}
+
+
+def is_settled(ends):
+    return ends["granted"] == ends["spent"] + ends["returned"] + ends["dropped"]
+
+
 def test_a_lease_that_is_not_used_any_more_is_given_back(redis, db):
+    """Unless the machine is too busy for that: then it is dropped, and stays counted."""
     rules = on(redis, f"  - {{ name: world, per: global, {HOUR} }}\n")
     with Server(rules) as server:
-        passed = keep_busy(server)
-        assert metric(server, "sluice_lease_units_total", rule="world", end="granted") > 0
-        wait_until(lambda: leased(db) == 0, "the lease is given back")
-        assert int(db.hget(KEY, "count")) == passed
-        ends = {end: metric(server, "sluice_lease_units_total", rule="world", end=end)
-                for end in ("granted", "spent", "returned", "dropped")}
-        assert ends["granted"] == ends["spent"] + ends["returned"] + ends["dropped"]
-        assert ends["dropped"] == 0 and ends["returned"] > 0
-        assert leases_of(server)["units"] == ends
-        assert metric(server, "sluice_lease_held_units", rule="world") == 0
+        passed = dropped = 0
+        for _ in range(20):
+            before = dropped
+            passed += keep_busy(server)
+            assert ends_of(server)["granted"] > 0
+            wait_until(lambda: leased_now(db) == 0 and is_settled(ends_of(server)),
+                       "the lease is given back")
+            ends = ends_of(server)
+            dropped = ends["dropped"]
+            assert int(db.hget(KEY, "count")) == passed + dropped
+            assert leases_of(server)["units"] == ends
+            assert held_by(server) == 0
+            if dropped == before:
+                break
+        assert dropped == before and ends["returned"] > 0
+        assert leased(db) == 0
 
 
 @pytest.mark.parametrize("algorithm", LEASING)
@@ -145,9 +195,8 @@ def test_whatever_was_granted_is_spent_returned_or_dropped_when_windows_are_over
             time.sleep(0.01)
         wait_until(lambda: metric(server, "sluice_lease_most_units", rule="world") == 0,
                    "nothing is held any more")
-        ends = {end: metric(server, "sluice_lease_units_total", rule="world", end=end)
-                for end in ("granted", "spent", "returned", "dropped")}
-        assert ends["granted"] == ends["spent"] + ends["returned"] + ends["dropped"]
+        ends = ends_of(server)
+        assert is_settled(ends)
         assert ends["granted"] > 0
         assert metric(server, "sluice_lease_held_units", rule="world") == 0
 
@@ -159,10 +208,11 @@ def test_other_rules_have_leases_given_back_and_count_on(redis, db):
         assert leased(db)
         server.write_rules(rules.replace("100000/h", "12000/h"))
         server.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: leased(db) == 0, "the lease is given back")
+        wait_until(lambda: leased_now(db) == 0, "the lease is given back")
         passed += sum(ask_many(server, 500) for _ in range(26))
         assert passed <= 12000
-    assert int(db.hget(KEY, "count")) == passed
+        dropped = ends_of(server)["dropped"]  # by an instance that could not run in time
+    assert passed <= int(db.hget(KEY, "count")) <= passed + (dropped and dropped + 12000 // 8)
 
 
 def test_a_reset_gives_back_what_is_held_here_and_counts_what_is_held_elsewhere(redis, db):
@@ -171,8 +221,9 @@ def test_a_reset_gives_back_what_is_held_here_and_counts_what_is_held_elsewhere(
         keep_busy(here)
         keep_busy(elsewhere)
         assert here.ask("POST", "/v1/reset", {"rule": "world"}).status == 200
-        assert int(db.hget(KEY, "count") or 0) == leased(db)
-        assert metric(here, "sluice_lease_held_units", rule="world") == 0
+        state = db.hgetall(KEY)
+        assert int(state.get("count", 0)) == leased_in(state)
+        assert held_by(here) == 0
 
 
 TWO = """  - { name: world, per: global, algorithm: token_bucket, capacity: 100000, refill_rate: 0.1 }
@@ -200,17 +251,22 @@ def test_a_request_is_charged_to_all_its_rules_or_to_none(redis, db):
 def test_who_only_looks_is_told_what_is_left_here_too_and_reservations_see_it_counted(redis):
     rules = on(redis, f"  - {{ name: world, per: global, {HOUR} }}\n")
     with Server(rules) as server:
-        passed = keep_busy(server)
-        held = metric(server, "sluice_lease_held_units", rule="world")
-        told = leases_of(server)
+        spent = 0
+        for _ in range(100):
+            spent += keep_busy(server)
+            held, told = held_by(server), leases_of(server)
+            looked = server.check({"user": "u", "peek": True}).json
+            reserved = server.ask("POST", "/v1/reserve", {"user": "u", "cost": 5}).json
+            dropped = ends_of(server)["dropped"]
+            if held_by(server) == held > 0:
+                break  # nothing was given back meanwhile, as it is on a busy machine
+            spent += 5
+        left = 100_000 - spent - dropped
         assert (told["held_units"], told["short"]) == (held, 0)
-        assert held <= told["most_units"] <= 100_000 // 8
+        assert 0 < held <= told["most_units"] <= 100_000 // 8
         assert told["calls"]["granted"] > 0
-        looked = server.check({"user": "u", "peek": True}).json
-        assert looked["remaining"] == 100_000 - passed
-        assert held > 0
-        reserved = server.ask("POST", "/v1/reserve", {"user": "u", "cost": 5}).json
-        assert reserved["remaining"] == 100_000 - passed - held - 5
+        assert looked["remaining"] == left
+        assert reserved["remaining"] == left - held - 5
 
 
 def test_without_redis_leases_are_spent_until_they_end(redis):
@@ -240,7 +296,10 @@ def test_a_redis_that_forgets_what_is_out_lets_too_much_pass(redis, db, algorith
     with Fleet(redis, algorithm, 2000) as fleet:
         other.start()
         try:
-            fleet.run(2)
+            for _ in range(30):  # a busy machine asks less in that time
+                fleet.run(2)
+                if fleet.beyond():
+                    break
         finally:
             done.set()
             other.join()

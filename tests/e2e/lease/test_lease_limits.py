@@ -11,7 +11,7 @@ from lease_script import SECOND, Key, Lease, Scripts
 from redis_requests import ALGORITHMS, numbers, on
 from redis_running import Redis, client_of, empty_redis  # noqa: F401 (fixtures)
 from serving import Server
-from test_lease import keep_busy
+from test_lease import keep_busy, leased_now
 from watching import wait_until
 
 START = 1_700_000_000_000_000
@@ -149,7 +149,7 @@ def test_a_capacity_that_is_raised_is_not_spent_twice(redis, db):
         keep_busy(server, 8)
         change(server, bucket(redis, 4000))
         assert passes(server, 3500)
-        wait_until(lambda: db.hget(KEY, "lease_end") == "0", "the lease is given back")
+        wait_until(lambda: leased_now(db) == 0, "the lease is given back")
         assert not passes(server, 3500)
 
 
@@ -159,8 +159,8 @@ def test_the_end_of_a_reservation_does_not_forget_what_others_owe(redis, db, end
         held = server.ask("POST", "/v1/reserve", {"user": "u", "cost": 10}).json["reservation"]
         change(server, bucket(redis, 4000))
         assert passes(server, 3000)
-        keep_busy(server, 8)
-        wait_until(lambda: db.hget(KEY, "lease_end") != "0", "something is out")
+        wait_until(lambda: keep_busy(server, 8) and db.hget(KEY, "lease_end") != "0",
+                   "something is out")
         assert server.ask("POST", f"/v1/{end}", {"reservation": held, "cost": 20} if end == "commit"
                           else {"reservation": held}).status == 200
         assert not passes(server, 3000)

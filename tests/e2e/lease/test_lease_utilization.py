@@ -14,7 +14,7 @@ from lease_script import LEASING
 from redis_requests import numbers, on
 from redis_running import Redis, client_of, empty_redis  # noqa: F401 (fixtures)
 from serving import Server
-from test_lease import KEY, ask_many, keep_busy, leased, metric
+from test_lease import ask_many, keep_busy, leased_now, metric
 from watching import is_sanitized, wait_until
 
 # The same ways are gone by test_lease.py, which a sanitizer watches.
@@ -63,7 +63,7 @@ def test_what_others_hold_is_all_that_is_missing(redis, db, algorithm, run):
         few.exhaust(few.servers[:1])
         # M: what the others' leases may be.
         assert LIMIT - (INSTANCES - 1) * LARGEST <= few.passed <= LIMIT
-        wait_until(lambda: leased(db) == 0, "what nobody spends is given back")
+        wait_until(lambda: leased_now(db) == 0, "unspent units are given back")
         few.exhaust(few.servers)
         # Of what was not given back in time by an instance that could not run.
         assert LIMIT - few.units("dropped") <= few.passed <= LIMIT
@@ -80,14 +80,6 @@ def test_what_a_killed_instance_held_is_all_that_is_lost(redis, db, algorithm):
         wait_until(lambda: leased_now(db) == 0, "it has lapsed")
         few.exhaust(others)
         assert LIMIT - LARGEST - few.units("dropped", others) <= few.passed <= LIMIT
-
-
-def leased_now(db):
-    """Units that are out, and of a term that is not over."""
-    state, seconds = db.hgetall(KEY), db.time()[0]
-    ends = int(state["lease_end"]) // 10 ** 6
-    return (int(state["leased"]) if ends > seconds else 0) + \
-        (int(state["leased_before"]) if ends - 1 > seconds else 0)
 
 
 # ---- nobody is kept from what is plainly there ---------------------------------------------

@@ -26,17 +26,29 @@ def send(server, times, connection=None, **request):
     return sum(server.check(request, connection).json["allowed"] for _ in range(times))
 
 
-@pytest.fixture(name="used", scope="module")
-def _used():
-    """After 12 checks of u, 3 of v, 2 of who is exempt and one of nobody in particular."""
-    with Server(RULES) as server:
+@pytest.fixture(name="servers", scope="module")
+def _servers():
+    """Each with the time of its first check."""
+    servers = []
+    yield servers
+    for server, _ in servers:
+        server.__exit__(None)
+
+
+@pytest.fixture(name="used")
+def _used(servers):
+    """A server after 12 checks of u, 3 of v, 2 of an exempt user and one without a user. Another
+    one, where the last minute may soon have forgotten them."""
+    if not servers or time.monotonic() - servers[-1][1] > 20:
+        server = Server(RULES)
+        servers.append((server, time.monotonic()))
         assert send(server, 12) == 5
         assert send(server, 3, user="v") == 3
         assert send(server, 2, user="root") == 2
         assert send(server, 1, user=None, resource="/other") == 1
         assert send(server, 4, peek=True) == 0
         seen(server, 18)
-        yield server
+    return servers[-1][0]
 
 
 # ---- counts -----------------------------------------------------------------------------
@@ -90,7 +102,7 @@ def test_callers_latencies_and_use_are_told(used):
     assert api["minute"]["callers_limited"] == 1
     assert rule_of(told, "all")["minute"]["callers"] == 1  # the whole world is one
     latency = api["minute"]["latency_us"]
-    assert 0 < latency["p50"] <= latency["p95"] <= latency["p99"] <= latency["p999"] < 1e6
+    assert 0 < latency["p50"] <= latency["p95"] <= latency["p99"] <= latency["p999"] < 60e6
     assert 1 <= latency["samples"] <= 15
     assert told["decisions"]["minute"]["latency_us"]["samples"] <= 16
     assert 0 < api["in_use"]["mean"] <= api["in_use"]["max"] <= 1

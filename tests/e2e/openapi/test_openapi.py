@@ -14,7 +14,6 @@ import json
 import re
 import signal
 import socket
-import time
 
 import pytest
 
@@ -22,9 +21,10 @@ import description
 from description import DOCUMENT, check_answer, check_answer_of, operations, resolve, target_of
 from program import SLUICE
 from serving import TIMEOUT_S, Server
+from watching import wait_until
 
 RULES = """
-timeouts: { head: 500ms, body: 500ms }
+timeouts: { head: 2s, body: 2s }
 store: "memory:?size=1M&log=0"  # no room for a log: its rules fail
 on_store_failure: deny
 identity: { headers: { user: X-User } }
@@ -309,13 +309,12 @@ def refuses_connections(port):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_shutting_down_is_not_ready_as_described(method):
-    patient = RULES.replace("body: 500ms", "body: 500ms, drain: 30s")  # however slow we are
+    patient = RULES.replace("body: 2s", "body: 2s, drain: 60s")  # however slow we are
     with Server(patient) as server, server.raw() as raw:
         raw.send(message("GET", "/readyz", "Host: x"))
         assert raw.response().status == 200
         server.process.send_signal(signal.SIGTERM)
-        while not refuses_connections(server.port):  # until it has heard
-            time.sleep(0.001)
+        wait_until(lambda: refuses_connections(server.port), "it has heard")
         raw.send(message(method, "/readyz", "Host: x"))
         answer = raw.response(to=method)
         assert answer.status == 503

@@ -25,7 +25,7 @@ from program import ROOT
 from serving import Server
 
 EXAMPLES = ROOT / "examples/proxies"
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 FIELDS = ("RateLimit", "RateLimit-Policy", "X-RateLimit-Limit", "X-RateLimit-Remaining",
           "X-RateLimit-Reset")
 LIMIT = 5  # of the rule `login`

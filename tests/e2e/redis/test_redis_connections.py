@@ -21,7 +21,7 @@ SECRET = "p@ss/w:rd?%{}"
 ONE = one("api", "fixed_window", 5, resource=ANY)
 NOW = {"at_us": time.time_ns() // 1000, "user": "u"}
 HURRIED = "store_deadline: 250ms\non_store_failure: deny\n"
-BOUND_S = 30
+BOUND_S = 60
 
 
 def write(folder, url, more=PATIENT, rules=ONE):

@@ -17,8 +17,8 @@ from serving import Server
 from watching import is_sanitized, resident_bytes, wait_until
 
 LIMIT, SHARE, BEFORE, MEANWHILE = 10, 0.5, 3, 2
-DEADLINE = "store_deadline: 700ms\n"  # a healthy Redis on a busy machine must not miss it
-BOUND_S = SLOW_S / 20  # of a whole round of requests, together: nobody waited for the wire
+DEADLINE = "store_deadline: 1500ms\n"  # a healthy Redis on a busy machine must not miss it
+BOUND_S = SLOW_S / 10  # of a whole round of requests, together: nobody waited for the wire
 ROUNDS, CONNECTIONS, EACH = 8, 8, 16
 GROWTH_BYTES = 8 << 20
 POLICIES = ("allow", "deny", "local")
@@ -130,7 +130,7 @@ def recovers(server):
                                   for policy in POLICIES))
         return reasons(answers) == {"ok"}
 
-    wait_until(is_well, "it recovers", timeout_s=20)
+    wait_until(is_well, "it recovers")
     assert server.ask("GET", "/healthz").status == 200
 
 
@@ -141,10 +141,17 @@ def has_said_more(server, words):
     return len(said(server)) > words
 
 
+def peek_in_time(server, policy):
+    """None: a busy machine missed the deadline."""
+    decision = server.check(asked(policy, "u", peek=True)).json
+    return None if decision["reason"] == LATE else decision
+
+
 def is_what_was_counted(world, server, fault, ledger):
     """Of users whom the policy answered, Redis knows what it has said itself."""
     for policy in POLICIES:
-        used = LIMIT - server.check(asked(policy, "u", peek=True)).json["remaining"]
+        peeked = wait_until(lambda policy=policy: peek_in_time(server, policy), "Redis answers")
+        used = LIMIT - peeked["remaining"]
         least = ledger.counted[policy] if fault.kept else 0
         most = least if fault.exact else least + ledger.unsure[policy]
         assert least <= used <= most, (policy, used, ledger.counted, ledger.unsure)
@@ -177,12 +184,11 @@ def test_redis_fails_and_the_policies_decide(name, tmp_path):
             storms(server, fault)
             if not fault.sometimes:
                 check_answers_too(world, tmp_path)
-            wait_until(lambda: said(server), "it says that its store fails", timeout_s=10)
+            wait_until(lambda: said(server), "it says that its store fails")
             words = len(said(server))
             fault.end(world)
             recovers(server)
-            wait_until(lambda: has_said_more(server, words), "it says that its store is back",
-                       timeout_s=10)
+            wait_until(lambda: has_said_more(server, words), "it says that its store is back")
             assert len(said(server)) < 40, "not a line for every request"
             is_what_was_counted(world, server, fault, ledger)
 

@@ -20,7 +20,7 @@ RULES = "".join(one(name, name, LIMIT) for name in ALGORITHMS) + (
     "refill_rate: 10 }\n"
     "  - { name: tried, resource: /fixed_window, per: user, algorithm: fixed_window, "
     "limit: 1/365d, shadow: true }\n")
-BOUND_S = 30
+BOUND_S = 60
 
 
 @pytest.fixture(name="world", scope="module")
@@ -38,7 +38,7 @@ def running(world):
 
 @pytest.fixture(name="hurried", scope="module")
 def with_a_deadline(world):
-    more = "workers: 2\nstore_deadline: 250ms\non_store_failure: deny\n"
+    more = "workers: 2\nstore_deadline: 1s\non_store_failure: deny\n"
     with Server(on(world.url, RULES, more)) as server:
         yield server
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from fleet import RULES, Fleet, begin_registry, capacity, everything, limit
+from fleet import RULES, SOON_S, Fleet, begin_registry, capacity, everything, limit
 from program import ROOT, run
 from redis_running import Redis
 from serving import Server
@@ -42,7 +42,7 @@ def test_a_rule_changed_on_one_is_in_force_on_all_within_a_second(fleet):
         took.append(fleet.say(remaining, number))
     print(f"in force on the last of four after {statistics.median(took):.3f} s (median of "
           f"{len(took)}), {max(took):.3f} s at the most")
-    assert statistics.median(took) < 5
+    assert statistics.median(took) < SOON_S / 4
 
 
 def test_tiers_exemptions_tenants_keys_and_users_are_replicated_with_their_tags(fleet):
@@ -99,7 +99,7 @@ def test_nobodys_change_is_lost_when_many_change_one_thing_everywhere(fleet, pat
     fleet[0].put(path, write(1))
 
     def count_up(client):
-        done = tries = 0
+        done, end = 0, time.monotonic() + SOON_S
         while done < TIMES:
             admin = fleet[(client + done) % 4]
             seen = admin.get(path, (200, 404))
@@ -110,8 +110,7 @@ def test_nobodys_change_is_lost_when_many_change_one_thing_everywhere(fleet, pat
                 done += 1
             else:
                 time.sleep(0.01)  # another was faster; what it made may still be on its way here
-            tries += 1
-            assert tries < 100 * TIMES
+            assert time.monotonic() < end, f"{done} of {TIMES}"
 
     at_once([lambda client=client: count_up(client) for client in range(CLIENTS)])
     fleet.say(lambda admin: read(admin.get(path).json), 1 + CLIENTS * TIMES)

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from admin_api import Caller
-from fleet import RULES, Fleet, begin_registry, capacity, everything, limit
+from fleet import RULES, SOON_S, Fleet, begin_registry, capacity, everything, limit
 from redis_proxy import Proxy
 from redis_running import Redis
 from serving import Server
@@ -187,7 +187,7 @@ def fills_late(redis, fleet, names):
 def test_bids_are_taken_for_as_long_as_it_takes_to_come_back(redis):
     with Fleet(redis.url(), count=2) as fleet:
         tries = (fills_late(redis, fleet, (f"new{number}", f"newest{number}"))
-                 for number in range(4))  # the machine may be busy for the rest of the time
+                 for number in range(8))  # the machine may be busy for the rest of the time
         assert any(tries)
 
 
@@ -341,7 +341,7 @@ def test_a_failure_that_lasts_is_said_once_and_its_age_grows(redis):
             db.hset(KEYS + "state", mapping=before)
         wait_until(lambda: "come in again" in fleet.servers[0].stderr, "the end of it")
         assert fleet.servers[0].stderr.count("do not come in") == 1
-        assert figures()["age"] < 20
+        wait_until(lambda: figures()["age"] < 20, "an age from then on")
 
 
 @pytest.mark.parametrize(("path", "body"), [("/v1/rules/new", NEW),
@@ -447,7 +447,7 @@ def test_a_late_answer_is_not_an_answer(redis):
         wire.slow(1.2)
         start = time.monotonic()
         assert "othing was changed" in refused(fleet[0])  # not even what is new was heard
-        assert time.monotonic() - start < 20
+        assert time.monotonic() - start < SOON_S
         wire.heal()
         wait_until(lambda: fleet[0].put("/v1/rules/last", NEW, (200, 201, 503)).status != 503, "it")
         assert fleet.agree(Caller.rules) == ["api", "file", "last"]

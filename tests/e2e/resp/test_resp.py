@@ -187,7 +187,7 @@ def test_it_may_be_the_only_listener_and_on_a_unix_socket(tmp_path):
 
 def test_rest_has_no_end(key):
     """Whoever has asked outlives clients of HTTP."""
-    times = "timeouts: { idle: 100ms, head: 100ms }\n"
+    times = "timeouts: { idle: 1s, head: 1s }\n"
     with Server(times + RULES, listen=BOTH) as server, talk(server) as rests, \
             server.raw() as idle, server.raw() as never:
         assert rests.ask("PING") == "PONG"
@@ -198,7 +198,7 @@ def test_rest_has_no_end(key):
 
 
 def test_a_command_that_does_not_end_is_ended():
-    times = "timeouts: { head: 100ms, body: 100ms }\n"
+    times = "timeouts: { head: 1s, body: 1s }\n"
     with Server(times + RULES, listen=BOTH) as server:
         for begun in (b"*2\r\n$4\r\nEC", b"PI", b"*1"):
             with talk(server) as talking:

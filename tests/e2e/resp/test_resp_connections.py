@@ -18,7 +18,7 @@ def is_closed(connected):
 
 
 def test_who_was_silent_for_long_makes_way_when_there_is_no_room():
-    few = f"max_connections: 4\ntimeouts: {{ idle: 300ms }}\n{RULES}"
+    few = f"max_connections: 4\ntimeouts: {{ idle: 1s }}\n{RULES}"
     with Server(few, listen=BOTH) as server:
         clients = [talk(server) for _ in range(4)]
         for client in clients:
@@ -38,7 +38,7 @@ def test_who_speaks_stays_and_the_others_are_refused():
 
 
 def test_who_never_speaks_is_closed():
-    with Server(f"timeouts: {{ head: 200ms }}\n{RULES}", listen=BOTH) as server:
+    with Server(f"timeouts: {{ head: 1s }}\n{RULES}", listen=BOTH) as server:
         with talk(server) as spoken, talk(server) as silent:
             assert spoken.ask("PING") == "PONG"
             silent.socket.settimeout(TIMEOUT_S)

@@ -27,7 +27,7 @@ rules:
   - { name: api, resource: /api/*, per: user, algorithm: fixed_window, limit: 1000000000/365d }
 """
 LARGE = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
-SOON = "timeouts: { head: 300ms, body: 300ms, idle: 300ms, write: 300ms }\n"
+SOON = "timeouts: { head: 1s, body: 1s, idle: 1s, write: 1s }\n"
 MIB = 1 << 20
 
 
@@ -129,7 +129,7 @@ def test_a_trickle_buys_no_time_for_reading(serve, what):
 def test_who_has_read_has_no_longer_for_a_message(serve, what):
     """It began while an answer was unread; the time between messages is none of its own."""
     start, _ = TRICKLES[what]
-    with serve(SOON.replace("idle: 300ms", "idle: 10m") + RULES) as server, \
+    with serve(SOON.replace("idle: 1s", "idle: 10m") + RULES) as server, \
             connect(server) as raw:
         raw.send(LARGE + start)
         assert raw.response().status == 200

@@ -223,7 +223,7 @@ def test_shorter_time_outs_hold_for_who_waits_already(data, statuses):
             server.raw() as waits:
         waits.send(data)
         becomes(server, "a1", "a2")  # it was read before this is answered
-        server.write_rules(alone + "timeouts: { head: 300ms, body: 300ms, idle: 300ms }\n" + B)
+        server.write_rules(alone + "timeouts: { head: 1s, body: 1s, idle: 1s }\n" + B)
         becomes(server, "b1", "b2")
         with server.raw() as comes:
             comes.send(data)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import certificates
-from serving import TIMEOUT_S, Raw, Server, connect_unix
+from serving import TIMEOUT_S, Raw, Server, is_listening
 from watching import Notified, wait_until
 
 RULES = """
@@ -191,14 +191,6 @@ def test_a_reload_is_nothing_to_a_server_that_ends(tmp_path, monkeypatch):
     notified.socket.close()
 
 
-def is_left(path):
-    try:
-        connect_unix(path).socket.close()
-        return False
-    except (ConnectionRefusedError, FileNotFoundError):
-        return True
-
-
 def bind_as(path, inode):
     """A socket there whose file has this number; None where numbers are not given again."""
     for _ in range(100):
@@ -224,7 +216,7 @@ def test_the_socket_of_a_successor_is_left_to_it(tmp_path):
         assert raw.response().json["delay_us"] == 0
         inode = path.stat().st_ino
         server.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: is_left(path), "the listener to be closed")
+        wait_until(lambda: not is_listening(path), "the listener to be closed")
         path.unlink(missing_ok=True)
         if (successor := bind_as(path, inode)) is None:
             pytest.skip("this file system does not give a number again")

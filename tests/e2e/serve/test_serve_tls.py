@@ -248,7 +248,7 @@ def test_the_end_is_announced(server, made):
 
 
 def test_the_end_of_an_idle_connection_is_announced_too(made):
-    with Server(f"tls: {made.server.listed}\ntimeouts: {{ idle: 300ms }}\n{RULES}",
+    with Server(f"tls: {made.server.listed}\ntimeouts: {{ idle: 1s }}\n{RULES}",
                 folder=made.folder, listen=BOTH) as server, \
             connect(https_port(server), trusting(made)) as raw:
         raw.socket.suppress_ragged_eofs = False

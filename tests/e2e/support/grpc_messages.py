@@ -19,7 +19,7 @@ import grpc
 from program import ROOT
 
 PROTO = ROOT / "proto"
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 SERVICE = "envoy.service.ratelimit.v3.RateLimitService"
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from program import SLUICE
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60  # more than any busy machine takes: only what hangs is late
 ANY_PORT = {"http": "127.0.0.1:0"}
 
 
@@ -258,3 +258,12 @@ def connect_unix(path):
     except BaseException:
         connected.close()
         raise
+
+
+def is_listening(path):
+    """Of a Unix socket: the file is there a little before the server listens."""
+    try:
+        connect_unix(path).socket.close()
+        return True
+    except (ConnectionRefusedError, FileNotFoundError):
+        return False

@@ -25,7 +25,7 @@ from pathlib import Path
 from admin_commands import environment
 from program import SLUICE
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
 
 class Screen:

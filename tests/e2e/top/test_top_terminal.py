@@ -27,6 +27,13 @@ def top(fake, *arguments, **how):
     return Terminal("top", "--server", fake.url, "--every", "100ms", *arguments, **how)
 
 
+def is_quiet(fake, seconds=0.5):
+    """Nothing is asked meanwhile: five times as long as from one question to the next."""
+    asked = len(fake.asked)
+    time.sleep(seconds)
+    return len(fake.asked) == asked
+
+
 def names(screen):
     """Of the rules, from top to bottom; none yet, if there are no headings."""
     lines = iter(screen.lines)
@@ -174,10 +181,8 @@ def test_the_space_bar_pauses(fake):
         terminal.press(" ")
         terminal.wait_for("paused")
         fake.response = json_answer(stats(rule("other")))
-        time.sleep(0.3)  # what is on its way may still come
-        terminal.read(0.05)
+        terminal.wait_until(lambda _: is_quiet(fake), "nothing is asked any more")
         asked = len(fake.asked)
-        time.sleep(0.5)
         terminal.press("n")  # it can still be sorted
         terminal.wait_for("by name")
         assert len(fake.asked) == asked
@@ -274,7 +279,7 @@ def test_keys_do_not_wait_for_a_server_that_hangs(fake):
         started = time.monotonic()
         terminal.press("q")
         assert terminal.end() == 0
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20  # a server has 30 s for an answer
         assert terminal.is_as_before()
         over.set()
 

@@ -22,7 +22,7 @@ import time
 from redis_running import free_port
 
 CHUNK = 65536
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 
 class Pipe:

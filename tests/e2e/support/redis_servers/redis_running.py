@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 import redis as redis_client
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 PORTS = range(20000, 32000)  # below those that the system gives away by itself
 QUIET = ("bind 127.0.0.1", 'save ""', "appendonly no", "daemonize no", "enable-debug-command yes")
 
