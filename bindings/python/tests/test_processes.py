@@ -1,4 +1,4 @@
-"""One table, many processes: counts are exact, and a killed one harms nobody."""
+"""One table, many processes: counts are exact, and a killed one harms no other."""
 
 import json
 import multiprocessing
@@ -53,7 +53,7 @@ with sluice.open(sys.argv[1]) as store:
 """
 
 
-def test_four_strangers_who_open_the_file_admit_exactly_the_limit(url):
+def test_four_unrelated_processes_on_one_file_admit_exactly_the_limit(url):
     started = [subprocess.Popen([sys.executable, "-c", OTHER, url], stdout=subprocess.PIPE)
                for _ in range(4)]
     assert sum(int(one.communicate()[0]) for one in started) == CAPACITY

@@ -184,7 +184,7 @@ def scripts_run(redis):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_who_was_denied_is_denied_from_memory_until_something_is_given_back(redis, algorithm):
+def test_a_denial_is_repeated_from_memory_until_something_is_given_back(redis, algorithm):
     limiter = limiter_on(f"redis+unix://{redis}", algorithm)
     request = {"tenant": "acme", "user": "u"}
     charged = in_time(lambda: limiter.decide(**request, cost=20))
@@ -202,7 +202,7 @@ def test_who_was_denied_is_denied_from_memory_until_something_is_given_back(redi
 
 
 def test_a_guard_hears_of_what_was_denied_from_memory(redis):
-    """Whoever asks next, a tenth of a second later, brings it along."""
+    """The next request, a tenth of a second later, brings it along."""
     with sluice.Limiter.from_text(f"""
 store: redis+unix://{redis}
 store_deadline: 30s

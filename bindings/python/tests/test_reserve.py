@@ -63,7 +63,7 @@ def test_expiry_gives_all_back(limit):
         time.sleep(0.005)
 
 
-def test_who_comes_after_the_expiry_is_told(limit):
+def test_a_settlement_after_the_expiry_is_refused(limit):
     reservation = limit.reserve("u1", 10, expires=0.001)
     time.sleep(0.005)
     for settle in (lambda: reservation.commit(1), reservation.cancel):

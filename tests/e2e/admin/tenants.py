@@ -61,7 +61,7 @@ class Tenant:
 
 
 def as_it_stays(look):
-    """Without what changes with time, or with somebody else's change: the revision of all."""
+    """Without what changes with time, or with another caller's change: the revision of all."""
     if isinstance(look, bytes):
         return re.sub(rb'"revision": \d+', b"", look)
     return [{key: row[key] for key in ("rule", "limit", "remaining")} for row in look]

@@ -1,4 +1,4 @@
-"""Who may call the admin API: this machine, who has a token, who has a tenant's key."""
+"""Access to the admin API: from this machine, with a token, with a tenant's key."""
 
 import json
 
@@ -27,7 +27,7 @@ def is_problem(answer, status):
 
 
 def away(fields=()):
-    """From somebody else, through the tests' proxy."""
+    """From another machine, through the tests' proxy."""
     return {"X-Forwarded-For": next(strangers), **dict(fields)}
 
 
@@ -91,7 +91,7 @@ def test_a_page_of_its_own_may_ask(local):
     assert local.ask("GET", "/v1/rules", headers=fields).status == 200
 
 
-def test_without_a_host_nobody_knows(local):
+def test_a_request_without_a_host_is_refused(local):
     with local.raw() as raw:
         raw.send(b"GET /v1/rules HTTP/1.0\r\n\r\n")
         is_problem(raw.response(), 403)
@@ -124,7 +124,7 @@ def with_proxy_protocol(tmp_path_factory):
         yield server
 
 
-@pytest.mark.parametrize("peer, status", [  # somebody is in between, whatever the header says
+@pytest.mark.parametrize("peer, status", [  # a proxy is in between, whatever the header says
     (v1("127.0.0.1"), 403), (v1("127.1.2.3"), 403), (v2("127.0.0.1"), 403), (v2("::1"), 403),
     (v2("::ffff:127.0.0.1"), 403), (v2(None), 403), (v1("203.0.113.1"), 403),
     (v2("203.0.113.1"), 403), (v2("2001:db8::1"), 403), (v2("10.0.0.1"), 403),
@@ -137,7 +137,7 @@ def test_another_machine_is_403(proxied, peer, status):
         assert raw.response().status == status
 
 
-def test_whoever_comes_through_a_unix_socket_is_local(tmp_path):
+def test_a_client_of_a_unix_socket_is_local(tmp_path):
     path = tmp_path / "s"
     with Server(RULES, listen={"http": f"unix:{path}"}, folder=tmp_path):
         for field, status in ((b"", 200), (b"X-Forwarded-For: 127.0.0.1\r\n", 403),
@@ -173,7 +173,7 @@ def keys_of_tenants(guarded):
 
 
 DRY = "?dry_run=true"
-# method, path, body: who else than the admin may: r(eader), t(enant)
+# method, path, body, and the roles besides the admin's that may: r(eader), t(enant)
 CALLS = [
     ("GET", "/v1/rules", None, "rt"), ("HEAD", "/v1/rules", None, "rt"),
     ("GET", "/v1/rules/api", None, "rt"), ("PUT", f"/v1/rules/new{DRY}", RULE, "t"),
@@ -212,7 +212,7 @@ CALLS = [
 
 @pytest.mark.parametrize("method, path, body, who", CALLS)
 def test_each_role_may_do_what_it_may(guarded, keys, method, path, body, who):
-    """Who may is answered, with whatever there is to say; who may not is 403, without a hint."""
+    """A caller that may is answered, whatever the answer is; all others get 403, without a hint."""
     roles = {"a": bearer(TOKEN), "r": bearer(READER), "t": {"X-API-Key": keys["acme"]}}
     for role, fields in roles.items():
         answer = guarded.ask(method, path, body, fields)

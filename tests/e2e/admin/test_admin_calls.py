@@ -133,7 +133,7 @@ def close(raw):
 
 
 @pytest.mark.parametrize("leave", [close, reset])
-def test_who_leaves_while_a_change_is_made_harms_nobody(admin, leave):
+def test_a_client_that_leaves_while_a_change_is_made_harms_no_other(admin, leave):
     for number in range(60):
         raw = admin.server.raw()
         raw.send(message("PUT", f"/v1/rules/r{number}", {**RULE, "resource": "/r"}) +
@@ -149,7 +149,7 @@ def test_who_leaves_while_a_change_is_made_harms_nobody(admin, leave):
     assert admin.put("/v1/rules/after", RULE, 201).status == 201
 
 
-def test_who_sends_nothing_more_is_answered(admin):
+def test_a_client_that_sends_nothing_more_is_answered(admin):
     with admin.server.raw() as raw:
         raw.send(message("PUT", "/v1/rules/made", RULE) + message("GET", "/v1/rules/made"))
         raw.finish()
@@ -163,7 +163,7 @@ def test_a_connection_that_is_to_be_closed_is_closed_after_the_answer(admin):
         answer = raw.response()
         assert (answer.status, answer.headers["connection"]) == (201, "close")
         assert raw.ended()
-    with admin.server.raw() as raw:  # as nginx forwards what anybody sends
+    with admin.server.raw() as raw:  # as nginx forwards any client's request
         raw.send(b"GET /v1/rules/made HTTP/1.0\r\nHost: localhost\r\n\r\n")
         assert raw.response().status == 403
         assert raw.ended()

@@ -326,7 +326,7 @@ def test_a_no_is_exit_1_with_its_reason(status):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_who_sent_no_token_is_told_how(status):
+def test_without_a_token_the_error_says_how_to_send_one(status):
     with Fake(problem(status, "Who are you?")) as fake:
         assert "--token-file FILE" in ask("rules", "list", server=fake.url).err
         said = ask("rules", "list", server=fake.url, SLUICE_TOKEN=TOKEN).err
@@ -419,7 +419,7 @@ def test_an_answer_has_at_most_64_mib():
     assert "more than 64 MiB" in done.err
 
 
-def test_where_nobody_listens_it_says_so(tmp_path):
+def test_a_port_without_a_listener_is_said(tmp_path):
     with Fake(b"") as fake:
         url = fake.url
     done = ask("rules", "list", server=url)

@@ -151,7 +151,7 @@ def test_every_problem_of_a_rule_is_said(admin, tmp_path):
     assert "(422)" in admin("rules", "set", "mo re", THREE, code=1).err
 
 
-def test_of_two_who_edit_at_once_the_second_is_told(admin):
+def test_of_two_edits_at_once_the_second_is_refused(admin):
     seen_by_both = etag(admin, "api")
     admin("rules", "set", "api", THREE, "--if-match", seen_by_both)
     late = admin("rules", "set", "api", THREE.replace("3/", "4/"), "--if-match", seen_by_both,
@@ -308,7 +308,7 @@ def test_the_files_are_read_again(server, admin):
     assert names(admin("rules", "list").out) == ["api", "login", "more"]
 
 
-# ---- who and where ----------------------------------------------------------------------
+# ---- tokens and addresses ---------------------------------------------------------------
 
 
 def test_a_token_is_needed_where_one_is_configured(tmp_path):

@@ -1,8 +1,8 @@
 """Many who change things at once: nobody's change is lost, and servers that share a database
 show each other's.
 
-The number that everybody counts up stands in a rule: read it, add one, write it back if
-nobody was faster (`If-Match`), else read it again.
+The number that all clients count up stands in a rule: read it, add one, write it back if
+no other client was faster (`If-Match`), else read it again.
 """
 
 

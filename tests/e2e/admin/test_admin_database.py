@@ -148,7 +148,7 @@ def test_what_is_no_database_is_refused_and_left_alone(tmp_path, content):
     assert (tmp_path / "sluice.db").read_bytes() == content
 
 
-def test_somebody_elses_database_is_refused_and_left_alone(tmp_path):
+def test_a_foreign_database_is_refused_and_left_alone(tmp_path):
     with sqlite3.connect(tmp_path / "sluice.db") as other:
         other.execute("CREATE TABLE accounts (name TEXT)")
     other.close()

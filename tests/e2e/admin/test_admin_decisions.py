@@ -1,4 +1,4 @@
-"""What a changed rule does to decisions: at once, to everybody, and to what was counted."""
+"""What a changed rule does to decisions: at once, for all callers, and to what was counted."""
 
 import threading
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_a_rule_that_was_hidden_counts_on(admin):
     admin.spend(3, user="u", resource="/file")
     admin.delete("/v1/rules/file")
     assert admin.remaining("file", user="u", resource="/file") is None
-    admin.spend(20, user="u", resource="/file")  # nobody counts
+    admin.spend(20, user="u", resource="/file")  # no rule counts it
     admin.delete("/v1/rules/file?undo=true")
     assert admin.remaining("file", user="u", resource="/file") == 7
 
@@ -127,7 +127,7 @@ def test_a_user_a_key_and_an_exemption_are_in_force_at_once_too(admin):
 
 
 def test_deciding_goes_on_while_rules_change(admin):
-    """By the rules before or after; nobody waits for ever, and nobody is lost."""
+    """By the rules before or after; no request waits for ever, and none is lost."""
     server, found, is_over = admin.server, [], threading.Event()
 
     def ask():
@@ -294,7 +294,7 @@ def test_a_reset_forgets_the_counts_of_those_identifiers_alone(admin):
     admin.post("/v1/reset", {"rule": "file", "ip": "192.0.2.1"}, 422)
 
 
-def test_who_is_exempt_by_now_can_be_reset(admin):
+def test_a_user_that_is_exempt_by_now_can_be_reset(admin):
     admin.spend(3, user="u1", resource="/file")
     admin.post("/v1/exemptions", {"kind": "user", "value": "u1"}, 201)
     assert admin.post("/v1/reset", {"user": "u1", "resource": "/file"}).json == {"reset": ["file"]}

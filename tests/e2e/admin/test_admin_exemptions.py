@@ -1,4 +1,4 @@
-"""Who is never counted, over the API: each kind, its end, and what the file's exemptions are."""
+"""Exemptions over the API: each kind, its end, and what the file's exemptions are."""
 
 import datetime
 import hashlib
@@ -72,7 +72,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind, value, kept, exempt, counted", KINDS)
-def test_each_kind_exempts_whom_it_names_and_nobody_else(steady, kind, value, kept, exempt,
+def test_each_kind_exempts_what_it_names_and_nothing_else(steady, kind, value, kept, exempt,
                                                               counted):
     assert not any(is_exempt(steady, **request) for request in exempt + counted)
     before = listed(steady)
@@ -91,7 +91,7 @@ def test_each_kind_exempts_whom_it_names_and_nobody_else(steady, kind, value, ke
     steady.delete("/v1/exemptions", 404, {"kind": kind, "value": value})
 
 
-def test_an_exempt_key_exempts_who_sends_it(admin):
+def test_an_exempt_key_exempts_its_sender(admin):
     admin.put("/v1/tenants/acme", {})  # from now on unknown keys are refused
     fields = {"X-API-Key": KEY}
     assert admin.server.ask("POST", "/v1/check", {}, fields).status == 401
@@ -205,7 +205,7 @@ def test_an_exemption_that_is_none_is_refused(steady, body):
     before = steady.get("/v1/exemptions").body
     answer = steady.post("/v1/exemptions", body, 422)
     assert steady.get("/v1/exemptions").body == before
-    assert KEY not in answer.body.decode()  # somebody's key, sent by mistake
+    assert KEY not in answer.body.decode()  # a real key, sent by mistake
 
 
 def test_exemptions_survive_a_restart_and_end_in_time(tmp_path):

@@ -2,7 +2,7 @@
 
 There are `acme` and `bravo`, each with two keys, rules, users, counts and a reservation.
 `acme` tries every call there is on what is `bravo`'s. What it is answered is compared with the
-answer to the same call about somebody who is not there: not a byte may tell them apart.
+answer to the same call about a name that is not there: not a byte may tell them apart.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ OF_ANOTHER = [
     ("GET", "/v1/users/shared?tenant={T}", None, 403),
     ("PUT", "/v1/users/shared?tenant={T}", {"email_verified": False}, 403),
     ("DELETE", "/v1/users/shared?tenant={T}", None, 403),
-    ("GET", "/v1/users/{U}", None, 200),  # a user of that name, in acme: nobody
+    ("GET", "/v1/users/{U}", None, 200),  # a user of that name, in acme: none
     ("GET", "/v1/users/{T}%2Fshared", None, 200),
     ("DELETE", "/v1/users/{U}", None, 404),
     ("POST", "/v1/outcomes", {"tenant": "{T}", "user": "shared", "success": False}, 403),
@@ -75,7 +75,7 @@ OF_ANOTHER = [
     ("POST", "/v1/reset", {"rule": "{R}", "user": "shared"}, 404),
     ("POST", "/v1/reset", {"rule": "of-{T}", "user": "shared"}, 404),
 ]
-# What is nobody's but the operator's.
+# Calls for the operator alone.
 OF_THE_OPERATOR = [
     ("GET", "/v1/tenants", None), ("GET", "/v1/tiers", None), ("GET", "/v1/tiers/pro", None),
     ("PUT", "/v1/tiers/pro", {"scale": 100}), ("DELETE", "/v1/tiers/free", None),
@@ -111,7 +111,7 @@ def words_of(one):
             "{K}": one.made[0]["id"], "{D}": one.made[0]["sha256"], "{V}": one.reservation}
 
 
-def words_of_nobody(like):
+def words_of_absent_names(like):
     """Of the same lengths and forms."""
     name = "nobod"
     changed = like.reservation[:-1] + ("0" if like.reservation[-1] != "0" else "1")
@@ -130,7 +130,7 @@ def told(answer, words):
 
 def test_nothing_of_another_can_be_seen_or_touched(both):
     acme, bravo = both
-    theirs, nobodys = words_of(bravo), words_of_nobody(bravo)
+    theirs, nobodys = words_of(bravo), words_of_absent_names(bravo)
     assert {len(word) for word in theirs.values()} == {len(word) for word in nobodys.values()}
     before = bravo.seen()
     for number, (method, path, body, status) in enumerate(OF_ANOTHER):

@@ -55,7 +55,7 @@ def test_a_rule_counts_in_place_of_those_it_names(admin):
     assert counted(admin, plan="tin") == ["all"]
 
 
-def test_a_name_that_nobody_has_is_refused(admin):
+def test_a_name_that_no_rule_has_is_refused(admin):
     refused = admin.put("/v1/rules/made", {**MADE, "replaces": "al"}, 422).json
     assert "no rule is called `al`" in str(refused)
     assert "cannot replace itself" in str(admin.put("/v1/rules/made",

@@ -175,7 +175,7 @@ def test_a_tenant_has_a_hundred_rules_at_the_most(admin):
 
 
 def test_a_tenants_rule_is_small_and_has_no_tiers(both):
-    """What it costs, everybody pays; and a tier must be the operator's to take away."""
+    """All callers pay for it; and a tier must be the operator's to take away."""
     key = both[0].keys[0]
     key.put("/v1/rules/small", {**RULE, "except": [f"/a/{i}" for i in range(64)]}, 201)
     key.put("/v1/rules/large", {**RULE, "except": [f"/a/{i}" for i in range(65)]}, 422)

@@ -1,4 +1,4 @@
-"""Tiers over the API: as rules, but for who refers to them."""
+"""Tiers over the API: as rules, but for what refers to them."""
 
 import pytest
 
@@ -94,7 +94,7 @@ def test_a_tier_of_the_api_goes(admin):
     assert limit_of(admin, "gold") == 10
 
 
-# Who names a tier, and how that ends.
+# What names a tier, and how that ends.
 USES = {
     "a rule": (("PUT", "/v1/rules/made", {**RULE, "tiers": {"TIER": {"capacity": 3}}}),
                ("PUT", "/v1/rules/made", RULE)),

@@ -1,4 +1,4 @@
-"""The admin's tokens: how long one may guess, where they are kept, and that nobody sees them."""
+"""The admin's tokens: how long a client may guess, where they are kept, that none is shown."""
 
 import itertools
 import json
@@ -91,7 +91,7 @@ def test_guessing_the_admins_token_on_a_decision_is_guessing(tmp_path, path, bod
 @pytest.mark.parametrize("path, body", [
     ("/v1/check", {"user": "u", "ip": "{}"}), ("/v1/reserve", {"user": "u", "ip": "{}"}),
 ])
-def test_an_address_in_a_body_locks_nobody_out(guarded, path, body):
+def test_an_address_in_a_body_is_not_locked_out(guarded, path, body):
     """Or anybody could keep the admin away: the address there is whom a decision counts."""
     admins = next(strangers)
     sent = {name: value.format(admins) for name, value in body.items()}
@@ -102,7 +102,7 @@ def test_an_address_in_a_body_locks_nobody_out(guarded, path, body):
     assert guarded.ask("GET", "/v1/rules", headers=right).status == 200
 
 
-def test_keys_that_pass_through_the_admins_service_lock_nobody_out(guarded):
+def test_keys_that_pass_through_the_admins_service_lock_no_address_out(guarded):
     """A service that has the admin's token passes on whatever its callers send as keys."""
     for number in range(2 * MOST):
         fields = {**bearer(TOKEN), "X-API-Key": f"wrong-{number}"}

@@ -40,7 +40,7 @@ def rules_of(told):
     return {rule["rule"]: rule for rule in told["rules"]}
 
 
-def test_who_is_limited_is_told_until_when(server):
+def test_a_limited_user_is_shown_with_the_end_of_it(server):
     for _ in range(3):  # and looking changes nothing
         told = look(server, user="u", resource="/api/other")
         assert told["exempt"] is False
@@ -86,7 +86,7 @@ def test_a_tier_has_its_own_limit_or_none(server):
         assert "limit" not in rule
 
 
-def test_who_is_exempt_is_said_so(server):
+def test_an_exempt_user_is_shown_as_such(server):
     for who in ({"user": "root"}, {"ip": "192.0.2.99"}):
         told = look(server, **who)
         assert told["exempt"] is True and len(told["rules"]) >= 2
@@ -123,7 +123,7 @@ def test_it_is_posted_as_json(server):
     is_problem(server.ask("POST", "/v1/look", {"user": "u"}, {"Via": "1.1 x"}), 403)
 
 
-# ---- who may --------------------------------------------------------------------------------
+# ---- access ---------------------------------------------------------------------------------
 
 
 @pytest.fixture(name="guarded", scope="module")

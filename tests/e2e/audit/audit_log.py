@@ -1,4 +1,4 @@
-"""Servers with an audit log, and reading it as anybody could."""
+"""Servers with an audit log, and reading it by the document alone."""
 
 import hashlib
 import json

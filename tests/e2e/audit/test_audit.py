@@ -1,4 +1,4 @@
-"""The audit log: what was changed, by whom, as lines of a file and at /v1/audit."""
+"""The audit log: what was changed by which caller, as lines of a file and at /v1/audit."""
 
 import hashlib
 import re
@@ -110,7 +110,7 @@ def test_exemptions_come_and_go(admin, path):
     assert chained(lines_of(path)) == 3
 
 
-def test_a_reset_is_noted_with_whom_and_what(admin, path):
+def test_a_reset_is_noted_with_its_user_and_rule(admin, path):
     admin.spend(2, user="u1", resource="/api/x", ip="192.0.2.1")
     admin.post("/v1/reset", {"user": "u1", "resource": "/api//x"}, 200)
     reset = last(path)
@@ -165,7 +165,7 @@ def test_identifiers_are_digests_where_they_have_to_be(path):
     assert "bob" not in path.read_text() and "192.0.2.77" not in path.read_text()
 
 
-def test_who_it_was_is_written_down(path, tmp_path):
+def test_the_caller_is_written_down(path, tmp_path):
     (tmp_path / "token").write_text("secret-token-of-the-admin\n")
     more = f"admin: {{ token_file: {tmp_path}/token }}\n"
     with Server(audited(path, more=more)) as server:

@@ -1,4 +1,4 @@
-"""The audit log as a file or a pipe: rotation, kills, several servers, nobody who reads."""
+"""The audit log as a file or a pipe: rotation, kills, several servers, no reader."""
 
 import fcntl
 import http.client
@@ -120,7 +120,7 @@ def overfill(server, count):
     return counts
 
 
-def test_a_pipe_that_nobody_reads_does_not_stop_the_server(tmp_path):
+def test_a_pipe_without_a_reader_does_not_stop_the_server(tmp_path):
     """Whose standard output is full; what does not fit is counted."""
     rules = tmp_path / "rules.yaml"
     unix = tmp_path / "socket"
@@ -148,7 +148,7 @@ def test_a_pipe_that_nobody_reads_does_not_stop_the_server(tmp_path):
     assert chained(lines) == counts["chain"]["n"]
 
 
-def test_a_server_whose_output_nobody_reads_ends_all_the_same(tmp_path):
+def test_a_server_whose_output_is_not_read_ends_all_the_same(tmp_path):
     rules = tmp_path / "rules.yaml"
     unix = tmp_path / "socket"
     rules.write_text(f"listen: {{ http: 'unix:{unix}' }}\naudit: stdout\n{RULES}")

@@ -103,7 +103,7 @@ def test_lines_cut_off_the_end_are_found_by_the_head_beside_them(write, log, tmp
     assert f"{path}.chain: the chain ends with n=8, which is not there" in done.out
     assert verify(write([])).code == 1
     (tmp_path / "audit.jsonl.chain").unlink()
-    assert verify(write(log[0][:-1], None)).code == 0  # nobody knows any more,
+    assert verify(write(log[0][:-1], None)).code == 0  # no head says more,
 
 
 def test_or_by_a_hash_that_was_noted(write, log):
@@ -199,7 +199,7 @@ def test_without_a_log_there_are_recent_events_too():
     assert "rate_limit_config_updated" in done.out
 
 
-def test_anybody_can_check_a_line_with_sha256sum(write, log):
+def test_anyone_can_check_a_line_with_sha256sum(write, log):
     """By the words of the document."""
     text = (ROOT / "docs" / "seeing.md").read_text(encoding="utf-8")
     command = re.search(r"^tail -n 1 audit\.jsonl \|.*$", text, re.M)[0]

@@ -268,7 +268,7 @@ def test_rules_that_are_a_folder(tmp_path):
 
 
 def test_rules_that_break_off():
-    """A file that opens and whose first byte cannot be read, whoever asks."""
+    """A file that opens and whose first byte cannot be read, not by root either."""
     done = check("/proc/self/mem")
     assert done.code == 2
     assert "cannot read the rules file `/proc/self/mem`: Input/output error\n" in done.err

@@ -204,7 +204,7 @@ def test_a_trace_that_cannot_be_read(rules, tmp_path, name, error):
 
 
 def test_a_trace_that_breaks_off(rules):
-    """A file that opens and whose first byte cannot be read, whoever asks."""
+    """A file that opens and whose first byte cannot be read, not by root either."""
     done = run("replay", "-c", rules, "/proc/self/mem")
     assert done.code == 2
     assert done.out == ""
@@ -323,7 +323,7 @@ def test_a_bar_shows_on_a_terminal_and_is_wiped(rules, long_trace):
     assert summary.startswith("3000 lines in ")
 
 
-def test_no_bar_where_nobody_looks(rules, long_trace, tmp_path):
+def test_no_bar_without_a_terminal(rules, long_trace, tmp_path):
     with open(tmp_path / "stderr", "wb") as stderr:
         slow_replay(rules, long_trace, stderr)
     assert (tmp_path / "stderr").read_text().startswith("3000 lines in ")

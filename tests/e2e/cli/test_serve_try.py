@@ -13,7 +13,7 @@ ANY = "127.0.0.1:0"
 
 
 def try_it(server):
-    """Does what it says: first somebody is let through, in the end nobody."""
+    """Does what it says: the first requests pass, the last is denied."""
     line = wait_until(lambda: next((line for line in server.out if "curl" in line), None),
                       "a line with curl")
     command = line[re.search(r"\b(for|curl|while|seq)\b", line).start():].strip("`")
@@ -41,7 +41,7 @@ def test_the_line_to_try_leads_to_a_denial(tmp_path, kind):
     "per: resource", "per: method", "per: tier", "per: [tenant, user]", "per: [method, resource]",
     "per: [user, X-Api-Version]", "per: global", "resource: /api/*, per: [ip, resource]",
     "when: { method: POST }, per: method", "when: { tier: gold }, per: tier"])
-def test_it_asks_as_somebody_whom_the_rule_counts(tmp_path, counted):
+def test_it_asks_with_what_the_rule_counts(tmp_path, counted):
     rules = f"rules:\n  - {{ name: a, {counted}, algorithm: fixed_window, limit: 3/365d }}\n"
     with Started("-c", write(tmp_path, rules)) as server:
         try_it(server)

@@ -63,7 +63,7 @@ def exactly(responses, limit=LIMIT):
     assert {response.status for response in responses} == {200, 429}
     assert admitted(responses) == limit
     left = [response.json["remaining"] for response in responses if response.json["allowed"]]
-    assert sorted(left) == list(range(limit))  # nobody read what another had not yet written
+    assert sorted(left) == list(range(limit))  # no request read what another had not yet written
 
 
 # ---- one count ------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def rows_of(server, request):
 
 
 def test_claims_in_several_slots_are_all_or_nothing(cluster, servers, crowd):
-    """The tightest decides; what the others took for who was denied, they have given back."""
+    """The tightest decides; the others give back what they took for a request that is denied."""
     assert len(slots_of(cluster, "rl:-:wide:{192.0.2.7}", "rl:-:wide:{192.0.2.7:y}")) == 2
     responses = crowd.ask(WIDE, each=EACH)
     assert reasons(responses) == {"ok", "rate_limit_exceeded"}
@@ -116,7 +116,7 @@ class Mover:
                     return
                 self.cluster.move(slot)
                 self.moves += 1
-        except Exception as error:  # noqa: BLE001, it is shown by who waits for it
+        except Exception as error:  # noqa: BLE001, the waiting thread shows it
             self.wrong = error
 
     def __enter__(self):
@@ -156,7 +156,7 @@ def sent_on(servers, kind):
 
 
 def test_what_a_node_does_not_answer_is_sent_on(cluster, servers):
-    """While the slot is on its way: who is new there is asked for (ASK), who has several keys of
+    """While the slot is on its way: new keys are asked for (ASK), requests with several keys of
     which some are there has to wait (TRYAGAIN); and then it is elsewhere (MOVED)."""
     server, slot = servers[0], cluster.slot_of("rl:{sent-on}:x")
     single = {"tenant": "sent-on", "user": "u", "resource": "/fixed_window"}
@@ -166,7 +166,7 @@ def test_what_a_node_does_not_answer_is_sent_on(cluster, servers):
     with server.raw() as raw:
         raw.send(asking(several))
         wait_until(lambda: sent_on(servers, "tryagain") > before["tryagain"], "it waits")
-        # Whoever comes now is asked for key by key, which needs not wait.
+        # Requests are asked for key by key now, which needs not wait.
         assert server.check(several).json["remaining"] == LIMIT - 1
         assert server.check(single).json["remaining"] == LIMIT - 1
         assert sent_on(servers, "ask") > before["ask"]
@@ -241,7 +241,7 @@ def test_a_replay_on_a_cluster_decides_as_one_in_memory(cluster, file):
 
 
 def test_a_request_with_a_guard_and_a_shadow_rule_in_other_slots(cluster):
-    """The guard counts who asks, denied or not; the shadow rule is charged for who passed."""
+    """The guard counts all requests, denied or not; the shadow rule is charged for those that pass."""
     guard = ", burst_guard: { window: 1h, threshold: 1000000, penalty: 1h }"
     rules = (one("g", "fixed_window", 3, guard, per="ip", resource="/all")
              + one("tight", "token_bucket", 2, per="user", resource="/all")
@@ -251,7 +251,7 @@ def test_a_request_with_a_guard_and_a_shadow_rule_in_other_slots(cluster):
         answers = [server.check(request).json for _ in range(5)]
         rows = rows_of(server, request)
         key = "rl:-:g~guard:{203.0.113.5}"
-        with cluster.keys()[key].client() as client:  # who is denied from memory is reported later
+        with cluster.keys()[key].client() as client:  # denials from memory are reported later
             wait_until(lambda: client.hget(key, "count") == "5", "the guard has counted all")
     assert [answer["allowed"] for answer in answers] == [True, True, False, False, False]
     assert [answer["reason"] for answer in answers[:2]] == ["ok", "shadow"]
@@ -407,7 +407,7 @@ def test_two_privileges_more_than_on_one_redis_are_enough(cluster):
 
 @pytest.mark.parametrize("algorithm", ["fixed_window", "token_bucket"])
 def test_leases_admit_no_more_than_the_limit_while_their_slot_moves(cluster, algorithm):
-    """A rule for everybody, leased, and one of each user's own in another slot."""
+    """A rule for all users, leased, and one of each user's own in another slot."""
     name = f"world-{algorithm}"
     rules = (one(name, algorithm, LIMIT, ", lease: 8", per="global", resource="/leased")
              + one("own", "sliding_window_counter", LIMIT, per="user", resource="/leased"))

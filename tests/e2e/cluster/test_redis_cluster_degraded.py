@@ -97,7 +97,7 @@ def test_a_rule_that_denies_then_denies(cluster):
 
 @pytest.mark.parametrize("shadows", [1, 2])
 @pytest.mark.parametrize("lease", ["off", "auto"])
-def test_a_shadow_rule_fails_nobody(cluster, shadows, lease):
+def test_a_shadow_rule_fails_no_request(cluster, shadows, lease):
     """Also where the rule that is enforced is leased, and nothing but shadows is asked for."""
     cluster.flush()
     rows = (f"  - {{ name: g, per: global, algorithm: fixed_window, limit: {MANY}0/365d, "

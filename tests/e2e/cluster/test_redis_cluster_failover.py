@@ -3,7 +3,7 @@
 Redis replicates behind its answers, so that a replica that takes over may lack the last of what its
 master had counted, and as much is admitted twice. How much is measured here and said in
 docs/redis.md; it cannot be promised, so nothing is asserted about it but that it is no more than
-was admitted before. What lives on the other masters stays exact, and nobody has to help."""
+was admitted before. What lives on the other masters stays exact, and no operator has to help."""
 
 import contextlib
 import json

@@ -2,7 +2,7 @@
 
 A master acknowledges before its replicas have it. So what a killed one had admitted last may be
 missing on its successor, and as much is admitted again: that is measured, and nothing else may go
-wrong. Nobody tells the servers anything.
+wrong. The servers are told nothing.
 """
 
 import contextlib
@@ -82,7 +82,7 @@ class Ledger:
 
 
 class Load:
-    """Everybody asks for every algorithm, round after round. A connection's answers are in order:
+    """All clients ask for every algorithm, round after round. A connection's answers are in order:
     what comes behind a failure is the next master's."""
 
     def __init__(self, servers):
@@ -99,7 +99,7 @@ class Load:
             connection, number = divmod(place, len(ALGORITHMS))
             if self.note(connection, ALGORITHMS[number], answer):
                 denied.add(ALGORITHMS[number])
-        for name in denied:  # a refusal is of somebody who has had his limit, never a failure
+        for name in denied:  # a user is refused after his limit, never for a failure
             ledger = self.ledgers[name]
             assert ledger.admitted + ledger.unsure >= LIMIT, name
         return sum(answer.json["reason"] != "store_unavailable" for answer in answers)
@@ -134,7 +134,7 @@ class Load:
         return sum(ledger.admitted for ledger in self.ledgers.values()) / LIMIT / len(ALGORITHMS)
 
     def exhaust(self):
-        """Until nobody gets anything any more, and no answer is a failure."""
+        """Until nothing is left for any user, and no answer is a failure."""
         everybody = CLIENTS * len(ALGORITHMS)
         self.rounds_until(lambda counted: counted == everybody and self.is_denied_all())
 
@@ -227,7 +227,7 @@ def test_a_master_that_is_killed_loses_what_was_not_replicated_and_nothing_else(
         for server in servers:
             assert metric(server, "sluice_store_master_changes_total") >= 1
             wait_until(lambda one=server: metric(one, 'sluice_store_breaker{state="closed"}') == 2,
-                       "both workers are well")  # also one whom nobody asks
+                       "both workers are well")  # also one without a request
         for name, ledger in load.ledgers.items():
             lost = max(0, ledger.before - kept[new.port][name])
             over = ledger.admitted - LIMIT

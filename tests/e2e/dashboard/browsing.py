@@ -55,7 +55,7 @@ return [...within.querySelectorAll("button, a")].find((one) =>
 
 
 def start_browser():
-    """Its words are English, its time is ours, and it asks nobody anything by itself."""
+    """Its words are English, its time is ours, and it asks no other server by itself."""
     options = Options()
     options.binary_location = CHROMIUM
     arguments = ["--headless=new", "--lang=en-US", "--disable-gpu", "--disable-dev-shm-usage",
@@ -213,7 +213,7 @@ class Page:
 
     def check_manners(self, expected=()):
         """No message in the console but those that have one of `expected` in them, no request to
-        anybody else."""
+        any other server."""
         self.collect()
         bad = [one for one in self.messages if not any(word in one for word in expected)]
         assert not bad, bad

@@ -252,7 +252,7 @@ def test_the_numbers_of_a_limit_are_exact(page, name, words):
 
 
 def test_a_rule_that_is_not_there_is_said(page):
-    page.open("#/rule/nobody")
+    page.open("#/rule/absent")
     page.until(lambda: page.run("return !document.querySelector('p.note').hidden"))
     assert "no such rule" in page.text("p.note")
 

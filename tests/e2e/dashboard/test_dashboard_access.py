@@ -39,7 +39,7 @@ def is_shown(page):
     return page.status in ("Live", "Ready")
 
 
-# ---- who is let in ----------------------------------------------------------------------
+# ---- access -----------------------------------------------------------------------------
 
 
 @pytest.fixture(name="guarded", scope="module")
@@ -229,7 +229,7 @@ NAMED = {"button", "link", "textbox", "combobox", "radio", "checkbox", "table", 
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_everything_that_can_be_used_has_a_name_for_who_cannot_see_it(page, view):
+def test_everything_that_can_be_used_has_a_name_for_screen_readers(page, view):
     page.open(view)
     page.until(lambda: is_shown(page))
     page.driver.execute_cdp_cmd("Accessibility.enable", {})
@@ -252,7 +252,7 @@ HOSTILE = ["<img src=x onerror=\"document.title='harm'\">",
            "naïve-日本-🙂", "x" * 200, "-", "%", ":"]
 
 
-def test_hostile_names_are_text_and_lead_to_whom_they_name(page, server):
+def test_hostile_names_are_text_and_lead_to_their_users(page, server):
     for user in HOSTILE:
         for _ in range(5):
             server.check({"resource": "/few", "user": user, "tenant": "<b>t</b>"})
@@ -260,7 +260,7 @@ def test_hostile_names_are_text_and_lead_to_whom_they_name(page, server):
     page.until(lambda: len(page.rows("Top denied") or ()) >= len(HOSTILE))
     shown = [row["Identifier"] for row in page.rows("Top denied")]
     assert f"<b>t</b>/{HOSTILE[0]}"[:47] + "…" in shown
-    assert "<b>t</b>/-" in shown  # somebody, not everybody
+    assert "<b>t</b>/-" in shown  # one user, not all of them
     assert "<b>t</b>/line␊break␉tab" in shown
     assert "<b>t</b>/‹U+202E›gnp.exe" in shown
     assert "<b>t</b>/zero‹U+200B›width" in shown
@@ -292,7 +292,7 @@ def test_bytes_that_are_no_text_do_not_break_a_view(page, server):
     page.open("#/rule/few")
     page.until(lambda: any("\ufffd<i>" in row["Identifier"] for row in page.rows("Top traffic")))
     assert not page.run("return [...document.querySelectorAll('td a')].some((one) =>"
-                        "one.textContent.includes('\\ufffd'))")  # nobody is called that
+                        "one.textContent.includes('\\ufffd'))")  # no user is called that
     page.open("#/rule/place")
     page.until(lambda: page.rows("Top denied"))
     page.open("#/")

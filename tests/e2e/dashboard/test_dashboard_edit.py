@@ -1,5 +1,5 @@
 """Editing rules in the dashboard: checked, tried as a shadow, put in force, taken back; and what
-somebody else does meanwhile.
+another admin does meanwhile.
 """
 
 import pytest
@@ -80,7 +80,7 @@ def test_a_rule_is_checked_tried_as_a_shadow_put_in_force_and_taken_back(page, s
     page.messages.clear()
 
 
-def test_what_somebody_else_changed_meanwhile_is_not_overwritten(page, server):
+def test_what_another_admin_changed_meanwhile_is_not_overwritten(page, server):
     page.open("#/edit/bucket")
     page.until(lambda: "token_bucket" in text_of(page))
     page.fill("capacity", "50")
@@ -132,7 +132,7 @@ def test_a_tenants_own_rule_is_seen_and_edited_where_it_is(page, server):
     assert server.ask("DELETE", "/v1/tenants/acme").status == 200
 
 
-# ---- what somebody else does meanwhile --------------------------------------------------
+# ---- another admin's changes meanwhile --------------------------------------------------
 
 
 def change(server, name, **members):
@@ -171,7 +171,7 @@ def test_neither_a_check_nor_a_try_makes_an_old_text_a_new_one(page, server):
     page.messages.clear()
 
 
-def test_a_new_rule_does_not_replace_one_that_somebody_made_meanwhile(page, server):
+def test_a_new_rule_does_not_replace_one_that_was_made_meanwhile(page, server):
     page.open("#/edit")
     page.until(lambda: "per" in text_of(page))
     page.fill("name", "late")
@@ -195,7 +195,7 @@ def test_a_rule_that_limits_is_no_preview(page, server):
         assert page.button(text) is None
 
 
-def test_somebody_elses_preview_is_seen_before_it_is_replaced(page, server):
+def test_another_admins_preview_is_seen_before_it_is_replaced(page, server):
     page.open("#/edit/few")
     page.until(lambda: '"3/365d"' in text_of(page))
     change(server, "few-preview", per="user", limit="9/1h", shadow=True)

@@ -1,4 +1,4 @@
-"""Looking somebody up in the dashboard: how they stand, a reset, an exemption."""
+"""Looking up a user in the dashboard: the counts, a reset, an exemption."""
 
 import time
 
@@ -34,7 +34,7 @@ def look_up(page, **request):
     page.until(lambda: page.verdict)
 
 
-def test_somebody_limited_is_found_reset_and_passes(page, server):
+def test_a_limited_user_is_found_reset_and_passes(page, server):
     who = {"resource": "/few", "user": "limited"}
     assert use(server, 4, **who) == 1
     look_up(page, **who)
@@ -106,15 +106,15 @@ def test_a_dialog_ends_with_its_view(page):
 
 
 def test_a_question_that_is_refused_is_told_once_and_can_be_put_again(page, server):
-    page.open("#/look?user=u1&rule=nobody")
-    page.until(lambda: page.note == "There is no rule `nobody`.")
+    page.open("#/look?user=u1&rule=absent")
+    page.until(lambda: page.note == "There is no rule `absent`.")
     page.until(lambda: page.status == "Live")
     assert page.rows("How it stands") is None
-    assert server.ask("PUT", "/v1/rules/nobody", {"per": "user", "limit": "1/1h"}).status == 201
+    assert server.ask("PUT", "/v1/rules/absent", {"per": "user", "limit": "1/1h"}).status == 201
     page.click("Look up", "form")
     page.until(lambda: page.verdict == "Not limited.")
     assert page.note == ""
-    assert server.ask("DELETE", "/v1/rules/nobody").status == 200
+    assert server.ask("DELETE", "/v1/rules/absent").status == 200
     page.check_manners(expected=["404"])
     page.messages.clear()
 
@@ -128,7 +128,7 @@ def test_a_name_that_no_path_can_hold_is_looked_up_all_the_same(page):
 # ---- exemptions -------------------------------------------------------------------------
 
 
-def test_somebody_is_exempt_with_a_reason_and_an_end_and_no_longer(page, server):
+def test_a_user_is_exempt_with_a_reason_and_an_end_and_no_longer(page, server):
     who = {"tenant": "acme", "user": "vip", "resource": "/few"}
     assert use(server, 4, **who) == 1
     look_up(page, **who)
@@ -150,7 +150,7 @@ def test_somebody_is_exempt_with_a_reason_and_an_end_and_no_longer(page, server)
     assert use(server, 1, **who) == 1
 
 
-def test_who_cannot_be_told_from_another_on_the_list_is_not_exempt(page, server):
+def test_a_user_that_cannot_be_told_from_another_on_the_list_is_not_exempt(page, server):
     theirs = {"kind": "user", "value": "a/b"}  # user b of tenant a
     assert server.ask("POST", "/v1/exemptions", theirs).status == 201
     for address, who in (("user=a/b", "user a/b"), ("client=a/b", "client a/b"),
@@ -176,7 +176,7 @@ def test_an_address_of_a_list_is_exempt_with_its_network(page, server):
     assert server.check(who).json["reason"] == "exempt"
     page.until(lambda: page.rows("Exemption")[0]["State"].startswith(
         "exempt as 2001:db8:1:2::/64 until "))
-    page.open("#/look?ip=2001:DB8:1:2:0::5")  # as somebody may write it
+    page.open("#/look?ip=2001:DB8:1:2:0::5")  # as people may write it
     page.click("End the exemption")
     page.confirm("End it")
     page.until(lambda: page.row("Exemption", State="not exempt by itself"))
@@ -228,7 +228,7 @@ def server_with_digests():
         yield server
 
 
-def test_of_hashed_identifiers_only_everybody_can_be_looked_up(driver, hashed):
+def test_of_hashed_identifiers_only_all_together_can_be_looked_up(driver, hashed):
     page = Page(driver, hashed)
     assert use(hashed, 4, resource="/few", user="somebody") == 1
     use(hashed, 101, resource="/all")
@@ -249,7 +249,7 @@ def test_an_exemption_that_is_kept_as_a_digest_is_found_and_ended(driver, hashed
     page.confirm("Exempt")
     page.until(lambda: page.verdict.startswith("Exempt:"))
     page.until(lambda: page.row("Exemption", Change="End the exemption"))
-    page.open("#/look?user=vip&tenant=acme&rule=few")  # who was not here before
+    page.open("#/look?user=vip&tenant=acme&rule=few")  # a user that was not seen before
     page.click("End the exemption")
     page.confirm("End it")
     page.until(lambda: page.verdict == "Not limited.")

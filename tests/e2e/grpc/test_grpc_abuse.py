@@ -47,8 +47,8 @@ def of_grpc(server):
 
 
 @pytest.fixture(name="other", autouse=True)
-def somebody_decent(port):
-    """Who is served before, and must be after."""
+def decent_client(port):
+    """It is served before, and must be after."""
     with channel_to(port) as channel:
         ask = should_rate_limit(channel)
         ask(request("d", [("user", "other")]), timeout=TIMEOUT_S)
@@ -237,7 +237,7 @@ def test_half_a_beginning_has_its_time(hasty_port, said):
 # ---- windows --------------------------------------------------------------------------------
 
 
-def test_answers_that_are_not_let_out_wait_and_harm_nobody(port, other):
+def test_answers_that_are_not_let_out_wait_and_harm_no_other(port, other):
     with Talk(port) as talk:
         talk.h2.update_settings({4: 0})
         talk.flush()
@@ -250,7 +250,7 @@ def test_answers_that_are_not_let_out_wait_and_harm_nobody(port, other):
 
 
 @pytest.mark.parametrize("says", ["nothing", "pings", "calls"])
-def test_who_lets_no_answer_out_is_cut(hasty_port, says):
+def test_a_client_that_lets_no_answer_out_is_cut(hasty_port, says):
     with Talk(hasty_port) as talk:
         talk.h2.update_settings({4: 0})
         talk.flush()
@@ -269,7 +269,7 @@ def test_who_lets_no_answer_out_is_cut(hasty_port, says):
         assert talk.is_closed
 
 
-def test_who_lets_answers_out_bit_by_bit_is_not_cut(hasty_port):
+def test_a_client_that_lets_answers_out_bit_by_bit_is_not_cut(hasty_port):
     with Talk(hasty_port) as talk:
         talk.h2.update_settings({4: 0})
         talk.flush()
@@ -328,7 +328,7 @@ def test_a_client_that_reads_nothing_is_not_held_for_ever(server, port, other):
         assert is_sanitized() or resident_bytes(server.pid) - before < 16 << 20
 
 
-def test_health_is_told_while_somebody_floods(port):
+def test_health_is_told_while_a_client_floods(port):
     with Talk(port) as talk, channel_to(port) as channel:
         for _ in range(20):
             pour(talk, frame(PING, 0, 0, b"12345678") * 10, 1)

@@ -1,4 +1,4 @@
-"""Who asks over gRPC, and what one connection's slowness is to others."""
+"""Callers over gRPC, and what one connection's slowness is to others."""
 
 import grpc
 import pytest
@@ -37,7 +37,7 @@ def test_entries_do_not_contradict_a_token(ask, limit):
 
 
 def test_a_late_message_is_no_end_of_the_server():
-    """Its connection ends, and who watches the server's health over it hears nothing wrong."""
+    """Its connection ends, and a watch of the server's health over it hears nothing wrong."""
     rules = "timeouts: { body: 2s, head: 2s }\n" + RULES
     with Server(rules, listen=LISTEN) as server:
         with Talk(port_of(server)) as talk:

@@ -62,7 +62,7 @@ def connected(port):
 
 
 @pytest.fixture(name="user")
-def nobody_else():
+def unique_user():
     return next(names)
 
 
@@ -147,7 +147,7 @@ def test_methods_that_are_not_there_are_unimplemented(channel):
         assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_metadata_says_who_is_calling(tmp_path, user):
+def test_metadata_names_the_caller(tmp_path, user):
     with guarded(RULES, tmp_path, "shop", Grpc) as (server, key), \
             channel_to(port_of(server)) as channel:
         ask = should_rate_limit(channel)
@@ -160,7 +160,7 @@ def test_metadata_says_who_is_calling(tmp_path, user):
         assert said.statuses[0].limit_remaining == 4
 
 
-def test_metadata_that_nobody_asks_for_is_no_matter(channel, user):
+def test_metadata_that_no_rule_uses_is_no_matter(channel, user):
     metadata = (("x-request-id", "1"), ("traces-bin", bytes(range(256))), ("x-long", "x" * 2000))
     assert should_rate_limit(channel)(api(user), timeout=TIMEOUT_S,
                                       metadata=metadata).overall_code == OK
@@ -183,7 +183,7 @@ def test_a_channel_finds_a_server_again(user):
         channel.close()
 
 
-def test_calls_over_tls_are_answered_and_trust_nobody_else(tmp_path, user):
+def test_calls_over_tls_are_answered_and_trust_no_other_certificate(tmp_path, user):
     """gRPC's client goes on only where ALPN has agreed on h2."""
     pair = self_signed(tmp_path)
     listen = {"http": "127.0.0.1:0", "grpc": {"address": "127.0.0.1:0", "tls": True}}
@@ -216,7 +216,7 @@ def test_health_of_what_is_not_there_is_not_found(channel):
     assert caught.value.code() == grpc.StatusCode.NOT_FOUND
 
 
-def test_who_watches_health_is_told_of_the_end(user):
+def test_a_watch_of_health_is_told_of_the_end(user):
     with Grpc(RULES) as server, channel_to(port_of(server)) as channel:
         watch = health_watch(channel)(health.HealthCheckRequest(service=SERVICE), timeout=TIMEOUT_S)
         assert next(watch).status == SERVING

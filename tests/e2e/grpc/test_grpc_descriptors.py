@@ -34,7 +34,7 @@ OVERRIDES = [(limit, unit) for limit in (3, 5) for unit in (units.MONTH, units.Y
 
 
 class Model:
-    """What is counted, by rule and by whom."""
+    """What is counted, by rule and by user."""
 
     def __init__(self):
         self.counts = Counter()

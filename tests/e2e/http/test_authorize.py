@@ -207,7 +207,7 @@ def test_cost_and_trust_never_come_from_the_caller(server):
 # ---- whose address ---------------------------------------------------------------
 
 
-def test_without_a_word_from_anybody_it_is_the_peers(server):
+def test_without_a_header_it_is_the_peers(server):
     assert counted(server, ["127.0.0.1", "192.0.2.1"]) == ["127.0.0.1"]
 
 
@@ -234,14 +234,14 @@ def test_forwarded_is_read_alike(server, shape):
     assert counted(server, candidates, ("Forwarded", shape.format(address))) == [address]
 
 
-def test_who_is_named_in_both_headers_is_believed(server):
+def test_an_address_in_both_headers_is_believed(server):
     address = next(addresses)
     headers = (("X-Forwarded-For", f"9.9.9.9, {address}"), ("Forwarded", f"for={address}"))
     assert counted(server, [address, "9.9.9.9", "127.0.0.1"], *headers) == [address]
 
 
 def test_where_they_differ_neither_is_believed(server):
-    """One of them came from the client, who must not choose between two counts, nor pass for the
+    """One of them came from the client, which must not choose between two counts, nor pass for the
     proxy: that one may be exempt."""
     one, two = next(addresses), next(addresses)
     headers = (("X-Forwarded-For", one), ("Forwarded", f"for={two}"))
@@ -264,7 +264,7 @@ def test_lines_of_one_name_are_one_list(server):
     ("Forwarded", "for={}, for=unknown"), ("Forwarded", "for={}, proto=http"),
     ("Forwarded", 'for={}, for="127.0.0.1'), ("Forwarded", "nonsense"),
 ])
-def test_behind_what_is_no_address_nobody_is_believed(server, header):
+def test_behind_what_is_no_address_none_is_believed(server, header):
     address = next(addresses)
     name, shape = header
     assert counted(server, [address, "127.0.0.1"], (name, shape.format(address))) == ["127.0.0.1"]

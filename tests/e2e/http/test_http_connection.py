@@ -20,7 +20,7 @@ def running():
 
 @pytest.fixture(name="other", scope="module")
 def other_connection(server):
-    """Another client, whom nothing of all this may disturb."""
+    """Another client, which nothing of all this may disturb."""
     with server.raw() as raw:
         yield raw
 
@@ -135,7 +135,7 @@ def test_pipelined_requests_are_answered_up_to_the_bad_one(server):
 
 
 def test_a_flood_of_pipelined_requests_is_answered_to_the_last(server):
-    """More than buffers hold, and nobody reads until the server takes no more."""
+    """More than buffers hold, and the client does not read until the server takes no more."""
     count = 20000
     with server.raw() as raw:
         left = memoryview(HEALTH * count)
@@ -165,7 +165,7 @@ def test_a_flood_of_pipelined_requests_is_answered_to_the_last(server):
     b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: x, close ,y\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n",
 ])
-def test_who_asks_for_it_is_answered_and_closed(server, message):
+def test_a_client_that_asks_for_it_is_answered_and_closed(server, message):
     with server.raw() as raw:
         raw.send(message + HEALTH)
         response = raw.response()
@@ -196,11 +196,11 @@ def test_a_client_that_ends_its_side_is_still_answered(server):
 
 
 @pytest.mark.parametrize("piece", [b"", b"GET /hea", post()[:-5], chunked(b"1b\r\n{"), b"\r\n"])
-def test_a_client_that_leaves_in_the_middle_harms_nobody(server, other, piece):
+def test_a_client_that_leaves_in_the_middle_harms_no_other(server, other, piece):
     with server.raw() as raw:
         raw.send(piece)
         raw.finish()
-        raw.socket.recv(65536)  # a 400 or nothing: there is nobody to complain to
+        raw.socket.recv(65536)  # a 400 or nothing: there is no client to complain to
     is_served(other)
 
 
@@ -225,7 +225,7 @@ def test_an_error_in_answer_to_head_has_no_body(server):
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunked"])
-def test_who_waits_for_a_100_gets_it(server, is_chunked):
+def test_a_client_that_waits_for_a_100_gets_it(server, is_chunked):
     body = chunks(PEEK) if is_chunked else PEEK
     build = chunked if is_chunked else post
     with server.raw() as raw:

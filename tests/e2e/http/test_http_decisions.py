@@ -107,7 +107,7 @@ def test_what_can_never_pass_is_429_and_does_not_ask_to_come_back(server):
     assert server.check(api("never", peek=True)).json["remaining"] == 3
 
 
-def test_who_lacks_what_a_rule_counts_by_is_told(server):
+def test_a_request_without_what_a_rule_counts_by_is_told(server):
     answer = server.check({"resource": "/missing"})
     assert (answer.status, answer.json["error"]) == (429, "missing_identity")
     assert answer.json["error_description"] == \
@@ -209,7 +209,7 @@ def test_a_batch_waits_for_its_longest(server):
     assert delays[0] == 0 < delays[1] < delays[2] <= took_us
 
 
-def test_nobody_else_waits_with_it(server):
+def test_no_other_waits_with_it(server):
     slow = {"resource": "/slow", "user": "held", "wait": True}
     assert server.check(slow).json["delay_us"] == 0
     with server.raw() as held:
@@ -234,7 +234,7 @@ def test_answers_stay_in_order_behind_one_that_waits(server):
         assert raw.response().json["allowed"]
 
 
-def test_who_ends_its_side_still_gets_the_answer_it_waits_for(server):
+def test_a_client_that_ends_its_side_still_gets_the_answer_it_waits_for(server):
     server.check(queue("half", cost=SECOND))
     with server.raw() as raw:
         raw.send(post(json.dumps(queue("half", wait=True)).encode()))
@@ -254,7 +254,7 @@ def test_a_longer_wait_than_max_wait_is_a_denial_uncharged(server):
     assert answer.json["error"] == "rate_limit_exceeded"
     assert answer.json["retry_after_us"] > 0
     assert server.check({**slow, "peek": True}).json["remaining"] == before
-    assert server.check(slow).json["allowed"]  # who does not wait may queue up
+    assert server.check(slow).json["allowed"]  # a request that does not wait may queue up
 
 
 # ---- many at once ----------------------------------------------------------------

@@ -139,7 +139,7 @@ def test_a_tier_has_a_policy_of_its_own(server):
     assert only_item(answer.headers["RateLimit-Policy"])[1]["q"] == 30
 
 
-def test_who_can_never_pass_is_not_told_when(server):
+def test_a_request_that_can_never_pass_is_not_told_when(server):
     answer = server.check(api("never", cost=4))
     assert (answer.status, answer.json["retry_after"]) == (429, -1)
     assert fields_of(answer) == set(FIELDS) - {"Retry-After"}

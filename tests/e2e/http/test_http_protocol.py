@@ -16,7 +16,7 @@ def running():
 
 @pytest.fixture(name="other", scope="module")
 def other_connection(server):
-    """Another client, whom nothing of all this may disturb."""
+    """Another client, which nothing of all this may disturb."""
     with server.raw() as raw:
         yield raw
 

@@ -96,7 +96,7 @@ def test_it_is_settled_once(server):
         assert left(server, "once") == count
 
 
-def test_what_nobody_settles_comes_back(server):
+def test_a_reservation_that_is_not_settled_comes_back(server):
     answer = reserve(server, "expiry", expires_in=0.05)
     end = time.monotonic() + TIMEOUT_S
     while left(server, "expiry") != 1000:

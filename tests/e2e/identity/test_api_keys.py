@@ -45,7 +45,7 @@ def make_key(server, name, fields=(), **more):
 
 @pytest.fixture(name="server", scope="module")
 def with_tenants(tmp_path_factory):
-    """There is a tenant, so that keys of nobody are known to be wrong."""
+    """There is a tenant, so that unknown keys are known to be wrong."""
     folder = tmp_path_factory.mktemp("tenants")
     headers = "identity: { headers: { tenant: X-Tenant, tier: X-Tier, user: X-User } }\n"
     with Server(f"workers: 2\n{TIERS}{headers}exempt: {{ api_keys: [{digest(EXEMPT)}] }}\n{RULES}",
@@ -60,7 +60,7 @@ def without_tenants():
         yield server
 
 
-# ---- keys of nobody ---------------------------------------------------------------------
+# ---- unknown keys -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -79,7 +79,7 @@ def test_a_body_may_name_a_key_by_its_digest(empty):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_once_there_is_a_tenant_a_key_of_nobody_is_401(way):
+def test_once_there_is_a_tenant_an_unknown_key_is_401(way):
     with Server(RULES) as server:
         assert ask(server, way, "user", with_key("nobodys")).status == 200
         server.ask("PUT", "/v1/tenants/acme", {})  # it has no key
@@ -287,7 +287,7 @@ CALLS = {"check": {"resource": "/by/user", "user": "u"}, "array": [{"resource": 
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_where_keys_are_required_nobody_is_401(required, name):
+def test_where_keys_are_required_a_caller_without_one_is_401(required, name):
     path = "/v1/check" if name == "array" else f"/v1/{name}"
     answered = (404,) if name in ("commit", "cancel") else (200,)
     _, key = make_tenant(required, fields=bearer(TOKEN))

@@ -1,6 +1,6 @@
-"""Who sends one bad token after another is not listened to for a while; who is known is.
+"""An address that sends one bad token after another is refused for a while; known tokens pass.
 
-One worker: what was verified before, a worker knows. Everybody comes through a trusted proxy,
+One worker: what was verified before, a worker knows. All clients come through a trusted proxy,
 from an address that the test chooses.
 """
 
@@ -70,7 +70,7 @@ def test_after_thirty_bad_tokens_only_known_ones_pass(server, way):
         is_barred(ask(server, other, bad(), address=address))
         is_barred(ask(server, other, new(), address=address))
         assert ask(server, other, known, address=address).status == 200
-        assert ask(server, other, address=address).status == 200  # nobody claims to be
+        assert ask(server, other, address=address).status == 200  # this address is not claimed
     assert used(server, "user", "u") == count
     assert used(server, "user", f"known-{way}") == 3
     assert ask(server, way, new(), address=f"{next(networks)}.1").status == 200
@@ -117,7 +117,7 @@ def test_a_reload_forgives_nothing(server):
 
 
 def test_what_a_body_says_of_addresses_counts_by_itself(server):
-    """A service that asks for many is not barred for one of them; nor are others who name that
+    """A service that asks for many is not barred for one of them; nor are others that name that
     one."""
     service, rude = f"{next(networks)}.1", next(strangers)
     for _ in range(MOST):

@@ -334,7 +334,7 @@ def test_it_is_required_of_every_call_that_decides(strict):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_where_it_is_not_required_another_scheme_is_somebody_elses(server, way):
+def test_where_it_is_not_required_another_scheme_is_ignored(server, way):
     for scheme in ("Basic dXNlcjpwYXNz", "Digest a=b", "Bearerish x.y.z", "Bearer, x"):
         assert ask(server, way, "user", {"Authorization": scheme}).status == 200, scheme
 

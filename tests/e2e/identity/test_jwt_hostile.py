@@ -1,5 +1,5 @@
 """Tokens that are made to be believed and must not be. Each is 401, with what is wrong with it,
-and leaves no trace in anybody's counts.
+and leaves no trace in any counts.
 
 All but a few are signed well, by a key that the server has: it is what they say, or how they say
 it, that is refused. Keys have their algorithm as `kid`.
@@ -300,7 +300,7 @@ def charged(server):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_token_is_refused_and_charges_nobody(server, name, way):
+def test_a_hostile_token_is_refused_and_charges_no_user(server, name, way):
     token, phrase = HOSTILE[name]
     before = charged(server)
     is_refused(ask(server, way, "user", bearer(token)), phrase)

@@ -282,7 +282,7 @@ def test_a_life_of_forty_days(clock):
                 assert limit_of(servers.admin) == int(1000 * (1 + WEIGHTS.score(facts)))
 
 
-def test_of_whom_nothing_else_is_known_ends_after_thirty_days(clock):
+def test_a_record_of_violations_alone_ends_after_thirty_days(clock):
     """In the database too; a record stays."""
     def kept():
         return {user for user in ("told", "denied", "recorded")

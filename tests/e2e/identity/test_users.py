@@ -48,7 +48,7 @@ def limit_of(admin, rule, user="u", **more):
 # ---- the record -------------------------------------------------------------------------
 
 
-def test_somebody_unknown_is_answered(admin):
+def test_an_unknown_user_is_answered(admin):
     shown = admin.get("/v1/users/u?tenant=acme").json
     etag = shown.pop("etag")
     assert etag == admin.get("/v1/users/u?tenant=acme").headers["etag"]
@@ -126,7 +126,7 @@ def test_a_user_has_limits_in_sixteen_rules_at_the_most(admin):
 
 
 def test_a_tag_is_of_a_record_that_was_seen(admin):
-    """Of whom only outcomes are known there is no record yet."""
+    """A user of which only outcomes are known has no record yet."""
     admin.post("/v1/outcomes", {"user": "told", "success": True})
     for user in ("nobody", "told"):
         path = f"/v1/users/{user}"
@@ -144,7 +144,7 @@ def test_a_tag_is_of_a_record_that_was_seen(admin):
         assert admin.get(path).json["known"] is False
 
 
-def test_who_is_forgotten_is_forgotten_whole(admin):
+def test_a_user_is_forgotten_whole(admin):
     """Also what was not yet written: a violation of this moment."""
     admin.put("/v1/users/u", {"email_verified": True, "limits": {"fixed": {"capacity": 1}}})
     admin.post("/v1/outcomes", [{"user": "u", "success": True}] * 5)
@@ -157,7 +157,7 @@ def test_who_is_forgotten_is_forgotten_whole(admin):
     assert admin.get("/v1/users/u").json == unknown
 
 
-def test_somebody_who_was_only_denied_can_be_forgotten_at_once(admin):
+def test_a_user_that_was_only_denied_can_be_forgotten_at_once(admin):
     admin.spend(10, user="u", resource="/fixed")
     admin.post("/v1/check", {"user": "u", "resource": "/fixed"}, 429)
     assert admin.get("/v1/users/u").json["known"] is True
@@ -303,7 +303,7 @@ def test_a_requests_word_goes_before_the_record(admin):
         assert limit_of(admin, "adaptive", created_at=rubbish, email_verified="maybe") == 15
 
 
-def test_a_requests_word_counts_for_somebody_unknown(admin):
+def test_a_requests_word_counts_for_an_unknown_user(admin):
     assert limit_of(admin, "adaptive", "x") == 10
     assert limit_of(admin, "adaptive", "x", email_verified=True) == 12
     assert limit_of(admin, "adaptive", "x", created_at=old(400)) == 13

@@ -21,7 +21,7 @@ AT_US = 1_700_000_000_000_000
 
 
 def make(seed):
-    """Two domains, and requests to them and to one that nobody has configured."""
+    """Two domains, and requests to them and to one that is not configured."""
     rng = random.Random(seed)
     maker = Maker(rng)
     domains = [maker.domain("edge"), maker.domain("inner.mesh/v1")]

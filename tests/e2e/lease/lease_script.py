@@ -160,7 +160,7 @@ class Window:
         self.terms, self.settled = Terms(), False
 
     def at(self, now, leases=False):
-        """As of now; is it a repair, which is written whatever else is? Only who leases looks at
+        """As of now; is it a repair, which is written whatever else is? Only holders look at
         terms."""
         repair = self.terms.move(now)[1] if leases else False
         aligned = now // self.span * self.span
@@ -322,7 +322,7 @@ class Key:
 
     @property
     def limit(self):
-        """Of whoever asks next."""
+        """Of the next request."""
         return self.model.capacity, self.model.span
 
     @limit.setter

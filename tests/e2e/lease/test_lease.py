@@ -248,7 +248,7 @@ def test_a_request_is_charged_to_all_its_rules_or_to_none(redis, db):
     assert total <= 100_000 - tokens <= total + 100
 
 
-def test_who_only_looks_is_told_what_is_left_here_too_and_reservations_see_it_counted(redis):
+def test_a_peek_shows_what_is_left_here_too_and_reservations_see_it_counted(redis):
     rules = on(redis, f"  - {{ name: world, per: global, {HOUR} }}\n")
     with Server(rules) as server:
         spent = 0

@@ -29,7 +29,7 @@ rules:
 
 
 class Layers(Fleet):
-    """Asks for many at once, and knows who passed: (start, end, [(tenant, user, cost)])."""
+    """Asks for many at once, and knows what passed: (start, end, [(tenant, user, cost)])."""
 
     def __init__(self, redis, seed):
         super().__init__(redis, "token_bucket", WORLD, seed)

@@ -1,4 +1,4 @@
-"""A limit that is changed while units of it are leased, or reserved: only who decides by the new one
+"""A limit that is changed while units of it are leased, or reserved: only a request under the new one
 cuts what is owed to that. What comes back under the old one lets nothing pass twice
 (docs/leases.md, L1).
 """

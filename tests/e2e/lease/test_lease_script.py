@@ -191,12 +191,12 @@ class Run:
         self.seen["lapsed"] += total > answer.out
 
     def change(self):
-        """Other numbers, or only another capacity, for whoever asks next."""
+        """Other numbers, or only another capacity, from the next request on."""
         capacity, span = self.numbers()
         if self.rng.random() < 0.5:
             span = self.key.model.span
         if span != self.key.model.span:
-            self.charges = []  # nobody knows how much of them is paid
+            self.charges = []  # it is not known how much of them is paid
         self.seen["changed"] += 1
         self.key.limit = capacity, span
         self.truth.at(self.real)

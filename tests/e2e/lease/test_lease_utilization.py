@@ -1,5 +1,5 @@
 """How much less a fleet that leases lets pass (docs/leases.md): what others hold, and no more; nothing
-of it is lost but what a killed instance held; and nobody is kept from what is plainly there.
+of it is lost but what a killed instance held; and no request is kept from what is plainly there.
 
     SLUICE_LEASE_RUNS  how many runs of each algorithm (1)
 """
@@ -82,11 +82,11 @@ def test_what_a_killed_instance_held_is_all_that_is_lost(redis, db, algorithm):
         assert LIMIT - LARGEST - few.units("dropped", others) <= few.passed <= LIMIT
 
 
-# ---- nobody is kept from what is plainly there ---------------------------------------------
+# ---- no request is kept from what is plainly there -----------------------------------------
 
 
 @pytest.mark.parametrize("capacity", (64, 70, 100))
-def test_a_small_bucket_is_open_to_who_asks_for_less_than_comes_back(redis, capacity):
+def test_a_small_bucket_admits_requests_for_less_than_comes_back(redis, capacity):
     """An eighth, and then for as long as it takes to be full again four times."""
     rules = on(redis, f"  - {{ name: world, per: global, algorithm: token_bucket, capacity: {capacity}, "
                       "refill_rate: 20000, lease: auto }\n")
@@ -98,7 +98,7 @@ def test_a_small_bucket_is_open_to_who_asks_for_less_than_comes_back(redis, capa
 
 
 @pytest.mark.parametrize("align", ("epoch", "first_request"))
-def test_the_start_of_a_window_denies_nobody(redis, align):
+def test_the_start_of_a_window_denies_no_request(redis, align):
     """Of a limit that nobody comes near."""
     rules = on(redis, f"  - {{ name: world, per: global, algorithm: fixed_window, align: {align}, "
                       "limit: 1000000/200ms, lease: auto }\n")

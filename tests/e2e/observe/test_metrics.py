@@ -124,7 +124,7 @@ def test_the_process_is_looked_at(server):
     assert found["process_start_time_seconds"] == found["sluice_start_time_seconds"]
 
 
-def test_no_label_grows_with_who_asks():
+def test_no_label_grows_with_the_callers():
     with Server(RULES) as server, closing(server.connection()) as connection:
         server.check({"user": "u", "ip": "192.0.2.1", "resource": "/api/x"}, connection)
         before = sorted(samples(page_of(server)))
@@ -147,7 +147,7 @@ def test_a_handshake_that_fails_is_counted(tmp_path):
 
         context = ssl.create_default_context(cafile=pair.certificate)
         address = ("127.0.0.1", https_port(server))
-        with socket.create_connection(address) as plain:  # looks whether somebody is there
+        with socket.create_connection(address) as plain:  # looks whether it listens
             pass
         with socket.create_connection(address) as plain, \
                 context.wrap_socket(plain, server_hostname="localhost") as wrapped:

@@ -108,7 +108,7 @@ def test_callers_latencies_and_use_are_told(used):
     assert 0 < api["in_use"]["mean"] <= api["in_use"]["max"] <= 1
 
 
-def test_who_is_denied_and_who_asks_most(used):
+def test_top_denied_and_top_traffic(used):
     told = told_of(used, lambda told: names_of(rule_of(told, "api")["top_traffic"]) ==
                    {"u": 12, "v": 3}, "whom it met")
     api = rule_of(told, "api")
@@ -226,7 +226,7 @@ def test_without_statistics_there_are_counts_and_the_rest_is_not_known():
         assert 'sluice_rule_decisions_total{rule="api"' in page
 
 
-def test_an_audit_log_needs_to_know_whom(tmp_path):
+def test_an_audit_log_needs_the_identifier(tmp_path):
     with Server(f"statistics: false\naudit: file:{tmp_path}/log\n{ONE_RULE}") as server:
         assert send(server, 5, user="u") == 2
         told_of(server, lambda told: names_of(rule_of(told, "api")["top_denied"]) == {"u": 3},
@@ -245,7 +245,7 @@ def test_the_busiest_are_those_of_the_window_that_is_asked_for():
             assert told["rules_total"] == 9
 
 
-def test_a_tier_that_is_known_of_a_user_is_part_of_who_it_is():
+def test_a_tier_that_is_known_of_a_user_is_part_of_its_identity():
     rules = "tiers: { pro: {} }\nrules: [{ name: api, per: [user, tier], limit: 1/h }]\n"
     with Server(rules) as server:
         assert server.ask("PUT", "/v1/users/u", {"tier": "pro"}).status == 201

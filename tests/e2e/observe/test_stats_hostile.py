@@ -197,7 +197,7 @@ def test_what_was_denied_last_is_in_the_file_when_it_ends(tmp_path):
         assert denied_in(path) == 600
 
 
-def test_nobody_in_particular_is_told_as_such(tmp_path):
+def test_a_caller_without_a_name_is_told_as_such(tmp_path):
     rules = AUDITED.replace("limit: 1/365d", "limit: 1/365d, on_missing: deny")
     with Server(rules, folder=tmp_path) as server:
         for _ in range(3):

@@ -351,7 +351,7 @@ def test_the_methods_of_a_path_are_those_described(server, path):
         check_answer(resolve({"$ref": "#/components/responses/NoSuchMethod"}), answer, method)
 
 
-def test_authorize_takes_methods_nobody_has_heard_of(server):
+def test_authorize_takes_unknown_methods(server):
     assert authorize(server, "BREW", "/v1/authorize").status == 200
 
 

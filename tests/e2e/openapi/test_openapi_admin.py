@@ -58,11 +58,11 @@ def test_calls_are_answered_as_described(server, name):
                 assert ask(server, f"{name}_head", one).status == status
 
 
-# ---- who may ----------------------------------------------------------------------------
+# ---- access -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nobody_and_strangers_are_refused_as_described(server, name):
+def test_callers_without_a_token_or_with_a_wrong_one_are_refused_as_described(server, name):
     prepare(server, model(name))
     one = model(name).but(before=())
     for who in ({}, bearer("wrong"), {"Authorization": "Basic eDp5"}, {"X-API-Key": "wrong"}):
@@ -108,7 +108,7 @@ PROXIED = [{"Forwarded": "for=192.0.2.1"}, {"X-Forwarded-For": "192.0.2.1"},
            {"Origin": "https://sluice.example"}]
 
 
-def test_without_a_token_who_is_near_may_and_who_only_seems_so_may_not(tmp_path):
+def test_without_a_token_a_local_caller_may_and_one_that_only_seems_so_may_not(tmp_path):
     open_rules = RULES[RULES.index("tiers:"):]
     with start(tmp_path, open_rules) as server:
         for name in CASES:
@@ -212,7 +212,7 @@ def test_a_database_that_cannot_be_made_is_answered_as_described(tmp_path):
 
 def test_a_full_disk_is_answered_as_described(tmp_path, monkeypatch):
     """No file may grow any more. What the kernel sends besides is ignored for the server, as
-    whoever sets such a limit would."""
+    an operator would."""
     wrapper = tmp_path / "ignoring"
     wrapper.write_text(f"#!/bin/sh\ntrap '' {signal.SIGXFSZ:d}\nexec '{SLUICE}' \"$@\"\n")
     wrapper.chmod(0o700)

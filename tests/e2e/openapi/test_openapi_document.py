@@ -133,7 +133,7 @@ def test_what_can_be_sent_and_looked_at_goes_by_the_method():
         assert (method == "get") <= ("HEAD" in description.methods_of(path))
 
 
-def test_whoever_is_refused_is_told_how_to_be_let_in():
+def test_a_refusal_says_how_to_be_let_in():
     """401 comes with the challenge that RFC 9110 asks for, and with a scheme that helps."""
     for _, _, operation in operations():
         refusal = resolve(operation["responses"].get("401"))

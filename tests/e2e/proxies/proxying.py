@@ -96,7 +96,7 @@ class Nginx:
     @staticmethod
     def command(folder):
         (folder / "prefix").mkdir(exist_ok=True)
-        folder.chmod(0o711)  # root's nginx works as somebody else, who must get at his files
+        folder.chmod(0o711)  # root's nginx works as another user, who must get at his files
         return ["nginx", "-p", folder / "prefix", "-e", "stderr", "-c", folder / "nginx.conf"]
 
 
@@ -153,7 +153,7 @@ class Proxy:
         self.kind = kind
         self.folder = tempfile.TemporaryDirectory(prefix="sluice-proxy-")
         self.errors = tempfile.TemporaryFile()
-        for _ in range(5):  # somebody else may take the port before it does
+        for _ in range(5):  # another process may take the port before it does
             self.port = free_port()
             self._fill({"8000": self.port, **ports}, edits)
             self._start()

@@ -108,7 +108,7 @@ def test_a_long_name_is_a_name(server, program):
     assert ask(server, program, user) == (0, "allowed, 4 of 5 left\n", "")
 
 
-def test_who_has_patience_comes_back_in_time(program):
+def test_a_patient_client_comes_back_in_time(program):
     """A token comes back after half a second, which is told as one."""
     with Ways(rules("refill_rate: 2")) as server:
         user = next(names)
@@ -118,7 +118,7 @@ def test_who_has_patience_comes_back_in_time(program):
         assert re.fullmatch(r"allowed, \d of 5 left\n", out)
 
 
-def test_who_has_too_little_patience_does_not_wait(server, program):
+def test_a_client_with_too_little_patience_does_not_wait(server, program):
     user = next(names)
     server.by("http", user=user, cost=LIMIT)
     code, out, _ = ask(server, program, user, "3")
@@ -143,7 +143,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(program):
 
 
 def test_an_answer_that_is_an_error_is_no_decision(program, tmp_path):
-    """Who asks must say who he is, and does not."""
+    """A caller must name itself, and does not."""
     with guarded(rules(), tmp_path, "shop") as (server, _):
         code, out, err = ask(server, program, "u1")
     assert (code, out) == (0, "allowed, unchecked\n")

@@ -145,7 +145,7 @@ def test_a_forged_address_wins_no_fresh_count(stack, client, fields):
     assert stack.log_in(client, fields).status == 429
 
 
-def test_a_forged_address_charges_nobody_else(stack, client):
+def test_a_forged_address_charges_no_other(stack, client):
     victim = next(addresses)
     for _ in range(LIMIT):
         stack.log_in(client, [("X-Forwarded-For", victim), ("Forwarded", f"for={victim}")])
@@ -170,14 +170,14 @@ def test_a_forged_resource_or_method_changes_no_rule(stack, client, fields):
     assert stack.log_in(other, fields).status == 429
 
 
-def test_the_backend_is_told_who_the_proxy_saw(stack, client):
+def test_the_backend_is_told_the_address_that_the_proxy_saw(stack, client):
     path = f"/told/{client}"
     assert stack.ask("GET", path, client, [("X-Forwarded-For", FRESH)]).status == 200
     [(_, _, fields, _)] = stack.backend.requests_for(path)
     assert fields.get_all("X-Forwarded-For") == [client]
 
 
-def test_without_the_proxy_nobody_is_believed(stack, client):
+def test_without_the_proxy_no_header_is_believed(stack, client):
     """Asked directly, by a peer that is no trusted proxy: it counts as itself."""
     for number in range(LIMIT + 1):
         direct = http.client.HTTPConnection("127.0.0.1", stack.sluice.port, timeout=TIMEOUT_S,
@@ -279,7 +279,7 @@ def test_connections_to_sluice_are_kept_on_denials_too(kind, client):
 
 
 @pytest.mark.parametrize("status", [400, 404, 431, 500, 503])
-def test_an_answer_that_is_no_decision_lets_nobody_pass(kind, client, status):
+def test_an_answer_that_is_no_decision_lets_no_request_pass(kind, client, status):
     """A store that fails where the rules say deny is 503: not the same as no Sluice at all."""
     handler = type("Handler", (Answering,), {"status": status})
     with Quiet(("127.0.0.1", 0), handler) as server:

@@ -99,7 +99,7 @@ def test_a_cancel_gives_all_of_it_back(servers, algorithm):
     assert left(b, f"/{algorithm}") == LIMIT - 7
 
 
-def test_what_nobody_settles_comes_back(servers, db):
+def test_a_reservation_that_is_not_settled_comes_back_from_redis(servers, db):
     a, b = servers
     held = [reserve(a, f"/{algorithm}", expires_in=0.05).json["reservation"]
             for algorithm in ALGORITHMS]
@@ -216,7 +216,7 @@ def test_a_reset_lifts_a_block(servers, db):
 @ALL
 def test_trust_raises_a_limit_under_a_live_key(redis, tmp_path, algorithm):
     """2 of 10 are counted; with a trust of 0.5 the limit is 15, and what was counted stays. A
-    bucket's rate is another then, and what it has is rounded, never in favour of who asks."""
+    bucket's rate is another then, and what it has is rounded, never in favour of the caller."""
     is_bucket = algorithm.endswith("bucket")
     numbers = "capacity: 10, refill_rate: 0.00001" if is_bucket else "limit: 10/365d"
     path = tmp_path / "rules.yaml"

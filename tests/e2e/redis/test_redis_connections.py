@@ -73,7 +73,7 @@ def explains(text, words):
 
 @pytest.fixture(name="guarded", scope="module")
 def redis_with_users():
-    """A password for everybody, and a user who may do what a limiter does, on its keys."""
+    """A password for all, and a user who may do what a limiter does, on its keys."""
     with Redis(password=SECRET) as redis:
         with redis.client() as client:
             client.execute_command("ACL", "SETUSER", "limiter", "on", f">{SECRET}", "resetkeys",
@@ -194,18 +194,18 @@ def test_a_name_is_looked_up(empty, tmp_path):
 # ---- nowhere --------------------------------------------------------------------------------
 
 
-def test_nobody_listens(tmp_path):
+def test_a_port_without_a_listener(tmp_path):
     fails(tmp_path, f"redis://127.0.0.1:{free_port()}", "refused")
 
 
 def test_a_name_that_there_is_not(tmp_path):
-    """However long it takes to find that out, nobody waits for it."""
+    """However long it takes to find that out, no request waits for it."""
     fails(tmp_path, "redis://sluice-no-such-host.invalid", "sluice-no-such-host.invalid",
           "not known", "resolution", "resolve")
 
 
 def test_an_address_that_swallows_everything(tmp_path):
-    """TEST-NET-1: refused, unreachable or silent, but nobody waits for it."""
+    """TEST-NET-1: refused, unreachable or silent, but no request waits for it."""
     fails(tmp_path, "redis://192.0.2.1:6379", "192.0.2.1", "unreachable", "in time", "timed out",
           "deadline", "refused")
 

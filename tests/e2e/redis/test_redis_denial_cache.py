@@ -1,4 +1,4 @@
-"""Who was denied is denied again from memory: a flood costs Redis next to nothing, and is counted,
+"""Denied callers are denied again from memory: a flood costs Redis nearly nothing, and is counted,
 written down and blocked as if every request of it had been asked."""
 
 import json
@@ -122,7 +122,7 @@ def samples(server):
 
 
 def test_of_a_flood_redis_sees_less_than_one_in_a_hundred(running, tmp_path):
-    """And whoever counts counts all of it."""
+    """And all of it is in every count."""
     path = tmp_path / "audit.jsonl"
     text = on(running, one("api", "token_bucket", 10), PATIENT + f"workers: 2\naudit: file:{path}\n")
     running.flush()
@@ -165,7 +165,7 @@ def test_a_flood_over_each_protocol(server, db):
     assert calls() < 1200  # what of CL.THROTTLE came together was asked together
 
 
-def test_a_shadow_rule_denies_nobody_and_is_not_asked(server, db):
+def test_a_shadow_rule_denies_no_request_and_is_not_asked(server, db):
     assert [server.check(of("u", "/tried")).json["reason"] for _ in range(LIMIT + 2)] \
         == ["no_rule"] * LIMIT + ["shadow"] * 2
     calls = Calls(db)
@@ -303,7 +303,7 @@ CHANGES = [reset, reset_over_resp, exempt, raise_tier, change_rule]
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_a_change_through_this_instance_is_in_force_at_once(change):
-    """On a Redis of its own: it spreads to whoever shares it."""
+    """On a Redis of its own: it is replicated to all that share it."""
     with Redis() as redis, Server(on(redis, rules_text(), PATIENT + TIERS),
                                   listen=EVERYWHERE) as server:
         fill(server, "/fixed_window")

@@ -61,7 +61,7 @@ def exactly(responses, limit=LIMIT):
     assert {response.status for response in responses} == {200, 429}
     assert reasons(responses) == {"ok", "rate_limit_exceeded"}
     assert admitted(responses) == limit
-    # Each was told another number: nobody read what another had not yet written.
+    # Each was told another number: no request read what another had not yet written.
     left = [response.json["remaining"] for response in responses if response.json["allowed"]]
     assert sorted(left) == list(range(limit))
 

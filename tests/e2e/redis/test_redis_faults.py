@@ -18,7 +18,7 @@ from watching import is_sanitized, resident_bytes, wait_until
 
 LIMIT, SHARE, BEFORE, MEANWHILE = 10, 0.5, 3, 2
 DEADLINE = "store_deadline: 1500ms\n"  # a healthy Redis on a busy machine must not miss it
-BOUND_S = SLOW_S / 10  # of a whole round of requests, together: nobody waited for the wire
+BOUND_S = SLOW_S / 10  # of a whole round of requests, together: none waited for the wire
 ROUNDS, CONNECTIONS, EACH = 8, 8, 16
 GROWTH_BYTES = 8 << 20
 POLICIES = ("allow", "deny", "local")
@@ -53,7 +53,7 @@ class Ledger:
 
 
 def is_by_policy(policy, answer):
-    """An answer as the policy gives it, and nobody could take it for a refusal of Redis'."""
+    """An answer as the policy gives it, which no client can take for a refusal of Redis'."""
     decision = answer.json
     assert decision["reason"] == LATE, answer.body
     if policy == "allow":
@@ -123,7 +123,7 @@ def check_answers_too(world, tmp_path):
 
 
 def recovers(server):
-    """Every worker: whoever comes is counted by Redis again."""
+    """Every worker: all requests are counted by Redis again."""
     def is_well():
         with Crowd(CONNECTIONS, server) as crowd:
             answers = crowd.ask(*(asked(policy, f"after-{time.monotonic_ns()}")
@@ -135,8 +135,8 @@ def recovers(server):
 
 
 def has_said_more(server, words):
-    """Somebody asks: where the last who failed and the first who did not came in one look of its,
-    no calls say nothing."""
+    """Asks once more: the server says nothing without calls, nor where the last failure and the first
+    success came in one look of its."""
     server.check(asked(POLICIES[0], f"again-{time.monotonic_ns()}"))
     return len(said(server)) > words
 

@@ -1,4 +1,4 @@
-"""A server whose answers come later, from Redis: in order, to whom they belong, whatever happens
+"""A server whose answers come later, from Redis: in order, each on its connection, whatever happens
 to clients, rules and the wire meanwhile."""
 
 import json
@@ -73,7 +73,7 @@ def test_answers_stay_in_order_behind_one_that_waits(server):
     assert answers[7].json["remaining"] == LIMIT - 3
 
 
-def test_whoever_asks_gets_his_own_answer(server):
+def test_each_client_gets_its_own_answer(server):
     """Users of many connections, interleaved; each has a count of its own. Scripts that Redis does
     not know yet would be asked for again, and so decide later than what was sent behind them."""
     with Crowd(16, server) as crowd:
@@ -111,8 +111,8 @@ def test_an_array_is_answered_in_order(server):
 
 
 def test_a_burst_whose_scripts_redis_has_forgotten(world, server):
-    """A thousand at once, of five kinds by turns: each script is loaded once or twice, and nobody
-    is lost by it."""
+    """A thousand at once, of five kinds by turns: each script is loaded once or twice, and no
+    request is lost by it."""
     assert is_well(server)
     for turn in range(3):
         world.tell("SCRIPT", "FLUSH")
@@ -142,11 +142,11 @@ def test_a_proxy_is_answered_too(server):
     assert first.status == second.status == 200
 
 
-# ---- who leaves, and what changes -----------------------------------------------------------
+# ---- clients that leave, and rules that change ----------------------------------------------
 
 
 def test_clients_that_leave_before_their_answer(world, hurried):
-    """Nobody is there any more when it comes; others are served, and nothing is left open."""
+    """They are gone when it comes; others are served, and nothing is left open."""
     wait_until(lambda: is_well(hurried), "well")
     files = open_files(hurried.pid)
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Reservations are settled whole, whatever happens to who settles them or to a slot meanwhile: on a
+"""Reservations are settled whole, whatever happens to a process or to a slot meanwhile: on a
 Redis and on a cluster, by servers that end and by commands that end at once."""
 
 import pytest

@@ -104,7 +104,7 @@ class Fleet:
 
 
 def begin_registry(redis):
-    """An empty one, so that the first change need not wait for anybody's bid."""
+    """An empty one, so that the first change need not wait for bids."""
     redis.flush()
     with redis.client() as db:
         db.hset("rl:{~registry}:state", "epoch", "00000000000000e1")

@@ -95,7 +95,7 @@ def test_rules_stand_in_the_same_order_everywhere(fleet):
     ("/v1/users/counter", lambda body: body["created_at"], lambda number: {"created_at": number}),
 ], ids=["rule", "user"])
 def test_nobodys_change_is_lost_when_many_change_one_thing_everywhere(fleet, path, read, write):
-    """Everybody counts one number up, through whichever instance, by If-Match."""
+    """All clients count one number up, through whichever instance, by If-Match."""
     fleet[0].put(path, write(1))
 
     def count_up(client):
@@ -156,7 +156,7 @@ def test_dry_runs_change_nothing_anywhere(fleet, redis):
     redis.flush()
     fleet[0].put("/v1/rules/new?dry_run=true", {"per": "user", "limit": "5/1h"})
     with redis.client() as db:
-        # No row: there may be a registry by now, of those who had a copy of the one that is gone.
+        # No row: the instances' replicas may have filled a registry by now.
         assert set(db.keys("*")) <= {"rl:{~registry}:state"}
     fleet[0].put("/v1/rules/api", limit(5))
     before = fleet.agree(everything)
@@ -238,7 +238,7 @@ def test_the_privileges_that_the_documents_name_are_enough():
             fleet.agree(everything)
 
 
-def test_the_audit_logs_say_who_made_it_and_where_it_came_from(fleet):
+def test_the_audit_logs_say_which_caller_made_it_and_where_it_came_from(fleet):
     fleet[0].put("/v1/rules/api", limit(5))
     fleet.say(capacity, 5)
 

@@ -96,7 +96,7 @@ def test_a_replica_that_was_only_looked_at_alone_stays_one(redis):
         assert kept(fleet, 1) == [] and "gives way" not in fleet.servers[1].stderr
 
 
-# ---- who fills an emptied Redis ---------------------------------------------------------
+# ---- filling an emptied Redis -----------------------------------------------------------
 
 
 def test_what_was_deleted_last_does_not_come_back_with_an_emptied_redis(redis):
@@ -161,7 +161,7 @@ def test_every_state_that_gives_way_is_kept_and_the_last_three_stay():
             assert f"kept as {path}" in said
 
 
-def test_who_cannot_keep_what_it_has_does_not_give_way(redis):
+def test_an_instance_that_cannot_keep_what_it_has_does_not_give_way(redis):
     """Nor does it say so."""
     with Fleet(redis.url(), count=2, more="spread: false\n") as fleet:
         fleet[1].put("/v1/rules/theirs", NEW)

@@ -1,6 +1,6 @@
 """What spreads survives: an instance that is stopped, cut off or killed, a Redis that is away,
 restarted, emptied or older than it was. What was acknowledged is there; what was refused is
-nowhere; nobody ends with another state than the others."""
+nowhere; all instances end with the same state."""
 
 import os
 import random
@@ -124,7 +124,7 @@ def test_what_was_acknowledged_survives_the_killed(redis):
         fleet.start(0)
         rules = fleet.agree(Caller.rules)
         assert acknowledged <= set(rules)
-        assert len(rules) - 2 - len(acknowledged) in (0, 1)  # one that nobody was told of
+        assert len(rules) - 2 - len(acknowledged) in (0, 1)  # one that was not acknowledged
         fleet.agree(everything)
 
 
@@ -142,7 +142,7 @@ def test_redis_restarted_with_what_it_has_written():
             assert db.hget(KEYS + "state", "rules") == "2"
 
 
-def test_an_emptied_redis_is_filled_by_who_knows_most(redis):
+def test_an_emptied_redis_is_filled_by_the_newest_replica(redis):
     with Proxy(redis.port) as wire, \
             Fleet(redis.url(), redis.url(), redis.url(port=wire.port)) as fleet:
         fleet[0].put("/v1/rules/api", limit(1))
@@ -167,7 +167,8 @@ def test_an_emptied_redis_is_filled_by_who_knows_most(redis):
 
 def fills_late(redis, fleet, names):
     """Redis is emptied while the one with the newest copy is stopped, and that goes on when bids
-    have been taken for 0.8 s: longer than it takes to notice and to connect again. Who won?"""
+    have been taken for 0.8 s: longer than it takes to notice and to connect again.
+    True: the newest copy won."""
     new, newest = names
     fleet[0].put(f"/v1/rules/{new}", NEW)
     wait_until(lambda: new in fleet[1].rules(), "both know")
@@ -260,7 +261,7 @@ def test_all_follow_a_redis_that_is_older_than_it_was():
         fleet.agree(everything)
 
 
-def test_who_missed_too_much_fetches_everything(redis):
+def test_an_instance_that_missed_too_much_fetches_everything(redis):
     with Fleet(redis.url(), count=2) as fleet:
         fleet[0].put("/v1/rules/gone", NEW)
         fleet[0].put("/v1/users/gone", {"tier": "pro"})
@@ -304,7 +305,7 @@ def test_rows_that_redis_has_lost_are_not_taken_for_deleted(redis, lost):
 @pytest.mark.parametrize(("log", "path", "body"), [("rules", "/v1/rules/after", NEW),
                                                    ("users", "/v1/users/after", {"tier": "pro"})])
 def test_a_log_that_has_lost_its_order_takes_no_change(redis, log, path, body):
-    """One more would hide it: whoever comes new would fetch that one row and take it for all."""
+    """One more would hide it: a new instance would fetch that one row and take it for all."""
     with Fleet(redis.url(), count=1) as fleet:
         for number in range(3):
             fleet[0].put(f"/v1/rules/r{number}", NEW)
@@ -366,7 +367,7 @@ def test_what_redis_has_and_the_database_cannot_keep_is_said(redis, path, body):
 
 def test_the_answer_is_the_truth_when_connections_are_cut(redis):
     """Wherever the wire is cut: what was acknowledged is there, what was refused is not, and of
-    what nobody knows it is said so."""
+    what is not known it is said so."""
     with Proxy(redis.port) as wire, Fleet(redis.url(port=wire.port), redis.url()) as fleet:
         fleet[0].put("/v1/rules/api", limit(1))
         told = {}
@@ -416,7 +417,7 @@ def test_a_change_whose_answer_was_lost_is_found_out(redis, path):
         fleet.say(capacity, 2)
 
 
-def test_what_nobody_can_find_out_is_said_to_be_unknown(redis):
+def test_what_cannot_be_found_out_is_said_to_be_unknown(redis):
     with Losing(redis.port) as wire, Fleet(redis.url(port=wire.port), redis.url()) as fleet:
         fleet[0].put("/v1/rules/api", limit(1))
         wire.and_then, wire.is_losing = "refuse", True
@@ -453,7 +454,7 @@ def test_a_late_answer_is_not_an_answer(redis):
         assert fleet.agree(Caller.rules) == ["api", "file", "last"]
 
 
-def test_whatever_happens_nobody_is_told_a_lie(redis):
+def test_every_answer_is_true_whatever_happens(redis):
     """Instances are stopped, killed and cut off at random while all of them are asked to change
     things. SLUICE_ROUNDS: how often (`make soak`)."""
     dice = random.Random(seed := random.SystemRandom().randrange(1 << 32))
@@ -472,7 +473,7 @@ def test_whatever_happens_nobody_is_told_a_lie(redis):
                     server = fleet.servers[number]
                     answer = server.ask("PUT", f"/v1/rules/{name}", NEW) if server else None
                 except OSError:
-                    answer = None  # it was killed: who knows
+                    answer = None  # it was killed: not known
                 if answer is None:
                     time.sleep(0.02)
                 elif answer.status == 201:

@@ -1,5 +1,5 @@
-"""What may be written can be fetched by everybody, and fills an emptied Redis again: rows and logs
-have bounds, and whoever comes too close is told so when it is written."""
+"""What may be written can be fetched by all instances, and fills an emptied Redis again: rows
+and logs have bounds, and a change that comes too close is refused when it is written."""
 
 import contextlib
 import sqlite3
@@ -47,7 +47,7 @@ def weigh(db):
 # ---- rows -------------------------------------------------------------------------------
 
 
-def test_a_row_has_a_bound_and_up_to_it_reaches_everybody(redis):
+def test_a_row_has_a_bound_and_up_to_it_reaches_every_instance(redis):
     with Fleet(redis.url(), count=2) as fleet:
         for name in ("a", "b", "c"):  # almost a page
             assert put_text(fleet.servers[0], f"/v1/rules/{name}", rule_of(14_000))[0] == 201

@@ -1,5 +1,5 @@
 """Rules spread over a Redis Cluster and behind Sentinels as over one Redis, through failovers: what
-nobody has lost meanwhile (replication is asynchronous; here nothing is on its way when a master
+no instance has lost meanwhile (replication is asynchronous; here nothing is on its way when a master
 dies) is there afterwards, and all agree."""
 
 from fleet import Fleet, capacity, everything, limit

@@ -164,7 +164,7 @@ def test_quit_answers_and_ends(talking):
     assert talking.ended()
 
 
-def test_who_stops_sending_still_hears_the_answers(talking, key):
+def test_a_client_that_stops_sending_still_hears_the_answers(talking, key):
     talking.send(command("CL.THROTTLE", key, 4, 1, 1) * 2)
     talking.socket.shutdown(socket.SHUT_WR)
     assert talking.replies(2) == [USUAL, [0, 5, 3, -1, 2]]
@@ -186,7 +186,7 @@ def test_it_may_be_the_only_listener_and_on_a_unix_socket(tmp_path):
 
 
 def test_rest_has_no_end(key):
-    """Whoever has asked outlives clients of HTTP."""
+    """A client that has asked outlives clients of HTTP."""
     times = "timeouts: { idle: 1s, head: 1s }\n"
     with Server(times + RULES, listen=BOTH) as server, talk(server) as rests, \
             server.raw() as idle, server.raw() as never:
@@ -209,7 +209,7 @@ def test_a_command_that_does_not_end_is_ended():
                 assert talking.ended()
 
 
-def test_who_is_too_many_is_told_so():
+def test_a_client_too_many_is_told_so():
     with Server("max_connections: 1\n" + RULES, listen=RESP) as server:
         with talk(server) as first:
             assert first.ask("PING") == "PONG"

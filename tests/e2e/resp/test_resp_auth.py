@@ -1,4 +1,4 @@
-"""Who asks over the Redis protocol: API keys, the admin's token, JSON Web Tokens, strangers."""
+"""Callers over the Redis protocol: API keys, the admin's token, JSON Web Tokens, strangers."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def key_of_tenant(admin, name, tier=None):
     return admin.post(f"/v1/tenants/{name}/keys", {}).json["key"]
 
 
-def test_strangers_may_only_say_who_they_are(server):
+def test_strangers_may_only_authenticate(server):
     with talk(server) as talking:
         for words in (("PING",), ("INFO",), ("CL.THROTTLE", "k", 4, 1, 1), ("HELLO", 3),
                       ("SLUICE.CHECK", "user", "u"), ("COMMAND",), ("CLIENT", "ID")):
@@ -125,7 +125,7 @@ def test_a_token_is_its_claims(tmp_path):
         assert pairs(talking.ask("SLUICE.CHECK", "resource", "/"))["remaining"] == 4
 
 
-def test_who_guesses_is_limited_however_often_they_connect(tmp_path):
+def test_guesses_are_limited_however_often_a_client_connects(tmp_path):
     (tmp_path / "admin").write_text(TOKEN, encoding="ascii")
     with Server("workers: 2\n" + REQUIRED, listen=BOTH, folder=tmp_path) as server:
         heard = []

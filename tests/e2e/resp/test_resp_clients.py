@@ -53,7 +53,7 @@ def of_resp(server):
 
 
 @pytest.fixture(name="user")
-def nobody_else():
+def unique_user():
     return next(names)
 
 
@@ -157,7 +157,7 @@ def server_with_a_key(tmp_path_factory):
         yield served
 
 
-def test_redis_cli_says_who_it_is(guarded, user):
+def test_redis_cli_names_its_user(guarded, user):
     server, key = guarded
     port = port_of(server)
     for who in (("-a", key), ("--user", "acme", "--pass", key), ("-3", "-a", key)):
@@ -278,7 +278,7 @@ def test_redis_cli_asks_over_tls(over_tls, user):
     assert pairs(said.splitlines())["remaining"] == "4"
 
 
-def test_redis_py_asks_over_tls_and_trusts_nobody_else(over_tls, user):
+def test_redis_py_asks_over_tls_and_trusts_no_other_certificate(over_tls, user):
     port, certificate = over_tls
     with redis_client.Redis("127.0.0.1", port, ssl=True, ssl_ca_certs=str(certificate),
                             ssl_check_hostname=True, socket_timeout=TIMEOUT_S) as client:
@@ -334,7 +334,7 @@ def test_a_client_of_node_is_content(port, package):
 
 
 @pytest.mark.parametrize("package", ["redis", "ioredis"])
-def test_a_client_of_node_says_who_it_is(guarded, package):
+def test_a_client_of_node_names_its_user(guarded, package):
     node_folder()
     server, key = guarded
     said = node_json(HERE / "resp_client.mjs", package, port_of(server), next(names), key)

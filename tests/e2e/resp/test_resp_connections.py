@@ -17,7 +17,7 @@ def is_closed(connected):
         return True
 
 
-def test_who_was_silent_for_long_makes_way_when_there_is_no_room():
+def test_a_client_that_was_silent_for_long_makes_way_when_there_is_no_room():
     few = f"max_connections: 4\ntimeouts: {{ idle: 1s }}\n{RULES}"
     with Server(few, listen=BOTH) as server:
         clients = [talk(server) for _ in range(4)]
@@ -29,7 +29,7 @@ def test_who_was_silent_for_long_makes_way_when_there_is_no_room():
             client.socket.close()
 
 
-def test_who_speaks_stays_and_the_others_are_refused():
+def test_clients_that_speak_stay_and_others_are_refused():
     few = f"max_connections: 2\ntimeouts: {{ idle: 60s }}\n{RULES}"
     with Server(few, listen=BOTH) as server, talk(server) as one, talk(server) as two:
         assert one.ask("PING") == two.ask("PING") == "PONG"
@@ -37,7 +37,7 @@ def test_who_speaks_stays_and_the_others_are_refused():
         assert one.ask("PING") == two.ask("PING") == "PONG"
 
 
-def test_who_never_speaks_is_closed():
+def test_a_client_that_never_speaks_is_closed():
     with Server(f"timeouts: {{ head: 1s }}\n{RULES}", listen=BOTH) as server:
         with talk(server) as spoken, talk(server) as silent:
             assert spoken.ask("PING") == "PONG"

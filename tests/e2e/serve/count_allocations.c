@@ -4,7 +4,7 @@
  * the main thread, which reads rules and sums up figures, and those of all others, which answer.
  *
  * Allocations before main (the dynamic linker's, the C library's own) may come
- * before the file is mapped; they are counted nowhere, and nobody asks. */
+ * before the file is mapped; they are not counted. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

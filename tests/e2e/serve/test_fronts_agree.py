@@ -45,7 +45,7 @@ def running(request, tmp_path_factory):
 
 
 @pytest.fixture(name="user")
-def nobody_else():
+def unique_user():
     return next(users)
 
 

@@ -2,7 +2,7 @@
 
 count_allocations.c is preloaded into the server and counts; the test looks
 before and after. The difference must be nothing at all, so there is one worker
-and nobody else asks. Those that are denied name no user: a user's violation is
+and no other client asks. Those that are denied name no user: a user's violation is
 written down, once a minute, by the main thread.
 """
 

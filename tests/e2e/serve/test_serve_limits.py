@@ -132,7 +132,7 @@ def test_a_connection_too_many_is_told_and_there_is_room_again_later():
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
-def test_who_is_refused_may_finish_what_it_says_and_then_hears_it(tmp_path, kind):
+def test_a_client_that_is_refused_may_finish_its_request_and_then_hears_it(tmp_path, kind):
     """Most clients write a request whole before they listen: an error there, and the answer
     would never be read."""
     listen = {"http": "127.0.0.1:0" if kind == "tcp" else "unix:here.sock"}
@@ -155,7 +155,7 @@ def test_who_is_refused_may_finish_what_it_says_and_then_hears_it(tmp_path, kind
                 assert server.check({"user": "u"}).status == 503
 
 
-def test_who_is_refused_is_not_counted_as_accepted():
+def test_a_client_that_is_refused_is_not_counted_as_accepted():
     with Server(f"max_connections: 2\n{RULES}") as server, server.raw() as first, \
             server.raw() as second:
         for raw in (first, second):
@@ -291,7 +291,7 @@ def is_cut(raw):
 
 
 @pytest.mark.parametrize("ask", [LARGE, CHECK], ids=["long answers", "short answers"])
-def test_who_does_not_read_is_cut_off(ask):
+def test_a_client_that_does_not_read_is_cut_off(ask):
     with Server(SOON + RULES) as server, small_window(server) as greedy:
         def is_over():
             stuff(greedy, ask * 100, 1 << 20, stall_s=0.05)
@@ -301,7 +301,7 @@ def test_who_does_not_read_is_cut_off(ask):
         serves(server)
 
 
-def test_who_stops_asking_and_does_not_read_is_cut_off_too():
+def test_a_client_that_stops_asking_and_does_not_read_is_cut_off_too():
     """All it asked has been read, so only a reset reaches it: its own window is full."""
     with Server(SOON + RULES) as server, small_window(server) as silent:
         silent.send(LARGE * 200)
@@ -330,7 +330,7 @@ def test_a_pipeline_without_end_takes_bounded_memory(ask, record_property):
         serves(server)
 
 
-def test_who_reads_late_gets_every_answer():
+def test_a_client_that_reads_late_gets_every_answer():
     count = 1000
     with Server(RULES) as server, small_window(server) as raw:
         raw.send(LARGE * count)  # small enough to lie in buffers until we read
@@ -363,7 +363,7 @@ MIDDLE = {
 
 
 ANSWERED = ("a request", "a pipeline", "a long answer", "an expectation", "nonsense")
-# Who closes may only have said all there is to say, and still wait for an answer.
+# A client that closes may only have sent all it has, and still wait for an answer.
 ENDS = [(what, end) for what in MIDDLE for end in ("reset", "close")
         if (what, end) != ("an answer held for long", "close")]
 
@@ -388,7 +388,7 @@ def test_connections_end_in_the_middle_of_anything(what, end):
 
 @pytest.mark.parametrize("data, count", [(CHECK, 1), (CHECK * 50, 50), (LARGE * 20, 20),
                                          (HELD * 2, 2), (HEALTH + CHECK + LARGE, 3)])
-def test_who_says_all_and_waits_gets_its_answers(data, count):
+def test_a_client_that_ends_its_side_and_waits_gets_its_answers(data, count):
     with Server(RULES) as server, server.raw() as raw:
         raw.send(data)
         raw.finish()
@@ -398,7 +398,7 @@ def test_who_says_all_and_waits_gets_its_answers(data, count):
 
 
 @pytest.mark.parametrize("what", ["half a head", "half a body", "nothing"])
-def test_who_ends_in_the_middle_of_a_message_is_let_go(what):
+def test_a_client_that_ends_in_the_middle_of_a_message_is_let_go(what):
     with Server(RULES) as server, server.raw() as raw:
         raw.send(HEALTH + MIDDLE[what])
         raw.finish()

@@ -79,12 +79,12 @@ def test_the_buffers_are_small(serve):
         assert 0 < came < length // 2
 
 
-# ---- who does not read ------------------------------------------------------------------
+# ---- clients that do not read -----------------------------------------------------------
 
 
-def test_who_never_catches_up_gets_all_the_same(serve):
+def test_a_client_that_never_catches_up_gets_all_its_answers(serve):
     """More than a connection's answers may take at a time, without a moment in which nothing
-    is left to be sent: questions lie ready all the time, and who reads is the slower one."""
+    is left to be sent: requests lie ready all the time, and the reader is the slower one."""
     wanted, got = 40 * MIB, 0
     with serve(RULES) as server, connect(server) as raw:
         is_enough = threading.Event()
@@ -126,7 +126,7 @@ def test_a_trickle_buys_no_time_for_reading(serve, what):
 
 
 @pytest.mark.parametrize("what", TRICKLES)
-def test_who_has_read_has_no_longer_for_a_message(serve, what):
+def test_a_client_that_has_read_has_no_longer_for_a_message(serve, what):
     """It began while an answer was unread; the time between messages is none of its own."""
     start, _ = TRICKLES[what]
     with serve(SOON.replace("idle: 1s", "idle: 10m") + RULES) as server, \
@@ -166,7 +166,7 @@ def test_unread_answers_are_bounded_over_all_connections(serve, record_property)
         is_served(other)
 
 
-# ---- who does not send ------------------------------------------------------------------
+# ---- clients that do not send -----------------------------------------------------------
 
 
 def test_bodies_that_are_only_announced_take_no_memory_from_others():

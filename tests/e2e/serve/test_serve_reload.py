@@ -1,4 +1,4 @@
-"""New rules while it serves: what is noticed, what is kept, and that nobody is lost.
+"""New rules while it serves: what is noticed, what is kept, and that no request is lost.
 
 Two sets of rules have no rule in common, so that the rules an answer names tell
 by which set it was decided. Limits are so long that nothing comes back.
@@ -216,8 +216,8 @@ def test_settings_take_effect():
     (b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", [408]),
     (b"", []),
 ], ids=["idle", "head", "body", "the first byte"])
-def test_shorter_time_outs_hold_for_who_waits_already(data, statuses):
-    """And for who comes after, though somebody with more time stands before them."""
+def test_shorter_time_outs_hold_for_clients_that_wait_already(data, statuses):
+    """And for later ones, though a client with more time stands before them."""
     alone = "workers: 1\n"
     with Server(alone + "timeouts: { head: 10m, body: 10m, idle: 10m }\n" + A) as server, \
             server.raw() as waits:
@@ -347,7 +347,7 @@ def has_answered(server, rule):
     return re.search(rf'rule="{rule}",.*outcome="allowed"\}} [1-9]', page)
 
 
-def test_load_with_reloads_and_an_end_loses_nobody(tmp_path):
+def test_load_with_reloads_and_an_end_loses_no_request(tmp_path):
     # A client that is kept waiting by the machine must not find its connection closed as idle.
     store = 'timeouts: { drain: 20s }\nstore: "memory:limits.slu?size=1M"\n'
     with Server(store + A, folder=tmp_path) as server:

@@ -323,7 +323,7 @@ def test_a_server_that_does_not_accept_is_not_waited_for(tmp_path):
     with socket.socket(socket.AF_UNIX) as busy, ExitStack() as queue:
         busy.bind(str(path))
         busy.listen(0)
-        with pytest.raises(BlockingIOError):  # somebody who waits, until nobody more may
+        with pytest.raises(BlockingIOError):  # clients that wait, until no more may
             for _ in range(100):
                 waiting = queue.enter_context(socket.socket(socket.AF_UNIX))
                 waiting.setblocking(False)

@@ -1,4 +1,4 @@
-"""How a server ends: nobody new, everybody answered, and a second signal for the impatient."""
+"""How a server ends: no new clients, all requests answered; a second signal ends it at once."""
 
 import signal
 import socket
@@ -146,7 +146,7 @@ def test_a_held_answer_is_given_when_it_is_due():
 
 
 def test_a_second_signal_ends_it_at_once():
-    """The answer is due in minutes; nobody waits for it."""
+    """The answer is due in minutes; the server does not wait for it."""
     with Server(RULES) as server, server.raw() as raw:
         raw.send(wait(b"/late"))
         assert raw.response().json["delay_us"] == 0

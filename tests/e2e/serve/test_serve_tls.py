@@ -209,7 +209,7 @@ def test_a_record_may_come_in_many_pieces(server, made, length):
             got += by_hand.until_done(lambda: by_hand.tls.read(65536))
 
 
-def test_a_damaged_record_keeps_nobody_busy(made):
+def test_a_damaged_record_keeps_no_worker_busy(made):
     """It comes right behind one that fills the server's buffer, so there is more to be read
     when the connection breaks. The first is as long as a record may be."""
     with Server(f"tls: {made.server.listed}\nworkers: 1\n{RULES}", folder=made.folder,
@@ -225,7 +225,7 @@ def test_a_damaged_record_keeps_nobody_busy(made):
                         pass
                 except ConnectionResetError:
                     pass
-        assert busy_share(server.pid) < 0.2  # before anybody else gives it something to do
+        assert busy_share(server.pid) < 0.2  # before another client gives it something to do
         assert serves(server, made)
 
 

@@ -159,7 +159,7 @@ def run_at_once(count, rules, *arguments):
 
 @ALL
 def test_eight_at_once_admit_exactly_the_limit(tmp_path, algorithm):
-    """The file is created by whoever comes first, too."""
+    """The file is created by the first process, too."""
     rules = write_rules(tmp_path, rule(algorithm, 1000), store="memory:limits.slu?size=4M")
     runs = run_at_once(8, rules, "--times", "400")
     assert sum(admitted(lines) for lines in runs) == 1000
@@ -317,7 +317,7 @@ def test_another_size_is_a_note(tmp_path, fixed):
         assert check(write_rules(tmp_path, rule("fixed_window", 5), store=store)).err == ""
 
 
-def test_a_table_without_logs_is_a_note_to_who_needs_one(tmp_path):
+def test_a_table_without_logs_is_a_note_to_rules_that_need_one(tmp_path):
     rules = write_rules(tmp_path, rule("sliding_window_log", 5), more="on_store_failure: deny\n",
                         store="memory:limits.slu?size=1M&log=0")
     done = check(rules, "--times", "2")
@@ -495,7 +495,7 @@ def test_memory_is_a_good_place(shm):
 
 @pytest.fixture(name="full_table", scope="module")
 def full_table_file(tmp_path_factory):
-    """A table whose every slot denies somebody: of few slots, the rest is for logs."""
+    """A table whose every slot denies a user: of few slots, the rest is for logs."""
     folder = tmp_path_factory.mktemp("full")
     table = folder / "limits.slu"
     rules = write_rules(folder, rule("fixed_window", 1), more="on_store_failure: deny\n",
@@ -539,6 +539,6 @@ def test_where_there_is_no_room_the_rules_say_what_happens(tmp_path, full_table,
     after = json.loads(run("table", table_of(rules), "--json").out)
     assert after["full"] - before["full"] == full
     assert after["evictions"] == before["evictions"]
-    # Whoever was denied is still: nobody buys himself a fresh start with a flood.
+    # Denied users still are: a flood buys no fresh start.
     old = write_rules(tmp_path, rule("fixed_window", 1))
     assert check(old, user="0").lines[0]["reason"] == "rate_limit_exceeded"

@@ -6,7 +6,7 @@
     admin.put("/v1/rules/api", RULE, 412, if_match='"old"')
 
 The status is judged on the way: 200 or 201 unless another is given. Servers in these tests
-have no admin token, so that whoever asks from here without a key is the admin.
+have no admin token, so that a caller from here without a key is the admin.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ DONE = (200, 201)
 
 
 class Caller:
-    """Somebody who calls a server, with the same fields each time."""
+    """A caller of a server, with the same fields each time."""
 
     def __init__(self, server, **fields):
         self.server, self.fields = server, named(fields)

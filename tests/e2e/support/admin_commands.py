@@ -80,7 +80,7 @@ class Asked:
 
 class Fake:
     """Listens on a port of 127.0.0.1, a free one if none is named, or on a Unix socket; gives
-    everybody `response`: bytes, or a function that is given the connection after the request
+    every client `response`: bytes, or a function that is given the connection after the request
     was read."""
 
     def __init__(self, response, unix=None, port=0):

@@ -1,4 +1,4 @@
-"""Whom a request counts: a rule for every attribute, and a look at who was charged.
+"""The identity that a request counts for: a rule for every attribute, and a look at the counts.
 
     with Server(rules("user", "tenant")) as server:
         assert counted(server, "user", ["u1", "u2"], lambda: ask(server, "check", "user",

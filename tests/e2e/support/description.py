@@ -1,7 +1,7 @@
 """src/server/http/openapi.json: what it says, and whether an answer keeps to it.
 
 The description lets members be added, as a client should; held against our own
-answers it is closed, so that one that nobody has described fails.
+answers it is closed, so that one that is not described fails.
 """
 
 import json

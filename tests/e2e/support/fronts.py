@@ -103,8 +103,8 @@ def of_response(response, asked_us):
 
 @contextlib.contextmanager
 def guarded(rules, folder, tenant, kind=Ways):
-    """A server that answers nobody without a key, and a key of that tenant. There is an admin's
-    token too: without one whoever asks from here is the admin."""
+    """A server that answers no caller without a key, and a key of that tenant. There is an admin's
+    token too: without one a caller from here is the admin."""
     (folder / "token").write_text(TOKEN, encoding="ascii")
     settings = "admin: { token_file: token }\nidentity: { api_keys: required }\n"
     with kind(settings + rules, folder=folder) as server:

@@ -3,7 +3,7 @@
     told = seen(server, 12)                  # when it knows of 12 checks
     assert rule_of(told, "api")["minute"]["denied"] == 7
 
-Counts are read once a second, and who, how long and how many different ones a little earlier or
+Counts are read once a second; callers, latencies and how many callers there are a little earlier or
 later: a test waits for all that it asks about.
 """
 

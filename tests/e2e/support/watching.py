@@ -20,7 +20,7 @@ def is_sanitized():
 
 
 def is_watched_for_races():
-    """Built with ThreadSanitizer, which remembers who has touched what."""
+    """Built with ThreadSanitizer, which remembers which thread has touched what."""
     return b"__tsan_init" in SLUICE.read_bytes()
 
 

@@ -17,7 +17,7 @@ def window(checks, denied, shadow=False, p99=4.1, **more):
 
 
 def rule(name, checks=600, denied=0, shadow=False, p99=4.1, top=(), algorithm="token_bucket"):
-    """`top`: tenant, identifier and count of whom it denied most."""
+    """`top`: tenant, identifier and count of the callers it denied most."""
     return {"rule": name, "algorithm": algorithm, "per": ["user"], "resource": "/api/*",
             "shadow": shadow, "limit": 150, "window_us": None, "refill_per_second": 10,
             "guarded": False, "in_use": {"mean": 0.41, "max": 1},

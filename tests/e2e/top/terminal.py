@@ -161,7 +161,7 @@ class Terminal:
     # ---- what it shows ----
 
     def read(self, seconds):
-        """What comes within that time; False: nobody is there any more."""
+        """What comes within that time; False: the program is gone."""
         if not select.select([self.fd], [], [], seconds)[0]:
             return True
         try:

@@ -127,5 +127,5 @@ def test_the_same_table_without_the_server(tmp_path):
             wait_for_row(terminal, "keys live", "0")
             decide(server, "u1", 8)
             wait_for_row(terminal, "keys live", "2")
-            wait_for_row(terminal, "limiting", "1")  # a shadow rule limits nobody
+            wait_for_row(terminal, "limiting", "1")  # a shadow rule limits no caller
     assert run("top", table, "--every", "100ms").code == 0

@@ -118,7 +118,7 @@ def test_another_size_is_taken_at_once(fake):
 @pytest.mark.parametrize("variables, coloured", [
     ({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True),
 ])
-def test_colour_is_for_who_wants_it(fake, variables, coloured):
+def test_colour_is_there_where_it_is_wanted(fake, variables, coloured):
     with top(fake, **variables) as terminal:
         terminal.wait_for("acme/u1")
         assert terminal.screen.styles == ({"0", "1", "2", "31", "33"} if coloured else set())

@@ -122,7 +122,7 @@ class Cluster:
         return found
 
     def owner(self, slot):
-        """Whom the first that lives takes for it."""
+        """The node that the first living one takes for it."""
         with self.alive()[0].client() as client:
             for row in client.execute_command("CLUSTER", "SLOTS"):
                 if row[0] <= slot <= row[1]:

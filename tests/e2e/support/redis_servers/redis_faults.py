@@ -21,7 +21,7 @@ from redis_running import Redis, free_port
 from watching import wait_until
 
 PASSWORD = "right"
-SLOW_S = 600  # of a reply on the slow wire: who waits for it is not merely on a busy machine
+SLOW_S = 600  # of a reply on the slow wire: longer than any busy machine takes
 
 
 class World:
@@ -81,13 +81,13 @@ def nothing(_):
 
 
 def change_password(world, password):
-    """For everybody, and now."""
+    """For all clients, and now."""
     world.configure("requirepass", password)
     world.redis.password = password or None
     world.disconnect()
 
 
-def follow_nobody(world):
+def follow_an_absent_primary(world):
     """A replica whose primary is not there: it may be read only."""
     world.tell("REPLICAOF", "127.0.0.1", str(free_port()))
 
@@ -99,7 +99,7 @@ def lead(world):
 
 def follow_and_be_silent(world):
     world.configure("replica-serve-stale-data", "no")
-    follow_nobody(world)
+    follow_an_absent_primary(world)
 
 
 def load_slowly(world):
@@ -167,7 +167,7 @@ FAULTS = {
                                     said=PASSWORD),
     "forbids scripts": Fault(lambda w: w.tell("ACL", "SETUSER", "default", "-@scripting"),
                              lambda w: w.tell("ACL", "SETUSER", "default", "+@all")),
-    "a replica": Fault(follow_nobody, lead),
+    "a replica": Fault(follow_an_absent_primary, lead),
     "a replica that is silent": Fault(follow_and_be_silent, lead),
     "without its replicas": Fault(lambda w: w.configure("min-replicas-to-write", "1"),
                                   lambda w: w.configure("min-replicas-to-write", "0")),

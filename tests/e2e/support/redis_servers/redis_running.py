@@ -10,7 +10,7 @@
 
 Words of its configuration are given as lines of redis.conf. It writes nothing to disk unless it
 is asked to (`SAVE`). The ports are not among those that the system gives to others, so that one
-stays ours while nobody listens.
+stays ours while no process listens.
 """
 
 import random
@@ -41,7 +41,7 @@ given = set()
 
 
 def free_port():
-    """One on which nobody listens at the moment, and which nobody here was told of."""
+    """One on which no process listens at the moment, and which was not given here before."""
     for port in random.SystemRandom().sample(PORTS, 100):
         if port in given:
             continue
@@ -100,7 +100,7 @@ class Redis:
         """`more` are settings for this time only. It answers when this returns, if only with
         an error."""
         assert self.process is None
-        for _ in range(5):  # somebody may have taken the port meanwhile
+        for _ in range(5):  # another process may have taken the port meanwhile
             self.process = subprocess.Popen(["redis-server", self._configured(more)],
                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                             stderr=subprocess.STDOUT)

@@ -6,7 +6,7 @@
             old.kill()                       # or fleet.fail_over()
             new = fleet.wait_for_another(old)
 
-They know one another from the start, so that nobody waits for their first hello; and they are
+They know one another from the start, so that no test waits for their first hello; and they are
 quick to believe that a master is gone.
 """
 
@@ -144,7 +144,7 @@ class Sentinels:
         for one in self.redises:
             one.__exit__(kind)
 
-    # ---- who leads ----
+    # ---- the master ----
 
     def at(self, port):
         return next(one for one in self.redises if one.port == port)
@@ -159,7 +159,7 @@ class Sentinels:
         return self.master()
 
     def fail_over(self):
-        """On purpose, with everybody there. It is refused for a while after another one."""
+        """On purpose, with all servers there. It is refused for a while after another one."""
         end = time.monotonic() + TIMEOUT_S
         while time.monotonic() < end:
             try:
