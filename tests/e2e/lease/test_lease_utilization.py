@@ -99,7 +99,7 @@ def test_a_small_bucket_admits_requests_for_less_than_comes_back(redis, capacity
 
 @pytest.mark.parametrize("align", ("epoch", "first_request"))
 def test_the_start_of_a_window_denies_no_request(redis, align):
-    """Of a limit that nobody comes near."""
+    """Of a limit that is never reached."""
     rules = on(redis, f"  - {{ name: world, per: global, algorithm: fixed_window, align: {align}, "
                       "limit: 1000000/200ms, lease: auto }\n")
     with Server(rules) as server:

@@ -122,7 +122,7 @@ def capacity(admin, name="api"):
 
 
 def everything(admin):
-    """All that spreads, with its tags."""
+    """All that is replicated, with its tags."""
     rules, tiers = admin.get("/v1/rules").json, admin.get("/v1/tiers").json
     tenants = admin.get("/v1/tenants").json["tenants"]
     return (rules, tiers, admin.get("/v1/exemptions").json, tenants,

@@ -1,5 +1,6 @@
-"""Which state wins where there are several, and what becomes of the others: copies that were changed
-alone, copies that are empty, tags of rules that cannot be in force, files kept of what gave way."""
+"""Which state wins where there are several, and what becomes of the others: replicas that were
+changed alone, replicas that are empty, tags of rules that cannot be in force, files kept of what
+gave way."""
 
 import sqlite3
 
@@ -43,7 +44,7 @@ def kept(fleet, number):
     return found
 
 
-# ---- copies that were changed alone -----------------------------------------------------
+# ---- replicas that were changed alone ---------------------------------------------------
 
 
 @pytest.mark.parametrize("alone", [{"more": "spread: false\n"}, {"url": "'memory:'"}],

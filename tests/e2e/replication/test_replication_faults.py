@@ -1,4 +1,4 @@
-"""What spreads survives: an instance that is stopped, cut off or killed, a Redis that is away,
+"""Replication survives: an instance that is stopped, cut off or killed, a Redis that is away,
 restarted, emptied or older than it was. What was acknowledged is there; what was refused is
 nowhere; all instances end with the same state."""
 
@@ -166,9 +166,9 @@ def test_an_emptied_redis_is_filled_by_the_newest_replica(redis):
 
 
 def fills_late(redis, fleet, names):
-    """Redis is emptied while the one with the newest copy is stopped, and that goes on when bids
+    """Redis is emptied while the one with the newest replica is stopped, and that goes on when bids
     have been taken for 0.8 s: longer than it takes to notice and to connect again.
-    True: the newest copy won."""
+    True: the newest replica won."""
     new, newest = names
     fleet[0].put(f"/v1/rules/{new}", NEW)
     wait_until(lambda: new in fleet[1].rules(), "both know")
@@ -204,7 +204,7 @@ def test_without_redis_nothing_changes_and_the_replica_serves(redis):
             assert "Redis" in fleet[0].put(path, body, 503).json["detail"]
         fleet[0].post("/v1/exemptions", {"kind": "user", "value": "u1"}, 503)
         fleet[0].delete("/v1/rules/file", 503)
-        fleet.start(1)  # with its copy
+        fleet.start(1)  # with its replica
         assert "do not come in" in fleet.servers[1].stderr
         assert fleet.agree(everything) == before
         assert fleet[1].get("/v1/users/u1").json["tier"] == "pro"

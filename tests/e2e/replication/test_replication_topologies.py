@@ -1,6 +1,6 @@
-"""Rules spread over a Redis Cluster and behind Sentinels as over one Redis, through failovers: what
-no instance has lost meanwhile (replication is asynchronous; here nothing is on its way when a master
-dies) is there afterwards, and all agree."""
+"""Rules are replicated over a Redis Cluster and behind Sentinels as over one Redis, through
+failovers: what no instance has lost meanwhile (replication is asynchronous; here nothing is on its
+way when a master dies) is there afterwards, and all agree."""
 
 from fleet import Fleet, capacity, everything, limit
 from redis_cluster import Cluster

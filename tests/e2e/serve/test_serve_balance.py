@@ -1,4 +1,4 @@
-"""Connections are spread over the workers, however the kernel would have it."""
+"""Connections are distributed over the workers, however the kernel would have it."""
 
 import re
 import socket
