@@ -16,7 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests/e2e"))
+SUPPORT = Path(__file__).resolve().parent.parent / "tests/e2e/support"
+sys.path[:0] = [str(SUPPORT), str(SUPPORT / "redis_servers")]
 
 from redis_cluster import Cluster  # noqa: E402
 from redis_running import Redis  # noqa: E402

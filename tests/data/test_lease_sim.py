@@ -21,7 +21,7 @@ def run(*options):
 def simulate(*options):
     done = run("--json", *options)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""  # no bar where nobody looks
+    assert done.stderr == ""  # no bar without a terminal
     return json.loads(done.stdout)
 
 

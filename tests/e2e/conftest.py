@@ -1,21 +1,11 @@
-"""What the tests of the dashboard share: one browser for all of them."""
+"""The helpers of these tests, importable from every folder: support and support/redis_servers.
 
-import pytest
+A helper that one folder alone needs lies in that folder, where pytest finds it. Base names are
+unique in the whole tree: there are no packages here.
+"""
 
-from browsing import Page, start_browser
+import sys
+from pathlib import Path
 
-
-@pytest.fixture(name="driver", scope="session")
-def running_browser():
-    driver = start_browser()
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(name="page")
-def opened_page(driver, server):
-    """On the server of the test's own file; it has behaved when the test ends."""
-    page = Page(driver, server)
-    yield page
-    page.prefer("light")
-    page.check_manners()
+SUPPORT = Path(__file__).resolve().parent / "support"
+sys.path[:0] = [str(SUPPORT), str(SUPPORT / "redis_servers")]

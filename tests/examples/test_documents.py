@@ -413,8 +413,8 @@ def test_50_in_10_seconds_are_normal(replay):
 
 
 def test_first_offense_is_a_warning_and_goes_on(replay):
-    # However many there are: the document blocks the 52nd, and the warning warns
-    # nobody. Here only a later window escalates.
+    # However many there are: the document blocks the 52nd, so that its warning
+    # is of no use. Here only a later window escalates.
     assert reasons(replay(GUARDED, burst(0, 80))) == ["ok"] * 80
 
 

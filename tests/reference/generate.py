@@ -99,14 +99,14 @@ class Writer:
                             rng.randint(0, LAST_US), LAST_US - rng.randint(0, 10**9)))
 
     def person(self):
-        """One caller, most often one whom the rules concern."""
+        """One caller, most often one that the rules concern."""
         for _ in range(30):
-            person = self.anybody()
+            person = self.random_caller()
             if self.rng.random() < 0.03 or self.concerned(person):
                 break
         return person
 
-    def anybody(self):
+    def random_caller(self):
         """The attributes of one caller; some leave something out."""
         rng = self.rng
         person = {name: rng.choice(values) for name, values in POOLS.items()

@@ -1,7 +1,7 @@
 """The five algorithms, written from their meaning.
 
 Each class answers the same five questions about one identifier's state; None
-is the state of a key nobody has charged.  Times are integer microseconds, a
+is the state of a key that was never charged.  Times are integer microseconds, a
 bucket's debts integer nanoseconds.  Nothing is packed and nothing rounds, but
 for what the specification itself rounds.
 

@@ -1,4 +1,4 @@
-"""A rules file's meaning: which requests a rule matches, per whom it counts,
+"""A rules file's meaning: which requests a rule matches, what it counts by,
 and what its limit is for a tier and a trust score."""
 
 import ipaddress

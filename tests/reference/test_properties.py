@@ -110,7 +110,7 @@ def test_remaining_is_what_passes_now():
         if claim.reason == "missing_identity":
             continue
         now, left = request["at_us"], claim.remaining
-        request = {**request, "wait": False}  # remaining speaks of who does not wait
+        request = {**request, "wait": False}  # remaining speaks of requests that do not wait
         if left:
             assert at(limiter, {**request, "cost": left}, now)["allowed"]
         assert not at(limiter, {**request, "cost": left + 1}, now)["allowed"]
@@ -179,7 +179,7 @@ def test_a_clock_that_trembles(kind):
 
 
 @pytest.mark.parametrize("kind", sorted(RULES))
-def test_a_clock_that_leapt_ahead_locks_nobody_out(kind):
+def test_a_clock_that_leapt_ahead_locks_no_key_out(kind):
     """Back from the future: at most one span believed, and one to leave it."""
     for ahead in (0, 1, 9_999, 10_000, 10_001, 20_000, 20_001, 23_334, 10**12):
         limiter = single(kind)

@@ -104,7 +104,7 @@ def test_rules_from_a_file(tmp_path, url):
         assert limiter.decide(resource="/api/x", user="u1").remaining == 1, "one file, one count"
 
 
-def test_who_is_exempt_and_what_no_rule_matches(limiter):
+def test_exempt_users_and_requests_that_no_rule_matches(limiter):
     exempt = limiter.decide(resource="/api/x", user="root")
     assert (exempt.allowed, exempt.reason, exempt.rule) == (True, "exempt", None)
     assert exempt.limit is exempt.remaining is exempt.reset_at is exempt.reset_at_us is None
@@ -168,7 +168,7 @@ def test_explain_lists_every_rule_and_charges_once(limiter):
     assert limiter.explain(resource="/none").rules == ()
 
 
-def test_explain_of_more_rules_than_anybody_has(store):
+def test_explain_of_very_many_rules(store):
     rules = "rules:\n" + "".join(
         f"  - {{name: r{number}, per: user, limit: 5/366d}}\n" for number in range(300))
     with sluice.Limiter.from_text(rules, store=store) as limiter:

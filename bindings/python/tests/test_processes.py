@@ -1,4 +1,4 @@
-"""One table, many processes: counts are exact, and a killed one harms nobody."""
+"""One table, many processes: counts are exact, and a killed one harms no other."""
 
 import json
 import multiprocessing
@@ -53,7 +53,7 @@ with sluice.open(sys.argv[1]) as store:
 """
 
 
-def test_four_strangers_who_open_the_file_admit_exactly_the_limit(url):
+def test_four_unrelated_processes_on_one_file_admit_exactly_the_limit(url):
     started = [subprocess.Popen([sys.executable, "-c", OTHER, url], stdout=subprocess.PIPE)
                for _ in range(4)]
     assert sum(int(one.communicate()[0]) for one in started) == CAPACITY
@@ -138,7 +138,7 @@ def same_shape(here, there):
             for mine, other in zip(value, there[name]):
                 same_shape(mine, other)
         elif name.startswith(("reset_at", "retry_after")):
-            assert abs(value - there[name]) < (5_000_000 if name.endswith("_us") else 5)
+            assert abs(value - there[name]) < (60_000_000 if name.endswith("_us") else 60)
         else:
             assert value == there[name]
 
@@ -169,6 +169,6 @@ def test_ctrl_c_ends_a_long_wait(url):
         time.sleep(0.1)
         child.send_signal(signal.SIGINT)
         try:
-            assert child.communicate(timeout=10)[0] == "stopped\n"
+            assert child.communicate(timeout=60)[0] == "stopped\n"
         finally:
             child.kill()

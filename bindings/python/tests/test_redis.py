@@ -30,7 +30,7 @@ def redis(tmp_path):
         server = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir",
              str(tmp_path)], stdout=nothing)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not is_listening(path):  # a little later than the path is there
         assert time.monotonic() < deadline and server.poll() is None
         time.sleep(0.01)
@@ -134,7 +134,7 @@ def test_children_of_a_fork_make_their_own_connections(redis, algorithm):
 
 def in_time(call):
     """The deadline is 20 ms here, which a busy machine may miss; what was late charged nothing."""
-    for _ in range(50):
+    for _ in range(500):
         try:
             return call()
         except sluice.StoreDown:
@@ -184,7 +184,7 @@ def scripts_run(redis):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_who_was_denied_is_denied_from_memory_until_something_is_given_back(redis, algorithm):
+def test_a_denial_is_repeated_from_memory_until_something_is_given_back(redis, algorithm):
     limiter = limiter_on(f"redis+unix://{redis}", algorithm)
     request = {"tenant": "acme", "user": "u"}
     charged = in_time(lambda: limiter.decide(**request, cost=20))
@@ -202,7 +202,7 @@ def test_who_was_denied_is_denied_from_memory_until_something_is_given_back(redi
 
 
 def test_a_guard_hears_of_what_was_denied_from_memory(redis):
-    """Whoever asks next, a tenth of a second later, brings it along."""
+    """The next request, a tenth of a second later, brings it along."""
     with sluice.Limiter.from_text(f"""
 store: redis+unix://{redis}
 store_deadline: 30s
@@ -213,7 +213,7 @@ rules:
             limiter.decide(user="u")
         time.sleep(0.2)
         limiter.decide(user="u")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while tell(redis, "HGET", "rl:-:api~guard:{u}", "count") != "3001":
             assert time.monotonic() < deadline
             time.sleep(0.01)

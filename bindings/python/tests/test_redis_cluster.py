@@ -9,7 +9,8 @@ import pytest
 import sluice
 from test_redis import ALGORITHMS, SEED, ask, in_time, limiter_on, play
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests/e2e"))
+SUPPORT = Path(__file__).resolve().parents[3] / "tests/e2e/support"
+sys.path[:0] = [str(SUPPORT), str(SUPPORT / "redis_servers")]
 
 from redis_cluster import Cluster  # noqa: E402
 

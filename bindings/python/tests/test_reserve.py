@@ -57,13 +57,13 @@ def test_cancel_gives_all_back(limit):
 
 def test_expiry_gives_all_back(limit):
     assert limit.reserve("u1", 10, expires=0.020).decision.remaining == 0
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not limit.decide("u1", 10):
         assert time.monotonic() < deadline, "an expired reservation came back too late"
         time.sleep(0.005)
 
 
-def test_who_comes_after_the_expiry_is_told(limit):
+def test_a_settlement_after_the_expiry_is_refused(limit):
     reservation = limit.reserve("u1", 10, expires=0.001)
     time.sleep(0.005)
     for settle in (lambda: reservation.commit(1), reservation.cancel):
@@ -139,7 +139,7 @@ def test_a_killed_process_s_reservation_expires(store, limit):
     os.close(read), os.close(write)
     os.kill(child, 9)
     os.waitpid(child, 0)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not limit.decide("u1", 10):
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -16,7 +16,7 @@
 #include "telemetry/audit/sink.h"
 
 /* A head is written at once and within a sector: a reader finds the old one or the new. */
-enum { HEAD_BYTES = 512, LINE_MAX_BYTES = 64 << 10, LOCK_TRIES = 200, LOCK_EVERY_US = 5000 };
+enum { HEAD_BYTES = 512, LINE_MAX_BYTES = 64 << 10, LOCK_TRIES = 5000, LOCK_EVERY_US = 200 };
 
 /* ---- PATH.chain ---- */
 
@@ -93,7 +93,8 @@ static bool write_head(int fd, const struct sl_chain_file *file)
 }
 
 /* Another process holds the lock for as long as a line takes. One that hangs must not hold up this
- * process for ever. */
+ * process for ever: it gives up after a second. It looks often, because a busy process frees the
+ * lock for a few microseconds only between two lines. */
 static bool lock_head(int fd)
 {
     for (int i = 0; i < LOCK_TRIES; i++) {
