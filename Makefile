@@ -158,6 +158,8 @@ $(BUILD)/core.a: $(TESTED)
 	@rm -f $@
 	$(Q)$(AR) qcsT $@ $(TESTED)
 
+.PRECIOUS: $(BUILD)/unit/%.o
+
 # The unit tests are one program, and those that replace a function of a library one each.
 $(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/.flags | $(BUILD)/.deps-test $(BUILD)/proto/services.pb
 	@mkdir -p $(@D)
@@ -202,8 +204,8 @@ ASAN := BUILD=$(BUILD)/asan CFLAGS="-O1 -g" WERROR=-Werror \
 TSAN := BUILD=$(BUILD)/tsan CFLAGS="-O1 -g" WERROR=-Werror \
         SANITIZE="-fsanitize=thread -mcx16 -fno-omit-frame-pointer"
 
-# Hundreds of small programs: as many at a time as there are processors, unless whoever
-# called make has said how many.
+# Hundreds of small programs: as many at a time as there are processors, unless the caller of
+# make has said how many.
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 unit-binaries: $(UNITBINS) $(CORPUS)

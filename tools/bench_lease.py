@@ -9,7 +9,7 @@ measured: what is busy has a lease already. What is compared is decisions per se
 processor time; that of the first is its own and its Redis' together. Beside it stands how many
 decisions there were for each command that Redis was sent.
 
-The flood is 1,000,000 requests from redis-benchmark over Sluice's Redis protocol, of users who
+The flood is 1,000,000 requests from redis-benchmark over Sluice's Redis protocol, of users that
 have had their limit: which part of them does Redis see? No round counts in which one was answered
 with an error, or let through.
 What stands beside what, and why it is fair: docs/benchmarks.md.
@@ -124,7 +124,7 @@ def opened(stack, kind, setting, folder):
 
 
 def measure(server, row):
-    """Its keys are busy already: nobody leases what nobody has asked for."""
+    """Its keys are busy already: no instance leases a key without requests."""
     bench_http.load(server, row._replace(seconds=BUSY_SECONDS))
     before = server.sent() if server.redis else [0, 0, 0]
     said, each_s = bench_http.observe(server, row)
@@ -201,7 +201,7 @@ def print_rows(depth, samples, verdict):
 
 
 def print_floods(samples, verdict):
-    print(f"A flood of {FLOOD:,} requests of users who have had their limit, over the Redis "
+    print(f"A flood of {FLOOD:,} requests of users beyond their limit, over the Redis "
           "protocol,\n16 pipelined: which part of them Redis is asked about:\n")
     print(f"  {'':14}{'part':>10}{'lowest – highest':>24}{'target':>8}")
     for row, parts in samples.items():
