@@ -118,7 +118,7 @@ TEST(settling_twice_or_a_lap_late_changes_nothing)
     }
 }
 
-TEST(who_is_killed_while_settling_is_made_good_by_the_next)
+TEST(the_next_writer_completes_what_a_killed_one_settled)
 {
     for (unsigned done = 0; done < 8; done++) { /* which of three entries he wrote */
         struct sl_state state = fresh(8);

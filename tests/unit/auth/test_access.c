@@ -106,7 +106,7 @@ WITH_FILES(a_token_is_of_the_file_or_of_the_environment_and_each_is_good)
 }
 
 /* A zeroed digest is one like any other, and nobody's. */
-WITH_FILES(a_reader_alone_makes_nobody_the_admin)
+WITH_FILES(a_readers_token_alone_gives_no_token_the_role_of_admin)
 {
     assert_true(load(NULL, NULL, saved("r", SL_TEXT(READER))));
     assert_false(tokens.has_admin);
@@ -242,7 +242,7 @@ static struct sl_digest digest_of(unsigned number)
     return digest;
 }
 
-WITH_FILES(without_tenants_nobody_has_a_key)
+WITH_FILES(without_tenants_no_key_is_found)
 {
     struct sl_keyring *ring = sl_keyring_new(NULL, 0);
     struct sl_digest key = digest_of(1), zero = { { 0 } };

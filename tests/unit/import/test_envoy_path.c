@@ -101,7 +101,7 @@ TEST(a_pattern_leaves_nothing_to_those_behind_it)
     assert_int_equal(path.steps[0].node->unlike.count, 0);
 }
 
-TEST(nobody_gets_past_a_pattern_of_stars)
+TEST(no_descriptor_follows_a_pattern_of_stars)
 {
     struct sl_envoy_path path;
     assert_null(sl_envoy_path_find(&envoy.arena, read("[" K("**") "{ key: k }]"), &path));

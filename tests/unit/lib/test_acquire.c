@@ -173,7 +173,7 @@ TEST(signals_do_not_shorten_a_sleep)
 }
 
 /* One every millisecond, and no two closer. */
-TEST(a_leaky_bucket_paces_who_acquires)
+TEST(a_leaky_bucket_paces_its_callers)
 {
     struct sluice_store *table = NULL;
     struct sluice_decision decision;

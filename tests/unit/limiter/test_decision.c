@@ -92,7 +92,7 @@ TEST(what_was_left_out_says_nothing)
     }
 }
 
-TEST(who_was_charged_is_told_by_a_bit)
+TEST(a_bit_tells_which_rule_was_charged)
 {
     static const struct {
         const char *name;

@@ -133,7 +133,7 @@ TEST(tiers_have_their_own_numbers_or_none)
     watched_close();
 }
 
-TEST(who_is_exempt_is_said_beside_what_would_be)
+TEST(an_exemption_is_shown_beside_what_the_rules_would_say)
 {
     watched_open(several);
     LOOK(NULL, .user = SL_TEXT("root"));

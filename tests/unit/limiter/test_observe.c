@@ -16,7 +16,7 @@ static uint64_t denied_in_all(void)
 
 /* ---- denials ---- */
 
-TEST(a_denial_says_who_where_and_for_how_long)
+TEST(a_denial_has_user_resource_and_wait)
 {
     watched_open(one_rule);
     for (int i = 0; i < 5; i++) {
@@ -59,7 +59,7 @@ TEST(tenants_users_have_the_same_name_and_are_others)
 }
 
 /* Whoever says no, each rule that was asked says so itself. */
-TEST(every_rule_notes_its_own_denials)
+TEST(every_rule_samples_its_own_denials)
 {
     watched_open("rules: [{ name: all, per: global, limit: 9/m },\n"
                  "        { name: pair, per: [ip, user], limit: 1/m },\n"
@@ -97,7 +97,7 @@ TEST(a_peek_leaves_nothing)
     watched_close();
 }
 
-TEST(who_lacks_an_identity_is_nobody_once_for_each_rule)
+TEST(a_request_without_an_identity_is_one_sample_for_each_rule)
 {
     watched_open("rules: [{ name: must, per: client, limit: 7/m, on_missing: deny },\n"
                  "        { name: also, per: user, limit: 8/m, on_missing: deny },\n"
@@ -119,7 +119,7 @@ TEST(who_lacks_an_identity_is_nobody_once_for_each_rule)
     watched_close();
 }
 
-TEST(a_failing_store_denies_nobody_in_particular)
+TEST(denials_of_a_failed_store_are_not_sampled)
 {
     watched_open("on_store_failure: deny\n"
                  "rules: [{ name: api, per: user, limit: 2/m }]\n");
@@ -159,7 +159,7 @@ TEST(what_the_burst_guard_says_is_noted)
 }
 
 /* Whoever it was: more of them than there is room for. */
-TEST(bursts_are_counted_also_when_the_notes_are_full)
+TEST(bursts_are_counted_also_when_the_samples_are_full)
 {
     enum { USERS = 2 * SL_NOTED_MAX };
     watched_open("rules: [{ name: b, per: user, limit: 99/m,\n"
@@ -207,7 +207,7 @@ TEST(an_identifier_is_what_was_counted)
 
 /* ---- room ---- */
 
-TEST(when_the_notes_are_full_denials_are_counted_as_missed)
+TEST(when_the_samples_are_full_denials_are_counted_as_missed)
 {
     enum { USERS = 700 };
     watched_open("rules: [{ name: api, per: user, limit: 1/m }]\n");
@@ -221,7 +221,7 @@ TEST(when_the_notes_are_full_denials_are_counted_as_missed)
 }
 
 /* Whom it met leaves room for whom it denies. */
-TEST(who_is_denied_finds_room_behind_all_who_were_met)
+TEST(a_denied_caller_finds_room_behind_all_that_were_met)
 {
     watched_open("rules: [{ name: api, resource: /api, per: user, limit: 1/h }]\n");
     for (uint64_t i = 0; i < 3000; i++) {

@@ -44,7 +44,7 @@ static inline void run_child(void (*run)(void *about), void *about)
 }
 
 /* Root may do anything: tests of permissions are somebody else. */
-static inline void become_nobody(void)
+static inline void drop_root(void)
 {
     if (getuid() == 0)
         CHILD(setgid(65534) == 0 && setuid(65534) == 0);

@@ -14,7 +14,7 @@ enum { TODAY = 20500 };
 
 static struct sl_users *users;
 
-static inline void open_people(size_t most)
+static inline void open_users(size_t most)
 {
     users = sl_users_open(&(struct sl_users_config){ .most = most });
     assert_non_null(users);
@@ -23,7 +23,7 @@ static inline void open_people(size_t most)
 static inline int open_crowd(void **unused)
 {
     (void)unused;
-    open_people(0);
+    open_users(0);
     return 0;
 }
 

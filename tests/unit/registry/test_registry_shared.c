@@ -110,7 +110,7 @@ static void hold_until_told(void *about)
     sl_registry_close(registry);
 }
 
-IN_A_FOLDER(whoever_begins_waits_for_the_other_and_sees_what_that_did)
+IN_A_FOLDER(a_transaction_waits_for_the_other_process_and_sees_its_changes)
 {
     struct turns turns;
     char byte;
@@ -203,7 +203,7 @@ static void report_minutes(void *about)
     sl_registry_close(registry);
 }
 
-IN_A_FOLDER(a_minute_counts_once_whoever_reports_it)
+IN_A_FOLDER(a_minute_counts_once_if_several_processes_report_it)
 {
     run_child(report_minutes, NULL);
     run_child(report_minutes, NULL);
@@ -241,7 +241,7 @@ IN_A_FOLDER(a_file_that_was_removed_takes_nothing_more)
     sl_registry_close(registry);
 }
 
-IN_A_FOLDER(a_file_that_was_replaced_is_left_to_whoever_made_it)
+IN_A_FOLDER(a_file_that_was_replaced_is_left_to_its_new_owner)
 {
     struct sl_registry *old = open_registry();
     put_rule(old, "api", "old");

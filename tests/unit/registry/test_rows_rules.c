@@ -61,7 +61,7 @@ IN_MEMORY(a_dropped_rule_is_gone_and_comes_back_at_the_end)
     assert_string_equal(rules_of(registry), "second={} first={}");
 }
 
-IN_MEMORY(a_tenants_rule_and_everybodys_may_have_one_name)
+IN_MEMORY(a_tenants_rule_and_a_rule_for_all_may_have_one_name)
 {
     put_tenant("a", NULL);
     put_tenant("b", NULL);
@@ -82,7 +82,7 @@ IN_MEMORY(a_rule_of_a_tenant_that_is_not_there_is_refused)
             "there is no tenant `acme`");
 }
 
-IN_MEMORY(a_rule_of_a_tenant_without_a_name_is_not_everybodys)
+IN_MEMORY(a_rule_of_a_tenant_without_a_name_is_no_rule_for_all)
 {
     REFUSED(sl_registry_put_rule(registry, "", "own", "{}", &error), "there is no tenant ``");
 }
@@ -172,7 +172,7 @@ static void names(const char *tier, const char *wanted)
     assert_string_equal(or_dash(who), wanted);
 }
 
-IN_MEMORY(whoever_names_a_tier_is_found)
+IN_MEMORY(the_first_user_key_or_tenant_that_names_a_tier_is_found)
 {
     bool is_new;
     names("pro", "-");

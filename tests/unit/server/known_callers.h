@@ -70,7 +70,7 @@ static inline int open_strangers(void **state)
     save_text("reader", READER_TOKEN "\n");
     save_text("secret", SECRET);
     *state = (void *)(uintptr_t)in_this_folder(yaml);
-    open_office(state);
+    open_control(state);
     desk.is_away = true;
     visitor_comes_from(&visitor, "192.0.2.1");
     return 0;
@@ -86,7 +86,7 @@ static inline int open_callers(void **state)
 
 static inline int close_callers(void **state)
 {
-    close_office(state);
+    close_control(state);
     return close_folder(state);
 }
 

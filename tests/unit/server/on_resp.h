@@ -20,9 +20,9 @@ static inline int open_resp(void **state)
     return status;
 }
 
-static inline int open_resp_office(void **state)
+static inline int open_resp_control(void **state)
 {
-    int status = open_office(state);
+    int status = open_control(state);
     speak_resp("127.0.0.1");
     return status;
 }
@@ -34,8 +34,9 @@ static inline int open_resp_callers(void **state)
     return status;
 }
 
-#define IN_RESP(name, rules)         TEST_ON(name, open_resp, close_stage, (void *)(rules))
-#define RESP_AT_CONTROL(name, rules) TEST_ON(name, open_resp_office, close_office, (void *)(rules))
+#define IN_RESP(name, rules) TEST_ON(name, open_resp, close_stage, (void *)(rules))
+#define RESP_AT_CONTROL(name, rules)                                                               \
+    TEST_ON(name, open_resp_control, close_control, (void *)(rules))
 #define RESP_WITH_TENANTS(name, rules)                                                             \
     TEST_ON(name, open_resp_callers, close_callers, (void *)(rules))
 

@@ -14,7 +14,7 @@ static const char rules[] = "max_connections: 6\n"
 
 static struct sockaddr_un place;
 
-static int open_door(void **state)
+static int open_acceptor(void **state)
 {
     struct sluice_error error = { 0 };
     char address[96];
@@ -33,14 +33,14 @@ static int open_door(void **state)
     return 0;
 }
 
-static int close_door(void **state)
+static int close_acceptor(void **state)
 {
     stage_close(&stage);
     model_close(&model.store);
     return close_folder(state);
 }
 
-#define AT_THE_DOOR(name) TEST_WITH(name, open_door, close_door)
+#define WITH_ACCEPTOR(name) TEST_WITH(name, open_acceptor, close_acceptor)
 
 static int knock(void)
 {
@@ -79,7 +79,7 @@ static void turn_both(void)
         stage_turn(&stage.workers[i]);
 }
 
-AT_THE_DOOR(no_worker_gets_far_ahead_of_the_other)
+WITH_ACCEPTOR(no_worker_gets_far_ahead_of_the_other)
 {
     int fds[6];
     for (size_t i = 0; i < COUNT(fds); i++) {
@@ -104,7 +104,7 @@ AT_THE_DOOR(no_worker_gets_far_ahead_of_the_other)
 }
 
 /* Counted at once, so that not all the others go there too. */
-AT_THE_DOOR(who_is_on_the_way_to_a_worker_counts_there)
+WITH_ACCEPTOR(a_connection_on_its_way_to_a_worker_counts_there)
 {
     int fds[6];
     for (size_t i = 0; i < COUNT(fds); i++)
@@ -121,7 +121,7 @@ AT_THE_DOOR(who_is_on_the_way_to_a_worker_counts_there)
         close(fds[i]);
 }
 
-AT_THE_DOOR(where_they_cannot_go_they_stay)
+WITH_ACCEPTOR(where_they_cannot_go_they_stay)
 {
     int fds[4];
     stage.workers[1].inbox_count = SL_INBOX_MAX;
@@ -146,7 +146,7 @@ AT_THE_DOOR(where_they_cannot_go_they_stay)
 
 /* ---- not coming in ---- */
 
-AT_THE_DOOR(who_is_too_many_is_told_so_and_the_others_stay)
+WITH_ACCEPTOR(a_connection_too_many_is_told_so_and_the_others_stay)
 {
     int fds[8];
     for (size_t i = 0; i < COUNT(fds); i++) {
@@ -179,7 +179,7 @@ AT_THE_DOOR(who_is_too_many_is_told_so_and_the_others_stay)
 
 /* ---- shutting ---- */
 
-AT_THE_DOOR(who_stands_at_the_door_when_it_is_shut_is_let_in)
+WITH_ACCEPTOR(a_connection_that_waits_when_the_listener_closes_is_accepted)
 {
     int waiting = knock();
     assert_true(send(waiting, GET("/readyz"), strlen(GET("/readyz")), 0) > 0);

@@ -119,7 +119,7 @@ static void check_list(enum sl_timer kind, struct sl_conn *const *wanted, size_t
     assert_ptr_equal(worker()->timers[kind].last, prev);
 }
 
-ON_STAGE(those_who_began_first_are_first, rules)
+ON_STAGE(connections_are_in_the_order_they_began, rules)
 {
     struct visitor a = visitor_enter(&stage), b = visitor_enter(&stage), c = visitor_enter(&stage);
     struct sl_conn *v = visitor.conn;
@@ -188,7 +188,7 @@ static void check_late(struct caller *caller, enum sl_timer kind, uint64_t ms, c
     SAME(last, sl_worker_timeout_ms(worker(), kind), ms);
 }
 
-ON_STAGE(who_is_late_is_told_so_if_there_is_a_message_to_answer, rules)
+ON_STAGE(a_late_client_is_told_so_if_there_is_a_message_to_answer, rules)
 {
     visitor_forgets_time(&visitor);
     struct caller silent = enter();
@@ -246,7 +246,7 @@ ON_STAGE(an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile, rul
     caller_leaves(&caller);
 }
 
-ON_STAGE(shorter_times_are_for_those_who_wait_already, rules)
+ON_STAGE(shorter_timeouts_hold_for_connections_that_wait_already, rules)
 {
     visitor_forgets_time(&visitor);
     struct caller caller = enter();
@@ -288,7 +288,7 @@ ON_STAGE(draining_cuts_every_wait_short_and_none_of_them_again, rules)
 }
 
 /* Told to drain, as the main thread does it. */
-ON_STAGE(those_who_are_idle_when_draining_begins_have_a_moment_left, rules)
+ON_STAGE(connections_idle_when_draining_begins_have_a_moment_left, rules)
 {
     char got[1024];
     visitor_forgets_time(&visitor);

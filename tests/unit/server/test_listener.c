@@ -89,7 +89,7 @@ TEST(all_workers_listen_on_the_port_that_the_first_was_given)
     assert_closed(&listening);
 }
 
-TEST(a_port_that_somebody_listens_on_is_refused_though_it_could_be_shared)
+TEST(a_port_in_use_is_refused_though_it_could_be_shared)
 {
     struct sl_listening first = http(), second = http();
     assert_true(sl_listening_open(&first, "127.0.0.1:0", 1, &error));
@@ -221,7 +221,7 @@ IN_A_FOLDER(a_socket_that_was_left_behind_is_taken_over)
     assert_int_equal(files_in_folder(false), 0);
 }
 
-IN_A_FOLDER(a_socket_that_somebody_answers_on_is_left_alone)
+IN_A_FOLDER(a_socket_that_a_server_answers_on_is_left_alone)
 {
     struct sl_listening first = http(), second = http();
     assert_true(sl_listening_open(&first, unix_address(), 1, &error));

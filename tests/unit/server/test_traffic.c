@@ -106,7 +106,7 @@ ON_STAGE(what_is_no_message_is_counted, rules)
     ASSERT_COUNT(malformed, COUNT(rows));
 }
 
-ON_STAGE(who_is_sent_away_is_counted_by_the_status, rules)
+ON_STAGE(refused_requests_are_counted_by_their_status, rules)
 {
     says("GET /v1/rules HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n");
     assert_string_equal(statuses(), "401");
@@ -140,7 +140,7 @@ ON_STAGE(a_proxy_header_that_is_none_is_counted_and_so_is_a_stranger_s, rules)
     }
 }
 
-ON_STAGE(who_took_too_long_is_counted_by_what_was_waited_for, rules)
+ON_STAGE(timeouts_are_counted_by_what_was_waited_for, rules)
 {
     static const struct {
         const char *said;

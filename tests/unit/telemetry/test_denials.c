@@ -153,7 +153,7 @@ WITH_DENIALS(the_same_identifier_is_folded)
     assert_null(event(2));
 }
 
-WITH_DENIALS(who_was_only_met_is_no_event)
+WITH_DENIALS(a_caller_that_was_not_denied_is_no_event)
 {
     add(1, NOTED(.denied = 0, .met = 50));
     flush();
@@ -197,7 +197,7 @@ WITH_DENIALS(bursts_are_events_of_their_own)
     json_decref(told);
 }
 
-WITH_DENIALS(nobodys_denials_have_no_identifier)
+WITH_DENIALS(denials_without_an_identifier_print_null)
 {
     add(1, NOTED(.has_identifier = false, .retry_after_us = SL_NEVER));
     flush();

@@ -108,7 +108,7 @@ WITH_VERIFIER(an_algorithm_that_is_not_the_keys_is_refused)
     check_rows(rows, COUNT(rows));
 }
 
-WITH_VERIFIER(a_signature_of_nobody_is_refused)
+WITH_VERIFIER(a_signature_by_no_known_key_is_refused)
 {
     static const struct row rows[] = {
         { "other claims", RS, .damage = exchange_claims, .wanted = SL_REFUSED_SIGNATURE },

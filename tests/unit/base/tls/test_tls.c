@@ -282,7 +282,7 @@ TEST(a_changed_byte_breaks_it)
     pair_free(&pair);
 }
 
-TEST(somebody_elses_error_is_not_taken_for_ours)
+TEST(an_older_openssl_error_is_not_taken_for_ours)
 {
     struct pair pair = connected(tls, (struct client){ 0 });
     char byte;

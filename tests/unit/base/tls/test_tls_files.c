@@ -136,7 +136,7 @@ WITH_FILES(a_key_of_another_certificate_is_named)
     paper_free(&rsa);
 }
 
-WITH_FILES(a_locked_key_is_refused_and_nobody_is_asked)
+WITH_FILES(a_locked_key_is_refused_without_asking_for_a_passphrase)
 {
     REFUSED("server.pem", "locked.key", NULL, "locked.key", "locked with a passphrase");
 }

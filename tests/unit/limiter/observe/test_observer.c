@@ -13,21 +13,21 @@ static bool are_empty(const struct sl_samples *samples)
 
 static struct sl_observer *observer;
 
-static int open_sight(void **unused)
+static int open_observer(void **unused)
 {
     (void)unused;
     observer = sl_observer_new();
     return observer ? 0 : -1;
 }
 
-static int close_sight(void **unused)
+static int close_observer(void **unused)
 {
     (void)unused;
     sl_observer_free(observer);
     return 0;
 }
 
-#define WITH_SIGHT(name) TEST_WITH(name, open_sight, close_sight)
+#define WITH_OBSERVER(name) TEST_WITH(name, open_observer, close_observer)
 
 /* As deciding does it. */
 static void note(uint64_t number)
@@ -43,7 +43,7 @@ static void note(uint64_t number)
     atomic_store_explicit(&observer->has_notes, true, memory_order_relaxed);
 }
 
-WITH_SIGHT(nothing_is_not_handed_over)
+WITH_OBSERVER(nothing_is_not_handed_over)
 {
     const struct sl_samples *own = observer->samples;
     assert_false(sl_observer_has_samples(observer));
@@ -52,7 +52,7 @@ WITH_SIGHT(nothing_is_not_handed_over)
     assert_null(sl_observer_take(observer));
 }
 
-WITH_SIGHT(what_was_noted_is_taken_once)
+WITH_OBSERVER(what_was_noted_is_taken_once)
 {
     const struct sl_samples *own = observer->samples;
     note(5);
@@ -72,7 +72,7 @@ WITH_SIGHT(what_was_noted_is_taken_once)
     assert_true(are_empty(taken));
 }
 
-WITH_SIGHT(until_the_last_is_given_back_noting_goes_on)
+WITH_OBSERVER(until_the_last_is_given_back_noting_goes_on)
 {
     note(1);
     sl_observer_hand_over(observer);
@@ -95,7 +95,7 @@ WITH_SIGHT(until_the_last_is_given_back_noting_goes_on)
 }
 
 /* Wherever they are at the time. */
-WITH_SIGHT(freeing_finds_all_of_them)
+WITH_OBSERVER(freeing_finds_all_of_them)
 {
     note(1);
     sl_observer_hand_over(observer); /* one lies there full, none empty */
@@ -137,7 +137,7 @@ static uint64_t sum_up(struct sl_distinct *callers)
     return sum;
 }
 
-WITH_SIGHT(between_two_threads_nothing_is_lost_and_nothing_twice)
+WITH_OBSERVER(between_two_threads_nothing_is_lost_and_nothing_twice)
 {
     pthread_t decider;
     struct sl_distinct callers = { { 0 } };

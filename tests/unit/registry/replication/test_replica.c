@@ -290,7 +290,7 @@ WITH_BOTH(a_row_that_is_there_is_replaced)
 }
 
 /* It was changed while nobody else was told. */
-IN_MEMORY(what_leaves_is_no_copy_any_more)
+IN_MEMORY(a_database_that_leaves_is_no_replica_any_more)
 {
     struct sl_replica_position place = { 5, { { 7, 70 }, { 9, 90 } }, false }, back;
     DONE(sl_replica_leave(registry, &error)); /* none ever was */

@@ -9,14 +9,14 @@
 static struct sl_users *users;
 static uint64_t revision;
 
-static int open_people(void **unused)
+static int open_users(void **unused)
 {
     revision = 0;
     users = sl_users_open(&(struct sl_users_config){ .most = 16 });
     return users && open_it(unused) == 0 ? 0 : -1;
 }
 
-static int close_people(void **unused)
+static int close_users(void **unused)
 {
     sl_users_close(users);
     return close_it(unused);
@@ -35,7 +35,7 @@ static void fill(void)
     begin(registry);
 }
 
-#define WITH_USERS(name) TEST_WITH(name, open_people, close_people)
+#define WITH_USERS(name) TEST_WITH(name, open_users, close_users)
 
 WITH_USERS(what_the_registry_holds_is_known)
 {

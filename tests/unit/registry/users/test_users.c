@@ -3,7 +3,7 @@
 
 /* ---- records ---- */
 
-WITH_USERS(nobody_is_known_at_first)
+WITH_USERS(no_user_is_known_at_first)
 {
     assert_int_equal(users->count, 0);
     assert_false(knows("u"));
@@ -92,7 +92,7 @@ WITH_USERS(a_tier_has_at_most_64_bytes)
     assert_string_equal(found.tier, ""); /* and not one cut off */
 }
 
-WITH_USERS(who_is_dropped_is_forgotten)
+WITH_USERS(a_dropped_user_is_forgotten)
 {
     PUT(.limits = "{\"api\":{\"capacity\":5}}");
     ADD(.calls = 4);
@@ -217,7 +217,7 @@ WITH_USERS(outcomes_and_violations_are_summed_up_to_now)
     assert_false(knows_at(NULL, "u", (TODAY + 7) * DAY)); /* nothing that would be missed */
 }
 
-WITH_USERS(a_day_of_nothing_makes_nobody_known)
+WITH_USERS(a_day_without_calls_adds_no_user)
 {
     PUT_DAY();
     PUT_DAY(.day = -5, .calls = 1);

@@ -212,7 +212,7 @@ AT_CONTROL(the_last_message_is_answered_and_then_the_connection_ends, yaml)
 
 /* ---- time ---- */
 
-AT_CONTROL(whoever_waits_for_us_is_not_late, yaml)
+AT_CONTROL(a_connection_that_waits_for_us_has_no_timeout, yaml)
 {
     struct caller caller = enter();
     desk.is_away = true;

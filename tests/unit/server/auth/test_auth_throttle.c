@@ -165,7 +165,7 @@ WITH_TENANTS(a_trusted_proxy_says_whose_attempt_it_was, behind_a_proxy)
 }
 
 /* Guessing on several servers, which share the store, is guessing once. */
-WITH_TENANTS(they_are_counted_in_the_store_and_so_by_everybody, with_tokens)
+WITH_TENANTS(failed_attempts_are_counted_in_the_store_that_nodes_share, with_tokens)
 {
     static struct stage other;
     static struct visitor there;
@@ -183,7 +183,7 @@ WITH_TENANTS(they_are_counted_in_the_store_and_so_by_everybody, with_tokens)
 }
 
 /* The rules say that a failed store lets pass, and so it is with these. */
-WITH_TENANTS(a_failed_store_bars_nobody, with_tokens)
+WITH_TENANTS(a_failed_store_bars_no_address, with_tokens)
 {
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
     model.status = SLUICE_STORE_DOWN;
@@ -197,7 +197,7 @@ WITH_TENANTS(a_failed_store_bars_nobody, with_tokens)
 
 #define CHECK "POST /v1/check"
 
-WITH_TENANTS(unknown_keys_on_a_check_count_by_whom_the_peer_speaks_for, with_tokens)
+WITH_TENANTS(unknown_keys_on_a_check_count_by_the_address_the_peer_names, with_tokens)
 {
     for (int i = 0; i < CREDENTIALS_MAX; i++)
         assert_int_equal(status_for(CHECK, AS_UNKNOWN, "{\"ip\": \"203.0.113.1\"}"), 401);

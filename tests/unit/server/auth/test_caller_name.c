@@ -87,7 +87,7 @@ WITH_TENANTS(a_contradiction_is_a_problem_that_says_what_to_leave_out, plain)
 }
 
 /* The key in the header is what was shown; the body only says so. */
-WITHOUT_TENANTS(who_is_no_tenant_may_say_what_they_like_but_not_of_the_key_they_show, plain)
+WITHOUT_TENANTS(a_caller_that_is_no_tenant_may_name_any_tenant_but_not_another_key, plain)
 {
     static const struct asking rows[] = {
         { "", "{\"api_key\": \"x\"}", "api_key=x" },

@@ -69,7 +69,7 @@ WITH_TENANTS(without_tokens_this_machine_is_the_admin, open_to_local)
     check_rows(NULL, rows, COUNT(rows));
 }
 
-WITH_TENANTS(without_tokens_another_machine_is_nobody_or_a_tenant, open_to_local)
+WITH_TENANTS(without_tokens_another_machine_is_a_tenant_or_has_no_role, open_to_local)
 {
     static const struct row rows[] = {
         { "", "403" },
@@ -81,7 +81,7 @@ WITH_TENANTS(without_tokens_another_machine_is_nobody_or_a_tenant, open_to_local
     check_rows("192.0.2.1", rows, COUNT(rows));
 }
 
-WITH_TENANTS(with_tokens_they_decide_wherever_somebody_comes_from, with_tokens)
+WITH_TENANTS(with_tokens_the_token_decides_and_not_the_address, with_tokens)
 {
     static const char *const peers[] = { "127.0.0.1", "192.0.2.1", NULL };
     static const struct row rows[] = {
@@ -127,7 +127,7 @@ WITH_TENANTS(what_is_there_twice_is_400, with_tokens)
     check_rows("127.0.0.1", rows, COUNT(rows));
 }
 
-WITH_TENANTS(a_readers_token_alone_takes_the_admins_place_from_nobody, with_reader)
+WITH_TENANTS(a_readers_token_alone_leaves_this_machine_the_admin, with_reader)
 {
     static const struct row local[] = {
         { "", "admin" },

@@ -85,7 +85,7 @@ AT_CONTROL(brackets_hold_an_ipv6_address, yaml)
     assert_int_equal(status_to("1.1", "Host: [127.0.0.1]\r\n"), 403);
 }
 
-AT_CONTROL(without_a_host_it_is_nobody_on_this_machine, yaml)
+AT_CONTROL(without_a_host_a_peer_is_not_local, yaml)
 {
     assert_int_equal(status_to("1.1", ""), 400);
     assert_int_equal(status_to("1.0", ""), 403);
@@ -93,7 +93,7 @@ AT_CONTROL(without_a_host_it_is_nobody_on_this_machine, yaml)
     assert_int_equal(status_to("1.1", "Host: localhost\r\nHost: localhost\r\n"), 400);
 }
 
-AT_CONTROL(an_origin_is_this_host_or_a_page_of_somebodys, yaml)
+AT_CONTROL(an_origin_is_this_host_or_a_foreign_page, yaml)
 {
     static const struct {
         const char *host, *origin;
@@ -129,7 +129,7 @@ AT_CONTROL(an_origin_is_this_host_or_a_page_of_somebodys, yaml)
     }
 }
 
-AT_CONTROL(what_came_through_a_proxy_is_nobody_on_this_machine, yaml)
+AT_CONTROL(a_request_through_a_proxy_is_not_local, yaml)
 {
     static const char *const fields[] = {
         "Forwarded: for=127.0.0.1",

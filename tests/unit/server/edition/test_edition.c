@@ -112,7 +112,7 @@ ON_STAGE(a_worker_goes_over_between_two_rounds, first_rules)
     sl_edition_drop(old);
 }
 
-ON_STAGE(an_edition_that_nobody_went_over_to_is_dropped, first_rules)
+ON_STAGE(an_edition_that_no_worker_took_is_dropped, first_rules)
 {
     struct sl_edition *skipped = sl_edition_keep(publish(next_rules));
     struct sl_edition *last = publish(first_rules);

@@ -91,7 +91,7 @@ static struct caller enter_with_half(size_t bytes)
         1);
 }
 
-OVER_H2(who_holds_much_goes_for_others_and_who_holds_little_does_not, rules)
+OVER_H2(a_connection_that_holds_much_memory_is_closed_for_others, rules)
 {
     visitor_forgets_time(&h2.visitor);
     struct caller little = enter_with_half(100), much = enter_with_half(30000);
@@ -109,7 +109,7 @@ OVER_H2(who_holds_much_goes_for_others_and_who_holds_little_does_not, rules)
 }
 
 /* Who is told of changes may be silent for ever. */
-OVER_H2(who_is_silent_goes_too_where_it_holds_much, rules)
+OVER_H2(a_silent_connection_that_holds_much_memory_is_closed_too, rules)
 {
     static const struct h2_call watch = { .path = "/grpc.health.v1.Health/Watch" };
     visitor_forgets_time(&h2.visitor);

@@ -85,7 +85,7 @@ ON_STAGE(headers_that_contradict_each_other_are_400, trusting)
     assert_false(answers[0].closes);
 }
 
-ON_STAGE(a_trusted_peer_says_who_asks, trusting)
+ON_STAGE(a_trusted_peer_names_the_user, trusting)
 {
     static const struct row rows[] = {
         { "/v1/authorize/who", "X-User: alice\r\nX-Plan: gold\r\n", "alice" },
@@ -96,7 +96,7 @@ ON_STAGE(a_trusted_peer_says_who_asks, trusting)
     check_rows(rows, COUNT(rows));
 }
 
-ON_STAGE(another_peer_does_not_say_who_asks, distrusting)
+ON_STAGE(another_peer_does_not_name_the_user, distrusting)
 {
     static const struct row rows[] = {
         { "/v1/authorize/who", "X-User: alice\r\nX-Plan: gold\r\n", "" },

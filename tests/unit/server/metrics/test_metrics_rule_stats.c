@@ -85,7 +85,7 @@ TEST(each_sample_counts_for_its_bucket)
     empty(&metrics, print(&metrics));
 }
 
-TEST(what_nobody_watches_has_no_samples)
+TEST(without_an_observer_there_are_no_samples)
 {
     struct sl_metrics metrics = fill();
     metrics.is_watched = false;

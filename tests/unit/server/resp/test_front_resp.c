@@ -235,7 +235,7 @@ IN_RESP(a_command_has_its_time_and_rest_has_no_end, RULES)
     assert_int_equal(conn->timer, SL_TIMER_HEAD);
 }
 
-IN_RESP(who_is_late_or_too_many_is_told, RULES)
+IN_RESP(a_client_that_is_late_or_one_too_many_is_told, RULES)
 {
     sl_front_resp.late(visitor.conn);
     visitor_settle(&visitor);

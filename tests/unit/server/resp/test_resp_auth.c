@@ -44,7 +44,7 @@ RESP_WITH_TENANTS(keys_and_tokens_are_passwords, all)
 }
 
 /* A password that is refused changes nothing. */
-RESP_WITH_TENANTS(who_was_believed_stays_so, keys_and_token)
+RESP_WITH_TENANTS(an_authenticated_connection_stays_so, keys_and_token)
 {
     assert_string_equal(told("AUTH sk_acme"), "+OK|");
     assert_string_equal(told("AUTH sk_unknown"), WRONG);
@@ -182,7 +182,7 @@ RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess, WITH_TOKENS SOME_RUL
 }
 
 /* The others' attempts are no concern of who was believed. */
-RESP_WITH_TENANTS(who_was_believed_is_not_barred, keys_and_token)
+RESP_WITH_TENANTS(an_authenticated_connection_is_not_barred, keys_and_token)
 {
     assert_string_equal(told("AUTH " ADMIN_TOKEN), "+OK|");
     for (int i = 0; i < 10; i++)
@@ -209,7 +209,7 @@ static void check_guesses(const char *wrong, size_t most)
     assert_string_equal(told(wrong), WRONG);
 }
 
-RESP_WITH_TENANTS(who_guesses_is_limited, SOME_RULES)
+RESP_WITH_TENANTS(a_client_that_guesses_keys_is_limited, SOME_RULES)
 {
     check_guesses("AUTH sk_guess", 10);
 }
@@ -260,14 +260,14 @@ RESP_WITH_TENANTS(keys_that_are_exempt_are_guessed_too, SOME_RULES)
     assert_string_equal(told("AUTH sk_free"), TOO_MANY);
 }
 
-RESP_WITH_TENANTS(who_guesses_tokens_is_limited, token)
+RESP_WITH_TENANTS(a_client_that_guesses_tokens_is_limited, token)
 {
     check_guesses("AUTH a.b.c", 30);
 }
 
 /* ---- where nobody is known ---- */
 
-IN_RESP(a_password_that_nobody_asks_for_is_told_so, SOME_RULES)
+IN_RESP(a_password_where_none_is_configured_is_refused, SOME_RULES)
 {
     check_has("AUTH sk_acme", "-ERR AUTH <password> called without any password configured");
     check_has("HELLO 3 AUTH a b", "-ERR AUTH <password> called without any password configured");
@@ -300,7 +300,7 @@ RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess_also_so, keys_and_tok
     the_token_that_may_only_look_is_no_guess(fixture);
 }
 
-RESP_WITH_TENANTS(who_guesses_is_limited_also_so, keys_and_token)
+RESP_WITH_TENANTS(a_client_that_guesses_keys_beside_tokens_is_limited, keys_and_token)
 {
-    who_guesses_is_limited(fixture);
+    a_client_that_guesses_keys_is_limited(fixture);
 }

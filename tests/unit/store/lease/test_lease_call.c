@@ -321,7 +321,7 @@ WITH_SETUP(what_was_put_back_is_no_demand)
 }
 
 /* D3 */
-WITH_SETUP(who_is_pardoned_is_not_denied_by_what_was_asked_before)
+WITH_SETUP(a_pardoned_claim_is_not_denied_by_earlier_calls)
 {
     struct sl_claim claim = fixed_claim(1, 1000);
     struct sl_ask ask = { 10 * S + MS, 1 };
@@ -359,7 +359,7 @@ WITH_SETUP(nothing_is_told_of_a_bucket_s_lease_that_has_ended)
     assert_int_equal(counts->units[SL_LEASE_DROPPED], 70);
 }
 
-WITH_SETUP(a_place_that_nobody_uses_gives_way_and_others_do_not)
+WITH_SETUP(an_unused_place_gives_way_and_others_do_not)
 {
     enum { SETS = SL_LEASES_MAX / SL_LEASE_WAYS };
     struct sl_claim held[SL_LEASE_WAYS];

@@ -158,7 +158,7 @@ WITH_SETUP(a_burst_on_a_busy_claim_waits_for_one_call)
     assert_int_equal(claims[2 * 19].figures.remaining, CAPACITY - 20);
 }
 
-WITH_SETUP(a_call_that_is_denied_denies_those_who_wait)
+WITH_SETUP(a_call_that_is_denied_denies_the_claims_that_wait)
 {
     make_busy(20);
     say_lent(0, CAPACITY);
@@ -171,7 +171,7 @@ WITH_SETUP(a_call_that_is_denied_denies_those_who_wait)
     assert_int_equal(claims[2 * 7].figures.remaining, 0);
 }
 
-WITH_SETUP(who_waits_for_a_call_that_fails_fails_with_it)
+WITH_SETUP(claims_that_wait_for_a_call_that_fails_fail_with_it)
 {
     make_busy(20);
     hang_up();
@@ -246,7 +246,7 @@ WITH_SETUP(leases_are_given_back_in_one_pipeline)
 }
 
 /* Another thread calls, and does not come to hear its answer. */
-WITH_SETUP(who_waits_for_another_thread_s_call_has_time_left_to_ask)
+WITH_SETUP(a_claim_that_waits_for_another_thread_s_call_has_time_left_to_ask)
 {
     struct sl_claim claim = claim_on(&name, SL_LEASE_BY_DEMAND);
     struct sl_leases *leases = sl_answer_cache_leases(shared.answers);
@@ -266,7 +266,7 @@ WITH_SETUP(who_waits_for_another_thread_s_call_has_time_left_to_ask)
 }
 
 /* It calls for nothing any more: there is nobody to ask. */
-WITH_SETUP(a_channel_that_ends_fails_who_waits_for_another_thread_s_call)
+WITH_SETUP(a_channel_that_ends_fails_claims_that_wait_for_another_thread_s_call)
 {
     struct sl_leases *leases = sl_answer_cache_leases(shared.answers);
     struct sl_claim called = claim_on(&name, SL_LEASE_BY_DEMAND);

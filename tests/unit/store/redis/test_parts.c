@@ -181,7 +181,7 @@ ON_A_CHANNEL(a_request_ends_with_its_channel_at_any_stage)
 
 /* ---- what takes nothing ---- */
 
-ON_A_CHANNEL(who_only_looks_asks_all_at_once)
+ON_A_CHANNEL(a_peek_asks_all_nodes_at_once)
 {
     make_claims(all, 3);
     bundle.peek = true;
@@ -206,7 +206,7 @@ ON_A_CHANNEL(who_only_looks_asks_all_at_once)
     expect_done(SLUICE_STORE_DOWN, false);
 }
 
-ON_A_CHANNEL(who_lacks_an_identity_is_denied_and_nothing_is_taken)
+ON_A_CHANNEL(a_request_without_an_identity_is_denied_and_charged_nothing)
 {
     make_claims(all, 3);
     claims[1] = (struct sl_claim){ .algo = &sl_fixed_window, .no_key = true };

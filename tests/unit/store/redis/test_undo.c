@@ -109,7 +109,7 @@ static void watch_nothing(void *about, int fd, bool reads, bool writes)
     (void)about, (void)fd, (void)reads, (void)writes;
 }
 
-static void wake_nobody(void *about, int64_t at_us)
+static void ignore_wake(void *about, int64_t at_us)
 {
     (void)about, (void)at_us;
 }
@@ -119,7 +119,7 @@ static void wake_nobody(void *about, int64_t at_us)
 ON_A_CHANNEL(where_too_much_is_put_off_it_is_given_up)
 {
     static struct sl_redis_query waiting[8192];
-    struct sl_link_host host = { NULL, watch_nothing, wake_nobody, false, NULL, NULL };
+    struct sl_link_host host = { NULL, watch_nothing, ignore_wake, false, NULL, NULL };
     struct sl_undos undos = { .shared = &shared, .route = sl_route_new(&shared, &host) };
     struct sl_undo_told told = { on_tried };
     given_up = tried = 0;

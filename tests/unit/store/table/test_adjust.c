@@ -147,7 +147,7 @@ WITH_LOGS(a_log_that_cannot_be_moved_is_full_and_stays)
     assert_int_equal(left(claims[2], NOW_US), 2);
 }
 
-WITH_LOGS(forgetting_takes_the_guard_along_and_nobody_else)
+WITH_LOGS(forgetting_a_claim_forgets_its_guard_and_no_other_claim)
 {
     static const struct sl_guard guard = { .window_us = S, .penalty_us = 60 * S, .threshold = 1 };
     for (size_t i = 0; sl_algos[i]; i++) {

@@ -118,7 +118,7 @@ ON_A_TABLE(a_reservation_is_settled_once)
     }
 }
 
-ON_A_TABLE(an_id_with_any_bit_wrong_is_nobodys)
+ON_A_TABLE(an_id_with_any_bit_wrong_is_unknown)
 {
     uint64_t id = held(1, 1, NOW_US + S);
     for (int bit = 0; bit < 64; bit++)

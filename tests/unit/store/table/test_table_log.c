@@ -91,7 +91,7 @@ WITH_LOGS(there_are_64_extents_and_no_more)
 
 /* ---- a damaged list --------------------------------------------------------------- */
 
-WITH_LOGS(what_nobody_can_have_written_ends_the_list)
+WITH_LOGS(an_impossible_extent_ends_the_list)
 {
     static const uint64_t rows[] = {
         1,                                                   /* no ring length */

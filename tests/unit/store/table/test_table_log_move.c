@@ -33,7 +33,7 @@ static bool refund_one(void *about, struct sl_state *copy)
     return slog->refund(&limit, copy, (struct sl_ask){ NOW_US + S, 1 }, *(int64_t *)about);
 }
 
-WITH_LOGS(what_is_changed_on_the_way_is_changed_in_the_copy_alone)
+WITH_LOGS(a_change_during_the_move_is_made_in_the_copy_alone)
 {
     struct sl_place from = put_log(1, 8, 5);
     uint64_t before[8];
@@ -123,7 +123,7 @@ static struct sl_place freeze(struct sl_place place)
     return place;
 }
 
-WITH_LOGS(who_finds_a_frozen_log_moves_it)
+WITH_LOGS(a_thread_that_finds_a_frozen_log_moves_it)
 {
     struct sl_place left = freeze(put_log(1, 8, 5)), from;
     struct sl_probe probe = log_probe(1, 8);

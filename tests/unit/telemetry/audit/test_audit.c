@@ -97,7 +97,7 @@ IN_A_FOLDER(times_are_printed_to_the_microsecond)
                   rows[i].printed);
 }
 
-IN_A_FOLDER(what_is_there_is_added_to_and_not_for_everybody_to_read)
+IN_A_FOLDER(an_existing_file_is_appended_to_and_not_readable_by_all)
 {
     struct stat facts;
     for (int i = 0; i < 2; i++) {

@@ -206,7 +206,7 @@ CHAINED(a_kill_between_line_and_head_neither_doubles_nor_loses_one)
     }
 }
 
-CHAINED(half_a_line_of_somebody_who_was_killed_is_ended_first)
+CHAINED(half_a_line_of_a_killed_writer_is_ended_first)
 {
     open_chain();
     assert_true(append("{\"a\": 1"));

@@ -49,7 +49,7 @@ static void *read_lines(void *about)
 
 /* The main thread is never held up, what finds no room is counted, and what was queued comes out
  * when somebody reads again. */
-IN_A_FOLDER(a_pipe_that_nobody_reads_drops_lines_and_counts_them)
+IN_A_FOLDER(a_pipe_that_is_not_read_drops_lines_and_counts_them)
 {
     enum { WRITTEN = 12000 };
     struct sl_audit_counts counts;

@@ -159,7 +159,7 @@ TEST(a_browser_is_left_without_a_word)
 }
 
 /* A page's words may follow within them, as lines of their own. */
-TEST(what_nobody_types_is_left_without_a_word)
+TEST(bytes_of_another_protocol_are_closed_without_a_reply)
 {
     static const struct row rows[] = {
         { "\x16\x03\x01\x02", "silence" }, /* TLS */

@@ -74,7 +74,7 @@ static uint64_t redirected(enum sl_redirection kind)
 
 #define ON_A_CLUSTER(test) TEST_WITH(test, set_up_cluster, tear_down_cluster)
 
-ON_A_CLUSTER(a_question_goes_to_who_has_its_slot)
+ON_A_CLUSTER(a_question_goes_to_the_node_that_has_its_slot)
 {
     for (size_t i = 0; i < NODES; i++)
         ask_slot(i, slot_on(i));
@@ -106,7 +106,7 @@ ON_NOTHING(at_first_questions_wait_for_the_map)
     expect_ends("asked", 0, 1, SLUICE_OK);
 }
 
-ON_NOTHING(who_waits_for_the_map_does_so_until_the_deadline)
+ON_NOTHING(questions_wait_for_the_map_until_the_deadline)
 {
     ask_slot(0, 7);
     pass_all_us(DEADLINE_US - 1);
@@ -126,7 +126,7 @@ ON_NOTHING(a_seed_that_is_not_there_is_followed_by_the_next_at_once)
     assert_int_equal(shared.failed_connects, 1);
 }
 
-ON_NOTHING(without_a_map_and_without_anybody_questions_are_refused_at_once)
+ON_NOTHING(without_a_map_and_without_a_node_questions_are_refused_at_once)
 {
     stop_at(0);
     stop_at(1);
@@ -179,7 +179,7 @@ ON_NOTHING(a_seed_that_knows_no_map_is_followed_by_the_next)
     }
 }
 
-ON_NOTHING(a_slot_that_nobody_has_is_refused_at_once)
+ON_NOTHING(a_slot_that_no_node_has_is_refused_at_once)
 {
     sl_route_open(route);
     heard_at(1);
@@ -272,7 +272,7 @@ ON_A_CLUSTER(what_is_to_be_tried_again_is_in_a_while_and_by_its_deadline)
     assert_true(sl_route_is_up(route));
 }
 
-ON_A_CLUSTER(nobody_is_sent_around_for_ever)
+ON_A_CLUSTER(no_question_is_redirected_for_ever)
 {
     ask_slot(0, 7);
     size_t at = 0, turns = 0;

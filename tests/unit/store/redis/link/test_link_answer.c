@@ -266,7 +266,7 @@ static void check_hostile(struct sl_bundle bundle, int64_t *values, size_t len)
     assert_int_equal(statuses[0] + statuses[1], SLUICE_STORE_DOWN);
 }
 
-ON_CLAIMS(hostile_numbers_harm_nobody)
+ON_CLAIMS(hostile_numbers_do_no_harm)
 {
     uint64_t seed = 5;
     for (int i = 0; i < 100000; i++) {

@@ -105,7 +105,7 @@ ON_FAKES(it_is_noticed_without_news_too)
 }
 
 /* Where the first is wrong, the next may know better. */
-ON_FAKES(who_doubts_has_the_next_asked)
+ON_FAKES(a_doubted_sentinel_is_followed_by_the_next)
 {
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     fakes[1].names_port = 2000;
@@ -117,7 +117,7 @@ ON_FAKES(who_doubts_has_the_next_asked)
 }
 
 /* Not at once: the next may not have heard of it yet, and would send us back. */
-ON_FAKES(who_has_news_is_believed_for_a_while)
+ON_FAKES(a_sentinel_with_news_is_believed_for_a_while)
 {
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     int64_t start_us = sl_boottime_us();
@@ -278,7 +278,7 @@ ON_MASTER(what_is_no_master_is_left_and_asked_about)
     assert_true(fakes[1].asked > asked); /* the next one */
 }
 
-ON_MASTER(a_user_who_may_not_ask_for_the_role_is_told)
+ON_MASTER(a_user_without_the_permission_to_ask_for_the_role_is_told)
 {
     sl_link_open(link_);
     words_heard();
@@ -329,7 +329,7 @@ ON_MASTER(one_that_cannot_is_left_too)
 }
 
 /* However long it was to wait before it tries the old one again. */
-ON_MASTER(who_waits_to_try_again_hears_of_another)
+ON_MASTER(a_link_that_waits_to_retry_hears_of_another_master)
 {
     close(first_listener);
     first_listener = -1;
@@ -406,7 +406,7 @@ static void open_bundle(size_t number, const struct sl_claim_name *name, uint32_
 }
 
 /* Whoever asks first finds that out, and what was on its way fails in the middle of it. */
-ON_CHANNEL(who_waits_for_a_lease_of_the_old_master_fails_once)
+ON_CHANNEL(a_batch_that_waits_for_a_lease_of_the_old_master_fails_once)
 {
     static const struct sl_claim_name one = { .key = SL_TEXT("rl:-:a:{u}") };
     static const struct sl_claim_name two = { .key = SL_TEXT("rl:-:b:{u}") };

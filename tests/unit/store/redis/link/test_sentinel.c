@@ -72,7 +72,7 @@ ASKED(those_that_do_not_answer_are_passed_over)
     }
 }
 
-ASKED(whom_we_doubt_is_asked_last)
+ASKED(a_doubted_sentinel_is_asked_last)
 {
     for (int i = 0; i < 2 * FAKES; i++) {
         assert_int_equal(named(NULL), 1000 + i % FAKES);
@@ -91,7 +91,7 @@ ASKED(a_connection_that_was_closed_is_made_again_for_the_same)
     assert_int_equal(fakes[1].connected, 0);
 }
 
-ASKED(nobody_there_is_said)
+ASKED(that_no_sentinel_answers_is_said)
 {
     struct sluice_error why = { 0 };
     int port, fd = listen_somewhere(&port);
