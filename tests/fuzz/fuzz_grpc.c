@@ -5,7 +5,7 @@
  *
  *   a call is read as protobuf-c reads it, or refused where that refuses it;
  *   no two attributes of a descriptor have one name, and none has a reserved one;
- *   who brings a limit along is known by all its entries, which can be read back;
+ *   the key of a request that brings a limit has all its entries, which can be read back;
  *   messages are the same however DATA is cut;
  *   frames are survived: memory stays within its bounds, and all of it is given back. */
 #include <envoy/service/ratelimit/v3/rls.pb-c.h>

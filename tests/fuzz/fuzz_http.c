@@ -254,7 +254,7 @@ struct decoded {
     enum sl_chunked_end end;
     uint32_t status;
     size_t used;
-    char *body; /* freed by whoever asked */
+    char *body; /* freed by the caller */
     size_t len;
 };
 

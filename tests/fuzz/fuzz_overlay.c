@@ -2,7 +2,7 @@
  * have:
  *
  *   rules: [{ name: a, per: ip, limit: 1/s }]
- *   %rule a                everybody's; the JSON is in the lines behind it
+ *   %rule a                a rule for all; the JSON is in the lines behind it
  *   {"per": "ip", "limit": "2/s"}
  *   %own acme b            a tenant's
  *   {"per": "ip", "limit": "3/s"}

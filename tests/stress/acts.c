@@ -60,7 +60,7 @@ static void prepare_expired(struct stage *stage)
     pass_time_us(EXPIRY_US + 1000000);
 }
 
-/* Every slot that the key could have belongs to somebody. */
+/* Fills every slot that the key could have with another key. */
 static void prepare_crowd(struct stage *stage)
 {
     struct sl_store *store = stage->table.store;

@@ -250,7 +250,7 @@ static void look_at_all(const struct table *table)
     child_ends(pid, 120);
 }
 
-/* What was in the hands of those who died: at most two claims a thread. */
+/* Checks what the killed threads left unsure: at most two claims each. */
 static void expect_little_unsure(uint64_t kills)
 {
     int64_t unsure = 0;

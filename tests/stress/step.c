@@ -1,9 +1,9 @@
 /* Stopped for ever after each single instruction of an operation: T14.
  *
- * At every such point, the one who comes next must find the keys' counts
- * between what they were and what they would have become, must be able to take
- * exactly the rest, and after a reset all of it. Then the same again for the one
- * who comes next, stopped in its turn: two deaths in a row. */
+ * At every such point, the next process must find the keys' counts between what
+ * they were and what they would have become, must be able to take exactly the
+ * rest, and after a reset all of it. Then the same again with the next process
+ * stopped in its turn: two deaths in a row. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static void run_act(const struct subject *subject, const struct act *act, struct
     stage_close(&stage);
 }
 
-/* Who comes next after a death: asks on the same key, one way or another. */
+/* Returns true if the act can follow a death: it asks on the same key, one way or another. */
 static bool can_follow(const struct act *act)
 {
     return !act->prepare || strcmp(act->name, "ring moved") == 0 ||

@@ -105,7 +105,7 @@ WITH_FILES(a_token_is_of_the_file_or_of_the_environment_and_each_is_good)
         SAME(others[i], role_of(others[i]), SL_ROLE_NOBODY);
 }
 
-/* A zeroed digest is one like any other, and nobody's. */
+/* A zeroed digest is one like any other, and belongs to no token. */
 WITH_FILES(a_readers_token_alone_gives_no_token_the_role_of_admin)
 {
     assert_true(load(NULL, NULL, saved("r", SL_TEXT(READER))));
@@ -193,7 +193,7 @@ WITH_FILES(what_cannot_be_read_says_which_and_why)
     assert_non_null(strstr(error.text, "`SLUICE_TEST_TOKEN`"));
 }
 
-/* Whatever is wrong with it: nobody reads a token in a log. */
+/* Whatever is wrong with the file: no token is written to a log. */
 WITH_FILES(no_message_has_a_byte_of_the_token)
 {
     static const char *const wrong[] = { "QZX-QZX-QZX", "QZXQZXQZXQZX QZXQZXQZX",

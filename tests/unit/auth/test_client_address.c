@@ -74,7 +74,7 @@ static void check_rows(const struct sl_identity *identity, const struct row *row
         check_client(identity, &rows[i]);
 }
 
-/* ---- whom to trust ---------------------------------------------------------------- */
+/* ---- trusted proxies ---------------------------------------------------------------- */
 
 TEST(loopback_is_one_address_of_ipv6_and_a_network_of_ipv4)
 {

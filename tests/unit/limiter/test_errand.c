@@ -82,7 +82,7 @@ static void on_done(struct sl_errand *errand)
     ((struct trip *)errand)->ends++;
 }
 
-/* What people sent is gone when it returns: it is not looked at again. */
+/* The request's texts are freed when it returns: it does not read them again. */
 static void send_off(struct trip *trip, const char *const (*asked)[2], size_t count)
 {
     struct sluice_request *requests = calloc(count, sizeof *requests);
@@ -275,7 +275,7 @@ ON_A_CHANNEL(an_errand_on_a_channel_that_is_closed_is_answered)
     sl_errand_release(&trip.errand);
 }
 
-/* With something that is known without asking. */
+/* With an answer cache. */
 static int open_answer_cache(void **unused)
 {
     store.answers = sl_answer_cache_new();
@@ -322,8 +322,8 @@ WITH_ANSWER_CACHE(a_denied_request_is_denied_again_before_anything_is_sent)
     sl_errand_release(&trip.errand);
 }
 
-/* Who is known has the answer at once, where it was to go first; the others theirs where it is to
- * go by then, in their order. */
+/* A request with a cached answer has it at once, in the place given at first; the others have
+ * theirs in the place given by then, in their order. */
 WITH_ANSWER_CACHE(of_many_requests_only_those_without_a_cached_answer_are_sent)
 {
     static struct trip trip;

@@ -211,7 +211,7 @@ TEST(a_waiting_request_is_denied_a_delay_above_the_most)
     assert_int_equal(decision.reason, SLUICE_REASON_LIMITED);
     assert_int_equal(decision.retry_after_us, S / 2);
     assert_int_equal(decision.remaining, 6);     /* uncharged */
-    assert_int_equal(ASK().delay_us, 3 * S / 2); /* who does not wait may queue */
+    assert_int_equal(ASK().delay_us, 3 * S / 2); /* a request that does not wait may queue */
 }
 
 TEST(a_shadow_shows_only_in_the_reason_and_the_explanation)

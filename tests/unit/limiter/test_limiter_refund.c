@@ -137,7 +137,7 @@ TEST(a_refund_after_its_window_gives_nothing)
     assert_int_equal(left("a"), 7);
 }
 
-/* 62 rules that nobody refunds twice, then one or more per bit. */
+/* 62 rules that are not refunded twice, then one or more per bit. */
 TEST(behind_the_64th_rule_shadows_are_not_given_back)
 {
     char *yaml = NULL;

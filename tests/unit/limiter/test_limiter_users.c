@@ -1,14 +1,14 @@
-/* What is known of users, in decisions. */
+/* Facts about users, in decisions. */
 #include "base/clock.h"
 #include "unit/limiter/with_users.h"
 
-/* ---- who is asked for ---- */
+/* ---- looking users up ---- */
 
 WITH_SETUP(users_are_looked_up_only_by_name_and_only_if_the_table_has_any)
 {
     use("rules: [{ name: a, " FIXED "limit: 9/s }]\n");
     assert_true(ASK().allowed);
-    assert_int_equal(few.finds, 0); /* there is nobody to find */
+    assert_int_equal(few.finds, 0); /* the table is empty */
     few_add(&few, "acme", "u");
     assert_true(ASK().allowed);
     assert_int_equal(few.finds, 1);
@@ -152,7 +152,7 @@ WITH_SETUP(what_is_known_of_this_minute_is_not_told_again)
     assert_int_equal(few.told_count, 1);
     ASK(.at_us = 59 * S);
     assert_int_equal(few.told_count, 2);
-    ASK(.at_us = 61 * S, .tenant = SL_TEXT("acme")); /* somebody else, and allowed */
+    ASK(.at_us = 61 * S, .tenant = SL_TEXT("acme")); /* another user, and allowed */
     assert_int_equal(few.told_count, 2);
 }
 

@@ -1,4 +1,4 @@
-/* How somebody stands in every rule, without anything being counted. */
+/* The state of a caller in every rule, without anything being counted. */
 #include "limiter/look.h"
 
 #include "unit/limiter/watched.h"
@@ -71,12 +71,12 @@ TEST(what_is_told_is_what_was_used)
         assert_int_equal(seen[0].told.limit, 3);
         assert_int_equal(seen[0].told.remaining, 0);
         assert_int_equal(seen[0].told.retry_after_us, INT64_C(20000000));
-        assert_int_equal(seen[0].told.reset_at_us, INT64_C(1027000000)); /* by people's clock */
+        assert_int_equal(seen[0].told.reset_at_us, INT64_C(1027000000)); /* by the wall clock */
     }
     LOOK("tried", .user = SL_TEXT("u"));
     assert_false(seen[0].told.allowed); /* it would deny */
     LOOK("api", .user = SL_TEXT("u"), .tenant = SL_TEXT("acme"));
-    assert_int_equal(seen[0].told.remaining, 3); /* somebody else */
+    assert_int_equal(seen[0].told.remaining, 3); /* another user */
     LOOK("api", .user = SL_TEXT("v"));
     assert_int_equal(seen[0].told.remaining, 3);
     watched_close();

@@ -1,4 +1,4 @@
-/* What claims are called where people can look. */
+/* The names of claims as operators see them. */
 #include "limiter/name.h"
 
 #include "unit/limiter/rules.h"

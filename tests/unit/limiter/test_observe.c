@@ -1,5 +1,5 @@
-/* What a limiter that is watched leaves behind: whom it denied. What is
- * sampled is in test_seen_samples.c. */
+/* What a limiter with an observer samples of denials. Other samples are in
+ * test_observe_samples.c. */
 #include "unit/limiter/decisions.h"
 #include "unit/limiter/watched.h"
 
@@ -33,7 +33,7 @@ TEST(a_denial_has_user_resource_and_wait)
     SAME_TEXT("resource", noted->resource, "/x");
     assert_int_equal(noted->capacity, 2);
     assert_int_equal(noted->remaining, 0);
-    /* By people's clock, which is 7 s ahead of the model's. The window began at 960 s. */
+    /* By the wall clock, which is 7 s ahead of the model's. The window began at 960 s. */
     assert_int_equal(noted->first_us, INT64_C(1009000000));
     assert_int_equal(noted->retry_after_us, INT64_C(18000000)); /* as the first was told */
     assert_int_equal(samples()->count, 1);
@@ -58,7 +58,7 @@ TEST(tenants_users_have_the_same_name_and_are_others)
     watched_close();
 }
 
-/* Whoever says no, each rule that was asked says so itself. */
+/* Whichever rule denies, each rule that was checked samples its own denial. */
 TEST(every_rule_samples_its_own_denials)
 {
     watched_open("rules: [{ name: all, per: global, limit: 9/m },\n"
@@ -113,7 +113,7 @@ TEST(a_request_without_an_identity_is_one_sample_for_each_rule)
         assert_int_equal(noted->capacity, 7 + rule);
         SAME_TEXT("resource", noted->resource, "/x");
     }
-    struct sl_distinct callers = { { 0 } }; /* and nobody is no caller */
+    struct sl_distinct callers = { { 0 } }; /* and no identity is no caller */
     sl_distinct_take(&callers, watched.observer->callers[FIRST_NUMBER]);
     assert_int_equal(sl_distinct_count(&callers), 0);
     watched_close();
@@ -158,7 +158,7 @@ TEST(what_the_burst_guard_says_is_noted)
     watched_close();
 }
 
-/* Whoever it was: more of them than there is room for. */
+/* Of any caller: there are more of them than there is room for. */
 TEST(bursts_are_counted_also_when_the_samples_are_full)
 {
     enum { USERS = 2 * SL_NOTED_MAX };
@@ -173,7 +173,7 @@ TEST(bursts_are_counted_also_when_the_samples_are_full)
     watched_close();
 }
 
-/* ---- whom it is about ---- */
+/* ---- identifiers ---- */
 
 TEST(identifiers_are_digests_where_that_is_wanted)
 {
@@ -220,7 +220,7 @@ TEST(when_the_samples_are_full_denials_are_counted_as_missed)
     watched_close();
 }
 
-/* Whom it met leaves room for whom it denies. */
+/* Callers that were met leave room for callers that are denied. */
 TEST(a_denied_caller_finds_room_behind_all_that_were_met)
 {
     watched_open("rules: [{ name: api, resource: /api, per: user, limit: 1/h }]\n");
@@ -238,7 +238,7 @@ TEST(a_denied_caller_finds_room_behind_all_that_were_met)
     watched_close();
 }
 
-/* A text too many is nobody's, and what is there stays. */
+/* A text too many is dropped, and the texts that are there stay. */
 TEST(long_names_fill_the_texts_before_the_places)
 {
     char resource[1000];
@@ -260,7 +260,7 @@ TEST(long_names_fill_the_texts_before_the_places)
 
 /* ---- beside deciding ---- */
 
-/* Nobody is decided otherwise because somebody watches, nor counted otherwise. */
+/* An observer changes neither the decision nor the counts. */
 TEST(being_watched_changes_no_answer_and_no_count)
 {
     static struct model plain_model;

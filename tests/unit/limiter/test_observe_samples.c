@@ -1,5 +1,5 @@
-/* What a limiter that is watched samples: whom it met, how many different ones, how long it took.
- */
+/* What a limiter with an observer samples: the callers it met, how many different ones, and how
+ * long it took. */
 #include "unit/limiter/watched.h"
 
 static const char one_rule[] =

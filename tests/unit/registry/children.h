@@ -43,7 +43,7 @@ static inline void run_child(void (*run)(void *about), void *about)
     assert_int_equal(end_of(start_child(run, about)), 0);
 }
 
-/* Root may do anything: tests of permissions are somebody else. */
+/* Root may do anything: tests of permissions run as another user. */
 static inline void drop_root(void)
 {
     if (getuid() == 0)

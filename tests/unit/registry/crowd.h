@@ -1,4 +1,4 @@
-/* Short ways to fill people in, for their tests. */
+/* Short ways to fill a user table, for its tests. */
 #ifndef TEST_REGISTRY_CROWD_H
 #define TEST_REGISTRY_CROWD_H
 
@@ -37,7 +37,7 @@ static inline int close_crowd(void **unused)
 
 #define WITH_USERS(name) TEST_WITH(name, open_crowd, close_crowd)
 
-/* Of u, who has no tenant, unless it says otherwise. */
+/* Of user u without a tenant, unless it says otherwise. */
 #define PUT(...)                                                                                   \
     sl_users_put(users, &(struct sl_user_record){ .tenant = "", .id = "u", __VA_ARGS__ })
 #define PUT_DAY(...)                                                                               \
@@ -56,7 +56,7 @@ static inline int close_crowd(void **unused)
 #pragma GCC diagnostic ignored "-Woverride-init"
 #pragma GCC diagnostic ignored "-Woverride-init-side-effects"
 
-static struct sl_user found; /* whom `knows` has found */
+static struct sl_user found; /* the user that `knows` has found */
 
 static inline bool knows_at(const char *tenant, const char *id, int64_t now_us)
 {

@@ -138,12 +138,12 @@ IN_A_FOLDER(a_transaction_waits_for_the_other_process_and_sees_its_changes)
 
 enum { ROUNDS = 300, MINUTES = 40 };
 
-/* Counts up a rule's text, adds outcomes, and sees the same minutes as everybody. */
+/* Counts up a rule's text, adds outcomes, and sees the same minutes as the other processes. */
 static void count_up(void *about)
 {
     struct sl_registry *registry = sl_registry_open(path, false, &error);
     CHILD(registry && registry->db);
-    sqlite3_busy_timeout(registry->db, 60000); /* on a busy machine it is everybody's turn late */
+    sqlite3_busy_timeout(registry->db, 60000); /* on a busy machine every process's turn is late */
     for (int i = 0; i < ROUNDS; i++) {
         struct sl_arena arena = { 0 };
         struct sl_overlay overlay;

@@ -1,5 +1,5 @@
-/* Tokens that somebody made to be believed, each wrong in one way and refused for just
- * that. What they are wrong in is all that tells them from a token that is taken. */
+/* Forged tokens, each wrong in one way and refused for just that: apart from it, each is
+ * like a token that is accepted. */
 #include "unit/auth/token/forging.h"
 
 /* An object's members, in a header that is right otherwise. */

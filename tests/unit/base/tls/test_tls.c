@@ -1,4 +1,4 @@
-/* Bytes through a stream: pieces, ends and breaks. Who may connect is in
+/* Bytes through a stream: pieces, ends and breaks. Which peers may connect is in
  * test_tls_peers.c, the files in test_tls_files.c. */
 #include "base/tls/tls.h"
 

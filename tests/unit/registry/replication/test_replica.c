@@ -247,7 +247,7 @@ WITH_BOTH(afresh_there_is_nothing_else)
     assert_non_null(strstr(all_of(other), "rule:acme:own"));
 }
 
-/* Nobody's body gets under another's name. */
+/* A row's body never gets another row's name. */
 IN_MEMORY(a_row_whose_place_another_has_is_refused)
 {
     static const struct sl_row_number first = { true, 1 };
@@ -289,7 +289,7 @@ WITH_BOTH(a_row_that_is_there_is_replaced)
         strncmp(all_of(other), before, strlen(before) - strlen(strstr(before, "user:"))), 0);
 }
 
-/* It was changed while nobody else was told. */
+/* It was changed while it told no other node. */
 IN_MEMORY(a_database_that_leaves_is_no_replica_any_more)
 {
     struct sl_replica_position place = { 5, { { 7, 70 }, { 9, 90 } }, false }, back;
@@ -348,7 +348,7 @@ static void see_day(void *about, const struct sl_user_day *day)
     ((struct seen *)about)->days++;
 }
 
-/* Who is not confirmed has no record any more; what was done stays; everybody is read anew. */
+/* A user that is not confirmed loses its record; its outcomes stay; all users are loaded again. */
 IN_MEMORY(users_that_are_not_there_any_more_lose_their_records)
 {
     struct seen seen = { 0 };

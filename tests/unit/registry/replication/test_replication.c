@@ -291,7 +291,7 @@ TALK(a_node_that_has_rows_bids_and_fills)
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_MORE);
     assert_true(asks("$3\r\nbid\r\n"));
     assert_int_equal(HEARS("0", "0", "0", "wait"), SL_REPLICATION_MUST_WAIT);
-    looks("~" OTHER, "0", "", "0", ""); /* somebody fills it, or did */
+    looks("~" OTHER, "0", "", "0", ""); /* another node fills it, or did */
     asks("");
     assert_int_equal(HEARS("0", "0", "0", "taken"), SL_REPLICATION_MUST_WAIT);
     looks("", "0", "", "0", "");

@@ -30,7 +30,7 @@ WITH_USERS(a_record_is_found_as_it_was_put)
     assert_true(found.has_email_verified);
     assert_string_equal(found.tier, "");
     assert_int_equal(users->count, 1);
-    PUT(.email_verified = true); /* and nobody said so */
+    PUT(.email_verified = true); /* but the fact is not set */
     assert_true(knows("u"));
     assert_false(found.email_verified || found.has_email_verified);
     assert_true(sl_users_find_kept(users, "", "u", NOON, &found));
@@ -136,7 +136,7 @@ WITH_USERS(own_limits_are_found_in_their_order)
     PUT(.limits = "{}");
     assert_true(knows("u"));
     assert_int_equal(found.own_count, 0);
-    PUT(.limits = "{\"b\":{\"capacity\":true}}"); /* who has changed the database by hand? */
+    PUT(.limits = "{\"b\":{\"capacity\":true}}"); /* a database changed by hand */
     assert_true(knows("u"));
     assert_int_equal(found.own_count, 0);
 }
@@ -360,7 +360,7 @@ WITH_USERS(ids_can_be_kept_as_digests)
     assert_string_equal(found.tier, "pro");
     assert_true(sl_users_find_kept(users, "", digest, NOON, &found));
     assert_false(sl_users_find_kept(users, "", "u1", NOON, &found));
-    assert_false(knows(digest)); /* nobody becomes u1 by that name */
+    assert_false(knows(digest)); /* no other user becomes u1 by that name */
     violate("acme", "u1", NOON);
     struct sl_violation waiting[1];
     assert_int_equal(sl_users_take_violations(users, waiting, 1), 1);

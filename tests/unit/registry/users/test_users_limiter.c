@@ -1,4 +1,4 @@
-/* Decisions with the real people, over simulated time. */
+/* Decisions with the real user table, over simulated time. */
 #include "limiter/limiter.h"
 
 #include "unit/limiter/rules.h"

@@ -1,4 +1,4 @@
-/* Who is taken in, who makes room, and who is forgotten. */
+/* Which users are added, make room, and are forgotten. */
 #include "unit/registry/crowd.h"
 
 static bool knows_number(const char *letter, int number)
@@ -61,7 +61,7 @@ WITH_USERS(only_strangers_make_room)
     assert_int_equal(counts.refused, 5);
     struct sl_violation waiting[1];
     assert_int_equal(sl_users_take_violations(users, waiting, 1), 0);
-    assert_true(PUT(.id = "a", .tier = "pro")); /* who is there can be changed */
+    assert_true(PUT(.id = "a", .tier = "pro")); /* a user that is there can be changed */
     assert_true(ADD(.id = "a", .calls = 1));
     assert_true(knows("a"));
     assert_string_equal(found.tier, "pro");

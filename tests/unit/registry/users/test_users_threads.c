@@ -37,7 +37,7 @@ static void look_at_record(int record)
     struct sl_user user;
     snprintf(id, sizeof id, "r%d", record);
     if (!users->ops->find(users, SL_TEXT(""), sl_text(id), NOON, &user)) {
-        expect(false, 2); /* who has a record is always there */
+        expect(false, 2); /* a user with a record is always there */
         return;
     }
     int number = (int)user.created_at_us;

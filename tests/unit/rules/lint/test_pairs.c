@@ -27,7 +27,7 @@ TEST(a_wider_rule_counts_them)
         "per: ip, when: { kind: anonymous }",
         "per: ip, except: [/health]",
         "per: ip, except: [/api/health]",
-        "per: ip, when: { user: { not: root } }", /* who has no user is none of them */
+        "per: ip, when: { user: { not: root } }", /* a request without a user is none of them */
         "per: ip, when: { user: { unlike: '*' } }",
         "per: ip, when: { kind: { not: robot } }",
     };
