@@ -9,8 +9,8 @@
  *   maybe   added before a charge is asked for, taken off after a refund, or a
  *           denial, was answered
  *
- * sure ≤ counted ≤ maybe, and they differ only by what was in the hands of those
- * who died. At the end a fresh process looks at every key, takes what is left
+ * sure ≤ counted ≤ maybe, and they differ only by the requests that the killed
+ * processes had under way. At the end a fresh process looks at every key, takes what is left
  * of it, and resets some. */
 #include <errno.h>
 #include <inttypes.h>

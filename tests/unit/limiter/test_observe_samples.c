@@ -69,8 +69,8 @@ TEST(later_ones_stand_for_many)
         }
 }
 
-/* Strangers by the thousand, and half of it is one: she is met all the time, though after a while
- * nobody else is noted. */
+/* Thousands of callers, and one makes half of the requests: it is met all the time, though after
+ * a while no other caller is sampled. */
 TEST(the_most_frequent_caller_is_sampled_when_the_samples_are_full)
 {
     enum { TOTAL = 3000 };

@@ -1,5 +1,5 @@
-/* One visitor from this machine, who is the admin where there is no token, on a stage
- * with an office; and short ways to call the admin API. */
+/* One visitor from this machine, the admin where there is no token, on a stage with a
+ * control plane; and short ways to call the admin API. */
 #ifndef TEST_SERVER_AT_CONTROL_H
 #define TEST_SERVER_AT_CONTROL_H
 

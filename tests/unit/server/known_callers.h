@@ -1,4 +1,4 @@
-/* A stage whose rules name real files of tokens and keys, with tenants who have API keys;
+/* A stage whose rules name real files of tokens and keys, with tenants that have API keys;
  * and what a message made of its request, before it is decided.
  *
  * `$` in the rules is the folder of the files: admin, reader, secret (of HS256). */
@@ -60,7 +60,7 @@ static inline struct sl_keyring *keys_of_tenants(void)
     return sl_keyring_new(tenants, 2);
 }
 
-/* The office is away: nobody but this test looks at jobs. */
+/* The control plane is away: only this test takes jobs. */
 static inline int open_strangers(void **state)
 {
     const char *yaml = *state;

@@ -1,4 +1,4 @@
-/* One visitor who speaks the Redis protocol, on the stages of on_stage.h, at_control.h and
+/* One visitor that speaks the Redis protocol, on the stages of on_stage.h, at_control.h and
  * known_callers.h; what it is answered, with `|` for the end of a line. */
 #ifndef TEST_SERVER_ON_RESP_H
 #define TEST_SERVER_ON_RESP_H
@@ -63,7 +63,7 @@ static inline const char *said(const char *bytes)
     return got();
 }
 
-/* A command as programs send it, out of a line as people do. */
+/* A command as programs send it, made of an inline command. */
 static inline size_t array_text(const char *line, char *out, size_t room)
 {
     static struct sl_resp_command words;

@@ -1,5 +1,5 @@
-/* The door: who comes in, with which worker, and who does not. Two workers in one
- * thread on a Unix socket; their loops turn when the test turns them. */
+/* The acceptor: which connections are accepted, by which worker, and which are not. Two
+ * workers in one thread on a Unix socket; their loops turn when the test turns them. */
 #include "server/acceptor.h"
 
 #include <sys/un.h>
@@ -84,7 +84,7 @@ WITH_ACCEPTOR(no_worker_gets_far_ahead_of_the_other)
     int fds[6];
     for (size_t i = 0; i < COUNT(fds); i++) {
         fds[i] = knock();
-        turn_both(); /* always the same one answers the door */
+        turn_both(); /* always the same worker accepts */
         assert_true(open_at(0) <= open_at(1) + 2 && open_at(1) <= open_at(0));
         assert_int_equal(connections_of(0), open_at(0));
         assert_int_equal(connections_of(1), open_at(1));

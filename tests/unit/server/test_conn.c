@@ -209,7 +209,7 @@ ON_STAGE(a_connection_that_breaks_is_forgotten, rules)
     assert_null(worker()->all);
 }
 
-/* It would turn and turn, and find nobody. */
+/* The loop would turn and turn, and find no connection. */
 ON_STAGE(a_connection_that_is_gone_does_not_keep_the_loop_busy, rules)
 {
     struct caller caller = enter();
@@ -228,7 +228,7 @@ ON_STAGE(nothing_of_a_held_answer_is_sent_before_its_time, rules)
     caller_says(&caller, QUEUE GET("/healthz") QUEUE GET("/readyz"));
     assert_int_equal(count_of(heard(&caller), "HTTP/1.1 200 OK\r\n"), 2);
     assert_null(strstr(got, "ready"));
-    assert_int_equal(caller.conn->timer, SL_TIMER_NONE); /* it is we who wait */
+    assert_int_equal(caller.conn->timer, SL_TIMER_NONE); /* the server waits */
     stage_turn(worker());
     assert_string_equal(heard(&caller), "");
     uv_timer_t *hold = caller.conn->hold;

@@ -1,4 +1,4 @@
-/* Time on a connection: which timer runs, from when, and who is late first. The
+/* Time on a connection: which timer runs, from when, and which connection is late first. The
  * loop's clock is moved by hand; nothing here waits. */
 #include "unit/server/on_stage.h"
 
@@ -104,7 +104,7 @@ ON_STAGE(idleness_begins_anew_with_every_message, rules)
     }
 }
 
-/* ---- who is first ---- */
+/* ---- the order of a timer's connections ---- */
 
 /* The connections of one timer, in its order. */
 static void check_list(enum sl_timer kind, struct sl_conn *const *wanted, size_t count)
@@ -154,7 +154,7 @@ ON_STAGE(the_alarm_is_set_for_the_earliest_of_all, rules)
     assert_int_equal(worker()->timer_due_ms, start + HEAD_MS); /* early is harmless: */
     pass(HEAD_MS);
     alarm_rings();
-    assert_int_equal(worker()->timer_due_ms, start + IDLE_MS); /* nobody was late */
+    assert_int_equal(worker()->timer_due_ms, start + IDLE_MS); /* no connection was late */
     sl_conn_set_timer(a.conn, SL_TIMER_LINGER);
     assert_int_equal(worker()->timer_due_ms, start + HEAD_MS + 2000);
     sl_conn_set_timer(a.conn, SL_TIMER_NONE);
@@ -165,7 +165,7 @@ ON_STAGE(the_alarm_is_set_for_the_earliest_of_all, rules)
     visitor_leave(&a);
 }
 
-/* ---- who is late ---- */
+/* ---- late connections ---- */
 
 static struct caller enter(void)
 {
@@ -217,7 +217,7 @@ static size_t unsent(const struct caller *caller)
     return caller->conn->out.len - caller->conn->sent;
 }
 
-/* What somebody sends is no reason to wait longer for it to read. */
+/* A client that sends gets no more time to read. */
 ON_STAGE(an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile, rules)
 {
     static char got[1 << 20];

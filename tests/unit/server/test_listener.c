@@ -136,7 +136,7 @@ TEST(an_arrival_has_its_peer_and_what_the_listener_says_of_it)
     struct sl_arrival none;
     int why = 77;
     assert_false(sl_listening_accept(&listening, 0, &none, &why));
-    assert_int_equal(why, 0); /* that nobody waits is no error */
+    assert_int_equal(why, 0); /* without a waiting connection it is no error */
     int client = connect_to(&listening);
     struct sl_arrival arrival = arrival_at(&listening);
     assert_ptr_equal(arrival.front, &sl_front_http);
@@ -180,7 +180,7 @@ static const char *socket_path(void)
     return unix_address() + 5;
 }
 
-/* A socket that nobody listens on any more. */
+/* Leaves a socket that no process listens on. */
 static void leave_a_socket(void)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };

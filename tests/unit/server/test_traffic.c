@@ -127,7 +127,7 @@ ON_STAGE(a_proxy_header_that_is_none_is_counted_and_so_is_a_stranger_s, rules)
         uint64_t count; /* then */
     } rows[] = {
         { "192.0.2.9", "PROXY TCP4 198.51.100.3 192.0.2.2 1 2\r\n" GET("/healthz"), 0 },
-        { "192.0.2.9", "", 0 }, /* somebody looks whether we are here */
+        { "192.0.2.9", "", 0 }, /* a health check that only connects */
         { "192.0.2.9", GET("/healthz"), 1 },
         { "198.51.100.9", "PROXY TCP4 198.51.100.3 192.0.2.2 1 2\r\n" GET("/healthz"), 2 },
     };
@@ -164,7 +164,7 @@ ON_STAGE(timeouts_are_counted_by_what_was_waited_for, rules)
     }
 }
 
-/* Who reads one worker's counts, or writes another's, does not hold it up. */
+/* A thread that reads a worker's counts, or writes another's, does not slow it down. */
 TEST(counts_lie_on_cache_lines_of_their_own)
 {
     enum { LINE = 64 };

@@ -234,7 +234,7 @@ ON_A_STORE(many_claims_at_once_find_room)
     assert_true(decide(claims, CLAIMS, 5 * S, 1));
     assert_true(decide(claims, CLAIMS, 5 * S, 1));
     assert_false(decide(claims, CLAIMS, 5 * S, 1));
-    assert_true(decide(NULL, 0, 5 * S, 1)); /* nobody minds */
+    assert_true(decide(NULL, 0, 5 * S, 1)); /* no claims: nothing denies */
 }
 
 /* As many as make the first table exactly full if guards were not counted: a

@@ -221,7 +221,7 @@ WITH_DENIALS(a_flood_is_a_thousand_lines_and_one)
     for (uint64_t i = 0; i < SL_DENIALS_MAX; i++)
         add(i, NOTED(.denied = 1));
     for (uint64_t i = 0; i < 3000; i++)
-        add(i, NOTED(.denied = 10, .first_us = AT_US + 7)); /* of whom a third is known */
+        add(i, NOTED(.denied = 10, .first_us = AT_US + 7)); /* a third of these are sampled */
     flush();
     assert_int_equal(events(), SL_RECENT_DENIALS_MAX);
     json_t *told = event(0);

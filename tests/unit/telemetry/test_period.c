@@ -97,7 +97,7 @@ WITH_FIGURE(a_ring_that_goes_round_holds_the_last_of_it)
     uint64_t seed = 7;
     for (int64_t s = 0; s < SECONDS; s++) {
         if (unit_up_to(&seed, 300) == 0)
-            s += unit_up_to(&seed, 900); /* nobody came for a while */
+            s += unit_up_to(&seed, 900); /* no request came for a while */
         if (s >= SECONDS)
             break;
         was[s] = (uint64_t)unit_up_to(&seed, 9);

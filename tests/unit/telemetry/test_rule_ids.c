@@ -105,7 +105,7 @@ WITH_RULE_IDS(a_rule_that_comes_back_within_the_minute_has_its_old_number)
     assert_int_equal(forgotten, 0);
 }
 
-/* Also later, as long as nobody else needed the number. */
+/* Also later, as long as no other rule needed the number. */
 WITH_RULE_IDS(a_name_is_not_forgotten_before_its_number_is_given_away)
 {
     enrolled("ab", 0);

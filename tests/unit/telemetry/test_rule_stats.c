@@ -130,7 +130,7 @@ TEST(samples_of_a_removed_rule_still_find_it)
     recorded_close();
 }
 
-/* ---- whom ---- */
+/* ---- top callers ---- */
 
 TEST(most_denied_and_most_frequent_callers_are_listed)
 {

@@ -1,5 +1,5 @@
-/* Who asks for a decision: by a token, a key, or nobody in particular; and who is refused
- * for lack of either. */
+/* The caller of a decision: by a token, by a key, or anonymous; and callers refused for
+ * lack of either. */
 #include "unit/server/known_callers.h"
 
 #define CHECK     "POST /v1/check"

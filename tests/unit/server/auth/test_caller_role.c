@@ -1,5 +1,5 @@
-/* Who may see and change what the API keeps: tokens, keys, this machine. The jobs that
- * result are looked at; nobody runs them. */
+/* The roles that may read and change what the API keeps: tokens, keys, this machine. The
+ * jobs that result are checked, and not run. */
 #include "unit/server/known_callers.h"
 
 static const char open_to_local[] = SOME_RULES;
@@ -140,7 +140,7 @@ WITH_TENANTS(a_readers_token_alone_leaves_this_machine_the_admin, with_reader)
     check_rows("192.0.2.1", remote, COUNT(remote));
 }
 
-/* ---- who may what ---- */
+/* ---- what each role may do ---- */
 
 WITH_TENANTS(a_reader_looks_and_changes_nothing, with_tokens)
 {

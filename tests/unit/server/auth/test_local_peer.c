@@ -1,4 +1,4 @@
-/* Is it somebody on this machine, and nobody in between? Whole heads, as they are read. */
+/* Is the peer local, without a proxy in between? Whole heads, as they are read. */
 #include "server/auth/local_peer.h"
 
 #include "unit/server/at_control.h"
@@ -60,7 +60,7 @@ AT_CONTROL(host_is_this_machines_name_or_a_loopback_address, yaml)
         { "[::ffff:192.0.2.1]", 403 },
         { "[2001:db8::1]", 403 },
         { "[fe80::1]", 403 },
-        /* these are refused by whoever reads heads */
+        /* these are refused when the head is read */
         { "", 400 },
         { "[::1", 400 },
         { "[::1]evil.example", 400 },
@@ -171,7 +171,7 @@ AT_CONTROL(it_comes_from_a_loopback_address_or_through_a_unix_socket, yaml)
     }
 }
 
-/* Whoever may write there may still be a proxy, or show a page. */
+/* A peer of the Unix socket may still be a proxy, or a browser with a foreign page. */
 AT_CONTROL(through_a_unix_socket_the_host_counts_too, yaml)
 {
     visitor_comes_from(&visitor, NULL);

@@ -64,7 +64,7 @@ WITHOUT_TENANTS(of_users_alone_the_rules_are_not_read_again, in_a_file)
     sl_registry_close(other);
 }
 
-/* So many that nobody can say any more who they were. */
+/* More users than the registry remembers as gone. */
 WITHOUT_TENANTS(when_too_many_users_are_gone_all_are_loaded_again, in_a_file)
 {
     struct sl_registry *other = open_another();

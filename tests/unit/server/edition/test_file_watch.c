@@ -189,7 +189,7 @@ WATCHING(swapped_symlinks_are_a_change)
     quiet();
     assert_int_equal(symlink("second", swap) | rename(swap, data), 0);
     said_once();
-    unlink(name); /* of the old version, which nobody looks at any more */
+    unlink(name); /* of the old version, which is not watched any more */
     quiet();
     snprintf(name, sizeof name, "%s/linked.yaml", second);
     unlink(name);
@@ -225,7 +225,7 @@ WATCHING(a_file_that_was_missed_is_said_when_the_same_is_back)
     assert_true(sl_watch_add(&watch, linked));
     assert_int_equal(unlink(linked), 0);
     quiet();
-    write_in_place(rules, "rules: 2\n"); /* and whoever reads it cannot read the other */
+    write_in_place(rules, "rules: 2\n"); /* and a reader of it cannot read the other */
     said_once();
     assert_int_equal(symlink("key.pem", linked), 0);
     said_once();
@@ -246,7 +246,7 @@ WATCHING(what_changes_after_it_was_accepted_is_said)
 {
     write_in_place(rules, "rules: 2");
     sl_watch_accept(&watch);
-    write_in_place(rules, "rules: 2\nmore: 3\n"); /* while somebody reads it */
+    write_in_place(rules, "rules: 2\nmore: 3\n"); /* while it is read */
     said_once();
 }
 

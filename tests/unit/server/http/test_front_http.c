@@ -61,7 +61,7 @@ ON_STAGE(a_client_that_asks_to_close_is_answered_and_closed, rules)
     }
 }
 
-/* Nobody knows what they were meant for. */
+/* These bytes belong to no message. */
 ON_STAGE(nothing_behind_a_last_message_is_answered, rules)
 {
     assert_int_equal(

@@ -1,4 +1,4 @@
-/* /v1/authorize: what the original request was, and who is believed about it. */
+/* /v1/authorize: what the original request was, and which peers are trusted to name it. */
 #include "unit/server/on_stage.h"
 
 /* Rules that name in their answers what they have understood. */
@@ -103,7 +103,7 @@ ON_STAGE(another_peer_does_not_name_the_user, distrusting)
         { "/v1/authorize/who", "X-User: alice\r\nX-User: bob\r\n", "" },
     };
     check_rows(rows, COUNT(rows));
-    visitor.conn->is_local = true; /* through a Unix socket: whoever may write there */
+    visitor.conn->is_local = true; /* through a Unix socket: its peers are trusted */
     assert_string_equal(rule_for("/v1/authorize/who", "X-User: alice\r\nX-Plan: gold\r\n"),
                         "alice");
 }

@@ -80,7 +80,7 @@ IN_A_FOLDER(without_a_listener_nothing_happens)
     }
     unsetenv("NOTIFY_SOCKET");
     sl_notify("READY=1");
-    close(listener_of(path)); /* its file stays, nobody reads */
+    close(listener_of(path)); /* its file stays, without a reader */
     sl_notify("READY=1");
     unlink(path);
     assert_int_equal(open_files(), before);

@@ -54,7 +54,7 @@ WITH_BLOCKS(no_more_than_the_most_are_kept)
         sl_block_give(&blocks, taken[i], SL_BLOCK_BYTES);
 }
 
-/* Whoever takes one relies on its length. */
+/* The caller that takes a block relies on its length. */
 WITH_BLOCKS(a_block_of_another_length_is_not_kept)
 {
     static const size_t lengths[] = { 1, SL_BLOCK_BYTES - 1, SL_BLOCK_BYTES + 1,

@@ -1,4 +1,4 @@
-/* Who is asking: passwords that are keys and tokens, strangers, and who guesses. */
+/* The caller of a command: passwords that are keys and tokens, unknown keys, and guesses. */
 #include "unit/server/on_resp.h"
 
 #define WRONG  "-WRONGPASS invalid username-password pair or user is disabled.|"
@@ -135,7 +135,7 @@ static void check_many_times(const char *line, const char *answer)
         assert_string_equal(told(line), answer);
 }
 
-/* A pool that goes on with it bars nobody, neither over HTTP. */
+/* A pool that goes on with it bars no client, neither over HTTP. */
 RESP_WITH_TENANTS(a_key_that_was_good_is_no_guess, keys_and_token)
 {
     assert_string_equal(told("AUTH sk_acme"), "+OK|");
@@ -146,7 +146,7 @@ RESP_WITH_TENANTS(a_key_that_was_good_is_no_guess, keys_and_token)
     assert_int_equal(counted(SL_ATTEMPT_KEYS) + counted(SL_ATTEMPT_CREDENTIALS), 0);
     assert_string_equal(told("AUTH sk_acme2"), WRONG);
     assert_int_equal(counted(SL_ATTEMPT_KEYS) + counted(SL_ATTEMPT_CREDENTIALS), 1);
-    speak_resp("192.0.2.1"); /* who says it first on a connection may have guessed it */
+    speak_resp("192.0.2.1"); /* the first AUTH of a connection may be a guess */
     assert_string_equal(told("AUTH sk_acme"), WRONG);
     assert_int_equal(counted(SL_ATTEMPT_KEYS) + counted(SL_ATTEMPT_CREDENTIALS), 2);
 }
@@ -181,7 +181,7 @@ RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess, WITH_TOKENS SOME_RUL
     check_has("SLUICE.CHECK user a", "$7|allowed|:1|");
 }
 
-/* The others' attempts are no concern of who was believed. */
+/* Other connections' failed attempts do not concern an authenticated one. */
 RESP_WITH_TENANTS(an_authenticated_connection_is_not_barred, keys_and_token)
 {
     assert_string_equal(told("AUTH " ADMIN_TOKEN), "+OK|");
@@ -265,7 +265,7 @@ RESP_WITH_TENANTS(a_client_that_guesses_tokens_is_limited, token)
     check_guesses("AUTH a.b.c", 30);
 }
 
-/* ---- where nobody is known ---- */
+/* ---- without keys and tokens ---- */
 
 IN_RESP(a_password_where_none_is_configured_is_refused, SOME_RULES)
 {

@@ -351,7 +351,7 @@ WITH_ANSWER_CACHE(a_guard_counts_by_the_clock_of_its_own_node)
 
 /* ---- anything ---- */
 
-/* A decision of the exact limiter now, which nobody notices. */
+/* A decision of the exact limiter now, on a copy of its state. */
 static struct sl_claim look(const struct sl_claim *from, const struct kept *kept, uint32_t cost,
                             int64_t at_us)
 {
@@ -364,8 +364,9 @@ static struct sl_claim look(const struct sl_claim *from, const struct kept *kept
     return claim;
 }
 
-/* Who is denied from memory would be by the store, right now; where nobody else asks, the wait
- * ends at the very instant at which the store lets it pass, and the figures are its own. */
+/* A request that is denied from memory would be denied by the store right now; if no other node
+ * asks, the wait ends at the very instant at which the store allows it, and the figures are the
+ * store's. */
 static void check_known(struct sl_bundle *bundle, const struct kept *kept, bool is_alone)
 {
     const struct sl_claim *claim = bundle->claims;

@@ -1,4 +1,4 @@
-/* Who was denied a moment ago, found again by claim and limit, by any number of threads. */
+/* Recent denials, found again by claim and limit, by any number of threads. */
 #include "store/cache/denial_cache.h"
 
 #include <pthread.h>

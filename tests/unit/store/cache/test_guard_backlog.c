@@ -194,8 +194,8 @@ static void *add_many(void *about)
     return NULL;
 }
 
-/* Here accounts are closed after some microseconds, not two seconds: who has found one open a
- * moment ago may find it gone, and what he adds is lost. Nothing is counted twice. */
+/* Here accounts are closed after some microseconds, not two seconds: a thread that has found one
+ * open a moment ago may find it gone, and what it adds is lost. Nothing is counted twice. */
 WITH_BACKLOG(sums_of_many_threads_come_to_what_was_added)
 {
     struct sl_guard_backlog_sum sum;

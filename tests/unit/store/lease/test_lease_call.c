@@ -213,7 +213,7 @@ WITH_SETUP(nothing_is_told_of_a_fixed_window_that_is_over)
         struct sl_claim claim = fixed_claim(key, 100000);
         int64_t end_us;
         struct sl_lease *lease = lend_to_the_end(&claim, &end_us);
-        if (key == 1) /* whoever comes first */
+        if (key == 1) /* the first request */
             assert_int_equal(sl_lease_look(leases, lease, 3, end_us), SL_LEASE_OVER);
         else
             assert_ptr_equal(ask_for_a_second(&claim, end_us, 100), lease);
@@ -254,7 +254,7 @@ WITH_SETUP(what_a_counter_s_window_has_left_is_given_back_after_its_end)
     assert_int_equal(counts->calls[SL_LEASE_CALL_UNKNOWN], 0);
     assert_int_equal(sl_lease_look(leases, lease, 3, end_us + 200 * MS), SL_LEASE_OVER);
     end_us = 0;
-    claim.key.low++; /* one of which nobody hears for too long is left */
+    claim.key.low++; /* a lease without an answer for too long is left */
     lease = lend_to_the_end(&claim, &end_us);
     assert_int_equal(sl_lease_look(leases, lease, 3, end_us + 2 * S), SL_LEASE_OVER);
     assert_int_equal(counts->units[SL_LEASE_DROPPED], 30);

@@ -1,4 +1,4 @@
-/* What is held, as text: written by one, read by whoever settles it. */
+/* What is held, as text: written by one node, read by the node that settles it. */
 #include "store/redis/ask.h"
 #include "unit/base/unit.h"
 

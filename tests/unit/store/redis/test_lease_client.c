@@ -1,4 +1,4 @@
-/* Leases over a channel: which calls are made, who waits for them, and what becomes of that. */
+/* Leases over a channel: which calls are made, which claims wait for them, and their results. */
 #include "store/redis/lease_client.h"
 
 #include "base/clock.h"
@@ -265,7 +265,7 @@ WITH_SETUP(a_claim_that_waits_for_another_thread_s_call_has_time_left_to_ask)
     sl_lease_keep(lease, sl_boottime_us());
 }
 
-/* It calls for nothing any more: there is nobody to ask. */
+/* It makes no further calls: there is no connection. */
 WITH_SETUP(a_channel_that_ends_fails_claims_that_wait_for_another_thread_s_call)
 {
     struct sl_leases *leases = sl_answer_cache_leases(shared.answers);

@@ -91,7 +91,7 @@ ON_A_CHANNEL(if_no_node_answers_the_store_has_failed)
     expect_nothing(2);
 }
 
-/* Who was silent has used up the others' time: they are not asked, for they could only be late. */
+/* A silent node has used up the others' time: they are not asked, for they could only be late. */
 ON_A_CHANNEL(what_has_no_time_left_is_not_asked)
 {
     ask_with(true, true, true);

@@ -94,7 +94,8 @@ ON_A_CHANNEL(claims_of_one_slot_are_changed_one_by_one)
     expect_settled(SLUICE_OK);
 }
 
-/* The node says no, and it has certainly not run: who asked is told, and it is done later. */
+/* The node refuses, and the call has certainly not run: the caller is told, and it is done later.
+ */
 ON_A_CHANNEL(what_cannot_be_changed_now_is_changed_later)
 {
     static const uint32_t costs[] = { 0, 10 };
@@ -106,7 +107,7 @@ ON_A_CHANNEL(what_cannot_be_changed_now_is_changed_later)
         say_at(0, "-LOADING Redis is loading the dataset in memory\r\n");
         expect_settled(SLUICE_STORE_DOWN);
         assert_true(sl_channel_settles(channel, true));
-        assert_false(sl_channel_settles(channel, false)); /* nobody is to wait for it */
+        assert_false(sl_channel_settles(channel, false)); /* no caller is to wait for it */
         bool is_done = false;
         for (int turns = 0; turns < 400 && !is_done; turns++) {
             pass_all_us(10 * MS);

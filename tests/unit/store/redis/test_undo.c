@@ -31,7 +31,7 @@ ON_A_CHANNEL(what_has_not_run_is_asked_again_for_a_while)
     say_at(0, "*2\r\n:%" PRId64 "\r\n:-1\r\n", redis_us()); /* too late by its clock, */
     assert_true(has(heard_at(0), "refund 1 "));
     say_at(0, "*2\r\n:%" PRId64 "\r\n:-1\r\n", redis_us()); /* again: */
-    expect_done(SLUICE_OK, false);                          /* who asked has waited long enough */
+    expect_done(SLUICE_OK, false);                          /* the caller has waited long enough */
     pass_all_us(20 * MS);
     assert_true(has(heard_at(0), "refund 1 "));
     say_at(0, CLOCK_FMT, redis_us());
@@ -81,7 +81,7 @@ ON_A_CHANNEL(what_is_given_back_because_of_a_late_one_has_time)
     answer(0, 0);
     expect_call(1, keys[1]);
     pass_all_us(DEADLINE_US);
-    expect_done(SLUICE_STORE_DOWN, false); /* and nobody waits for that */
+    expect_done(SLUICE_STORE_DOWN, false); /* and no caller waits for that */
     assert_true(has(heard_at(0), "refund 1 "));
     pass_all_us(DEADLINE_US / 2);
     say_at(0, CLOCK_FMT, redis_us());

@@ -42,7 +42,7 @@ WITH_LOGS(a_denial_leaves_no_trace_of_keys_that_were_not_there)
     assert_int_equal(claims[0].figures.remaining, 10);
 }
 
-/* Two claims on one key: the second finds it changed, as one who lost a race does. */
+/* Two claims on one key: the second finds it changed, as a thread that lost a race does. */
 WITH_LOGS(what_was_charged_before_a_late_denial_is_given_back)
 {
     for (size_t i = 0; sl_algos[i]; i++) {
@@ -60,7 +60,7 @@ WITH_LOGS(what_was_charged_before_a_late_denial_is_given_back)
     }
 }
 
-/* ---- somebody else was faster -------------------------------------------------------- */
+/* ---- another thread was faster -------------------------------------------------------- */
 
 static struct sl_claim contested;
 static uint32_t readings;
@@ -141,7 +141,7 @@ WITH_LOGS(to_a_thread_that_was_stopped_states_are_not_too_far_ahead)
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         int64_t now_us = sl_table_now_us(&table);
         sl_table_wall_shift_us(&table, now_us);
-        assert_true(decide(&claim, 1, now_us + 5 * SPAN_US, 4)); /* while he was stopped */
+        assert_true(decide(&claim, 1, now_us + 5 * SPAN_US, 4)); /* while the thread was stopped */
         struct sl_bundle bundle = bundle_of(&claim, 1, now_us, 1);
         before_reading = sleep_for_five_spans;
         sl_table_decide(&table, &bundle, true);

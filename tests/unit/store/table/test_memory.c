@@ -97,7 +97,7 @@ ON_A_STORE(times_are_the_tables_and_the_shift_makes_them_wall_time)
     assert_int_equal(bundle.now_us, wall_us);
     assert_int_equal(bundle.wall_shift_us, 0);
     assert_int_equal(claim.figures.reset_at_us, start_us + 10 * S);
-    wall_us += 3600 * S; /* somebody sets the clock */
+    wall_us += 3600 * S; /* the wall clock is set */
     pass_us(S);
     bundle = decide(&claim, 1, 1);
     assert_int_equal(bundle.wall_shift_us, 3600 * S);

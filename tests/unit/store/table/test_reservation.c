@@ -239,7 +239,7 @@ ON_A_TABLE(a_chain_is_followed_as_far_as_it_adds_up)
         assert_int_equal(given_count, 1);
         memset(table.reservations, 0, RECORDS * sizeof *table.reservations);
     }
-    uint64_t id = held(1, 2, NOW_US + S); /* the second one is somebody else's by now */
+    uint64_t id = held(1, 2, NOW_US + S); /* the second one is another reservation's by now */
     struct sl_reservation *second = &table.reservations[record_of(id)->next - 1];
     uint64_t other = held(7, 1, NOW_US + S);
     *second = *record_of(other);

@@ -113,7 +113,7 @@ WITH_LOGS(behind_a_damaged_word_nothing_can_be_claimed)
 {
     assert_true(sl_extents_claim(&table, 8));
     table.header->extents[1] = 1;
-    assert_false(sl_extents_claim(&table, 8)); /* else one who wants room asks for ever */
+    assert_false(sl_extents_claim(&table, 8)); /* else a thread that wants room tries for ever */
     assert_int_equal(table.header->extents[1], 1);
 }
 

@@ -68,7 +68,7 @@ WITH_LOGS(nothing_stays_of_what_stood_in_the_other_ring)
 
 static uint32_t change_calls;
 
-/* Somebody charges the log while it is copied. */
+/* Another thread charges the log while it is copied. */
 static bool charge_meanwhile(void *about, struct sl_state *copy)
 {
     struct sl_place *from = about;

@@ -182,7 +182,7 @@ IN_A_FOLDER(off_writes_nothing_and_still_knows_what_happened)
     sl_audit_close(&audit);
 }
 
-/* It is cut, not left out: nobody does something unseen by having a long name. */
+/* It is cut, not left out: a long name hides no event. */
 IN_A_FOLDER(a_line_that_is_far_too_long_is_shortened)
 {
     static char reason[200000];

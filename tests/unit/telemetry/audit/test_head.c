@@ -183,7 +183,7 @@ CHAINED(a_kill_between_line_and_head_neither_doubles_nor_loses_one)
         unlink(path);
         unlink(head);
         open_chain();
-        struct sl_chain ours = chain; /* that of somebody who is not killed */
+        struct sl_chain ours = chain; /* that of a process that is not killed */
         open_chain();
         assert_true(append("{\"a\": 1"));
         assert_int_equal(sl_chain_file_read(path, &before), 0);

@@ -105,7 +105,7 @@ VERIFIED(lines_that_were_swapped_or_doubled_are_found)
     bad(lines[3], "twice");
 }
 
-/* Somebody who hashes again must do so for everything behind. */
+/* A forger that hashes a line again must hash all lines behind it. */
 VERIFIED(a_line_that_was_replaced_with_a_right_hash_is_found_at_the_next)
 {
     struct sl_chain_head head = { .n = 1 }, next;

@@ -1,4 +1,4 @@
-/* Who is asked in a cluster, and what becomes of what a node does not answer. */
+/* Which node of a cluster is asked, and what becomes of a question that it does not answer. */
 #include "store/redis/cluster/route_internal.h"
 #include "unit/store/fake_cluster.h"
 
@@ -157,7 +157,7 @@ ON_NOTHING(a_redis_that_is_no_cluster_is_told_so)
     assert_non_null(strstr(shared.why, "redis://"));
 }
 
-/* It is connected and answers, and does not know: the others are asked, whoever it is. */
+/* It is connected and answers, and does not know: the others are asked, whichever node it is. */
 ON_NOTHING(a_seed_that_knows_no_map_is_followed_by_the_next)
 {
     static const char *const answers[] = { "*0\r\n", "-ERR unknown command\r\n",
@@ -309,7 +309,7 @@ ON_A_CLUSTER(only_its_own_questions_fail_with_a_node)
     hang_up_at(0);
     turn_all();
     expect_ends("cut", 0, 1, SLUICE_STORE_DOWN);
-    assert_true(questions[0].query.may_have_run); /* so nobody asks again */
+    assert_true(questions[0].query.may_have_run); /* so it is not asked again */
     assert_int_equal(shared.ends[SL_CALL_LOST], 1);
     expect_waiting("another's", 1, 1);
     say_at(1, ":1\r\n");
@@ -337,7 +337,7 @@ ON_A_CLUSTER(a_node_that_is_down_is_replaced_as_soon_as_the_map_says_so)
     say_at(2, ":1\r\n");
     expect_ends("replaced", 0, 1, SLUICE_OK);
     assert_int_equal(sl_cluster_masters(shared.cluster), 2);
-    for (int i = 0; i < 500; i++) { /* and the link that has nobody is closed */
+    for (int i = 0; i < 500; i++) { /* and the link without a node is closed */
         pass_all_us(10 * MS);
         for (size_t n = 1; n < NODES; n++)
             if (strstr(heard_at(n), "CLUSTER SLOTS"))

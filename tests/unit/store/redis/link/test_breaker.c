@@ -5,7 +5,7 @@ TESTS_ALONE;
 
 #define BACKOFF_US (10 * MS) /* the first is at most that, and at least half of it */
 
-/* Five that nobody answers. */
+/* Makes five calls that Redis does not answer. */
 static void trip(void)
 {
     ask_all(100, 5);
@@ -91,7 +91,7 @@ ON_A_LINK(a_probe_that_is_answered_in_time_closes_it)
     pass_us(BACKOFF_US);
     assert_string_equal(heard(), "PROBE");
     assert_int_equal(link_->breaker, SL_BREAKER_HALF_OPEN);
-    ask_all(0, 1); /* nobody's request is the one to try */
+    ask_all(0, 1); /* no client's request is the one to try */
     expect_ends("half open", 0, 1, SLUICE_STORE_DOWN);
     say(":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n"); /* the ghosts */
     assert_int_equal(link_->breaker, SL_BREAKER_HALF_OPEN);
@@ -300,7 +300,7 @@ ON_A_LINK(freeing_a_link_ends_every_question_once)
     new_link(NULL, NULL, 0);
 }
 
-/* Who is told that the connection is lost asks again, from within, and Redis is gone for good. */
+/* A callback that is told the connection is lost asks again from within; Redis is gone for good. */
 ON_A_LINK(a_call_made_while_the_connection_is_lost_is_answered_too)
 {
     for (int is_back = 0; is_back < 2; is_back++) {

@@ -156,7 +156,7 @@ ON_A_LINK(a_row_full_of_two_scripts_loads_each_once)
     assert_int_equal(shared.connects, 1);
 }
 
-/* More scripts than can be loaded at a time: those fail that have no room, and nobody else. */
+/* More scripts than can be loaded at a time: those without room fail, and no others. */
 ON_A_LINK(more_scripts_than_are_loaded_at_a_time_fail_alone)
 {
     static struct sl_script many[SL_LOADING_MAX + 2];
@@ -285,7 +285,7 @@ ON_A_LINK(an_error_ends_its_question_and_does_what_it_means)
         SAME(row, strlen(shared.why) > strlen(path), true);
         if (rows[i].leaves) {
             expect_ends(row, 1, 1, SLUICE_STORE_DOWN);
-        } else { /* who was asked before it is still answered */
+        } else { /* calls made before it are still answered */
             expect_waiting(row, 1, 1);
             say(":5\r\n");
             expect_ends(row, 1, 1, SLUICE_OK);

@@ -242,7 +242,8 @@ ON_CLAIMS(a_reply_of_texts_is_no_answer)
     assert_int_equal(sl_answer_decide(&bundle, &reply), SLUICE_STORE_DOWN);
 }
 
-/* Whatever the numbers, one of the two verdicts is ours, and what people are told makes sense. */
+/* Whatever the numbers, one of the two verdicts is ours, and the figures for the client make sense.
+ */
 static void check_hostile(struct sl_bundle bundle, int64_t *values, size_t len)
 {
     int statuses[2];
