@@ -177,7 +177,7 @@ static uint64_t run_new(const struct side *side, uint64_t at, uint64_t count)
 
 /* ---- sides ---- */
 
-/* Name for `count`, name for people, file and what it does. */
+/* Name for `count`, printed name, file and what it does. */
 static const struct kind {
     const char *name, *title, *file;
     uint64_t (*run)(const struct side *side, uint64_t at, uint64_t count);

@@ -28,8 +28,8 @@ static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t cou
         bundles[i].status = still.status;
 }
 
-static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
-                uint64_t *id)
+static int hold_bundle(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
+                       uint64_t *id)
 {
     (void)store;
     (void)bundle;
@@ -63,7 +63,7 @@ static int forget(struct sl_store *store, const struct sl_claim *claim)
 static void start_store(bool fails)
 {
     static const struct sl_store_ops ops = {
-        .decide = decide, .reset = forget, .hold = hold, .settle = settle
+        .decide = decide, .reset = forget, .hold = hold_bundle, .settle = settle
     };
     sl_store_close(still.heap);
     still = (struct still){ .store = { .ops = &ops, .secret = 42, .naming = 42 },

@@ -209,7 +209,7 @@ static struct visitor enter(struct stage *stage)
     return visitor;
 }
 
-static void turn(struct visitor *visitor)
+static void turn_worker(struct visitor *visitor)
 {
     struct sl_conn *conn = visitor->conn;
     visitor_read(visitor);
@@ -230,11 +230,11 @@ static void say_frames(struct sluice_text bytes, size_t piece)
         size_t count = visitor_put(&visitor, part);
         bytes.at += count;
         bytes.len -= count;
-        turn(&visitor);
+        turn_worker(&visitor);
     }
     if (!visitor.conn->is_finished)
         visitor.conn->front->drain(visitor.conn);
-    turn(&visitor);
+    turn_worker(&visitor);
     visitor_forgets_time(&visitor);
     visitor.conn->front->close(visitor.conn);
     struct sl_worker *worker = visitor.conn->worker;

@@ -66,7 +66,7 @@ static void check_all(struct stage *stage, const struct act *act)
 /* ---- playing --------------------------------------------------------------------------- */
 
 /* While it runs, it may or may not have happened. */
-static void begin(struct stage *stage, const struct act *act)
+static void widen_bounds(struct stage *stage, const struct act *act)
 {
     for (unsigned n = 0; n < act->keys; n++) {
         stage->high[n] += act->taken;
@@ -74,7 +74,7 @@ static void begin(struct stage *stage, const struct act *act)
     }
 }
 
-static void end(struct stage *stage, const struct act *act)
+static void narrow_bounds(struct stage *stage, const struct act *act)
 {
     for (unsigned n = 0; n < act->keys; n++) {
         stage->low[n] += act->taken;
@@ -96,7 +96,7 @@ static void look_at_first(struct stage *stage, void *about)
         return;
     struct stage before = *stage;
     uint64_t images = 0;
-    begin(stage, look->second);
+    widen_bounds(stage, look->second);
     look->steps += act_step(stage, look->second, look_at_second, look, &images);
     look->images += images;
     *stage = before;
@@ -131,9 +131,9 @@ static void run_act(const struct subject *subject, const struct act *act, struct
     if (act->prepare)
         act->prepare(&stage);
     look.first = act;
-    begin(&stage, act);
+    widen_bounds(&stage, act);
     look.steps += act_step(&stage, act, look_at_first, &look, &look.images);
-    end(&stage, act);
+    narrow_bounds(&stage, act);
     check_all(&stage, act); /* and then it is done */
     tell_claim(name, complaint(), "%" PRIu64 " instructions, %" PRIu64 " states of the memory",
                look.steps, look.images);

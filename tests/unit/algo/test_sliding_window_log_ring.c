@@ -120,7 +120,7 @@ TEST(settling_twice_or_a_lap_late_changes_nothing)
 
 TEST(the_next_writer_completes_what_a_killed_one_settled)
 {
-    for (unsigned done = 0; done < 8; done++) { /* which of three entries he wrote */
+    for (unsigned done = 0; done < 8; done++) { /* which of three entries it wrote */
         struct sl_state state = fresh(8);
         take(slog, &eight_a_ms, &state, 100, 3);
         for (unsigned i = 0; i < 3; i++)

@@ -1,4 +1,4 @@
-/* Tokens out of a file and the environment, and whose an API key is. */
+/* Tokens out of a file and the environment, and the tenants of API keys. */
 #include "auth/access.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@ enum { SEEN_MAX = 300 };
 static struct sl_looked seen[SEEN_MAX];
 static size_t seen_count;
 
-static void see(void *about, const struct sl_looked *looked)
+static void on_looked(void *about, const struct sl_looked *looked)
 {
     assert_ptr_equal(about, seen);
     assert_true(seen_count < SEEN_MAX);
@@ -22,7 +22,7 @@ static bool is_exempt; /* as the last look said */
 
 static int look(const char *name, const struct sluice_request *request)
 {
-    struct sl_look look = { .request = request, .name = name, .see = see, .about = seen };
+    struct sl_look look = { .request = request, .name = name, .see = on_looked, .about = seen };
     seen_count = 0;
     int status = sl_limiter_look(watched.limiter, &look);
     is_exempt = look.is_exempt;

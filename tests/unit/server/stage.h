@@ -29,7 +29,7 @@ struct stage {
     /* Does the main thread's work (control_on_stage.h): runs the jobs that wait. Returns false
      * if there was nothing to do. NULL: jobs stay where they are. */
     bool (*work)(struct stage *stage);
-    void *about; /* whose it is */
+    void *about; /* for `work` */
 };
 
 /* ---- the stage ---- */

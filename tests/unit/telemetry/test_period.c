@@ -6,21 +6,21 @@ enum { DAY_S = 86400, NOON = 5 * DAY_S + DAY_S / 2 }; /* by a clock that began d
 
 static struct sl_figure figure;
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     figure = (struct sl_figure){ 0 };
     return 0;
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     (void)unused;
     sl_figure_release(&figure);
     return 0;
 }
 
-#define WITH_FIGURE(name) TEST_WITH(name, begin, end)
+#define WITH_FIGURE(name) TEST_WITH(name, set_up, tear_down)
 
 static void count(uint64_t allowed, int64_t now_s)
 {

@@ -18,7 +18,7 @@ static void forget(struct sl_detail *detail)
     free(detail);
 }
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     ids = (struct sl_rule_ids){ .forget = forget };
@@ -26,14 +26,14 @@ static int begin(void **unused)
     return 0;
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     (void)unused;
     sl_rule_ids_release(&ids);
     return 0;
 }
 
-#define WITH_RULE_IDS(name) TEST_WITH(name, begin, end)
+#define WITH_RULE_IDS(name) TEST_WITH(name, set_up, tear_down)
 
 /* Rules of one letter each. */
 static struct sl_ruleset *rules_named(const char *letters)

@@ -30,7 +30,7 @@ static int close_observer(void **unused)
 #define WITH_OBSERVER(name) TEST_WITH(name, open_observer, close_observer)
 
 /* As deciding does it. */
-static void note(uint64_t number)
+static void add_sample(uint64_t number)
 {
     struct sl_hash128 key = { .low = number };
     struct sl_noted *noted = sl_samples_find(observer->samples, key);
@@ -55,7 +55,7 @@ WITH_OBSERVER(nothing_is_not_handed_over)
 WITH_OBSERVER(what_was_noted_is_taken_once)
 {
     const struct sl_samples *own = observer->samples;
-    note(5);
+    add_sample(5);
     assert_true(sl_observer_has_samples(observer));
     assert_null(sl_observer_take(observer)); /* not before it was handed over */
     observer->until_met = -3;
@@ -74,17 +74,17 @@ WITH_OBSERVER(what_was_noted_is_taken_once)
 
 WITH_OBSERVER(until_the_last_is_given_back_noting_goes_on)
 {
-    note(1);
+    add_sample(1);
     sl_observer_hand_over(observer);
     const struct sl_samples *second = observer->samples;
-    note(2);
+    add_sample(2);
     sl_observer_hand_over(observer); /* not taken yet */
     assert_ptr_equal(observer->samples, second);
     struct sl_samples *taken = sl_observer_take(observer);
     sl_observer_hand_over(observer); /* taken, and not given back */
     assert_ptr_equal(observer->samples, second);
     assert_true(sl_observer_has_samples(observer));
-    note(2);
+    add_sample(2);
     sl_observer_give(observer, taken);
     sl_observer_hand_over(observer);
     taken = sl_observer_take(observer);
@@ -97,7 +97,7 @@ WITH_OBSERVER(until_the_last_is_given_back_noting_goes_on)
 /* Wherever they are at the time. */
 WITH_OBSERVER(freeing_finds_all_of_them)
 {
-    note(1);
+    add_sample(1);
     sl_observer_hand_over(observer); /* one lies there full, none empty */
     sl_observer_free(NULL);
 }
@@ -115,7 +115,7 @@ static void *decide(void *unused)
     (void)unused;
     uint64_t seed = 1;
     for (; !atomic_load(&is_enough); noted++) {
-        note(noted % KEYS);
+        add_sample(noted % KEYS);
         sl_distinct_see(observer->callers[3], unit_random(&seed));
         if (atomic_exchange_explicit(&is_told, false, memory_order_relaxed))
             sl_observer_hand_over(observer);

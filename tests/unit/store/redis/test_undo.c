@@ -62,7 +62,7 @@ ON_A_CHANNEL(a_late_answer_is_none)
     assert_int_equal(shared.undos[SL_UNDO_UNSURE], 1);
 }
 
-/* Its user may not use a command, behind others that he may: some of it may be given back. */
+/* Redis' user may not run a command that follows others it may run: parts may be given back. */
 ON_A_CHANNEL(what_may_have_stopped_midway_is_not_asked_again)
 {
     begin_giving_back();

@@ -166,7 +166,7 @@ WITH_LOGS(while_another_moves_it_one_waits_a_little_and_then_does_it)
     assert_true(sl_word_equal(*from.slot, from.word));
     assert_true(sl_word_equal(*other.slot, other.word));
     assert_int_equal(sl_log_move_patiently(&move), SL_MOVED);
-    assert_false(sl_word_equal(*other.slot, other.word)); /* his swap will fail */
+    assert_false(sl_word_equal(*other.slot, other.word)); /* the other thread's swap will fail */
     assert_int_equal(live_entries(1, 8), 5);
 }
 

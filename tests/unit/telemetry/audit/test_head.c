@@ -12,13 +12,13 @@
 static struct sl_sha256 *hasher;
 static struct sl_chain chain;
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     hasher = sl_sha256_new();
     return open_folder(unused);
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     sl_sha256_free(hasher);
     return close_folder(unused);
@@ -92,7 +92,7 @@ static void add_bytes(const char *to, const char *bytes)
     fclose(file);
 }
 
-#define CHAINED(name) TEST_WITH(name, begin, end)
+#define CHAINED(name) TEST_WITH(name, set_up, tear_down)
 
 CHAINED(a_chain_goes_on_where_it_was)
 {
