@@ -1,4 +1,4 @@
-/* Moments as text, and the trust score of facts. */
+/* Moments as people write them, and the trust score of facts. */
 #include "limiter/users/users.h"
 
 #include "unit/base/unit.h"
