@@ -6,7 +6,7 @@
 #include "base/atomic128.h"
 #include "measure.h"
 
-/* Lines in somebody's mapping. A swap writes back what it read, so these may be
+/* Lines in a mapping of the caller. A swap writes back what it read, so these may be
  * those of a table in use. */
 struct bare {
     struct sl_word *lines; /* four words each */

@@ -7,7 +7,7 @@
  *                  send <── nghttp2_session_mem_send, until it is empty
  *                   └───────── per readable socket, once ─────────┘
  *
- * One thread. Headers are decoded, because HPACK's table has to follow, and looked at by nobody;
+ * One thread. Headers are decoded, because HPACK's table has to follow, and then ignored;
  * the message is dropped as it comes; the response is HEADERS, one DATA frame with ANSWER and
  * HEADERS with `grpc-status: 0`. ANSWER is a gRPC message with its prefix of five bytes, in hex,
  * which tools/bench_grpc.py takes from Sluice. So frames, header compression, flow control and

@@ -5,7 +5,7 @@
  *   epoll_wait ──> recv ──> how many empty lines? ──> send that many times ANSWER
  *                   └───────── per readable socket, once ─────────┘
  *
- * One thread. Nothing is parsed, nobody is asked for, nothing is decided or printed: ANSWER,
+ * One thread. Nothing is parsed, looked up, decided or printed: ANSWER,
  * which tools/bench_http.py takes from Sluice, lies in memory as often as it can be wanted.
  * What is left is the kernel's work to bring a request in and an answer out. A server on
  * sockets and epoll can come near to that and not past it, so what it loses to this loop is
@@ -142,7 +142,7 @@ static void answer(struct loop *loop, int fd)
     loop->requests += count;
     size_t size = count * loop->answer_len;
     if (send(fd, loop->answers, size, MSG_NOSIGNAL) != (ssize_t)size)
-        close(fd); /* nobody reads there any more */
+        close(fd); /* the client has closed it */
 }
 
 int main(int argc, char **argv)

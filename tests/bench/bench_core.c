@@ -95,7 +95,7 @@ static int64_t time_base(const char *name, uint64_t rounds)
     return sl_monotonic_ns() - started_ns;
 }
 
-/* Rules as people have them: exact paths, prefixes, one-segment wildcards. */
+/* Rules as in common use: exact paths, prefixes, one-segment wildcards. */
 static struct sl_ruleset *many_rules(unsigned count)
 {
     static const char *const shapes[] = { "/service%u/items", "/service%u/v1/*",

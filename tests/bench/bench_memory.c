@@ -38,7 +38,7 @@ static void decide(const struct ours *ours, uint64_t number)
         bench_fail("a decision failed: %s", sluice_status_text(status));
 }
 
-/* A table as people get it, a twentieth of it for logs; keys in half its slots. */
+/* A table of the default layout, a twentieth of it for logs; keys in half its slots. */
 static void fill_slots(const struct ours_limit *limit)
 {
     struct sluice_store *store = table_open(NULL, TABLE_BYTES, TABLE_BYTES / 20);

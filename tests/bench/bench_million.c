@@ -20,7 +20,7 @@ enum { BLOCK = 4096, BATCH = 16, ASKED = 1000 * BLOCK };
 
 #define BYTES_PER_KEY 34
 #define PATIENCE_NS   (INT64_C(900) * 1000000000)
-#define LOG_PART      20 /* of the table, as people get it */
+#define LOG_PART      20 /* of the table, as by default */
 
 static char block[BLOCK][KEY_BYTES];
 

@@ -11,10 +11,10 @@
  *   HS256 …        the same few tokens again and again       known → decide
  *   new-HS256 …    each token for the first time     known → check → decide
  *
- * What stands before `decide` is what the server does there (server/auth/caller.c), and who asks is
- * the same in all: sides differ in nothing but in how the user's name is come by. Each has a
- * verifier of its own, or new tokens would drive out those that are to be known. When all tokens
- * of a file have been new once, the verifier is told to forget them. */
+ * What stands before `decide` is what the server does there (server/auth/caller.c), and the caller
+ * is the same in all: sides differ only in how they get the user's name. Each has a verifier of its
+ * own, or new tokens would drive out those that are to be known. When all tokens of a file have
+ * been new once, the verifier is told to forget them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,7 +177,7 @@ static uint64_t run_new(const struct side *side, uint64_t at, uint64_t count)
 
 /* ---- sides ---- */
 
-/* Name for `count`, name for people, file and what it does. */
+/* Name for `count`, printed name, file and what it does. */
 static const struct kind {
     const char *name, *title, *file;
     uint64_t (*run)(const struct side *side, uint64_t at, uint64_t count);

@@ -1,11 +1,11 @@
-/* What it costs that somebody watches: the same decisions by a limiter with a sight and by one
- * without, in turn, on the same table: two would lie differently in memory, which is more than
- * what is looked for.
+/* The cost of an observer: the same decisions by a limiter with an observer and by one
+ * without, in turn, on the same table: two tables would lie differently in memory, which makes
+ * a larger difference than the one to be measured.
  *
  *   bench-watch              every shape, a JSON object a line: ns off and on, and their ratio
  *   bench-watch on|off SHAPE ROUNDS     only that, to count instructions by
  *
- * A round is as long as the notes of a busy server live, a quarter of a second; at its end they
+ * A round is as long as the samples of a busy server live, a quarter of a second; at its end they
  * are handed over and summed up, which the main thread does in a server: that is part of the
  * figure. Counts are on both sides: they always are. */
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static char names[KEYS][NAME_BYTES];
 
 struct side {
     struct sl_limiter *limiter;
-    struct sl_rule_stats *record; /* NULL: nobody watches */
+    struct sl_rule_stats *record; /* NULL: without an observer */
     uint32_t at;
 };
 

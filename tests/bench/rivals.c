@@ -34,7 +34,7 @@ static struct verdict spend(int64_t *full_at_ns, int64_t now_ns)
 
 static volatile int64_t sink;
 
-static void use(struct verdict verdict)
+static void sink_verdict(struct verdict verdict)
 {
     sink = verdict.allowed + verdict.remaining + verdict.retry_after_ns;
 }
@@ -112,7 +112,7 @@ struct chained *chained_new(const struct keys *keys)
     pthread_mutex_init(&map->mutex, NULL);
     uint64_t stride = stride_over(keys->count);
     for (uint64_t i = 0; i < keys->count; i++)
-        use(chained_decide(map, key_at(keys, i * stride % keys->count)));
+        sink_verdict(chained_decide(map, key_at(keys, i * stride % keys->count)));
     return map;
 }
 
@@ -120,7 +120,7 @@ uint64_t chained_run(const struct side *side, uint64_t at, uint64_t count)
 {
     struct chained *map = (struct chained *)(uintptr_t)side->context;
     for (; count; count--, at = key_next(side->keys, at))
-        use(chained_decide(map, key_at(side->keys, at)));
+        sink_verdict(chained_decide(map, key_at(side->keys, at)));
     return at;
 }
 
@@ -178,7 +178,7 @@ struct plain *plain_new(const struct keys *keys)
     table->line_count = lines;
     pthread_mutex_init(&table->mutex, NULL);
     for (uint64_t i = 0; i < keys->count; i++)
-        use(plain_decide(table, key_at(keys, i)));
+        sink_verdict(plain_decide(table, key_at(keys, i)));
     return table;
 }
 
@@ -186,6 +186,6 @@ uint64_t plain_run(const struct side *side, uint64_t at, uint64_t count)
 {
     struct plain *table = (struct plain *)(uintptr_t)side->context;
     for (; count; count--, at = key_next(side->keys, at))
-        use(plain_decide(table, key_at(side->keys, at)));
+        sink_verdict(plain_decide(table, key_at(side->keys, at)));
     return at;
 }

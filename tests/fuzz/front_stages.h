@@ -1,5 +1,5 @@
-/* The stages of fuzz_front.c: whose rules, which visitors, what is known of them. Each has
- * an office with a registry in memory, as it was at the start for every run.
+/* The stages of fuzz_front.c: their rules, visitors, tenants and users. Each has
+ * a control plane with a registry in memory, as it was at the start for every run.
  *
  * The store's clock stands still, so that a crash repeats. */
 #ifndef FUZZ_FRONT_STAGES_H
@@ -28,8 +28,8 @@ static void decide(struct sl_store *store, struct sl_bundle *bundles, size_t cou
         bundles[i].status = still.status;
 }
 
-static int hold(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
-                uint64_t *id)
+static int hold_bundle(struct sl_store *store, const struct sl_bundle *bundle, int64_t expiry_us,
+                       uint64_t *id)
 {
     (void)store;
     (void)bundle;
@@ -49,7 +49,7 @@ static int settle(struct sl_store *store, uint64_t id, uint32_t cost)
     return SLUICE_OK;
 }
 
-/* Everybody's counts, which is more than was asked for and the same every time. */
+/* Resets the counts of all keys: more than the request names, and the same in every run. */
 static int forget(struct sl_store *store, const struct sl_claim *claim)
 {
     (void)store;
@@ -63,7 +63,7 @@ static int forget(struct sl_store *store, const struct sl_claim *claim)
 static void start_store(bool fails)
 {
     static const struct sl_store_ops ops = {
-        .decide = decide, .reset = forget, .hold = hold, .settle = settle
+        .decide = decide, .reset = forget, .hold = hold_bundle, .settle = settle
     };
     sl_store_close(still.heap);
     still = (struct still){ .store = { .ops = &ops, .secret = 42, .naming = 42 },
@@ -169,7 +169,7 @@ static void add_tenants(struct desk *desk)
              sl_registry_commit(registry, &error));
 }
 
-/* A new office in place of the one in which something was done. */
+/* A new control plane in place of one that has run jobs. */
 static void open_desk(enum variant variant)
 {
     struct desk *old = desks[variant], *desk = malloc(sizeof *desk);
@@ -197,7 +197,7 @@ static struct stage *stage_of(enum variant variant)
     }
     if (!desks[variant] || desks[variant]->changing)
         open_desk(variant);
-    sl_users_clear(desks[variant]->control.users); /* who was denied */
+    sl_users_clear(desks[variant]->control.users); /* the users that were denied */
     return stages[variant];
 }
 

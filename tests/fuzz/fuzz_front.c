@@ -12,7 +12,7 @@
  *
  * A client that waits to be asked for its body is told different things at different
  * splits, rightly; a server that is draining too. There only the form is checked. The
- * admin API is answered by an office of its own, as it was at the start for every run. */
+ * admin API is answered by a control plane of its own, as it was at the start for every run. */
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ struct question {
 static struct walk {
     struct question questions[QUESTIONS_MAX];
     size_t count;
-    bool expects; /* somebody waits to be asked for a body */
+    bool expects; /* the client waits for 100 Continue */
 } walk;
 
 static void add_question(bool is_head, bool is_last)
@@ -155,7 +155,8 @@ static size_t draw(size_t most)
     return 1 + (size_t)(seed >> 20) % (bound < most ? bound : most);
 }
 
-/* Nobody waits: what is held is let go. A turn with room and bytes always moves. */
+/* The client waits for no delay: held answers are released. A turn with room and bytes always
+ * moves. */
 static void say(struct visitor *visitor, struct sluice_text bytes)
 {
     struct sl_conn *conn = visitor->conn;

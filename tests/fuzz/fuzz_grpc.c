@@ -5,7 +5,7 @@
  *
  *   a call is read as protobuf-c reads it, or refused where that refuses it;
  *   no two attributes of a descriptor have one name, and none has a reserved one;
- *   who brings a limit along is known by all its entries, which can be read back;
+ *   the key of a request that brings a limit has all its entries, which can be read back;
  *   messages are the same however DATA is cut;
  *   frames are survived: memory stays within its bounds, and all of it is given back. */
 #include <envoy/service/ratelimit/v3/rls.pb-c.h>
@@ -209,7 +209,7 @@ static struct visitor enter(struct stage *stage)
     return visitor;
 }
 
-static void turn(struct visitor *visitor)
+static void turn_worker(struct visitor *visitor)
 {
     struct sl_conn *conn = visitor->conn;
     visitor_read(visitor);
@@ -230,11 +230,11 @@ static void say_frames(struct sluice_text bytes, size_t piece)
         size_t count = visitor_put(&visitor, part);
         bytes.at += count;
         bytes.len -= count;
-        turn(&visitor);
+        turn_worker(&visitor);
     }
     if (!visitor.conn->is_finished)
         visitor.conn->front->drain(visitor.conn);
-    turn(&visitor);
+    turn_worker(&visitor);
     visitor_forgets_time(&visitor);
     visitor.conn->front->close(visitor.conn);
     struct sl_worker *worker = visitor.conn->worker;

@@ -199,7 +199,7 @@ static bool read_guarded(struct sluice_text bytes, struct guarded *out)
 
 /* ---- a head written down again ----------------------------------------------------- */
 
-static char *put(char *out, struct sluice_text text)
+static char *append_text(char *out, struct sluice_text text)
 {
     memcpy(out, text.at, text.len);
     return out + text.len;
@@ -207,13 +207,13 @@ static char *put(char *out, struct sluice_text text)
 
 static size_t write_head(const struct sl_http_head *head, char *out)
 {
-    char *at = put(put(put(out, head->method), SL_TEXT(" ")), head->target);
-    at = put(at, head->is_1_0 ? SL_TEXT(" HTTP/1.0\r\n") : SL_TEXT(" HTTP/1.1\r\n"));
+    char *at = append_text(append_text(append_text(out, head->method), SL_TEXT(" ")), head->target);
+    at = append_text(at, head->is_1_0 ? SL_TEXT(" HTTP/1.0\r\n") : SL_TEXT(" HTTP/1.1\r\n"));
     for (size_t i = 0; i < head->field_count; i++) {
-        at = put(put(at, head->fields[i].name), SL_TEXT(":"));
-        at = put(put(at, head->fields[i].value), SL_TEXT("\r\n"));
+        at = append_text(append_text(at, head->fields[i].name), SL_TEXT(":"));
+        at = append_text(append_text(at, head->fields[i].value), SL_TEXT("\r\n"));
     }
-    return (size_t)(put(at, SL_TEXT("\r\n")) - out);
+    return (size_t)(append_text(at, SL_TEXT("\r\n")) - out);
 }
 
 static void check_same(const struct sl_http_head *a, const struct sl_http_head *b)
@@ -254,7 +254,7 @@ struct decoded {
     enum sl_chunked_end end;
     uint32_t status;
     size_t used;
-    char *body; /* freed by whoever asked */
+    char *body; /* freed by the caller */
     size_t len;
 };
 
@@ -378,9 +378,9 @@ static void check_one_chunk(const struct decoded *whole)
     int size_len = snprintf(line, sizeof line, "%zx\r\n", whole->len);
     char *text = malloc(whole->len + sizeof line + 8);
     SL_CHECK(text && size_len > 0);
-    char *at = put(text, (struct sluice_text){ line, (size_t)size_len });
-    at = put(at, (struct sluice_text){ whole->body, whole->len });
-    at = put(at, whole->len ? SL_TEXT("\r\n0\r\n\r\n") : SL_TEXT("\r\n"));
+    char *at = append_text(text, (struct sluice_text){ line, (size_t)size_len });
+    at = append_text(at, (struct sluice_text){ whole->body, whole->len });
+    at = append_text(at, whole->len ? SL_TEXT("\r\n0\r\n\r\n") : SL_TEXT("\r\n"));
     struct sluice_text bytes = { text, (size_t)(at - text) };
     struct decoded again = decode(bytes, SIZE_MAX, whole->len);
     SL_CHECK(again.end == SL_CHUNKED_DONE && again.used == bytes.len);

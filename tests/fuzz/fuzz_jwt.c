@@ -1,7 +1,7 @@
 /* Any bytes as a token, by keys of every kind that are published along with their
  * private halves, but not to the fuzzer.
  *
- *   a token that is taken is one of those that are known to be good (with ECDSA perhaps
+ *   a token that is accepted is one of those that are known to be good (with ECDSA perhaps
  *   but for its signature: there are two for each);
  *   it is known from then on, with the same values, if these are short;
  *   a token that is refused comes with a sentence that fits a quoted string, and is not

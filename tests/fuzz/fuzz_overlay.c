@@ -2,7 +2,7 @@
  * have:
  *
  *   rules: [{ name: a, per: ip, limit: 1/s }]
- *   %rule a                everybody's; the JSON is in the lines behind it
+ *   %rule a                a rule for all; the JSON is in the lines behind it
  *   {"per": "ip", "limit": "2/s"}
  *   %own acme b            a tenant's
  *   {"per": "ip", "limit": "3/s"}
@@ -156,7 +156,7 @@ static void go_around(const struct input *in, const struct sl_ruleset *rules)
     sl_arena_release(&arena);
 }
 
-static void lay(const struct input *in)
+static void lay_overlay(const struct input *in)
 {
     struct sl_report report = { .file = "rules.yaml" };
     struct sl_ruleset *rules = sl_ruleset_parse_over("rules.yaml", in->yaml, &in->overlay, &report);
@@ -196,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     struct sluice_text text = { len ? (const char *)bytes : "", len };
     read_and_print(text);
     read_input(&in, text);
-    lay(&in);
+    lay_overlay(&in);
     sl_arena_release(&in.arena);
     return 0;
 }

@@ -2,9 +2,9 @@
  *
  *   however the bytes arrive, the same replies come out, and the same end;
  *   the numbers of a reply, listed or packed, as the states of any bundle: it is answered, or the
- * store is down or full; one verdict of the two is ours; what people are told makes sense; a text
- * as an error means something, and the same every time; a text as what is held is refused, or says
- * a limit that can be asked on, and printed again it says the same. */
+ * store is down or full; one verdict of the two is ours; the figures for the client make sense; a
+ * text as an error means something, and the same every time; a text as what is held is refused, or
+ * says a limit that can be asked on, and printed again it says the same. */
 #include <stdlib.h>
 
 #include "algo/bucket.h"

@@ -99,7 +99,7 @@ static void check_reader(struct sluice_text said, bool by_strangers)
 
 /* ---- how many answers there should be ------------------------------------------------------ */
 
-/* Of somebody who need not say who they are. */
+/* On a connection that needs no AUTH. */
 static size_t count_answers(struct sluice_text said, bool *ends)
 {
     char *copy = malloc(said.len + 1), *at = copy;
@@ -208,7 +208,8 @@ static size_t draw(size_t most)
     return 1 + (size_t)(seed >> 20) % (bound < most ? bound : most);
 }
 
-/* Nobody waits: what is held is let go. A turn with room and bytes always moves. */
+/* The client waits for no delay: held answers are released. A turn with room and bytes always
+ * moves. */
 static void say(struct visitor *visitor, struct sluice_text bytes)
 {
     struct sl_conn *conn = visitor->conn;

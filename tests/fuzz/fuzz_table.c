@@ -124,7 +124,7 @@ static struct sl_store *open_store(const char *file, struct sluice_error *error)
 }
 
 /* Something of everything: every key, a ring that was moved, a reservation. */
-static void fill(struct sl_store *store)
+static void fill_table(struct sl_store *store)
 {
     for (uint8_t key = 0; key < KEYS; key++) {
         for (uint8_t size = 1; size < 4; size += 2) {
@@ -150,7 +150,7 @@ static void make_pristine(void)
     close(temporary);
     struct sl_store *store = open_store(name, &error);
     SL_CHECK(store);
-    fill(store);
+    fill_table(store);
     sl_store_close(store);
     FILE *file = fopen(name, "rb");
     SL_CHECK(file && fread(pristine, 1, SIZE_BYTES, file) == SIZE_BYTES);

@@ -5,7 +5,7 @@
  *   P2 exact reset     remaining is the limit at reset_at, and not 1 µs before
  *   P3 denial is free  neither a denial nor a peek changes what is left
  *   P4 safety          the algorithm's bound, against a ledger of what was admitted
- *   P5 clock           a step back hands out no more and locks nobody out for long
+ *   P5 clock           a step back hands out no more and locks no key out for long
  *   P6 rounding        favours the limit: the ledger is held against the exact rate
  *
  * A scenario is one key and a row of requests on it. Times are drawn from where

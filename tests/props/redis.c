@@ -25,7 +25,7 @@ static void stop(void)
     rmdir(folder);
 }
 
-/* The file is there before anybody listens on it. */
+/* The file is there before Redis listens on it. */
 static bool answers(void)
 {
     struct sockaddr_un place = { .sun_family = AF_UNIX };

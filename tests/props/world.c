@@ -120,9 +120,9 @@ static const char *check_free(const struct sl_figures *before, const struct sl_c
     return NULL;
 }
 
-/* P5: nobody waits longer than one span for a stored time to come, and then as
- * long as its state lasts, which is one span more. A bucket's debt is all there
- * is of it. */
+/* P5: no request waits longer than one span for a stored time to come, and then as
+ * long as its state lasts, which is one span more. A bucket's debt is its whole
+ * state. */
 static const char *check_lockout(const struct scenario *scenario, const struct sl_claim *claim)
 {
     int64_t span_us = limit_span_us(scenario->algo, &claim->limit);
@@ -173,8 +173,8 @@ static const char *check_all(struct world *world, const struct scenario *scenari
         broken = check_remaining(world, scenario, op, claim);
     if (!broken)
         broken = check_carry(world, scenario, op, claim);
-    /* A peek saves no repair, so what it says of later holds only if somebody
-     * else's request does. Nor does a denial save a debt carried over from a
+    /* A peek saves no repair, so what it says of later holds only if another
+     * request saves it. Nor does a denial save a debt carried over from a
      * token time that is only known roughly. */
     bool settled = (!op.peek || !claim->answer.repair) &&
                    (!world->written || world->token_form == claim->limit.token_form);

@@ -10,7 +10,7 @@ struct sl_claim stage_claim(const struct stage *stage, unsigned n, int64_t capac
     return claim_on(stage->subject, key_of(stage->id, n, 0), capacity, stage->now_us);
 }
 
-static void take(struct stage *stage, struct sl_store *store, unsigned keys, uint32_t cost)
+static void take_all(struct stage *stage, struct sl_store *store, unsigned keys, uint32_t cost)
 {
     struct sl_claim claims[KEYS_MAX];
     for (unsigned n = 0; n < keys; n++)
@@ -24,8 +24,8 @@ static void take(struct stage *stage, struct sl_store *store, unsigned keys, uin
 /* Twice: what a refund of the second charge leaves must not be lost. */
 static void prepare_charged(struct stage *stage)
 {
-    take(stage, stage->table.store, 1, COST);
-    take(stage, stage->table.store, 1, COST);
+    take_all(stage, stage->table.store, 1, COST);
+    take_all(stage, stage->table.store, 1, COST);
     stage->low[0] = stage->high[0] = 2 * COST;
 }
 
@@ -38,7 +38,7 @@ static void prepare_denied(struct stage *stage)
 
 static void prepare_pair(struct stage *stage)
 {
-    take(stage, stage->table.store, 1, COST); /* one of them is there already */
+    take_all(stage, stage->table.store, 1, COST); /* one of them is there already */
     stage->low[0] = stage->high[0] = COST;
 }
 
@@ -60,7 +60,7 @@ static void prepare_expired(struct stage *stage)
     pass_time_us(EXPIRY_US + 1000000);
 }
 
-/* Every slot that the key could have belongs to somebody. */
+/* Fills every slot that the key could have with another key. */
 static void prepare_crowd(struct stage *stage)
 {
     struct sl_store *store = stage->table.store;

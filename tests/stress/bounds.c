@@ -36,7 +36,7 @@ struct sl_claim ledger_claim(const struct variant *variant, uint32_t key)
     return claim;
 }
 
-/* Who took longer than a tenth of the window is left out: that breaks no bound. */
+/* Admissions that took longer than a tenth of the window are left out: that breaks no bound. */
 static bool is_slow(const struct sl_claim *claim, const struct entry *entry)
 {
     int64_t span_us = claim->limit.window_us;

@@ -25,7 +25,7 @@ static void expect(const struct field *field, const char *what, int64_t is, int6
         complain("round %u: %s %" PRId64 ", should be %" PRId64, field->round, what, is, should);
 }
 
-/* Then nobody can take any more, and all that was admitted is counted. */
+/* Checks that nothing is left to take, and that all admissions are counted. */
 static void expect_all_taken(const struct field *field, int64_t capacity)
 {
     struct sl_claim claim = claim_of(field, 0, capacity);
@@ -297,7 +297,7 @@ static void count_guarded(struct worker *worker, const struct field *field, int6
         field->tally->counts[count]++;
 }
 
-/* Everybody over the threshold together, in one window and in the next. */
+/* All workers exceed the threshold together, in one window and in the next. */
 static void play_guard(struct worker *worker, const struct field *field)
 {
     unsigned asks = guard.threshold / crew_size() + 30;

@@ -1,6 +1,6 @@
 /* All at once on one key: exactly the limit is admitted.
  *
- * A drill is what everybody does to a key; each round has a fresh key (or
+ * A drill is what all workers do to a key; each round has a fresh key (or
  * three), and all start together, so that every round begins with the race to
  * insert it. Limits are such that time changes nothing: what is admitted
  * afterwards, what is counted, and what can still be taken must agree to the

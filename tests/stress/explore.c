@@ -36,7 +36,7 @@ static struct {
     struct stage *stage;
     struct task tasks[TASKS];
     ucontext_t home;
-    int current; /* -1: nobody, so nothing is a point */
+    int current; /* -1: no task runs, so no access is a point */
     uint64_t points;
     uint64_t switches[SWITCHES_MAX]; /* before which points */
     unsigned switch_count, switches_done;
@@ -81,7 +81,7 @@ void explore_point(void)
 {
     if (play.current < 0)
         return;
-    if (play.points == POINTS_MAX) { /* nobody gets anywhere */
+    if (play.points == POINTS_MAX) { /* no task makes progress */
         play.stuck = true;
         setcontext(&play.home);
     }

@@ -1,4 +1,4 @@
-/* Every atomic access of src/ as a place where somebody else may come in.
+/* Makes every atomic access of src/ a point at which another task may run.
  *
  * The explorer links objects that were compiled for ThreadSanitizer, whose
  * runtime this stands in for: each access calls one of these functions. The
@@ -100,7 +100,7 @@ ATOMICS(32, uint32_t)
 ATOMICS(64, uint64_t)
 ATOMICS(128, u128)
 
-/* Who yields waits for somebody else. */
+/* A task that yields waits for another task. */
 int __wrap_sched_yield(void)
 {
     explore_yield();

@@ -9,8 +9,8 @@
  *   maybe   added before a charge is asked for, taken off after a refund, or a
  *           denial, was answered
  *
- * sure ≤ counted ≤ maybe, and they differ only by what was in the hands of those
- * who died. At the end a fresh process looks at every key, takes what is left
+ * sure ≤ counted ≤ maybe, and they differ only by the requests that the killed
+ * processes had under way. At the end a fresh process looks at every key, takes what is left
  * of it, and resets some. */
 #include <errno.h>
 #include <inttypes.h>
@@ -250,7 +250,7 @@ static void look_at_all(const struct table *table)
     child_ends(pid, 120);
 }
 
-/* What was in the hands of those who died: at most two claims a thread. */
+/* Checks what the killed threads left unsure: at most two claims each. */
 static void expect_little_unsure(uint64_t kills)
 {
     int64_t unsure = 0;

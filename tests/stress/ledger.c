@@ -1,6 +1,6 @@
 /* Short windows by the real clock: no admission above the bound.
  *
- * Everybody asks on the same few keys for a moment, then on others, and comes
+ * All workers ask on the same few keys for a moment, then on others, and comes
  * back to old ones; windows of milliseconds expire behind them and their slots
  * are taken by the next keys. Each admission is written down with two times:
  *

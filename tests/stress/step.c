@@ -1,9 +1,9 @@
 /* Stopped for ever after each single instruction of an operation: T14.
  *
- * At every such point, the one who comes next must find the keys' counts
- * between what they were and what they would have become, must be able to take
- * exactly the rest, and after a reset all of it. Then the same again for the one
- * who comes next, stopped in its turn: two deaths in a row. */
+ * At every such point, the next process must find the keys' counts between what
+ * they were and what they would have become, must be able to take exactly the
+ * rest, and after a reset all of it. Then the same again with the next process
+ * stopped in its turn: two deaths in a row. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void check_all(struct stage *stage, const struct act *act)
 /* ---- playing --------------------------------------------------------------------------- */
 
 /* While it runs, it may or may not have happened. */
-static void begin(struct stage *stage, const struct act *act)
+static void widen_bounds(struct stage *stage, const struct act *act)
 {
     for (unsigned n = 0; n < act->keys; n++) {
         stage->high[n] += act->taken;
@@ -74,7 +74,7 @@ static void begin(struct stage *stage, const struct act *act)
     }
 }
 
-static void end(struct stage *stage, const struct act *act)
+static void narrow_bounds(struct stage *stage, const struct act *act)
 {
     for (unsigned n = 0; n < act->keys; n++) {
         stage->low[n] += act->taken;
@@ -96,7 +96,7 @@ static void look_at_first(struct stage *stage, void *about)
         return;
     struct stage before = *stage;
     uint64_t images = 0;
-    begin(stage, look->second);
+    widen_bounds(stage, look->second);
     look->steps += act_step(stage, look->second, look_at_second, look, &images);
     look->images += images;
     *stage = before;
@@ -131,16 +131,16 @@ static void run_act(const struct subject *subject, const struct act *act, struct
     if (act->prepare)
         act->prepare(&stage);
     look.first = act;
-    begin(&stage, act);
+    widen_bounds(&stage, act);
     look.steps += act_step(&stage, act, look_at_first, &look, &look.images);
-    end(&stage, act);
+    narrow_bounds(&stage, act);
     check_all(&stage, act); /* and then it is done */
     tell_claim(name, complaint(), "%" PRIu64 " instructions, %" PRIu64 " states of the memory",
                look.steps, look.images);
     stage_close(&stage);
 }
 
-/* Who comes next after a death: asks on the same key, one way or another. */
+/* Returns true if the act can follow a death: it asks on the same key, one way or another. */
 static bool can_follow(const struct act *act)
 {
     return !act->prepare || strcmp(act->name, "ring moved") == 0 ||

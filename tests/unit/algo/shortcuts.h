@@ -1,5 +1,5 @@
 /* What `take` and `overcharge` promise, held against decide, charge and figures on
- * states such as clocks that step back, changing limits and other people's
+ * states such as clocks that step back, changing limits and other processes'
  * charges leave. An algorithm's test says how its limits look. */
 #ifndef TEST_ALGO_SHORTCUTS_H
 #define TEST_ALGO_SHORTCUTS_H

@@ -306,7 +306,7 @@ TEST(the_largest_and_smallest_tokens_fit)
     }
 }
 
-TEST(a_state_nobody_wrote_is_an_empty_bucket)
+TEST(a_state_that_no_algorithm_wrote_is_an_empty_bucket)
 {
     /* full in the year 1970 + 1000 s, written under a token time of zero */
     struct sl_limit limit = limit_of(10, 100 * NS_PER_MS);

@@ -1,5 +1,5 @@
-/* The log's ring, as several processes share it: who writes what and when, and
- * what it does to the decisions (nothing). 8 per millisecond unless a test says
+/* The log's ring, as several processes share it: which of them writes which entry
+ * and when, and that the decisions do not depend on it. 8 per millisecond unless a test says
  * else. */
 #include "algo/state.h"
 #include "unit/algo/steps.h"
@@ -97,7 +97,7 @@ TEST(a_blank_in_a_damaged_ring_is_no_entry)
     assert_int_equal(left(slog, &eight_a_ms, &state, 7), 5);
 }
 
-/* Before each charge somebody else read the state too, and lost the swap. */
+/* Before each charge another thread read the state too, and lost the swap. */
 TEST(settling_twice_or_a_lap_late_changes_nothing)
 {
     struct sl_state stale[60];
@@ -118,9 +118,9 @@ TEST(settling_twice_or_a_lap_late_changes_nothing)
     }
 }
 
-TEST(who_is_killed_while_settling_is_made_good_by_the_next)
+TEST(the_next_writer_completes_what_a_killed_one_settled)
 {
-    for (unsigned done = 0; done < 8; done++) { /* which of three entries he wrote */
+    for (unsigned done = 0; done < 8; done++) { /* which of three entries it wrote */
         struct sl_state state = fresh(8);
         take(slog, &eight_a_ms, &state, 100, 3);
         for (unsigned i = 0; i < 3; i++)

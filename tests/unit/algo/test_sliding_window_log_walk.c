@@ -107,7 +107,7 @@ static void move(struct walk *walk, uint32_t ring_len)
     walk->stale_count = 0;
 }
 
-/* Before what writes the ring: in a ring of his own, or nobody else is about. */
+/* Before a write of the ring: the walk has a ring of its own, or no other thread is about. */
 static void be_alone(struct walk *walk)
 {
     if (up_to(walk, 1))
@@ -127,8 +127,8 @@ static void refund_any(struct walk *walk)
                      list_refund(list, ask, at_us) > 0);
 }
 
-/* Somebody read the state a while ago, settles now, and fails to swap it or is
- * killed before he has settled all. */
+/* A thread that read the state a while ago settles now, and fails to swap it or is
+ * killed before it has settled all. */
 static void settle_late(struct walk *walk)
 {
     uint64_t before[LONGEST];

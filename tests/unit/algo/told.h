@@ -36,7 +36,7 @@ static inline void tell_counter(const struct sl_limit *limit, const struct sl_st
     told[2] = (int64_t)(pair % radix);
 }
 
-/* The newest, how many are live, and whom a denied request waits for. */
+/* The newest, how many are live, and the entry that a denied request waits for. */
 static inline void tell_log(const struct sl_limit *limit, const struct sl_state *state,
                             struct sl_ask ask, int64_t told[SL_TOLD])
 {
@@ -101,7 +101,7 @@ static inline void tell_guard(const struct sl_guard *guard, const struct sl_stat
     }
 }
 
-/* Numbers that nobody's twin would tell: each of three or four may be any of these. */
+/* Numbers that no Lua twin would return: each of three or four may be any of these. */
 static const int64_t hostile[] = { INT64_MIN,
                                    INT64_MIN + 1,
                                    -SL_TIME_MAX_US,

@@ -1,4 +1,4 @@
-/* Tokens out of a file and the environment, and whose an API key is. */
+/* Tokens out of a file and the environment, and the tenants of API keys. */
 #include "auth/access.h"
 
 #include <errno.h>
@@ -105,8 +105,8 @@ WITH_FILES(a_token_is_of_the_file_or_of_the_environment_and_each_is_good)
         SAME(others[i], role_of(others[i]), SL_ROLE_NOBODY);
 }
 
-/* A zeroed digest is one like any other, and nobody's. */
-WITH_FILES(a_reader_alone_makes_nobody_the_admin)
+/* A zeroed digest is one like any other, and belongs to no token. */
+WITH_FILES(a_readers_token_alone_gives_no_token_the_role_of_admin)
 {
     assert_true(load(NULL, NULL, saved("r", SL_TEXT(READER))));
     assert_false(tokens.has_admin);
@@ -193,7 +193,7 @@ WITH_FILES(what_cannot_be_read_says_which_and_why)
     assert_non_null(strstr(error.text, "`SLUICE_TEST_TOKEN`"));
 }
 
-/* Whatever is wrong with it: nobody reads a token in a log. */
+/* Whatever is wrong with the file: no token is written to a log. */
 WITH_FILES(no_message_has_a_byte_of_the_token)
 {
     static const char *const wrong[] = { "QZX-QZX-QZX", "QZXQZXQZXQZX QZXQZXQZX",
@@ -242,7 +242,7 @@ static struct sl_digest digest_of(unsigned number)
     return digest;
 }
 
-WITH_FILES(without_tenants_nobody_has_a_key)
+WITH_FILES(without_tenants_no_key_is_found)
 {
     struct sl_keyring *ring = sl_keyring_new(NULL, 0);
     struct sl_digest key = digest_of(1), zero = { { 0 } };

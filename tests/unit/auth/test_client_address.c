@@ -74,7 +74,7 @@ static void check_rows(const struct sl_identity *identity, const struct row *row
         check_client(identity, &rows[i]);
 }
 
-/* ---- whom to trust ---------------------------------------------------------------- */
+/* ---- trusted proxies ---------------------------------------------------------------- */
 
 TEST(loopback_is_one_address_of_ipv6_and_a_network_of_ipv4)
 {
@@ -238,7 +238,7 @@ TEST(two_headers_that_lead_to_one_address_are_believed)
     check_rows(proxies(), rows, COUNT(rows));
 }
 
-TEST(two_headers_that_contradict_each_other_are_nobodys)
+TEST(two_headers_that_contradict_each_other_give_no_address)
 {
     static const struct row rows[] = {
         { "10.0.0.1", { "Forwarded: for=9.9.9.9", "X-Forwarded-For: 192.0.2.1" }, "0.0.0.0" },
@@ -280,7 +280,7 @@ static void make_up(uint64_t *seed, const char *const *pieces, size_t piece_coun
     }
 }
 
-TEST(a_client_turns_the_answer_into_nobody_or_not_at_all)
+TEST(a_client_can_only_turn_the_answer_into_no_address)
 {
     static const char *const pieces[] = {
         "for=", "10.0.0.2", "10.0.0.3",    "9.9.9.9",      ",",         ", ", "\"", "\\",

@@ -10,7 +10,7 @@ static bool all_zero(const char *memory, size_t size)
     return true;
 }
 
-TEST(memory_is_zeroed_aligned_and_nobody_elses)
+TEST(memory_is_zeroed_aligned_and_not_shared)
 {
     static const size_t sizes[] = { 0, 1, 15, 16, 17, 1000, 16384, 16385, 100000 };
     struct sl_arena arena = { 0 };

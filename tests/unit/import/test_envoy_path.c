@@ -16,7 +16,7 @@ static int release(void **unused)
 }
 
 /* The last descriptor of the last one that has a limit, and so on down. */
-static struct sl_envoy_node *read(const char *descriptors)
+static struct sl_envoy_node *read_last_node(const char *descriptors)
 {
     char yaml[1024];
     release(NULL);
@@ -43,7 +43,7 @@ static void assert_names(const char *keys, const char *wanted)
     while (depth--)
         strcat(yaml, " }]");
     struct sl_envoy_path path;
-    assert_null(sl_envoy_path_find(&envoy.arena, read(yaml), &path));
+    assert_null(sl_envoy_path_find(&envoy.arena, read_last_node(yaml), &path));
     for (size_t i = 0; i < path.count; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? " " : "",
                  path.steps[i].attribute.at);
@@ -68,7 +68,7 @@ static void assert_leaves(const char *descriptors, const char *wanted)
 {
     struct sl_envoy_path path;
     char left[256] = "";
-    const char *wrong = sl_envoy_path_find(&envoy.arena, read(descriptors), &path);
+    const char *wrong = sl_envoy_path_find(&envoy.arena, read_last_node(descriptors), &path);
     if (wrong)
         fail_msg("%s", wrong);
     const struct sl_envoy_node *node = path.steps[path.count - 1].node;
@@ -95,18 +95,18 @@ TEST(what_others_beside_take_is_left_to_them)
 TEST(a_pattern_leaves_nothing_to_those_behind_it)
 {
     struct sl_envoy_path path;
-    read("[" K("ab*") K("a*") "]");
+    read_last_node("[" K("ab*") K("a*") "]");
     struct sl_envoy_node *first = envoy.first->root.first;
     assert_null(sl_envoy_path_find(&envoy.arena, first, &path));
     assert_int_equal(path.steps[0].node->unlike.count, 0);
 }
 
-TEST(nobody_gets_past_a_pattern_of_stars)
+TEST(no_descriptor_follows_a_pattern_of_stars)
 {
     struct sl_envoy_path path;
-    assert_null(sl_envoy_path_find(&envoy.arena, read("[" K("**") "{ key: k }]"), &path));
+    assert_null(sl_envoy_path_find(&envoy.arena, read_last_node("[" K("**") "{ key: k }]"), &path));
     assert_true(path.is_dead);
-    assert_null(sl_envoy_path_find(&envoy.arena, read("[" K("*a") "{ key: k }]"), &path));
+    assert_null(sl_envoy_path_find(&envoy.arena, read_last_node("[" K("*a") "{ key: k }]"), &path));
     assert_false(path.is_dead);
 }
 
@@ -125,22 +125,25 @@ TEST(what_no_rule_can_say_is_told)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sl_envoy_path path;
-        const char *wrong = sl_envoy_path_find(&envoy.arena, read(rows[i].descriptors), &path);
+        const char *wrong =
+            sl_envoy_path_find(&envoy.arena, read_last_node(rows[i].descriptors), &path);
         if (!wrong || !strstr(wrong, rows[i].part) || !strstr(wrong, "; c"))
             fail_msg("%s: %s", rows[i].descriptors, wrong ? wrong : "nothing");
     }
     struct sl_envoy_path path;
-    assert_null(sl_envoy_path_find(&envoy.arena, read("[{ key: ip, value: 'here*' }]"), &path));
-    assert_null(sl_envoy_path_find(&envoy.arena, read("[{ key: x, value: here }]"), &path));
+    assert_null(
+        sl_envoy_path_find(&envoy.arena, read_last_node("[{ key: ip, value: 'here*' }]"), &path));
+    assert_null(
+        sl_envoy_path_find(&envoy.arena, read_last_node("[{ key: x, value: here }]"), &path));
 }
 
 TEST(a_name_is_found_that_no_entry_has)
 {
     struct sl_envoy_path path;
-    assert_null(sl_envoy_path_find(&envoy.arena, read("[{ key: a }]"), &path));
+    assert_null(sl_envoy_path_find(&envoy.arena, read_last_node("[{ key: a }]"), &path));
     assert_string_equal(sl_envoy_path_lacks(&envoy.arena, &path), "nobody");
     assert_null(sl_envoy_path_find(
-        &envoy.arena, read("[{ key: nobody, descriptors: [{ key: nobody_ }] }]"), &path));
+        &envoy.arena, read_last_node("[{ key: nobody, descriptors: [{ key: nobody_ }] }]"), &path));
     assert_string_equal(sl_envoy_path_lacks(&envoy.arena, &path), "nobody__");
 }
 

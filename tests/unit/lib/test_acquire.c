@@ -70,7 +70,7 @@ static int64_t acquire(bool by_rules, int64_t timeout_us, struct sluice_decision
     return took_us;
 }
 
-#define LONG (60 * S) /* whoever sleeps for this in a test has made a mistake */
+#define LONG (60 * S) /* a test that sleeps for this has a bug */
 
 TEST(it_asks_and_sleeps_until_it_may_pass_or_cannot)
 {
@@ -173,7 +173,7 @@ TEST(signals_do_not_shorten_a_sleep)
 }
 
 /* One every millisecond, and no two closer. */
-TEST(a_leaky_bucket_paces_who_acquires)
+TEST(a_leaky_bucket_paces_its_callers)
 {
     struct sluice_store *table = NULL;
     struct sluice_decision decision;

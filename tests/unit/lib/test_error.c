@@ -18,7 +18,7 @@ TEST(lines_are_added_below_each_other)
 }
 
 /* Fills all but `left` bytes, the terminator's included. */
-static void fill(struct sluice_error *error, size_t left)
+static void leave_room(struct sluice_error *error, size_t left)
 {
     memset(error->text, 'x', ROOM);
     error->text[ROOM - left] = '\0';
@@ -40,7 +40,7 @@ TEST(what_does_not_fit_is_cut_between_characters)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sluice_error error;
-        fill(&error, rows[i].left);
+        leave_room(&error, rows[i].left);
         sl_error_add(&error, 0, "%s", rows[i].add);
         size_t len = strlen(error.text);
         assert_true(len < ROOM);

@@ -1,4 +1,4 @@
-/* Opening rules: what is told, and whose the store is. */
+/* Opening rules: the problems reported, and the owner of the store. */
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -85,7 +85,7 @@ TEST(figures_follow_what_happens)
 }
 
 /* What is left after taking `cost` under the URL, opened and closed for it. */
-static int64_t take(const char *url, uint32_t cost)
+static int64_t take_and_close(const char *url, uint32_t cost)
 {
     struct sluice_store *store = open_good(url);
     struct sluice_limit_config config = {
@@ -105,10 +105,10 @@ TEST(counts_stay_in_the_file)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/t.slu", folder);
     snprintf(url, sizeof url, "memory:%s?size=1M", path);
-    assert_int_equal(take(url, 10), 90);
-    assert_int_equal(take(url, 10), 80);
+    assert_int_equal(take_and_close(url, 10), 90);
+    assert_int_equal(take_and_close(url, 10), 80);
     unlink(path);
-    assert_int_equal(take(url, 10), 90);
+    assert_int_equal(take_and_close(url, 10), 90);
     unlink(path);
     rmdir(folder);
 }

@@ -56,7 +56,7 @@ static inline void few_open(struct few *few)
     few->seam.ops = &few_ops;
 }
 
-/* Somebody more, of whom nothing is known yet. */
+/* Adds a user without any facts. */
 static inline struct sl_user *few_add(struct few *few, const char *tenant, const char *user)
 {
     size_t i = few->seam.count;

@@ -195,7 +195,7 @@ static const struct sl_store_ops model_ops = {
     .close = model_close,
 };
 
-/* At 1000 s by its own clock, when people's is 7 s ahead. */
+/* At 1000 s by its own clock; the wall clock is 7 s ahead. */
 static inline void model_open(struct model *model)
 {
     memset(model, 0, sizeof *model);

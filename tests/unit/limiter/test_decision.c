@@ -92,7 +92,7 @@ TEST(what_was_left_out_says_nothing)
     }
 }
 
-TEST(who_was_charged_is_told_by_a_bit)
+TEST(a_bit_tells_which_rule_was_charged)
 {
     static const struct {
         const char *name;
@@ -139,6 +139,6 @@ TEST(claims_that_were_charged_at_different_times_keep_theirs)
     assert_int_equal(decision.charged_at_us, 60 * S);
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(sl_decision_charged_at_us(&decision, i), told_us[i]);
-    decision.charged_after_us[0] = -5; /* whoever wrote that */
+    decision.charged_after_us[0] = -5; /* a value that no limiter writes */
     assert_int_equal(sl_decision_charged_at_us(&decision, 0), 60 * S);
 }

@@ -83,7 +83,7 @@ static void on_done(struct sl_errand *errand)
     ((struct trip *)errand)->ends++;
 }
 
-/* What people sent is gone when it returns: it is not looked at again. */
+/* The request's texts are freed when it returns: it does not read them again. */
 static void send_off(struct trip *trip, const char *const (*asked)[2], size_t count)
 {
     struct sluice_request *requests = calloc(count, sizeof *requests);
@@ -114,8 +114,8 @@ static void send_off(struct trip *trip, const char *const (*asked)[2], size_t co
     turn();
 }
 
-#define NEAR_A_CHANNEL(name) TEST_WITH(name, open_near, close_near)
-#define ON_A_CHANNEL(name)   TEST_WITH(name, open_all, close_all)
+#define WITH_ANSWER_CACHE(name) TEST_WITH(name, open_answer_cache, close_answer_cache)
+#define ON_A_CHANNEL(name)      TEST_WITH(name, open_all, close_all)
 
 ON_A_CHANNEL(without_redis_every_request_is_answered_once_by_its_policy)
 {
@@ -152,7 +152,7 @@ ON_A_CHANNEL(without_redis_every_request_is_answered_once_by_its_policy)
     sl_errand_release(&trip.errand);
 }
 
-ON_A_CHANNEL(who_needs_no_store_is_answered_at_once)
+ON_A_CHANNEL(requests_that_need_no_store_are_answered_at_once)
 {
     static struct trip trip;
     static const char *const asked[][2] = { { "root", "/a" }, { "u", "/none" }, { "", "/c" } };
@@ -276,14 +276,14 @@ ON_A_CHANNEL(an_errand_on_a_channel_that_is_closed_is_answered)
     sl_errand_release(&trip.errand);
 }
 
-/* With something that is known without asking. */
-static int open_near(void **unused)
+/* With an answer cache. */
+static int open_answer_cache(void **unused)
 {
     store.answers = sl_answer_cache_new();
     return store.answers && open_all(unused) == 0 ? (shared.answers = store.answers, 0) : -1;
 }
 
-static int close_near(void **unused)
+static int close_answer_cache(void **unused)
 {
     int status = close_all(unused);
     sl_answer_cache_free(store.answers);
@@ -291,7 +291,7 @@ static int close_near(void **unused)
     return status;
 }
 
-NEAR_A_CHANNEL(who_was_denied_is_denied_again_before_anything_is_sent)
+WITH_ANSWER_CACHE(a_denied_request_is_denied_again_before_anything_is_sent)
 {
     static struct trip trip;
     static const char *const asked[][2] = { { "u", "/a" } };
@@ -323,9 +323,9 @@ NEAR_A_CHANNEL(who_was_denied_is_denied_again_before_anything_is_sent)
     sl_errand_release(&trip.errand);
 }
 
-/* Who is known has the answer at once, where it was to go first; the others theirs where it is to
- * go by then, in their order. */
-NEAR_A_CHANNEL(of_many_only_those_are_asked_that_are_not_known)
+/* A request with a cached answer has it at once, in the place given at first; the others have
+ * theirs in the place given by then, in their order. */
+WITH_ANSWER_CACHE(of_many_requests_only_those_without_a_cached_answer_are_sent)
 {
     static struct trip trip;
     static struct sluice_decision elsewhere[MANY];

@@ -1,4 +1,4 @@
-/* Who is exempt by a key, and for how long. Who else: test_identity.c. */
+/* Exemptions by a key, and for how long. Other exemptions: test_identity.c. */
 #include "base/clock.h"
 #include "limiter/identity.h"
 #include "rules/reading/overlay.h"

@@ -207,7 +207,7 @@ WITH_STORES(policies_mix)
     }
 }
 
-WITH_STORES(who_lacks_an_identity_is_denied_for_that_with_or_without_a_store)
+WITH_STORES(a_request_without_an_identity_is_denied_with_or_without_a_store)
 {
     use("rules:\n" RULE("a", "local",
                         ", on_missing: deny") "- { name: b, per: ip, algorithm: fixed_window, "
@@ -282,7 +282,7 @@ WITH_STORES(a_share_of_the_limit_is_what_the_table_grants)
     }
 }
 
-TEST(a_shared_limit_is_rounded_against_who_asks)
+TEST(a_shared_limit_is_rounded_against_the_caller)
 {
     static const struct {
         struct sl_decimal share;

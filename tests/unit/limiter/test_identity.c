@@ -9,7 +9,7 @@ static void use(const char *yaml)
 {
     sl_ruleset_free(rules);
     sl_caller_keys_release(&caller);
-    caller = (struct sl_caller_keys){ 0 }; /* one asker, one ruleset */
+    caller = (struct sl_caller_keys){ 0 }; /* one caller, one ruleset */
     rules = rules_of(yaml);
 }
 

@@ -31,7 +31,7 @@ static void close_rules(void)
     sl_ruleset_free(rules);
 }
 
-/* Both stores that need nobody: on each a test runs once. */
+/* Both stores that need no server: on each a test runs once. */
 static struct sl_store *open_heap(void)
 {
     return sl_heap_open();

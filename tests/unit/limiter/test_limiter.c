@@ -61,7 +61,8 @@ static struct sluice_decision decide(const struct sluice_request *request)
     return decision;
 }
 
-static void assert_nobody_decided(const struct sluice_decision *decision, enum sluice_reason reason)
+static void assert_no_rule_decided(const struct sluice_decision *decision,
+                                   enum sluice_reason reason)
 {
     assert_true(decision->allowed);
     assert_int_equal(decision->reason, reason);
@@ -82,13 +83,13 @@ TEST(where_no_rule_matches_all_is_allowed)
     use("rules: [{ name: a, resource: /a, per: user, limit: 1/s }]\n");
     for (int i = 0; i < 3; i++) {
         struct sluice_decision decision = ASK(.resource = SL_TEXT("/b"));
-        assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+        assert_no_rule_decided(&decision, SLUICE_REASON_NO_RULE);
     }
     const struct sluice_explained *rows;
     assert_int_equal(sl_limiter_explain(limiter, &rows), 0);
     use("tiers: {}\n");
     struct sluice_decision decision = ASK(.resource = SL_TEXT("/a"));
-    assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+    assert_no_rule_decided(&decision, SLUICE_REASON_NO_RULE);
 }
 
 TEST(the_exempt_are_not_counted)
@@ -97,7 +98,7 @@ TEST(the_exempt_are_not_counted)
         "rules: [{ name: all, " FIXED "per: global, limit: 2/s }]\n");
     for (int i = 0; i < 5; i++) {
         struct sluice_decision decision = ASK(.user = SL_TEXT("root"));
-        assert_nobody_decided(&decision, SLUICE_REASON_EXEMPT);
+        assert_no_rule_decided(&decision, SLUICE_REASON_EXEMPT);
     }
     assert_int_equal(ASK().remaining, 1);
 }
@@ -109,7 +110,7 @@ TEST(an_unlimited_tier_takes_the_rule_away)
         "        { name: b, " FIXED
         "per: user, limit: 9/s, tiers: { pro: { unlimited: true } } }]\n");
     struct sluice_decision decision = ASK(.tier = SL_TEXT("admin"));
-    assert_nobody_decided(&decision, SLUICE_REASON_EXEMPT);
+    assert_no_rule_decided(&decision, SLUICE_REASON_EXEMPT);
     decision = ASK(.tier = SL_TEXT("pro")); /* one rule is left */
     assert_string_equal(decision.rule, "a");
     assert_int_equal(decision.limit, 3);
@@ -119,12 +120,12 @@ TEST(an_unlimited_tier_takes_the_rule_away)
     assert_false(decision.allowed); /* what was counted under another tier counts */
 }
 
-TEST(an_unlimited_tier_of_a_shadow_exempts_nobody)
+TEST(an_unlimited_tier_of_a_shadow_exempts_no_request)
 {
     use("tiers: { admin: { unlimited: true } }\n"
         "rules: [{ name: a, " FIXED "per: user, limit: 1/s, shadow: true }]\n");
     struct sluice_decision decision = ASK(.tier = SL_TEXT("admin"));
-    assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+    assert_no_rule_decided(&decision, SLUICE_REASON_NO_RULE);
 }
 
 TEST(a_denial_names_the_rule_with_the_longest_wait)
@@ -199,7 +200,7 @@ TEST(the_longest_delay_of_the_enforced_rules_counts)
     assert_int_equal(decision.delay_us, 0);
 }
 
-TEST(who_waits_is_denied_a_delay_above_the_most)
+TEST(a_waiting_request_is_denied_a_delay_above_the_most)
 {
     use("max_wait: 1s\n"
         "rules: [{ name: q, algorithm: leaky_bucket, per: user, capacity: 9, refill_rate: 2 }]\n");
@@ -210,7 +211,7 @@ TEST(who_waits_is_denied_a_delay_above_the_most)
     assert_int_equal(decision.reason, SLUICE_REASON_LIMITED);
     assert_int_equal(decision.retry_after_us, S / 2);
     assert_int_equal(decision.remaining, 6);     /* uncharged */
-    assert_int_equal(ASK().delay_us, 3 * S / 2); /* who does not wait may queue */
+    assert_int_equal(ASK().delay_us, 3 * S / 2); /* a request that does not wait may queue */
 }
 
 TEST(a_shadow_shows_only_in_the_reason_and_the_explanation)
@@ -238,9 +239,9 @@ TEST(where_only_shadows_match_it_is_as_if_none_did)
 {
     use("rules: [{ name: tried, " FIXED "per: user, limit: 1/h, shadow: true }]\n");
     struct sluice_decision decision = ASK();
-    assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+    assert_no_rule_decided(&decision, SLUICE_REASON_NO_RULE);
     decision = ASK();
-    assert_nobody_decided(&decision, SLUICE_REASON_SHADOW);
+    assert_no_rule_decided(&decision, SLUICE_REASON_SHADOW);
 }
 
 TEST(a_missing_identity_skips_the_rule_or_denies)
@@ -364,7 +365,7 @@ TEST(a_resource_of_any_length_is_matched)
     assert_int_equal(ASK(.resource = SL_TEXT("/a")).remaining, 2);
     path[0] = 'x'; /* nothing of a request is kept */
     struct sluice_decision decision = ASK(.resource = { path, LONG });
-    assert_nobody_decided(&decision, SLUICE_REASON_NO_RULE);
+    assert_no_rule_decided(&decision, SLUICE_REASON_NO_RULE);
     free(path);
 }
 

@@ -61,7 +61,7 @@ static int64_t left(const char *rule)
     return -1;
 }
 
-TEST(times_for_people_are_wall_time_and_a_charge_is_store_time)
+TEST(displayed_times_are_wall_time_and_a_charge_is_store_time)
 {
     use("rules: [{ name: a, algorithm: fixed_window, per: user, limit: 9/s },\n"
         "        { name: b, algorithm: fixed_window, per: user, limit: 5/m },\n"
@@ -137,7 +137,7 @@ TEST(a_refund_after_its_window_gives_nothing)
     assert_int_equal(left("a"), 7);
 }
 
-/* 62 rules that nobody refunds twice, then one or more per bit. */
+/* 62 rules that are not refunded twice, then one or more per bit. */
 TEST(behind_the_64th_rule_shadows_are_not_given_back)
 {
     char *yaml = NULL;
@@ -279,7 +279,7 @@ TEST(a_store_that_cannot_says_so_before_it_charges)
     assert_int_equal(model.decide_calls, 0);
 }
 
-TEST(who_holds_for_so_long_is_denied_a_longer_delay)
+TEST(a_request_held_by_its_caller_is_denied_a_longer_delay)
 {
     use("max_wait: 1s\n"
         "rules: [{ name: q, algorithm: leaky_bucket, per: user, capacity: 9, refill_rate: 2 }]\n");

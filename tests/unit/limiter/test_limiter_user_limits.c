@@ -39,7 +39,7 @@ WITH_SETUP(own_limits_of_others_are_not_ours)
     struct few others;
     few_open(&others);
     few_own(few_add(&others, NULL, "u"), "api", 5, (struct sl_decimal){ 0, 0 });
-    others.persons[0].own_revision = few.persons[0].own_revision; /* of other people */
+    others.persons[0].own_revision = few.persons[0].own_revision; /* of another user table */
     sl_limiter_set_users(limiter, &others.seam);
     assert_int_equal(ASK().limit, 5);
 }

@@ -1,14 +1,14 @@
-/* What is known of users, in decisions. */
+/* Facts about users, in decisions. */
 #include "base/clock.h"
 #include "unit/limiter/with_users.h"
 
-/* ---- who is asked for ---- */
+/* ---- looking users up ---- */
 
-WITH_SETUP(only_users_are_asked_for_and_only_where_somebody_is_known)
+WITH_SETUP(users_are_looked_up_only_by_name_and_only_if_the_table_has_any)
 {
     use("rules: [{ name: a, " FIXED "limit: 9/s }]\n");
     assert_true(ASK().allowed);
-    assert_int_equal(few.finds, 0); /* there is nobody to find */
+    assert_int_equal(few.finds, 0); /* the table is empty */
     few_add(&few, "acme", "u");
     assert_true(ASK().allowed);
     assert_int_equal(few.finds, 1);
@@ -82,7 +82,7 @@ WITH_SETUP(a_known_tier_is_used_where_the_request_names_none)
 static const char adaptive[] = "rules: [{ name: a, " FIXED "limit: 1000/s, adaptive: true },\n"
                                "        { name: b, " FIXED "limit: 9000/s }]\n";
 
-WITH_SETUP(an_adaptive_rule_grants_more_to_who_is_trusted)
+WITH_SETUP(an_adaptive_rule_grants_more_to_trusted_users)
 {
     use(adaptive);
     struct sl_user *user = few_add(&few, NULL, "u");
@@ -152,7 +152,7 @@ WITH_SETUP(what_is_known_of_this_minute_is_not_told_again)
     assert_int_equal(few.told_count, 1);
     ASK(.at_us = 59 * S);
     assert_int_equal(few.told_count, 2);
-    ASK(.at_us = 61 * S, .tenant = SL_TEXT("acme")); /* somebody else, and allowed */
+    ASK(.at_us = 61 * S, .tenant = SL_TEXT("acme")); /* another user, and allowed */
     assert_int_equal(few.told_count, 2);
 }
 
@@ -190,7 +190,7 @@ WITH_SETUP(only_denials_of_users_by_enforced_rules_are_violations)
     assert_int_equal(few.told_count, 5);
 }
 
-WITH_SETUP(a_limit_that_was_brought_is_nobodys_rule)
+WITH_SETUP(a_limit_that_a_request_brings_is_no_rule)
 {
     use("rules: [{ name: a, " FIXED "limit: 9/m }]\n");
     struct sl_direct bucket;
@@ -219,7 +219,7 @@ WITH_SETUP(a_deny_policy_of_a_failing_store_is_no_violation)
 
 /* ---- many, and back ---- */
 
-WITH_SETUP(in_a_batch_everybody_is_somebody_of_their_own)
+WITH_SETUP(each_request_of_a_batch_has_its_own_user)
 {
     use("tiers: { pro: { scale: 10 } }\n"
         "rules: [{ name: a, " FIXED "limit: 1/m, adaptive: true }]\n");

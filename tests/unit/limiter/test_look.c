@@ -1,4 +1,4 @@
-/* How somebody stands in every rule, without anything being counted. */
+/* The state of a caller in every rule, without anything being counted. */
 #include "limiter/look.h"
 
 #include "unit/limiter/watched.h"
@@ -9,7 +9,7 @@ enum { SEEN_MAX = 300 };
 static struct sl_looked seen[SEEN_MAX];
 static size_t seen_count;
 
-static void see(void *about, const struct sl_looked *looked)
+static void on_looked(void *about, const struct sl_looked *looked)
 {
     assert_ptr_equal(about, seen);
     assert_true(seen_count < SEEN_MAX);
@@ -22,7 +22,7 @@ static bool is_exempt; /* as the last look said */
 
 static int look(const char *name, const struct sluice_request *request)
 {
-    struct sl_look look = { .request = request, .name = name, .see = see, .about = seen };
+    struct sl_look look = { .request = request, .name = name, .see = on_looked, .about = seen };
     seen_count = 0;
     int status = sl_limiter_look(watched.limiter, &look);
     is_exempt = look.is_exempt;
@@ -71,12 +71,12 @@ TEST(what_is_told_is_what_was_used)
         assert_int_equal(seen[0].told.limit, 3);
         assert_int_equal(seen[0].told.remaining, 0);
         assert_int_equal(seen[0].told.retry_after_us, INT64_C(20000000));
-        assert_int_equal(seen[0].told.reset_at_us, INT64_C(1027000000)); /* by people's clock */
+        assert_int_equal(seen[0].told.reset_at_us, INT64_C(1027000000)); /* by the wall clock */
     }
     LOOK("tried", .user = SL_TEXT("u"));
     assert_false(seen[0].told.allowed); /* it would deny */
     LOOK("api", .user = SL_TEXT("u"), .tenant = SL_TEXT("acme"));
-    assert_int_equal(seen[0].told.remaining, 3); /* somebody else */
+    assert_int_equal(seen[0].told.remaining, 3); /* another user */
     LOOK("api", .user = SL_TEXT("v"));
     assert_int_equal(seen[0].told.remaining, 3);
     watched_close();
@@ -133,7 +133,7 @@ TEST(tiers_have_their_own_numbers_or_none)
     watched_close();
 }
 
-TEST(who_is_exempt_is_said_beside_what_would_be)
+TEST(an_exemption_is_shown_beside_what_the_rules_would_say)
 {
     watched_open(several);
     LOOK(NULL, .user = SL_TEXT("root"));

@@ -1,4 +1,4 @@
-/* What claims are called where people can look. */
+/* The names of claims as operators see them. */
 #include "limiter/name.h"
 
 #include "unit/limiter/rules.h"
@@ -110,7 +110,7 @@ static struct sluice_text digest_of(struct sluice_text text)
     return sl_text(printed);
 }
 
-WITH_RULES(identifiers_that_are_people_can_be_hidden)
+WITH_RULES(identifiers_of_persons_can_be_hidden)
 {
     char wanted[256];
     use("hash_identifiers: true\n" RULES);
@@ -157,7 +157,7 @@ static struct sluice_text identifier_of(size_t rule, struct sluice_request reque
     return sl_name_identifier(&namer, &caller, &rules->rules[rule]);
 }
 
-WITH_RULES(an_identifier_alone_is_for_people)
+WITH_RULES(an_identifier_alone_is_readable)
 {
     use(RULES);
     SAME_TEXT("user", identifier_of(API, REQUEST(.user = SL_TEXT("a:{b}%\n"))), "a:{b}%25%0A");

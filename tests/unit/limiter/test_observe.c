@@ -1,5 +1,5 @@
-/* What a limiter that is watched leaves behind: whom it denied. What is
- * sampled is in test_seen_samples.c. */
+/* What a limiter with an observer samples of denials. Other samples are in
+ * test_observe_samples.c. */
 #include "unit/limiter/decisions.h"
 #include "unit/limiter/watched.h"
 
@@ -16,7 +16,7 @@ static uint64_t denied_in_all(void)
 
 /* ---- denials ---- */
 
-TEST(a_denial_says_who_where_and_for_how_long)
+TEST(a_denial_has_user_resource_and_wait)
 {
     watched_open(one_rule);
     for (int i = 0; i < 5; i++) {
@@ -33,7 +33,7 @@ TEST(a_denial_says_who_where_and_for_how_long)
     SAME_TEXT("resource", noted->resource, "/x");
     assert_int_equal(noted->capacity, 2);
     assert_int_equal(noted->remaining, 0);
-    /* By people's clock, which is 7 s ahead of the model's. The window began at 960 s. */
+    /* By the wall clock, which is 7 s ahead of the model's. The window began at 960 s. */
     assert_int_equal(noted->first_us, INT64_C(1009000000));
     assert_int_equal(noted->retry_after_us, INT64_C(18000000)); /* as the first was told */
     assert_int_equal(samples()->count, 1);
@@ -58,8 +58,8 @@ TEST(tenants_users_have_the_same_name_and_are_others)
     watched_close();
 }
 
-/* Whoever says no, each rule that was asked says so itself. */
-TEST(every_rule_notes_its_own_denials)
+/* Whichever rule denies, each rule that was checked samples its own denial. */
+TEST(every_rule_samples_its_own_denials)
 {
     watched_open("rules: [{ name: all, per: global, limit: 9/m },\n"
                  "        { name: pair, per: [ip, user], limit: 1/m },\n"
@@ -97,7 +97,7 @@ TEST(a_peek_leaves_nothing)
     watched_close();
 }
 
-TEST(who_lacks_an_identity_is_nobody_once_for_each_rule)
+TEST(a_request_without_an_identity_is_one_sample_for_each_rule)
 {
     watched_open("rules: [{ name: must, per: client, limit: 7/m, on_missing: deny },\n"
                  "        { name: also, per: user, limit: 8/m, on_missing: deny },\n"
@@ -113,13 +113,13 @@ TEST(who_lacks_an_identity_is_nobody_once_for_each_rule)
         assert_int_equal(noted->capacity, 7 + rule);
         SAME_TEXT("resource", noted->resource, "/x");
     }
-    struct sl_distinct callers = { { 0 } }; /* and nobody is no caller */
+    struct sl_distinct callers = { { 0 } }; /* and no identity is no caller */
     sl_distinct_take(&callers, watched.observer->callers[FIRST_NUMBER]);
     assert_int_equal(sl_distinct_count(&callers), 0);
     watched_close();
 }
 
-TEST(a_failing_store_denies_nobody_in_particular)
+TEST(denials_of_a_failed_store_are_not_sampled)
 {
     watched_open("on_store_failure: deny\n"
                  "rules: [{ name: api, per: user, limit: 2/m }]\n");
@@ -158,8 +158,8 @@ TEST(what_the_burst_guard_says_is_noted)
     watched_close();
 }
 
-/* Whoever it was: more of them than there is room for. */
-TEST(bursts_are_counted_also_when_the_notes_are_full)
+/* Of any caller: there are more of them than there is room for. */
+TEST(bursts_are_counted_also_when_the_samples_are_full)
 {
     enum { USERS = 2 * SL_NOTED_MAX };
     watched_open("rules: [{ name: b, per: user, limit: 99/m,\n"
@@ -173,7 +173,7 @@ TEST(bursts_are_counted_also_when_the_notes_are_full)
     watched_close();
 }
 
-/* ---- whom it is about ---- */
+/* ---- identifiers ---- */
 
 TEST(identifiers_are_digests_where_that_is_wanted)
 {
@@ -207,7 +207,7 @@ TEST(an_identifier_is_what_was_counted)
 
 /* ---- room ---- */
 
-TEST(when_the_notes_are_full_denials_are_counted_as_missed)
+TEST(when_the_samples_are_full_denials_are_counted_as_missed)
 {
     enum { USERS = 700 };
     watched_open("rules: [{ name: api, per: user, limit: 1/m }]\n");
@@ -220,8 +220,8 @@ TEST(when_the_notes_are_full_denials_are_counted_as_missed)
     watched_close();
 }
 
-/* Whom it met leaves room for whom it denies. */
-TEST(who_is_denied_finds_room_behind_all_who_were_met)
+/* Callers that were met leave room for callers that are denied. */
+TEST(a_denied_caller_finds_room_behind_all_that_were_met)
 {
     watched_open("rules: [{ name: api, resource: /api, per: user, limit: 1/h }]\n");
     for (uint64_t i = 0; i < 3000; i++) {
@@ -238,7 +238,7 @@ TEST(who_is_denied_finds_room_behind_all_who_were_met)
     watched_close();
 }
 
-/* A text too many is nobody's, and what is there stays. */
+/* A text too many is dropped, and the texts that are there stay. */
 TEST(long_names_fill_the_texts_before_the_places)
 {
     char resource[1000];
@@ -260,7 +260,7 @@ TEST(long_names_fill_the_texts_before_the_places)
 
 /* ---- beside deciding ---- */
 
-/* Nobody is decided otherwise because somebody watches, nor counted otherwise. */
+/* An observer changes neither the decision nor the counts. */
 TEST(being_watched_changes_no_answer_and_no_count)
 {
     static struct model plain_model;

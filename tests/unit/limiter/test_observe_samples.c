@@ -1,5 +1,5 @@
-/* What a limiter that is watched samples: whom it met, how many different ones, how long it took.
- */
+/* What a limiter with an observer samples: the callers it met, how many different ones, and how
+ * long it took. */
 #include "unit/limiter/watched.h"
 
 static const char one_rule[] =
@@ -15,7 +15,7 @@ static uint64_t met_in_all(void)
 
 /* ---- a sample of all ---- */
 
-TEST(everybody_is_met_one_by_one_at_first)
+TEST(at_first_every_request_is_sampled)
 {
     watched_open("rules: [{ name: api, per: user, limit: 1000/m }]\n");
     for (uint64_t i = 0; i < SL_NOTED_SAMPLE; i++) {
@@ -69,9 +69,9 @@ TEST(later_ones_stand_for_many)
         }
 }
 
-/* Strangers by the thousand, and half of it is one: she is met all the time, though after a while
- * nobody else is noted. */
-TEST(who_asks_most_is_met_when_there_is_no_room_for_others)
+/* Thousands of callers, and one makes half of the requests: it is met all the time, though after
+ * a while no other caller is sampled. */
+TEST(the_most_frequent_caller_is_sampled_when_the_samples_are_full)
 {
     enum { TOTAL = 3000 };
     watched_open("rules: [{ name: api, per: user, limit: 100000000/m }]\n");

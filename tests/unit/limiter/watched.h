@@ -65,7 +65,7 @@ static inline void watched_ask_as(uint64_t number)
     ASK(.user = sl_text(user));
 }
 
-/* The notes that are written. */
+/* The samples that are being written. */
 static inline const struct sl_samples *samples(void)
 {
     return watched.observer->samples;

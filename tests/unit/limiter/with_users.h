@@ -1,4 +1,4 @@
-/* A limiter that knows a few people, on a store of tests. */
+/* A limiter with a few users, on a store of tests. */
 #ifndef TEST_LIMITER_WITH_USERS_H
 #define TEST_LIMITER_WITH_USERS_H
 

@@ -43,8 +43,8 @@ static inline void run_child(void (*run)(void *about), void *about)
     assert_int_equal(end_of(start_child(run, about)), 0);
 }
 
-/* Root may do anything: tests of permissions are somebody else. */
-static inline void become_nobody(void)
+/* Root may do anything: tests of permissions run as another user. */
+static inline void drop_root(void)
 {
     if (getuid() == 0)
         CHILD(setgid(65534) == 0 && setuid(65534) == 0);

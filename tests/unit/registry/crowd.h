@@ -1,4 +1,4 @@
-/* Short ways to fill people in, for their tests. */
+/* Short ways to fill a user table, for its tests. */
 #ifndef TEST_REGISTRY_CROWD_H
 #define TEST_REGISTRY_CROWD_H
 
@@ -14,7 +14,7 @@ enum { TODAY = 20500 };
 
 static struct sl_users *users;
 
-static inline void open_people(size_t most)
+static inline void open_users(size_t most)
 {
     users = sl_users_open(&(struct sl_users_config){ .most = most });
     assert_non_null(users);
@@ -23,7 +23,7 @@ static inline void open_people(size_t most)
 static inline int open_crowd(void **unused)
 {
     (void)unused;
-    open_people(0);
+    open_users(0);
     return 0;
 }
 
@@ -37,7 +37,7 @@ static inline int close_crowd(void **unused)
 
 #define WITH_USERS(name) TEST_WITH(name, open_crowd, close_crowd)
 
-/* Of u, who has no tenant, unless it says otherwise. */
+/* Of user u without a tenant, unless it says otherwise. */
 #define PUT(...)                                                                                   \
     sl_users_put(users, &(struct sl_user_record){ .tenant = "", .id = "u", __VA_ARGS__ })
 #define PUT_DAY(...)                                                                               \
@@ -56,7 +56,7 @@ static inline int close_crowd(void **unused)
 #pragma GCC diagnostic ignored "-Woverride-init"
 #pragma GCC diagnostic ignored "-Woverride-init-side-effects"
 
-static struct sl_user found; /* whom `knows` has found */
+static struct sl_user found; /* the user that `knows` has found */
 
 static inline bool knows_at(const char *tenant, const char *id, int64_t now_us)
 {

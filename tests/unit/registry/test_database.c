@@ -188,7 +188,7 @@ IN_A_FOLDER(what_is_no_file_is_refused)
 static void try_without_permission(void *unused)
 {
     (void)unused;
-    become_nobody();
+    drop_root();
     CHILD(!open_at(path, false) && strstr(error.text, "cannot be opened"));
     CHILD(!open_at(path, true) && strstr(error.text, "cannot be opened"));
 }
@@ -196,7 +196,7 @@ static void try_without_permission(void *unused)
 static void try_with_permission_to_read(void *unused)
 {
     (void)unused;
-    become_nobody();
+    drop_root();
     CHILD(!open_at(path, false) && strstr(error.text, "cannot be written: Permission denied"));
     struct sl_registry *reader = open_at(path, true);
     CHILD(reader && sl_registry_revision(reader) == 1);

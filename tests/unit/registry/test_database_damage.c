@@ -214,7 +214,7 @@ IN_A_FOLDER(a_counter_at_its_end_is_an_error)
     sl_registry_close(registry);
 }
 
-IN_A_FOLDER(triggers_that_somebody_left_there_do_not_run)
+IN_A_FOLDER(triggers_found_in_the_file_do_not_run)
 {
     make_one();
     run_sql("CREATE TRIGGER evil AFTER INSERT ON tier BEGIN DELETE FROM rule; END");

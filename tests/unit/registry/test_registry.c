@@ -61,7 +61,7 @@ IN_A_FOLDER(one_in_memory_ends_with_its_closing)
 
 /* ---- transactions ---- */
 
-static void fill(struct sl_registry *registry)
+static void put_one_of_each(struct sl_registry *registry)
 {
     bool is_new;
     struct sl_exemption exemption = { SL_EXEMPT_IP, "10.0.0.0/8", 0, NULL };
@@ -100,7 +100,7 @@ IN_A_FOLDER(what_was_committed_is_there_when_it_is_opened_again)
 {
     struct sl_registry *registry = open_registry();
     begin(registry);
-    fill(registry);
+    put_one_of_each(registry);
     is_filled(registry, true);
     commit(registry);
     is_filled(registry, true);
@@ -116,11 +116,11 @@ IN_A_FOLDER(a_rollback_leaves_nothing)
 {
     struct sl_registry *registry = open_registry();
     begin(registry);
-    fill(registry);
+    put_one_of_each(registry);
     sl_registry_rollback(registry);
     is_filled(registry, false);
     begin(registry);
-    fill(registry);
+    put_one_of_each(registry);
     sl_registry_close(registry); /* in the middle of it */
     registry = open_registry();
     is_filled(registry, false);
@@ -174,7 +174,7 @@ IN_A_FOLDER(users_do_not_change_the_revision_of_the_rules)
     assert_int_equal(sl_registry_revision(registry), 2);
     assert_int_equal(sl_registry_rules_revision(registry), 1);
     begin(registry);
-    fill(registry);
+    put_one_of_each(registry);
     assert_int_equal(sl_registry_rules_revision(registry), 3);
     sl_registry_rollback(registry);
     assert_int_equal(sl_registry_rules_revision(registry), 1);

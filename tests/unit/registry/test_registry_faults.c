@@ -61,7 +61,7 @@ static int count_by_opening(void)
 /* ---- kills ---- */
 
 struct life {
-    int kill_at; /* 0: whoever started it does that */
+    int kill_at; /* 0: the test that started it kills it */
     int before;  /* transactions in there already */
     int told[2]; /* a byte is written for each that was acknowledged */
 };

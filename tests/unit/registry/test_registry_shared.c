@@ -110,7 +110,7 @@ static void hold_until_told(void *about)
     sl_registry_close(registry);
 }
 
-IN_A_FOLDER(whoever_begins_waits_for_the_other_and_sees_what_that_did)
+IN_A_FOLDER(a_transaction_waits_for_the_other_process_and_sees_its_changes)
 {
     struct turns turns;
     char byte;
@@ -138,12 +138,12 @@ IN_A_FOLDER(whoever_begins_waits_for_the_other_and_sees_what_that_did)
 
 enum { ROUNDS = 300, MINUTES = 40 };
 
-/* Counts up a rule's text, adds outcomes, and sees the same minutes as everybody. */
+/* Counts up a rule's text, adds outcomes, and sees the same minutes as the other processes. */
 static void count_up(void *about)
 {
     struct sl_registry *registry = sl_registry_open(path, false, &error);
     CHILD(registry && registry->db);
-    sqlite3_busy_timeout(registry->db, 60000); /* on a busy machine it is everybody's turn late */
+    sqlite3_busy_timeout(registry->db, 60000); /* on a busy machine every process's turn is late */
     for (int i = 0; i < ROUNDS; i++) {
         struct sl_arena arena = { 0 };
         struct sl_overlay overlay;
@@ -203,7 +203,7 @@ static void report_minutes(void *about)
     sl_registry_close(registry);
 }
 
-IN_A_FOLDER(a_minute_counts_once_whoever_reports_it)
+IN_A_FOLDER(a_minute_counts_once_if_several_processes_report_it)
 {
     run_child(report_minutes, NULL);
     run_child(report_minutes, NULL);
@@ -241,7 +241,7 @@ IN_A_FOLDER(a_file_that_was_removed_takes_nothing_more)
     sl_registry_close(registry);
 }
 
-IN_A_FOLDER(a_file_that_was_replaced_is_left_to_whoever_made_it)
+IN_A_FOLDER(a_file_that_was_replaced_is_left_to_its_new_owner)
 {
     struct sl_registry *old = open_registry();
     put_rule(old, "api", "old");

@@ -10,7 +10,7 @@ static bool put(enum sl_exempt_kind kind, const char *value, int64_t until_us, c
     return is_new;
 }
 
-static bool drop(enum sl_exempt_kind kind, const char *value)
+static bool drop_exemption(enum sl_exempt_kind kind, const char *value)
 {
     bool found;
     DONE(sl_registry_drop_exemption(registry, kind, value, &found, &error));
@@ -63,9 +63,9 @@ IN_MEMORY(kinds_do_not_mix)
 {
     assert_true(put(SL_EXEMPT_USER, "a", 0, NULL));
     assert_true(put(SL_EXEMPT_CLIENT, "a", 0, NULL));
-    assert_false(drop(SL_EXEMPT_IP, "a"));
-    assert_true(drop(SL_EXEMPT_USER, "a"));
-    assert_false(drop(SL_EXEMPT_USER, "a"));
+    assert_false(drop_exemption(SL_EXEMPT_IP, "a"));
+    assert_true(drop_exemption(SL_EXEMPT_USER, "a"));
+    assert_false(drop_exemption(SL_EXEMPT_USER, "a"));
     assert_string_equal(listed(0), "1:a>0(-)");
 }
 

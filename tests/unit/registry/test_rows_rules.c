@@ -5,7 +5,7 @@ static void put(const char *tenant, const char *name, const char *json)
     DONE(sl_registry_put_rule(registry, tenant, name, json, &error));
 }
 
-static bool drop(const char *tenant, const char *name)
+static bool drop_rule(const char *tenant, const char *name)
 {
     bool found;
     DONE(sl_registry_drop_rule(registry, tenant, name, &found, &error));
@@ -54,14 +54,14 @@ IN_MEMORY(a_dropped_rule_is_gone_and_comes_back_at_the_end)
 {
     put(NULL, "first", "{}");
     put(NULL, "second", "{}");
-    assert_true(drop(NULL, "first"));
-    assert_false(drop(NULL, "first"));
+    assert_true(drop_rule(NULL, "first"));
+    assert_false(drop_rule(NULL, "first"));
     assert_string_equal(rules_of(registry), "second={}");
     put(NULL, "first", "{}");
     assert_string_equal(rules_of(registry), "second={} first={}");
 }
 
-IN_MEMORY(a_tenants_rule_and_everybodys_may_have_one_name)
+IN_MEMORY(a_tenants_rule_and_a_rule_for_all_may_have_one_name)
 {
     put_tenant("a", NULL);
     put_tenant("b", NULL);
@@ -70,9 +70,9 @@ IN_MEMORY(a_tenants_rule_and_everybodys_may_have_one_name)
     put("b", "api", "3");
     put("a", "api", "4");
     assert_string_equal(rules_of(registry), "api=1 a/api=4 b/api=3");
-    assert_true(drop(NULL, "api"));
-    assert_false(drop(NULL, "api"));
-    assert_true(drop("b", "api"));
+    assert_true(drop_rule(NULL, "api"));
+    assert_false(drop_rule(NULL, "api"));
+    assert_true(drop_rule("b", "api"));
     assert_string_equal(rules_of(registry), "a/api=4");
 }
 
@@ -82,7 +82,7 @@ IN_MEMORY(a_rule_of_a_tenant_that_is_not_there_is_refused)
             "there is no tenant `acme`");
 }
 
-IN_MEMORY(a_rule_of_a_tenant_without_a_name_is_not_everybodys)
+IN_MEMORY(a_rule_of_a_tenant_without_a_name_is_no_rule_for_all)
 {
     REFUSED(sl_registry_put_rule(registry, "", "own", "{}", &error), "there is no tenant ``");
 }
@@ -94,10 +94,10 @@ IN_MEMORY(an_own_rule_is_a_change_of_its_tenant)
     next_transaction();
     put("acme", "own", "{}");
     assert_int_equal(revision_of("acme"), next_transaction());
-    assert_true(drop("acme", "own"));
+    assert_true(drop_rule("acme", "own"));
     assert_int_equal(revision_of("acme"), next_transaction());
     uint64_t before = revision_of("acme");
-    assert_false(drop("acme", "own"));
+    assert_false(drop_rule("acme", "own"));
     put(NULL, "own", "{}");
     assert_int_equal(revision_of("acme"), before);
     assert_int_equal(revision_of("other"), 1);
@@ -112,7 +112,7 @@ IN_MEMORY(names_and_texts_are_bytes)
     char wanted[128];
     snprintf(wanted, sizeof wanted, "%s={\"\xf0\x9f\x98\x80\": \"\x80\"} A=1 a=2", name);
     assert_string_equal(rules_of(registry), wanted);
-    assert_true(drop(NULL, name));
+    assert_true(drop_rule(NULL, name));
 }
 
 IN_MEMORY(a_long_rule_is_kept_whole)
@@ -172,7 +172,7 @@ static void names(const char *tier, const char *wanted)
     assert_string_equal(or_dash(who), wanted);
 }
 
-IN_MEMORY(whoever_names_a_tier_is_found)
+IN_MEMORY(the_first_user_key_or_tenant_that_names_a_tier_is_found)
 {
     bool is_new;
     names("pro", "-");

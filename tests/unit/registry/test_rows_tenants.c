@@ -7,7 +7,7 @@ static bool put(const char *name, const char *tier)
     return is_new;
 }
 
-static bool drop(const char *name)
+static bool drop_tenant(const char *name)
 {
     bool found;
     DONE(sl_registry_drop_tenant(registry, name, &found, &error));
@@ -138,8 +138,8 @@ IN_MEMORY(a_dropped_tenant_goes_with_its_keys_and_rules)
     DONE(sl_registry_put_rule(registry, "a", "own", "{}", &error));
     DONE(sl_registry_put_rule(registry, "b", "own", "{}", &error));
     DONE(sl_registry_put_rule(registry, NULL, "own", "{}", &error));
-    assert_true(drop("a"));
-    assert_false(drop("a"));
+    assert_true(drop_tenant("a"));
+    assert_false(drop_tenant("a"));
     assert_string_equal(listed(), "b:-@1(02=-)");
     assert_string_equal(rules_of(registry), "b/own={} own={}");
     assert_string_equal(users_of(registry), "[a/u1]");
@@ -149,7 +149,7 @@ IN_MEMORY(a_dropped_tenant_goes_with_its_keys_and_rules)
 IN_MEMORY(dropping_a_tenant_without_a_name_drops_nothing)
 {
     DONE(sl_registry_put_rule(registry, NULL, "api", "{}", &error));
-    assert_false(drop(""));
+    assert_false(drop_tenant(""));
     assert_string_equal(rules_of(registry), "api={}");
 }
 

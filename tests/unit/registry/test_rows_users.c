@@ -171,7 +171,7 @@ IN_MEMORY(outcomes_and_violations_share_a_day)
 
 /* ---- forgetting ---- */
 
-IN_MEMORY(forgetting_cuts_off_days_and_those_of_whom_nothing_else_is_known)
+IN_MEMORY(forgetting_days_drops_users_that_have_nothing_else)
 {
     put_user(registry, "t", "record", NULL);
     add_outcomes(registry, "record", 1, 1, 1);
@@ -204,7 +204,7 @@ IN_MEMORY(a_number_that_is_used_again_inherits_nothing)
 
 /* ---- how many ---- */
 
-IN_MEMORY(whoever_has_no_record_and_was_seen_longest_ago_makes_room)
+IN_MEMORY(the_longest_unseen_user_without_a_record_makes_room)
 {
     registry->users_max = 3;
     add_outcomes(registry, "older", 1, 1, 1);
@@ -224,7 +224,7 @@ IN_MEMORY(whoever_has_no_record_and_was_seen_longest_ago_makes_room)
     REFUSED(sl_registry_put_user(registry, &more, &error), "holds 3 users, each with a record");
 }
 
-IN_MEMORY(whoever_goes_makes_room_too)
+IN_MEMORY(every_dropped_user_makes_room)
 {
     registry->users_max = 2;
     put_user(registry, "t", "a", NULL);

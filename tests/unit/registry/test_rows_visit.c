@@ -34,7 +34,7 @@ IN_MEMORY(days_before_the_first_are_left_out)
     }
 }
 
-IN_MEMORY(whoever_was_dropped_is_gone)
+IN_MEMORY(a_dropped_user_is_listed_as_gone)
 {
     put_user(registry, "", "a", NULL);
     add_outcomes(registry, "b", 1, 1, 1);
@@ -49,7 +49,7 @@ IN_MEMORY(whoever_was_dropped_is_gone)
     assert_string_equal(users_of(registry), "");
 }
 
-IN_MEMORY(whoever_came_back_is_gone_first)
+IN_MEMORY(a_user_that_came_back_is_listed_as_gone_first)
 {
     put_user(registry, "t", "a", "old");
     add_outcomes(registry, "a", 1, 1, 1);

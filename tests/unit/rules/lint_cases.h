@@ -7,7 +7,7 @@
 #include "rules/ruleset.h"
 #include "unit/base/unit.h"
 
-/* Whoever asks is counted by this, so that nobody is left anonymous. */
+/* Counts every request, so that none is left anonymous. */
 #define PER_IP "  - { name: per-ip, per: ip, limit: 1000/m }\n"
 #define RULES  "rules:\n" PER_IP
 #define LOG(per, limit)                                                                            \

@@ -56,7 +56,7 @@ TEST(what_is_no_address_is_refused)
         "192.0.2",
         "192.0.2.256",
         "192.0.2.1.1",
-        "192.0.2.01", /* octal or not: nobody knows */
+        "192.0.2.01", /* octal or not: ambiguous */
         " 192.0.2.1",
         "192.0.2.1 ",
         "192.0.2.1:80",

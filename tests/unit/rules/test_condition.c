@@ -117,7 +117,7 @@ TEST(the_index_finds_rules_with_and_without_values)
     }
 }
 
-/* A rule for all who have none of their own. */
+/* A rule for all values that have none of their own. */
 TEST(thousands_of_values_may_be_left_out)
 {
     enum { VALUES = 5000 };

@@ -120,7 +120,7 @@ TEST(numbers_are_composed_exactly)
     }
 }
 
-TEST(people_are_told_the_window_or_how_long_the_bucket_takes_to_fill)
+TEST(the_printed_window_of_a_bucket_is_the_time_it_takes_to_fill)
 {
     static const struct {
         const char *what;

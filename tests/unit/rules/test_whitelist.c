@@ -191,7 +191,7 @@ TEST(a_name_is_found_as_if_each_were_tried)
     release(NULL);
 }
 
-TEST(an_empty_whitelist_has_nobody)
+TEST(an_empty_whitelist_exempts_no_request)
 {
     const struct sl_whitelist *list = sl_whitelist_new(&rules);
     struct sl_address address = { 0 };

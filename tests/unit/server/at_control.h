@@ -1,5 +1,5 @@
-/* One visitor from this machine, who is the admin where there is no token, on a stage
- * with an office; and short ways to call the admin API. */
+/* One visitor from this machine, the admin where there is no token, on a stage with a
+ * control plane; and short ways to call the admin API. */
 #ifndef TEST_SERVER_AT_CONTROL_H
 #define TEST_SERVER_AT_CONTROL_H
 
@@ -9,7 +9,7 @@
 static struct desk desk;
 
 /* *state: the rules. */
-static inline int open_office(void **state)
+static inline int open_control(void **state)
 {
     const char *yaml = *state;
     open_stage(state);
@@ -18,14 +18,14 @@ static inline int open_office(void **state)
     return 0;
 }
 
-static inline int close_office(void **unused)
+static inline int close_control(void **unused)
 {
     close_stage(unused);
     desk_close(&desk);
     return 0;
 }
 
-#define AT_CONTROL(name, rules) TEST_ON(name, open_office, close_office, (void *)(rules))
+#define AT_CONTROL(name, rules) TEST_ON(name, open_control, close_control, (void *)(rules))
 
 /* A message of the admin API; `fields` with CRLF each; body NULL: none. The caller's to
  * free. */

@@ -1,5 +1,5 @@
-/* Keys and certificates for tests, made when they run: what is checked in
- * expires on a day when nobody thinks of it. */
+/* Keys and certificates for tests, made when they run: a certificate that is checked in
+ * expires on an unexpected day. */
 #ifndef TEST_SERVER_CERTIFICATES_H
 #define TEST_SERVER_CERTIFICATES_H
 

@@ -1,5 +1,5 @@
-/* The main thread's desk beside a stage, without its loop: jobs that wait are run when
- * somebody waits for their answers, one after the other, on a registry in memory.
+/* A control plane beside a stage, without the main thread's loop: queued jobs are run when
+ * a visitor waits for their answers, one after the other, on a registry in memory.
  *
  * No test library is needed: a fuzz target stands on it too. */
 #ifndef TEST_SERVER_CONTROL_ON_STAGE_H
@@ -12,7 +12,7 @@ struct desk {
     struct sl_control control;
     struct sl_serve_config config;
     struct sl_audit audit; /* off: events are kept and go nowhere */
-    bool is_away;          /* nobody is there: jobs wait */
+    bool is_away;          /* no job is run: they wait */
     size_t done;           /* jobs that were run, */
     size_t changing;       /* of these other than GET */
     size_t reloads;        /* that were asked for */
@@ -98,7 +98,7 @@ static inline void desk_open(struct desk *desk, struct stage *stage, const char 
     stage->work = desk_work;
 }
 
-/* Behind stage_close: editions know the office's people. */
+/* After stage_close: editions refer to the control plane's users. */
 static inline void desk_close(struct desk *desk)
 {
     sl_control_close(&desk->control);

@@ -1,4 +1,4 @@
-/* A stage whose rules name real files of tokens and keys, with tenants who have API keys;
+/* A stage whose rules name real files of tokens and keys, with tenants that have API keys;
  * and what a message made of its request, before it is decided.
  *
  * `$` in the rules is the folder of the files: admin, reader, secret (of HS256). */
@@ -60,7 +60,7 @@ static inline struct sl_keyring *keys_of_tenants(void)
     return sl_keyring_new(tenants, 2);
 }
 
-/* The office is away: nobody but this test looks at jobs. */
+/* The control plane is away: only this test takes jobs. */
 static inline int open_strangers(void **state)
 {
     const char *yaml = *state;
@@ -70,7 +70,7 @@ static inline int open_strangers(void **state)
     save_text("reader", READER_TOKEN "\n");
     save_text("secret", SECRET);
     *state = (void *)(uintptr_t)in_this_folder(yaml);
-    open_office(state);
+    open_control(state);
     desk.is_away = true;
     visitor_comes_from(&visitor, "192.0.2.1");
     return 0;
@@ -86,7 +86,7 @@ static inline int open_callers(void **state)
 
 static inline int close_callers(void **state)
 {
-    close_office(state);
+    close_control(state);
     return close_folder(state);
 }
 

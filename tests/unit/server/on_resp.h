@@ -1,4 +1,4 @@
-/* One visitor who speaks the Redis protocol, on the stages of on_stage.h, at_control.h and
+/* One visitor that speaks the Redis protocol, on the stages of on_stage.h, at_control.h and
  * known_callers.h; what it is answered, with `|` for the end of a line. */
 #ifndef TEST_SERVER_ON_RESP_H
 #define TEST_SERVER_ON_RESP_H
@@ -20,9 +20,9 @@ static inline int open_resp(void **state)
     return status;
 }
 
-static inline int open_resp_office(void **state)
+static inline int open_resp_control(void **state)
 {
-    int status = open_office(state);
+    int status = open_control(state);
     speak_resp("127.0.0.1");
     return status;
 }
@@ -34,8 +34,9 @@ static inline int open_resp_callers(void **state)
     return status;
 }
 
-#define IN_RESP(name, rules)         TEST_ON(name, open_resp, close_stage, (void *)(rules))
-#define RESP_AT_CONTROL(name, rules) TEST_ON(name, open_resp_office, close_office, (void *)(rules))
+#define IN_RESP(name, rules) TEST_ON(name, open_resp, close_stage, (void *)(rules))
+#define RESP_AT_CONTROL(name, rules)                                                               \
+    TEST_ON(name, open_resp_control, close_control, (void *)(rules))
 #define RESP_WITH_TENANTS(name, rules)                                                             \
     TEST_ON(name, open_resp_callers, close_callers, (void *)(rules))
 
@@ -62,7 +63,7 @@ static inline const char *said(const char *bytes)
     return got();
 }
 
-/* A command as programs send it, out of a line as people do. */
+/* A command as programs send it, made of an inline command. */
 static inline size_t array_text(const char *line, char *out, size_t room)
 {
     static struct sl_resp_command words;

@@ -41,7 +41,7 @@ static inline struct sl_round *the_round(void)
     return &stage.workers[0].round;
 }
 
-/* Another visitor in place of the one before, and a store that has seen nobody. */
+/* Another visitor in place of the one before, and a store without keys. */
 static inline void start_over(void)
 {
     visitor_leave(&visitor);

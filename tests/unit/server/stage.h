@@ -26,10 +26,10 @@ enum { STAGE_WORKERS_MAX = 3, GOT_MAX_BYTES = 64 << 20 };
 struct stage {
     struct sl_server server; /* first: a worker's server is its stage */
     struct sl_worker workers[STAGE_WORKERS_MAX];
-    /* Whoever does the main thread's work (control_on_stage.h): runs the jobs that wait;
-     * false: there was nothing to do. NULL: jobs stay where they are. */
+    /* Does the main thread's work (control_on_stage.h): runs the jobs that wait. Returns false
+     * if there was nothing to do. NULL: jobs stay where they are. */
     bool (*work)(struct stage *stage);
-    void *about; /* whose it is */
+    void *about; /* for `work` */
 };
 
 /* ---- the stage ---- */
@@ -58,7 +58,7 @@ static inline struct sl_files *stage_files(const char *yaml)
     return files;
 }
 
-/* Nobody is known. `ring` is taken over. */
+/* Without users. `ring` is taken over. */
 static inline struct sl_edition *stage_edition_of(const char *yaml, struct sl_keyring *ring,
                                                   struct sl_store *store, size_t worker_count)
 {
@@ -80,7 +80,7 @@ static inline struct sl_edition *stage_edition(const char *yaml, struct sl_store
     return stage_edition_of(yaml, sl_keyring_new(NULL, 0), store, worker_count);
 }
 
-/* What a worker does when it is woken; who would be served next is served by the test. */
+/* What a worker does when it is woken; the test serves the connections that are ready. */
 static inline void stage_wakes(struct sl_worker *worker)
 {
     worker->wake.async_cb(&worker->wake);
@@ -104,7 +104,7 @@ static inline void stage_go_over(struct stage *stage, struct sl_edition *edition
     sl_edition_drop(old);
 }
 
-/* Somebody has left a job for the main thread. */
+/* A worker has left a job for the main thread. */
 static inline void stage_come(uv_async_t *come)
 {
     struct stage *stage = come->data;
@@ -175,7 +175,7 @@ struct visitor {
     struct sl_buffer got; /* all that was sent so far */
 };
 
-/* Comes from 192.0.2.1, which is nobody's trusted proxy. */
+/* Comes from 192.0.2.1, which is no trusted proxy. */
 static inline struct visitor visitor_enter_by(struct stage *stage, const struct sl_front *front)
 {
     struct sl_conn *conn = calloc(1, sizeof *conn + front->state_bytes);

@@ -1,5 +1,5 @@
-/* The door: who comes in, with which worker, and who does not. Two workers in one
- * thread on a Unix socket; their loops turn when the test turns them. */
+/* The acceptor: which connections are accepted, by which worker, and which are not. Two
+ * workers in one thread on a Unix socket; their loops turn when the test turns them. */
 #include "server/acceptor.h"
 
 #include <sys/resource.h>
@@ -19,7 +19,7 @@ static const char rules[] = "max_connections: 6\n"
 
 static struct sockaddr_un place;
 
-static int open_door(void **state)
+static int open_acceptor(void **state)
 {
     struct sluice_error error = { 0 };
     char address[96];
@@ -38,14 +38,14 @@ static int open_door(void **state)
     return 0;
 }
 
-static int close_door(void **state)
+static int close_acceptor(void **state)
 {
     stage_close(&stage);
     model_close(&model.store);
     return close_folder(state);
 }
 
-#define AT_THE_DOOR(name) TEST_WITH(name, open_door, close_door)
+#define WITH_ACCEPTOR(name) TEST_WITH(name, open_acceptor, close_acceptor)
 
 static int knock(void)
 {
@@ -84,12 +84,12 @@ static void turn_both(void)
         stage_turn(&stage.workers[i]);
 }
 
-AT_THE_DOOR(no_worker_gets_far_ahead_of_the_other)
+WITH_ACCEPTOR(no_worker_gets_far_ahead_of_the_other)
 {
     int fds[6];
     for (size_t i = 0; i < COUNT(fds); i++) {
         fds[i] = knock();
-        turn_both(); /* always the same one answers the door */
+        turn_both(); /* always the same worker accepts */
         assert_true(open_at(0) <= open_at(1) + 2 && open_at(1) <= open_at(0));
         assert_int_equal(connections_of(0), open_at(0));
         assert_int_equal(connections_of(1), open_at(1));
@@ -109,7 +109,7 @@ AT_THE_DOOR(no_worker_gets_far_ahead_of_the_other)
 }
 
 /* Counted at once, so that not all the others go there too. */
-AT_THE_DOOR(who_is_on_the_way_to_a_worker_counts_there)
+WITH_ACCEPTOR(a_connection_on_its_way_to_a_worker_counts_there)
 {
     int fds[6];
     for (size_t i = 0; i < COUNT(fds); i++)
@@ -126,7 +126,7 @@ AT_THE_DOOR(who_is_on_the_way_to_a_worker_counts_there)
         close(fds[i]);
 }
 
-AT_THE_DOOR(where_they_cannot_go_they_stay)
+WITH_ACCEPTOR(where_they_cannot_go_they_stay)
 {
     int fds[4];
     stage.workers[1].inbox_count = SL_INBOX_MAX;
@@ -151,7 +151,7 @@ AT_THE_DOOR(where_they_cannot_go_they_stay)
 
 /* ---- not coming in ---- */
 
-AT_THE_DOOR(who_is_too_many_is_told_so_and_the_others_stay)
+WITH_ACCEPTOR(a_connection_too_many_is_told_so_and_the_others_stay)
 {
     int fds[8];
     for (size_t i = 0; i < COUNT(fds); i++) {
@@ -225,7 +225,7 @@ AT_THE_DOOR(a_listener_that_cannot_be_watched_is_tried_again)
 
 /* ---- shutting ---- */
 
-AT_THE_DOOR(who_stands_at_the_door_when_it_is_shut_is_let_in)
+WITH_ACCEPTOR(a_connection_that_waits_when_the_listener_closes_is_accepted)
 {
     int waiting = knock();
     assert_true(send(waiting, GET("/readyz"), strlen(GET("/readyz")), 0) > 0);

@@ -72,7 +72,7 @@ ON_STAGE(what_is_said_is_answered_and_memory_goes_back, rules)
     assert_int_equal(atomic_load(&stage.server.open), 0);
 }
 
-ON_STAGE(callers_who_speak_at_the_same_time_share_a_round, rules)
+ON_STAGE(callers_that_ask_at_the_same_time_share_a_round, rules)
 {
     struct caller callers[5];
     for (size_t i = 0; i < COUNT(callers); i++) {
@@ -90,7 +90,7 @@ ON_STAGE(callers_who_speak_at_the_same_time_share_a_round, rules)
     assert_int_equal(allowed, 1);
 }
 
-ON_STAGE(who_does_not_read_waits_and_nothing_is_lost, rules)
+ON_STAGE(a_client_that_does_not_read_waits_and_nothing_is_lost, rules)
 {
     struct caller caller = enter();
     for (int i = 0; i < 40; i++)
@@ -110,7 +110,7 @@ ON_STAGE(who_does_not_read_waits_and_nothing_is_lost, rules)
 }
 
 /* Memory for all: as if many others did not read either. */
-ON_STAGE(who_does_not_read_goes_where_too_many_do_not, rules)
+ON_STAGE(a_client_that_does_not_read_is_closed_if_too_many_do_not, rules)
 {
     struct caller caller = enter(), other = enter();
     worker()->unread_bytes += (size_t)64 << 20;
@@ -139,7 +139,7 @@ ON_STAGE(a_last_message_is_answered_and_the_connection_closed, rules)
     caller_leaves(&caller);
 }
 
-ON_STAGE(who_says_that_it_is_done_is_answered_first, rules)
+ON_STAGE(a_client_that_shuts_its_side_is_answered_first, rules)
 {
     struct caller caller = enter();
     caller_puts(&caller, GET("/healthz") "GET /hea");
@@ -151,7 +151,7 @@ ON_STAGE(who_says_that_it_is_done_is_answered_first, rules)
     caller_leaves(&caller);
 }
 
-ON_STAGE(done_with_more_than_it_has_read_is_answered_whole, rules)
+ON_STAGE(a_client_that_shuts_its_side_with_requests_unread_is_answered_whole, rules)
 {
     struct caller caller = enter();
     for (int i = 0; i < 20; i++)
@@ -184,7 +184,7 @@ ON_STAGE(after_our_last_word_the_rest_is_read_for_nothing, rules)
     assert_false(caller_is_here(&caller));
 }
 
-ON_STAGE(nobody_is_read_for_nothing_without_end, rules)
+ON_STAGE(no_client_is_read_without_end_for_nothing, rules)
 {
     struct caller caller = enter();
     size_t sent = 0;
@@ -212,7 +212,7 @@ ON_STAGE(a_connection_that_breaks_is_forgotten, rules)
     assert_null(worker()->all);
 }
 
-/* It would turn and turn, and find nobody. */
+/* The loop would turn and turn, and find no connection. */
 ON_STAGE(a_connection_that_is_gone_does_not_keep_the_loop_busy, rules)
 {
     struct caller caller = enter();
@@ -231,7 +231,7 @@ ON_STAGE(nothing_of_a_held_answer_is_sent_before_its_time, rules)
     caller_says(&caller, QUEUE GET("/healthz") QUEUE GET("/readyz"));
     assert_int_equal(count_of(heard(&caller), "HTTP/1.1 200 OK\r\n"), 2);
     assert_null(strstr(got, "ready"));
-    assert_int_equal(caller.conn->timer, SL_TIMER_NONE); /* it is we who wait */
+    assert_int_equal(caller.conn->timer, SL_TIMER_NONE); /* the server waits */
     stage_turn(worker());
     assert_string_equal(heard(&caller), "");
     uv_timer_t *hold = caller.conn->hold;
@@ -243,7 +243,7 @@ ON_STAGE(nothing_of_a_held_answer_is_sent_before_its_time, rules)
     caller_leaves(&caller);
 }
 
-ON_STAGE(who_leaves_while_its_answer_is_held_is_forgotten, rules)
+ON_STAGE(a_client_that_leaves_while_its_answer_is_held_is_forgotten, rules)
 {
     struct caller caller = enter();
     caller_says(&caller, QUEUE QUEUE);
@@ -264,7 +264,7 @@ static struct caller enter_by_proxy(const char *peer)
     return caller_enter(worker(), arrival);
 }
 
-ON_STAGE(a_trusted_proxys_header_says_who_it_is, rules)
+ON_STAGE(a_trusted_proxys_header_names_the_client, rules)
 {
     static const char header[] = "PROXY TCP4 198.51.100.3 192.0.2.2 1 2\r\n";
     for (size_t cut = 1; cut < sizeof header; cut += 7) {
@@ -287,7 +287,7 @@ ON_STAGE(a_trusted_proxys_header_says_who_it_is, rules)
     caller_leaves(&caller);
 }
 
-ON_STAGE(without_a_header_or_trust_nobody_comes_in, rules)
+ON_STAGE(a_connection_without_a_header_or_trust_is_closed, rules)
 {
     static const struct {
         const char *peer, *says;

@@ -1,4 +1,4 @@
-/* Time on a connection: which timer runs, from when, and who is late first. The
+/* Time on a connection: which timer runs, from when, and which connection is late first. The
  * loop's clock is moved by hand; nothing here waits. */
 #include "unit/server/on_stage.h"
 
@@ -104,7 +104,7 @@ ON_STAGE(idleness_begins_anew_with_every_message, rules)
     }
 }
 
-/* ---- who is first ---- */
+/* ---- the order of a timer's connections ---- */
 
 /* The connections of one timer, in its order. */
 static void check_list(enum sl_timer kind, struct sl_conn *const *wanted, size_t count)
@@ -119,7 +119,7 @@ static void check_list(enum sl_timer kind, struct sl_conn *const *wanted, size_t
     assert_ptr_equal(worker()->timers[kind].last, prev);
 }
 
-ON_STAGE(those_who_began_first_are_first, rules)
+ON_STAGE(connections_are_in_the_order_they_began, rules)
 {
     struct visitor a = visitor_enter(&stage), b = visitor_enter(&stage), c = visitor_enter(&stage);
     struct sl_conn *v = visitor.conn;
@@ -154,7 +154,7 @@ ON_STAGE(the_alarm_is_set_for_the_earliest_of_all, rules)
     assert_int_equal(worker()->timer_due_ms, start + HEAD_MS); /* early is harmless: */
     pass(HEAD_MS);
     alarm_rings();
-    assert_int_equal(worker()->timer_due_ms, start + IDLE_MS); /* nobody was late */
+    assert_int_equal(worker()->timer_due_ms, start + IDLE_MS); /* no connection was late */
     sl_conn_set_timer(a.conn, SL_TIMER_LINGER);
     assert_int_equal(worker()->timer_due_ms, start + HEAD_MS + 2000);
     sl_conn_set_timer(a.conn, SL_TIMER_NONE);
@@ -165,7 +165,7 @@ ON_STAGE(the_alarm_is_set_for_the_earliest_of_all, rules)
     visitor_leave(&a);
 }
 
-/* ---- who is late ---- */
+/* ---- late connections ---- */
 
 static struct caller enter(void)
 {
@@ -188,7 +188,7 @@ static void check_late(struct caller *caller, enum sl_timer kind, uint64_t ms, c
     SAME(last, sl_worker_timeout_ms(worker(), kind), ms);
 }
 
-ON_STAGE(who_is_late_is_told_so_if_there_is_a_message_to_answer, rules)
+ON_STAGE(a_late_client_is_told_so_if_there_is_a_message_to_answer, rules)
 {
     visitor_forgets_time(&visitor);
     struct caller silent = enter();
@@ -217,7 +217,7 @@ static size_t unsent(const struct caller *caller)
     return caller->conn->out.len - caller->conn->sent;
 }
 
-/* What somebody sends is no reason to wait longer for it to read. */
+/* A client that sends gets no more time to read. */
 ON_STAGE(an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile, rules)
 {
     static char got[1 << 20];
@@ -246,7 +246,7 @@ ON_STAGE(an_answer_that_is_not_read_has_its_time_whatever_is_said_meanwhile, rul
     caller_leaves(&caller);
 }
 
-ON_STAGE(shorter_times_are_for_those_who_wait_already, rules)
+ON_STAGE(shorter_timeouts_hold_for_connections_that_wait_already, rules)
 {
     visitor_forgets_time(&visitor);
     struct caller caller = enter();
@@ -288,7 +288,7 @@ ON_STAGE(draining_cuts_every_wait_short_and_none_of_them_again, rules)
 }
 
 /* Told to drain, as the main thread does it. */
-ON_STAGE(those_who_are_idle_when_draining_begins_have_a_moment_left, rules)
+ON_STAGE(connections_idle_when_draining_begins_have_a_moment_left, rules)
 {
     char got[1024];
     visitor_forgets_time(&visitor);

@@ -87,7 +87,7 @@ static struct sl_job *job_of_tenant(uint32_t number, const char *tenant)
     return job;
 }
 
-/* Whoever floods the queue must not keep the admin from taking their key away. */
+/* A tenant that floods the queue must not keep the admin from removing its key. */
 WITH_JOBS(tenants_have_a_part_of_the_queue_and_each_a_part_of_that)
 {
     static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };

@@ -89,7 +89,7 @@ TEST(all_workers_listen_on_the_port_that_the_first_was_given)
     assert_closed(&listening);
 }
 
-TEST(a_port_that_somebody_listens_on_is_refused_though_it_could_be_shared)
+TEST(a_port_in_use_is_refused_though_it_could_be_shared)
 {
     struct sl_listening first = http(), second = http();
     assert_true(sl_listening_open(&first, "127.0.0.1:0", 1, &error));
@@ -136,7 +136,7 @@ TEST(an_arrival_has_its_peer_and_what_the_listener_says_of_it)
     struct sl_arrival none;
     int why = 77;
     assert_false(sl_listening_accept(&listening, 0, &none, &why));
-    assert_int_equal(why, 0); /* that nobody waits is no error */
+    assert_int_equal(why, 0); /* without a waiting connection it is no error */
     int client = connect_to(&listening);
     struct sl_arrival arrival = arrival_at(&listening);
     assert_ptr_equal(arrival.front, &sl_front_http);
@@ -180,7 +180,7 @@ static const char *socket_path(void)
     return unix_address() + 5;
 }
 
-/* A socket that nobody listens on any more. */
+/* Leaves a socket that no process listens on. */
 static void leave_a_socket(void)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -221,7 +221,7 @@ IN_A_FOLDER(a_socket_that_was_left_behind_is_taken_over)
     assert_int_equal(files_in_folder(false), 0);
 }
 
-IN_A_FOLDER(a_socket_that_somebody_answers_on_is_left_alone)
+IN_A_FOLDER(a_socket_that_a_server_answers_on_is_left_alone)
 {
     struct sl_listening first = http(), second = http();
     assert_true(sl_listening_open(&first, unix_address(), 1, &error));

@@ -144,7 +144,7 @@ IN_A_ROUND(requests_that_are_dropped_are_not_decided)
     assert_int_equal(model.largest_batch, 2);
 }
 
-/* It was charged for, but there is nobody to tell. */
+/* It was charged, but its connection is gone. */
 IN_A_ROUND(a_connection_that_is_gone_is_not_answered_and_the_others_are)
 {
     struct visitor other = visitor_enter(&stage);

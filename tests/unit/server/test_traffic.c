@@ -106,7 +106,7 @@ ON_STAGE(what_is_no_message_is_counted, rules)
     ASSERT_COUNT(malformed, COUNT(rows));
 }
 
-ON_STAGE(who_is_sent_away_is_counted_by_the_status, rules)
+ON_STAGE(refused_requests_are_counted_by_their_status, rules)
 {
     says("GET /v1/rules HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n");
     assert_string_equal(statuses(), "401");
@@ -127,7 +127,7 @@ ON_STAGE(a_proxy_header_that_is_none_is_counted_and_so_is_a_stranger_s, rules)
         uint64_t count; /* then */
     } rows[] = {
         { "192.0.2.9", "PROXY TCP4 198.51.100.3 192.0.2.2 1 2\r\n" GET("/healthz"), 0 },
-        { "192.0.2.9", "", 0 }, /* somebody looks whether we are here */
+        { "192.0.2.9", "", 0 }, /* a health check that only connects */
         { "192.0.2.9", GET("/healthz"), 1 },
         { "198.51.100.9", "PROXY TCP4 198.51.100.3 192.0.2.2 1 2\r\n" GET("/healthz"), 2 },
     };
@@ -140,7 +140,7 @@ ON_STAGE(a_proxy_header_that_is_none_is_counted_and_so_is_a_stranger_s, rules)
     }
 }
 
-ON_STAGE(who_took_too_long_is_counted_by_what_was_waited_for, rules)
+ON_STAGE(timeouts_are_counted_by_what_was_waited_for, rules)
 {
     static const struct {
         const char *said;
@@ -164,7 +164,7 @@ ON_STAGE(who_took_too_long_is_counted_by_what_was_waited_for, rules)
     }
 }
 
-/* Who reads one worker's counts, or writes another's, does not hold it up. */
+/* A thread that reads a worker's counts, or writes another's, does not slow it down. */
 TEST(counts_lie_on_cache_lines_of_their_own)
 {
     enum { LINE = 64 };

@@ -78,7 +78,7 @@ static inline bool is_limiting(const struct sl_claim *claim)
     return place_of(claim).word.hi & SL_SLOT_FLAG;
 }
 
-/* What one who is killed while he inserts the claim leaves. */
+/* Leaves what a process killed while it inserts the claim leaves. */
 static inline struct sl_place leave_tentative(const struct sl_claim *claim, int64_t now_us)
 {
     struct sl_probe probe = sl_claim_probe(&table, claim);

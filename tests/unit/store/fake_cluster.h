@@ -20,7 +20,7 @@ static struct fake_node {
 static struct pollfd sockets[WATCHED_MAX];
 static size_t socket_count;
 
-/* Who is told: a route, or what has one. */
+/* Called when a socket is ready and when time passes: by a route, or by its owner. */
 static void (*tell_ready)(int fd), (*tell_time)(void);
 
 static inline void watch_one(void *about, int fd, bool reads, bool writes)
@@ -229,7 +229,7 @@ static inline void close_cluster(void)
     sl_buffer_release(&words);
 }
 
-/* From the first word to the last probe. Whoever is asked first has been asked to open. */
+/* From the first word to the last probe. The first node has been asked to open. */
 static inline void greet_all(void)
 {
     size_t first = strcmp(heard_at(0), "PROBE") == 0 ? 0 : 1;

@@ -43,13 +43,13 @@ static inline int64_t redis_us(void)
 
 static struct sl_link_shared shared;
 static struct sl_link *link_;
-static int listener = -1, peer = -1; /* Redis' side; -1: nobody is connected */
+static int listener = -1, peer = -1; /* Redis' side; -1: not connected */
 static int watched_fd = -1;
 static short watched_events;
 static int64_t wake_us = INT64_MAX;
 static bool is_patient;
 
-/* Who is told: the link, or what has one. */
+/* Tells the link, or its owner. */
 static inline void link_is_ready(void)
 {
     sl_link_on_ready(link_);

@@ -118,7 +118,7 @@ static inline void answer(size_t node, int64_t counted)
     say_packed_at(node, (int64_t[]){ redis_us(), counted < LIMIT, window_us, counted, 0 }, 5);
 }
 
-/* The same to who asked only to look. */
+/* The same, to a peek. */
 static inline void answer_look(size_t node, int64_t counted)
 {
     int64_t window_us = redis_us() / (60 * S) * (60 * S);

@@ -87,7 +87,7 @@ TEST(a_delay_longer_than_the_caller_waits_is_a_denial)
     } rows[] = {
         { 5, 1, -1, 0 },           { 5, 1, 500000, 0 },
         { 5, 1, 499999, 1 },       { 5, 1, 100000, 400000 },
-        { 5, 1, 0, 500000 },       { 5, 0, 0, 0 }, /* who takes nothing waits for nothing */
+        { 5, 1, 0, 500000 },       { 5, 0, 0, 0 },            /* a cost of 0 waits for nothing */
         { 5, 6, 0, 500000 },       { 5, 10, 400000, 500000 }, /* the longer of the two waits */
         { 5, 11, 0, SL_NEVER },    { 10, 1, -1, 100000 },
         { 10, 1, 950000, 100000 }, { 10, 1, 850000, 150000 },

@@ -110,7 +110,7 @@ ON_A_STORE(all_are_charged_or_none)
     assert_int_equal(claims[0].figures.remaining, 9); /* as of after the denial */
 }
 
-ON_A_STORE(a_shadow_is_charged_with_the_others_and_denies_nobody)
+ON_A_STORE(a_shadow_is_charged_with_the_others_and_denies_no_request)
 {
     struct sl_claim claims[] = { fixed_on(1, 2), fixed_on(2, 1), fixed_on(3, 10) };
     claims[1].shadow = claims[2].shadow = true;
@@ -234,7 +234,7 @@ ON_A_STORE(many_claims_at_once_find_room)
     assert_true(decide(claims, CLAIMS, 5 * S, 1));
     assert_true(decide(claims, CLAIMS, 5 * S, 1));
     assert_false(decide(claims, CLAIMS, 5 * S, 1));
-    assert_true(decide(NULL, 0, 5 * S, 1)); /* nobody minds */
+    assert_true(decide(NULL, 0, 5 * S, 1)); /* no claims: nothing denies */
 }
 
 /* As many as make the first table exactly full if guards were not counted: a

@@ -1,6 +1,6 @@
 /* An audit log in a folder of a test's own, and events of the store to write. */
-#ifndef TEST_SEEING_AUDIT_LOG_H
-#define TEST_SEEING_AUDIT_LOG_H
+#ifndef TEST_TELEMETRY_AUDIT_LOG_H
+#define TEST_TELEMETRY_AUDIT_LOG_H
 
 #include "telemetry/audit/audit.h"
 #include "unit/store/folder.h"

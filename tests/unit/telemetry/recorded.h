@@ -1,6 +1,6 @@
 /* A record with one limiter on the model store for each of its workers. */
-#ifndef TEST_SEEING_RECORDED_H
-#define TEST_SEEING_RECORDED_H
+#ifndef TEST_TELEMETRY_RECORDED_H
+#define TEST_TELEMETRY_RECORDED_H
 
 #include "limiter/limiter.h"
 #include "telemetry/rule_stats.h"

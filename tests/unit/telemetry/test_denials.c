@@ -17,7 +17,7 @@ static const char rules_yaml[] =
     "rules: [{ name: counter, per: user, limit: 9/m },\n"
     "        { name: fixed, per: [ip, user], algorithm: fixed_window, limit: 5/m }]\n";
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     struct sluice_error error;
@@ -30,7 +30,7 @@ static int begin(void **unused)
     return denials && sl_audit_open(&audit, "off", &error) ? 0 : -1;
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     (void)unused;
     sl_denials_free(denials);
@@ -39,7 +39,7 @@ static int end(void **unused)
     return 0;
 }
 
-#define WITH_DENIALS(name) TEST_WITH(name, begin, end)
+#define WITH_DENIALS(name) TEST_WITH(name, set_up, tear_down)
 
 /* User u, once denied by the rule `counter` at AT_US, unless it says otherwise. */
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -50,7 +50,7 @@ static int end(void **unused)
         .retry_after_us = 1, __VA_ARGS__                                                           \
     }
 
-static void add(uint64_t key, const struct sl_noted *noted)
+static void add_sample(uint64_t key, const struct sl_noted *noted)
 {
     struct sl_noted copy = *noted;
     if (copy.has_identifier && !copy.identifier.at)
@@ -99,8 +99,8 @@ static int64_t denied_in_all(void)
 
 WITH_DENIALS(a_denial_is_an_event_of_the_contract)
 {
-    add(1, NOTED(.tenant = SL_TEXT("acme"), .resource = SL_TEXT("/x"), .retry_after_us = 1500001,
-                 .denied = 3));
+    add_sample(1, NOTED(.tenant = SL_TEXT("acme"), .resource = SL_TEXT("/x"),
+                        .retry_after_us = 1500001, .denied = 3));
     flush();
     json_t *told = event(0);
     assert_string_equal(text_in(told, "event"), "sliding_window_limit_exceeded");
@@ -122,7 +122,7 @@ WITH_DENIALS(a_denial_is_an_event_of_the_contract)
 
 WITH_DENIALS(other_algorithms_exceed_a_limit_and_no_window)
 {
-    add(1, NOTED(.rule = 1, .is_shadow = true, .retry_after_us = SL_NEVER));
+    add_sample(1, NOTED(.rule = 1, .is_shadow = true, .retry_after_us = SL_NEVER));
     flush();
     json_t *told = event(0);
     assert_string_equal(text_in(told, "event"), "rate_limit_exceeded");
@@ -137,10 +137,10 @@ WITH_DENIALS(other_algorithms_exceed_a_limit_and_no_window)
 /* From several workers, in any order: what the first was told, and how often in all. */
 WITH_DENIALS(the_same_identifier_is_folded)
 {
-    add(1, NOTED(.denied = 2, .first_us = AT_US + 100, .capacity = 20));
-    add(2, NOTED(.identifier = SL_TEXT("other")));
-    add(1, NOTED(.denied = 5, .capacity = 30, .remaining = 1, .retry_after_us = 7000000));
-    add(1, NOTED(.denied = 1, .first_us = AT_US + 300, .capacity = 5));
+    add_sample(1, NOTED(.denied = 2, .first_us = AT_US + 100, .capacity = 20));
+    add_sample(2, NOTED(.identifier = SL_TEXT("other")));
+    add_sample(1, NOTED(.denied = 5, .capacity = 30, .remaining = 1, .retry_after_us = 7000000));
+    add_sample(1, NOTED(.denied = 1, .first_us = AT_US + 300, .capacity = 5));
     flush();
     json_t *told = event(1);
     assert_string_equal(text_in(told, "identifier"), "u");
@@ -153,9 +153,9 @@ WITH_DENIALS(the_same_identifier_is_folded)
     assert_null(event(2));
 }
 
-WITH_DENIALS(who_was_only_met_is_no_event)
+WITH_DENIALS(a_caller_that_was_not_denied_is_no_event)
 {
-    add(1, NOTED(.denied = 0, .met = 50));
+    add_sample(1, NOTED(.denied = 0, .met = 50));
     flush();
     assert_null(event(0));
 }
@@ -163,7 +163,7 @@ WITH_DENIALS(who_was_only_met_is_no_event)
 WITH_DENIALS(after_a_flush_it_begins_anew)
 {
     for (int i = 0; i < 3; i++) {
-        add(1, NOTED(.denied = 4));
+        add_sample(1, NOTED(.denied = 4));
         flush();
         flush();
     }
@@ -173,7 +173,7 @@ WITH_DENIALS(after_a_flush_it_begins_anew)
 
 WITH_DENIALS(bursts_are_events_of_their_own)
 {
-    add(1, NOTED(.denied = 0, .warned = 1, .request_count = 51, .guard_us = AT_US + 1));
+    add_sample(1, NOTED(.denied = 0, .warned = 1, .request_count = 51, .guard_us = AT_US + 1));
     flush();
     json_t *told = event(0);
     assert_string_equal(text_in(told, "event"), "burst_detected_warning");
@@ -181,9 +181,9 @@ WITH_DENIALS(bursts_are_events_of_their_own)
     assert_string_equal(text_in(told, "at"), "2023-11-14T22:13:20.000001Z");
     assert_null(json_object_get(told, "count"));
     json_decref(told);
-    add(1, NOTED(.denied = 6, .first_us = AT_US + 5));
-    add(1, NOTED(.denied = 0, .blocked = 1, .request_count = 60, .guard_us = AT_US + 9,
-                 .first_us = 0));
+    add_sample(1, NOTED(.denied = 6, .first_us = AT_US + 5));
+    add_sample(1, NOTED(.denied = 0, .blocked = 1, .request_count = 60, .guard_us = AT_US + 9,
+                        .first_us = 0));
     flush();
     told = event(0);
     assert_string_equal(text_in(told, "event"), "sliding_window_limit_exceeded");
@@ -197,9 +197,9 @@ WITH_DENIALS(bursts_are_events_of_their_own)
     json_decref(told);
 }
 
-WITH_DENIALS(nobodys_denials_have_no_identifier)
+WITH_DENIALS(denials_without_an_identifier_print_null)
 {
-    add(1, NOTED(.has_identifier = false, .retry_after_us = SL_NEVER));
+    add_sample(1, NOTED(.has_identifier = false, .retry_after_us = SL_NEVER));
     flush();
     json_t *told = event(0);
     assert_string_equal(text_in(told, "identifier"), "null");
@@ -219,9 +219,10 @@ static size_t events(void)
 WITH_DENIALS(a_flood_is_a_thousand_lines_and_one)
 {
     for (uint64_t i = 0; i < SL_DENIALS_MAX; i++)
-        add(i, NOTED(.denied = 1));
+        add_sample(i, NOTED(.denied = 1));
     for (uint64_t i = 0; i < 3000; i++)
-        add(i, NOTED(.denied = 10, .first_us = AT_US + 7)); /* of whom a third is known */
+        add_sample(i,
+                   NOTED(.denied = 10, .first_us = AT_US + 7)); /* a third of these are sampled */
     flush();
     assert_int_equal(events(), SL_RECENT_DENIALS_MAX);
     json_t *told = event(0);
@@ -237,7 +238,7 @@ WITH_DENIALS(a_flood_is_a_thousand_lines_and_one)
 WITH_DENIALS(a_thousand_are_a_thousand_lines)
 {
     for (uint64_t i = 0; i < SL_DENIALS_MAX; i++)
-        add(i, NOTED(.denied = 1));
+        add_sample(i, NOTED(.denied = 1));
     flush();
     assert_int_equal(denied_in_all(), SL_DENIALS_MAX);
 }
@@ -263,7 +264,7 @@ WITH_DENIALS(texts_are_bounded)
     char text[LEN];
     memset(text, 'x', sizeof text);
     for (uint64_t i = 0; i < MANY; i++)
-        add(i, NOTED(.identifier = { text, LEN }, .resource = { text, LEN }));
+        add_sample(i, NOTED(.identifier = { text, LEN }, .resource = { text, LEN }));
     memset(text, '?', sizeof text); /* they are copies */
     flush();
     assert_int_equal(events(), SL_DENIALS_TEXT_BYTES / (2 * LEN) + 1);
@@ -273,7 +274,7 @@ WITH_DENIALS(texts_are_bounded)
     assert_int_equal(text_in(told, "identifier")[0], 'x');
     json_decref(told);
     for (uint64_t i = 0; i < 10; i++)
-        add(i, NOTED(.denied = 1)); /* and there is room again */
+        add_sample(i, NOTED(.denied = 1)); /* and there is room again */
     flush();
     assert_int_equal(denied_in_all(), MANY + 10);
     assert_int_equal(events(), SL_DENIALS_TEXT_BYTES / (2 * LEN) + 1 + 10);

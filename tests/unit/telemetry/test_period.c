@@ -6,21 +6,21 @@ enum { DAY_S = 86400, NOON = 5 * DAY_S + DAY_S / 2 }; /* by a clock that began d
 
 static struct sl_figure figure;
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     figure = (struct sl_figure){ 0 };
     return 0;
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     (void)unused;
     sl_figure_release(&figure);
     return 0;
 }
 
-#define WITH_FIGURE(name) TEST_WITH(name, begin, end)
+#define WITH_FIGURE(name) TEST_WITH(name, set_up, tear_down)
 
 static void count(uint64_t allowed, int64_t now_s)
 {
@@ -97,7 +97,7 @@ WITH_FIGURE(a_ring_that_goes_round_holds_the_last_of_it)
     uint64_t seed = 7;
     for (int64_t s = 0; s < SECONDS; s++) {
         if (unit_up_to(&seed, 300) == 0)
-            s += unit_up_to(&seed, 900); /* nobody came for a while */
+            s += unit_up_to(&seed, 900); /* no request came for a while */
         if (s >= SECONDS)
             break;
         was[s] = (uint64_t)unit_up_to(&seed, 9);

@@ -18,7 +18,7 @@ static void forget(struct sl_detail *detail)
     free(detail);
 }
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     ids = (struct sl_rule_ids){ .forget = forget };
@@ -26,14 +26,14 @@ static int begin(void **unused)
     return 0;
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     (void)unused;
     sl_rule_ids_release(&ids);
     return 0;
 }
 
-#define WITH_ROLL(name) TEST_WITH(name, begin, end)
+#define WITH_RULE_IDS(name) TEST_WITH(name, set_up, tear_down)
 
 /* Rules of one letter each. */
 static struct sl_ruleset *rules_named(const char *letters)
@@ -73,7 +73,7 @@ static const char *only_made(const char *letters, int64_t now_us)
     return text;
 }
 
-WITH_ROLL(a_rule_keeps_its_number_from_reload_to_reload)
+WITH_RULE_IDS(a_rule_keeps_its_number_from_reload_to_reload)
 {
     assert_string_equal(enrolled("abc", 0), "0 1 2");
     assert_string_equal(enrolled("abc", SECOND), "0 1 2");
@@ -84,7 +84,7 @@ WITH_ROLL(a_rule_keeps_its_number_from_reload_to_reload)
     assert_string_equal(ids.rules[0].name, "a");
 }
 
-WITH_ROLL(a_number_is_free_a_minute_after_its_rule_has_gone)
+WITH_RULE_IDS(a_number_is_free_a_minute_after_its_rule_has_gone)
 {
     enrolled("ab", 0);
     assert_string_equal(enrolled("a", 100 * SECOND), "0"); /* b was there until now */
@@ -93,7 +93,7 @@ WITH_ROLL(a_number_is_free_a_minute_after_its_rule_has_gone)
     assert_string_equal(ids.rules[1].name, "y");
 }
 
-WITH_ROLL(who_comes_back_within_the_minute_has_its_old_number)
+WITH_RULE_IDS(a_rule_that_comes_back_within_the_minute_has_its_old_number)
 {
     enrolled("ab", 0);
     ids.rules[1].detail = calloc(1, sizeof(struct sl_detail));
@@ -105,8 +105,8 @@ WITH_ROLL(who_comes_back_within_the_minute_has_its_old_number)
     assert_int_equal(forgotten, 0);
 }
 
-/* Also later, as long as nobody else needed the number. */
-WITH_ROLL(a_name_is_not_forgotten_before_its_number_is_given_away)
+/* Also later, as long as no other rule needed the number. */
+WITH_RULE_IDS(a_name_is_not_forgotten_before_its_number_is_given_away)
 {
     enrolled("ab", 0);
     ids.rules[1].detail = calloc(1, sizeof(struct sl_detail));
@@ -119,14 +119,14 @@ WITH_ROLL(a_name_is_not_forgotten_before_its_number_is_given_away)
 }
 
 /* Of two that come at once, one back and one new: the new one must not be given its number. */
-WITH_ROLL(a_new_rule_does_not_take_the_number_of_one_that_returns)
+WITH_RULE_IDS(a_new_rule_does_not_take_the_number_of_one_that_returns)
 {
     enrolled("ab", 0);
     enrolled("a", SECOND);
     assert_string_equal(enrolled("azb", 3600 * SECOND), "0 2 1");
 }
 
-WITH_ROLL(rules_made_and_never_in_force_are_given_a_minute_too)
+WITH_RULE_IDS(rules_made_and_never_in_force_are_given_a_minute_too)
 {
     enrolled("a", 0);
     assert_string_equal(only_made("ab", 10 * SECOND), "0 1");
@@ -138,7 +138,7 @@ WITH_ROLL(rules_made_and_never_in_force_are_given_a_minute_too)
 }
 
 /* One edition is in force while the next is made of other rules. */
-WITH_ROLL(those_in_force_are_safe_however_long_the_next_takes)
+WITH_RULE_IDS(those_in_force_are_safe_however_long_the_next_takes)
 {
     enrolled("ab", 0);
     for (int64_t i = 1; i < 100; i++) {
@@ -151,7 +151,7 @@ WITH_ROLL(those_in_force_are_safe_however_long_the_next_takes)
 
 /* A day of reloads with ever new names, three a minute: numbers are bounded by what a minute holds.
  */
-WITH_ROLL(numbers_do_not_grow_with_reloads)
+WITH_RULE_IDS(numbers_do_not_grow_with_reloads)
 {
     for (int64_t i = 0; i < 86400; i += 20) {
         char letters[3] = { (char)('a' + i / 20 % 26), (char)('A' + i / 20 % 25), 0 };
@@ -162,7 +162,7 @@ WITH_ROLL(numbers_do_not_grow_with_reloads)
 
 /* ---- what is told of a rule ---- */
 
-WITH_ROLL(a_rule_is_told_as_it_is_now)
+WITH_RULE_IDS(a_rule_is_told_as_it_is_now)
 {
     static const struct {
         const char *yaml, *type, *algorithm;
@@ -190,7 +190,7 @@ WITH_ROLL(a_rule_is_told_as_it_is_now)
     assert_string_equal(ids.rules[0].name, "r");
 }
 
-WITH_ROLL(no_rules_have_no_numbers)
+WITH_RULE_IDS(no_rules_have_no_numbers)
 {
     enrolled("", 0);
     assert_int_equal(ids.count, 0);

@@ -50,7 +50,7 @@ TEST(each_second_has_what_came_in_it)
     recorded_close();
 }
 
-TEST(a_rule_that_nobody_asked_takes_no_memory)
+TEST(a_rule_that_was_not_checked_takes_no_memory)
 {
     recorded_open("rules: [{ name: asked, per: user, limit: 9/m },\n"
                   "        { name: not, per: ip, limit: 9/m }]\n");
@@ -117,7 +117,7 @@ TEST(a_rule_that_goes_and_comes_back_goes_on)
 }
 
 /* Notes that were written by the old rules arrive when the new ones are in force. */
-TEST(notes_of_a_rule_that_is_gone_find_it_still)
+TEST(samples_of_a_removed_rule_still_find_it)
 {
     recorded_open(two_rules);
     uint32_t old = recorded.numbers[0];
@@ -130,9 +130,9 @@ TEST(notes_of_a_rule_that_is_gone_find_it_still)
     recorded_close();
 }
 
-/* ---- whom ---- */
+/* ---- top callers ---- */
 
-TEST(who_is_denied_and_who_asks_most)
+TEST(most_denied_and_most_frequent_callers_are_listed)
 {
     recorded_open("rules: [{ name: a, per: user, limit: 3/h }]\n");
     ask_as(0, "heavy", 20);
@@ -176,7 +176,7 @@ TEST(lists_are_turned_every_half_hour)
     recorded_close();
 }
 
-TEST(what_notes_had_no_room_for_is_known)
+TEST(missed_samples_are_counted)
 {
     recorded_open("rules: [{ name: a, per: user, limit: 1/h }]\n");
     for (int i = 0; i < 700; i++) {

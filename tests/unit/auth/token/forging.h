@@ -32,7 +32,7 @@ static struct bytes by_no_secret(struct sluice_text text)
     return mint_hmac(SL_TEXT(""), text);
 }
 
-/* The RSA key that everybody may know, as if it were a secret. */
+/* The public RSA key, used as if it were a secret. */
 static struct bytes by_the_pem(struct sluice_text text)
 {
     char *pem;

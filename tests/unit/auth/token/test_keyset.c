@@ -154,7 +154,7 @@ IN_A_FOLDER(a_private_key_is_refused_in_any_form)
     save_private("private", minted_keys.ed25519, NULL);
     PEM_REFUSED("private", "holds a private key");
     save_private("private", minted_keys.p256, "passphrase");
-    PEM_REFUSED("private", "holds a private key"); /* and nobody is asked for it */
+    PEM_REFUSED("private", "holds a private key"); /* and OpenSSL asks for no passphrase */
     FILE *file = fopen(in_folder("old"), "w");
     assert_int_equal(
         PEM_write_PrivateKey_ex(file, minted_keys.p256, NULL, NULL, 0, NULL, NULL, NULL, NULL), 1);

@@ -3,7 +3,7 @@
 
 TESTS_ALONE;
 
-/* Every allocation is counted, whoever makes it: OpenSSL, jansson or ourselves. */
+/* Every allocation is counted: OpenSSL's, jansson's and our own. */
 static size_t allocations;
 
 #ifdef __SANITIZE_ADDRESS__

@@ -1,5 +1,5 @@
-/* Tokens that somebody made to be believed, each wrong in one way and refused for just
- * that. What they are wrong in is all that tells them from a token that is taken. */
+/* Forged tokens, each wrong in one way and refused for just that: apart from it, each is
+ * like a token that is accepted. */
 #include "unit/auth/token/forging.h"
 
 /* An object's members, in a header that is right otherwise. */
@@ -108,7 +108,7 @@ WITH_VERIFIER(an_algorithm_that_is_not_the_keys_is_refused)
     check_rows(rows, COUNT(rows));
 }
 
-WITH_VERIFIER(a_signature_of_nobody_is_refused)
+WITH_VERIFIER(a_signature_by_no_known_key_is_refused)
 {
     static const struct row rows[] = {
         { "other claims", RS, .damage = exchange_claims, .wanted = SL_REFUSED_SIGNATURE },

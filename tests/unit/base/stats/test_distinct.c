@@ -5,13 +5,13 @@
 
 #include "unit/base/unit.h"
 
-TEST(an_empty_one_counts_nobody)
+TEST(an_empty_set_counts_zero)
 {
     struct sl_distinct none = { { 0 } };
     assert_int_equal(sl_distinct_count(&none), 0);
 }
 
-TEST(whoever_comes_again_is_not_counted_again)
+TEST(a_value_added_again_is_not_counted_again)
 {
     struct sl_distinct seen = { { 0 } };
     for (int i = 0; i < 1000; i++)

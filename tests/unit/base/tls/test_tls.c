@@ -1,4 +1,4 @@
-/* Bytes through a stream: pieces, ends and breaks. Who may connect is in
+/* Bytes through a stream: pieces, ends and breaks. Which peers may connect is in
  * test_tls_peers.c, the files in test_tls_files.c. */
 #include "base/tls/tls.h"
 
@@ -282,7 +282,7 @@ TEST(a_changed_byte_breaks_it)
     pair_free(&pair);
 }
 
-TEST(somebody_elses_error_is_not_taken_for_ours)
+TEST(an_older_openssl_error_is_not_taken_for_ours)
 {
     struct pair pair = connected(tls, (struct client){ 0 });
     char byte;

@@ -42,7 +42,7 @@ static void refused(const char *const files[3], const char *guilty, const char *
         print_error("\"%s\" lacks \"%s\" or \"%s\"\n", error.text, quoted, words);
         fail();
     }
-    assert_int_equal(ERR_peek_error(), 0); /* nothing left for somebody else to stumble over */
+    assert_int_equal(ERR_peek_error(), 0); /* no error is left for the next caller */
 }
 
 #define REFUSED(certificate, key, client_ca, guilty, words)                                        \
@@ -81,7 +81,7 @@ WITH_FILES(an_unreadable_file_is_named)
 {
     REFUSED("", "server.key", NULL, "", "cannot be read: Is a directory");
     assert_int_equal(chmod(in_folder("server.key"), 0), 0);
-    bool is_root = geteuid() == 0; /* who may read everything */
+    bool is_root = geteuid() == 0; /* root may read every file */
     if (is_root && seteuid(65534) != 0)
         skip();
     REFUSED("server.pem", "server.key", NULL, is_root ? "server.pem" : "server.key",
@@ -136,7 +136,7 @@ WITH_FILES(a_key_of_another_certificate_is_named)
     paper_free(&rsa);
 }
 
-WITH_FILES(a_locked_key_is_refused_and_nobody_is_asked)
+WITH_FILES(a_locked_key_is_refused_without_asking_for_a_passphrase)
 {
     REFUSED("server.pem", "locked.key", NULL, "locked.key", "locked with a passphrase");
 }

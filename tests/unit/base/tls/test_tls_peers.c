@@ -1,4 +1,4 @@
-/* Who is let in: versions, ALPN, client certificates, sessions. */
+/* Which TLS peers may connect: versions, ALPN, client certificates, sessions. */
 #include "base/tls/tls.h"
 
 #include "unit/base/tls_pair.h"

@@ -66,7 +66,7 @@ TEST(a_shadow_rule_has_denied_what_it_would_have)
     sl_board_release(&figures);
 }
 
-TEST(whom_all_rules_limit_is_in_one_order)
+TEST(limited_callers_of_all_rules_are_in_one_order)
 {
     static const struct {
         const char *who, *rule;

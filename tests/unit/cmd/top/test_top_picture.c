@@ -146,7 +146,7 @@ TEST(columns_fit_however_narrow_it_is)
 
 enum { MANY = 40 };
 
-static void fill(struct sl_board_rule *rules, char names[MANY][16])
+static void fill_rules(struct sl_board_rule *rules, char names[MANY][16])
 {
     for (int i = 0; i < MANY; i++) {
         rules[i] = api;
@@ -167,7 +167,7 @@ TEST(rules_are_scrolled_and_the_screen_never_is)
 {
     struct sl_board_rule rules[MANY];
     char names[MANY][16];
-    fill(rules, names);
+    fill_rules(rules, names);
     struct sl_board_figures figures = figures_of(rules, MANY);
     for (size_t rows = 1; rows < 60; rows++) {
         struct sl_picture picture = picture_of(&figures);
@@ -190,7 +190,7 @@ TEST(rules_and_identifiers_share_what_there_is)
 {
     struct sl_board_rule rules[MANY];
     char names[MANY][16];
-    fill(rules, names);
+    fill_rules(rules, names);
     struct sl_board_figures figures = figures_of(rules, MANY);
     struct sl_picture picture = picture_of(&figures);
     free(drawn(&picture, 200, 20)); /* head, blank, headings, footer: 16 are left */

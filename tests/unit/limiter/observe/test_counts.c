@@ -284,7 +284,7 @@ TEST(a_rule_s_counts_lie_on_one_cache_line)
 {
     open_limiter(three_on_one);
     const struct sl_counts *counts = sl_limiter_counts(limiter);
-    assert_int_equal((uintptr_t)counts % 64, 0); /* which nobody else is on */
+    assert_int_equal((uintptr_t)counts % 64, 0); /* which it shares with no other counts */
     for (size_t i = 0; i < 3; i++)
         assert_int_equal((uintptr_t)counts->by_rule[i] / 64,
                          (uintptr_t)&counts->by_rule[i][SL_OUTCOME_COUNT - 1] / 64);

@@ -13,24 +13,24 @@ static bool are_empty(const struct sl_samples *samples)
 
 static struct sl_observer *observer;
 
-static int open_sight(void **unused)
+static int open_observer(void **unused)
 {
     (void)unused;
     observer = sl_observer_new();
     return observer ? 0 : -1;
 }
 
-static int close_sight(void **unused)
+static int close_observer(void **unused)
 {
     (void)unused;
     sl_observer_free(observer);
     return 0;
 }
 
-#define WITH_SIGHT(name) TEST_WITH(name, open_sight, close_sight)
+#define WITH_OBSERVER(name) TEST_WITH(name, open_observer, close_observer)
 
 /* As deciding does it. */
-static void note(uint64_t number)
+static void add_sample(uint64_t number)
 {
     struct sl_hash128 key = { .low = number };
     struct sl_noted *noted = sl_samples_find(observer->samples, key);
@@ -43,7 +43,7 @@ static void note(uint64_t number)
     atomic_store_explicit(&observer->has_notes, true, memory_order_relaxed);
 }
 
-WITH_SIGHT(nothing_is_not_handed_over)
+WITH_OBSERVER(nothing_is_not_handed_over)
 {
     const struct sl_samples *own = observer->samples;
     assert_false(sl_observer_has_samples(observer));
@@ -52,10 +52,10 @@ WITH_SIGHT(nothing_is_not_handed_over)
     assert_null(sl_observer_take(observer));
 }
 
-WITH_SIGHT(what_was_noted_is_taken_once)
+WITH_OBSERVER(what_was_noted_is_taken_once)
 {
     const struct sl_samples *own = observer->samples;
-    note(5);
+    add_sample(5);
     assert_true(sl_observer_has_samples(observer));
     assert_null(sl_observer_take(observer)); /* not before it was handed over */
     observer->until_met = -3;
@@ -72,19 +72,19 @@ WITH_SIGHT(what_was_noted_is_taken_once)
     assert_true(are_empty(taken));
 }
 
-WITH_SIGHT(until_the_last_is_given_back_noting_goes_on)
+WITH_OBSERVER(until_the_last_is_given_back_noting_goes_on)
 {
-    note(1);
+    add_sample(1);
     sl_observer_hand_over(observer);
     const struct sl_samples *second = observer->samples;
-    note(2);
+    add_sample(2);
     sl_observer_hand_over(observer); /* not taken yet */
     assert_ptr_equal(observer->samples, second);
     struct sl_samples *taken = sl_observer_take(observer);
     sl_observer_hand_over(observer); /* taken, and not given back */
     assert_ptr_equal(observer->samples, second);
     assert_true(sl_observer_has_samples(observer));
-    note(2);
+    add_sample(2);
     sl_observer_give(observer, taken);
     sl_observer_hand_over(observer);
     taken = sl_observer_take(observer);
@@ -95,9 +95,9 @@ WITH_SIGHT(until_the_last_is_given_back_noting_goes_on)
 }
 
 /* Wherever they are at the time. */
-WITH_SIGHT(freeing_finds_all_of_them)
+WITH_OBSERVER(freeing_finds_all_of_them)
 {
-    note(1);
+    add_sample(1);
     sl_observer_hand_over(observer); /* one lies there full, none empty */
     sl_observer_free(NULL);
 }
@@ -115,7 +115,7 @@ static void *decide(void *unused)
     (void)unused;
     uint64_t seed = 1;
     for (; !atomic_load(&is_enough); noted++) {
-        note(noted % KEYS);
+        add_sample(noted % KEYS);
         sl_distinct_see(observer->callers[3], unit_random(&seed));
         if (atomic_exchange_explicit(&is_told, false, memory_order_relaxed))
             sl_observer_hand_over(observer);
@@ -137,7 +137,7 @@ static uint64_t sum_up(struct sl_distinct *callers)
     return sum;
 }
 
-WITH_SIGHT(between_two_threads_nothing_is_lost_and_nothing_twice)
+WITH_OBSERVER(between_two_threads_nothing_is_lost_and_nothing_twice)
 {
     pthread_t decider;
     struct sl_distinct callers = { { 0 } };

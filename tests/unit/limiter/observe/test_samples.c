@@ -10,21 +10,21 @@ static bool are_empty(const struct sl_samples *samples)
 
 static struct sl_samples *samples;
 
-static int open_notes(void **unused)
+static int open_samples(void **unused)
 {
     (void)unused;
     samples = sl_samples_new();
     return samples ? 0 : -1;
 }
 
-static int close_notes(void **unused)
+static int close_samples(void **unused)
 {
     (void)unused;
     free(samples);
     return 0;
 }
 
-#define WITH_NOTES(name) TEST_WITH(name, open_notes, close_notes)
+#define WITH_SAMPLES(name) TEST_WITH(name, open_samples, close_samples)
 
 static struct sl_hash128 key_of(uint64_t low, uint64_t high)
 {
@@ -45,7 +45,7 @@ static struct sl_noted *add(uint64_t low, uint64_t high)
     return noted;
 }
 
-WITH_NOTES(a_key_has_one_place)
+WITH_SAMPLES(a_key_has_one_place)
 {
     assert_true(are_empty(samples));
     struct sl_noted *one = add(1, 2);
@@ -59,7 +59,7 @@ WITH_NOTES(a_key_has_one_place)
 }
 
 /* Those that fall on the same set, their bits there too: the halves tell them apart. */
-WITH_NOTES(a_set_has_room_for_four)
+WITH_SAMPLES(a_set_has_room_for_four)
 {
     for (uint64_t i = 0; i < SL_NOTED_WAYS; i++)
         assert_non_null(add(7 + i * SL_NOTED_SETS, i));
@@ -71,7 +71,7 @@ WITH_NOTES(a_set_has_room_for_four)
 }
 
 /* Bits of the key stand in the place: the highest and the lowest of them. */
-WITH_NOTES(any_bits_of_a_key_are_told_apart)
+WITH_SAMPLES(any_bits_of_a_key_are_told_apart)
 {
     for (uint64_t bit = 0; bit < 64; bit++) {
         sl_samples_clear(samples);
@@ -85,7 +85,7 @@ WITH_NOTES(any_bits_of_a_key_are_told_apart)
     }
 }
 
-WITH_NOTES(there_is_room_for_512_and_they_are_still_found)
+WITH_SAMPLES(there_is_room_for_512_and_they_are_still_found)
 {
     for (uint64_t i = 0; i < SL_NOTED_MAX; i++)
         assert_non_null(add(i * 37, i << 40 | i));
@@ -95,7 +95,7 @@ WITH_NOTES(there_is_room_for_512_and_they_are_still_found)
 }
 
 /* Before a set is full: of keys that are spread, nearly all of the room is used. */
-WITH_NOTES(hashes_fill_most_of_it)
+WITH_SAMPLES(hashes_fill_most_of_it)
 {
     uint64_t seed = 1, tried = 0;
     while (samples->count < SL_NOTED_MAX && tried++ < 2000)
@@ -104,7 +104,7 @@ WITH_NOTES(hashes_fill_most_of_it)
     assert_true(tried < SL_NOTED_MAX * 6 / 5);
 }
 
-WITH_NOTES(what_is_cleared_is_as_new)
+WITH_SAMPLES(what_is_cleared_is_as_new)
 {
     struct sluice_text text;
     for (uint64_t i = 0; i < SL_NOTED_MAX; i++)
@@ -124,7 +124,7 @@ WITH_NOTES(what_is_cleared_is_as_new)
 }
 
 /* Any one of these alone is something. */
-WITH_NOTES(what_was_missed_is_not_nothing)
+WITH_SAMPLES(what_was_missed_is_not_nothing)
 {
     samples->missed_denials = 1;
     assert_false(are_empty(samples));
@@ -136,7 +136,7 @@ WITH_NOTES(what_was_missed_is_not_nothing)
     assert_false(are_empty(samples));
 }
 
-WITH_NOTES(the_last_one_can_be_dropped_again)
+WITH_SAMPLES(the_last_one_can_be_dropped_again)
 {
     for (uint64_t i = 0; i < 4; i++)
         add(SL_NOTED_SETS - 1, i);
@@ -151,7 +151,7 @@ WITH_NOTES(the_last_one_can_be_dropped_again)
 
 /* ---- texts ---- */
 
-WITH_NOTES(a_text_is_a_copy_and_none_stays_none)
+WITH_SAMPLES(a_text_is_a_copy_and_none_stays_none)
 {
     char name[] = "u1";
     struct sluice_text kept, empty, none;
@@ -178,7 +178,7 @@ static size_t kept_of(size_t len, const char *behind)
     return kept.len;
 }
 
-WITH_NOTES(a_long_text_is_cut_between_two_characters)
+WITH_SAMPLES(a_long_text_is_cut_between_two_characters)
 {
     static const struct {
         size_t len;
@@ -204,7 +204,7 @@ WITH_NOTES(a_long_text_is_cut_between_two_characters)
 }
 
 /* Bytes that only look like the middle of characters: never far less than there is room for. */
-WITH_NOTES(what_is_no_utf8_is_cut_too)
+WITH_SAMPLES(what_is_no_utf8_is_cut_too)
 {
     char bytes[1000];
     struct sluice_text kept;
@@ -213,7 +213,7 @@ WITH_NOTES(what_is_no_utf8_is_cut_too)
     assert_in_range(kept.len, 508, 512);
 }
 
-WITH_NOTES(texts_have_a_bound)
+WITH_SAMPLES(texts_have_a_bound)
 {
     char long_one[512];
     struct sluice_text kept;
@@ -238,7 +238,7 @@ static void take_sample(size_t from, uint32_t rule, uint32_t in_use)
                                            .in_use_max = in_use });
 }
 
-WITH_NOTES(a_batch_has_one_sample_for_each_rule)
+WITH_SAMPLES(a_batch_has_one_sample_for_each_rule)
 {
     take_sample(0, 1, 300);
     take_sample(0, 2, 10);
@@ -255,7 +255,7 @@ WITH_NOTES(a_batch_has_one_sample_for_each_rule)
     assert_int_equal(samples->samples[0].times, 3);
 }
 
-WITH_NOTES(samples_have_a_bound)
+WITH_SAMPLES(samples_have_a_bound)
 {
     for (uint32_t i = 0; i < SL_SAMPLES_MAX + 10; i++)
         take_sample(samples->sample_count, i, 0);

@@ -89,7 +89,7 @@ TEST(a_record_of_any_moment_is_safe)
     assert_int_equal(sl_user_trust(&standard, NULL, &user, NOW), 0);
     user.has_created_at = false;
     assert_int_equal(sl_user_trust(&standard, NULL, &user, NOW), 0);
-    user.email_verified = true; /* and yet nobody has said so */
+    user.email_verified = true; /* but the fact is not set */
     assert_int_equal(sl_user_trust(&standard, NULL, &user, NOW), 0);
 }
 

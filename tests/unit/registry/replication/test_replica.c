@@ -107,7 +107,7 @@ static void put_tenant(const char *name)
 }
 
 /* One of everything. */
-static void fill(uint64_t change)
+static void put_one_of_each(uint64_t change)
 {
     sl_replica_note(registry, change);
     put_tenant("acme");
@@ -132,7 +132,7 @@ TEST(numbers_of_changes_grow_and_differ)
 IN_MEMORY(what_changes_is_noted_once_and_carries_its_number)
 {
     size_t count;
-    fill(sl_change_new(1));
+    put_one_of_each(sl_change_new(1));
     put_record("u1", NULL);
     struct sl_row *rows = noted(&count);
     assert_int_equal(count, 9);
@@ -179,7 +179,7 @@ IN_MEMORY(without_being_asked_nothing_is_noted)
 WITH_BOTH(all_that_changes_is_carried_over)
 {
     bool found;
-    fill(sl_change_new(1));
+    put_one_of_each(sl_change_new(1));
     carry_over();
     are_equal();
     next_transaction();
@@ -202,7 +202,7 @@ WITH_BOTH(all_that_changes_is_carried_over)
 
 WITH_BOTH(a_tenant_changes_with_its_keys_and_rules)
 {
-    fill(sl_change_new(1));
+    put_one_of_each(sl_change_new(1));
     carry_over();
     next_transaction();
     sl_replica_note(registry, sl_change_new(2));
@@ -239,7 +239,7 @@ WITH_BOTH(afresh_there_is_nothing_else)
     struct sl_row *rows;
     size_t count;
     DONE(sl_registry_put_rule(other, NULL, "alone", "{}", &error));
-    fill(sl_change_new(1));
+    put_one_of_each(sl_change_new(1));
     DONE(sl_replica_rules(registry, &arena, &rows, &count, &error));
     DONE(sl_replica_apply(other, rows, count, true, &error));
     put_record("u2", NULL);
@@ -247,7 +247,7 @@ WITH_BOTH(afresh_there_is_nothing_else)
     assert_non_null(strstr(all_of(other), "rule:acme:own"));
 }
 
-/* Nobody's body gets under another's name. */
+/* A row's body never gets another row's name. */
 IN_MEMORY(a_row_whose_place_another_has_is_refused)
 {
     static const struct sl_row_number first = { true, 1 };
@@ -261,7 +261,7 @@ IN_MEMORY(a_row_whose_place_another_has_is_refused)
           .tenant = "acme",
           .created_at_us = first },
     };
-    fill(sl_change_new(1));
+    put_one_of_each(sl_change_new(1));
     const char *before = all_of(registry);
     next_transaction();
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -277,7 +277,7 @@ WITH_BOTH(a_row_that_is_there_is_replaced)
 {
     struct sl_row *rows;
     size_t count;
-    fill(sl_change_new(1));
+    put_one_of_each(sl_change_new(1));
     const char *before = all_of(registry);
     DONE(sl_replica_rules(registry, &arena, &rows, &count, &error));
     DONE(sl_replica_apply(other, rows, count, true, &error));
@@ -289,8 +289,8 @@ WITH_BOTH(a_row_that_is_there_is_replaced)
         strncmp(all_of(other), before, strlen(before) - strlen(strstr(before, "user:"))), 0);
 }
 
-/* It was changed while nobody else was told. */
-IN_MEMORY(what_leaves_is_no_copy_any_more)
+/* It was changed while it told no other node. */
+IN_MEMORY(a_database_that_leaves_is_no_replica_any_more)
 {
     struct sl_replica_position place = { 5, { { 7, 70 }, { 9, 90 } }, false }, back;
     DONE(sl_replica_leave(registry, &error)); /* none ever was */
@@ -348,7 +348,7 @@ static void see_day(void *about, const struct sl_user_day *day)
     ((struct seen *)about)->days++;
 }
 
-/* Who is not confirmed has no record any more; what was done stays; everybody is read anew. */
+/* A user that is not confirmed loses its record; its outcomes stay; all users are loaded again. */
 IN_MEMORY(users_that_are_not_there_any_more_lose_their_records)
 {
     struct seen seen = { 0 };

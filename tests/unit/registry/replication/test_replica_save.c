@@ -39,7 +39,7 @@ static void expect_rule(const char *file, const char *rules)
     sl_registry_close(copy);
 }
 
-IN_A_FOLDER(a_copy_is_whole_and_nobody_elses_to_read)
+IN_A_FOLDER(a_saved_replica_is_complete_and_readable_by_its_owner_only)
 {
     struct stat about;
     struct sl_registry *registry = open_registry();
@@ -55,7 +55,7 @@ IN_A_FOLDER(a_copy_is_whole_and_nobody_elses_to_read)
     assert_int_equal(files_in_folder(false), 2); /* nothing is left over */
 }
 
-IN_A_FOLDER(what_a_killed_process_left_is_in_nobodys_way)
+IN_A_FOLDER(a_file_left_by_a_killed_process_does_not_stop_a_save)
 {
     char part[64];
     struct sl_registry *registry = open_registry();

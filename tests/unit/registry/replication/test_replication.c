@@ -10,7 +10,7 @@
 #define C     "00000000c0000003"
 
 static struct sl_registry *registry;
-static struct sl_replication spread;
+static struct sl_replication replication;
 static struct sl_channel_call call;
 
 static int begin_talk(void **unused)
@@ -19,17 +19,17 @@ static int begin_talk(void **unused)
     registry = sl_registry_open(NULL, false, &error);
     if (!registry)
         return -1;
-    sl_replication_open(&spread, registry, NULL);
-    spread.founds = SL_FOUNDS_REPLICA;
+    sl_replication_open(&replication, registry, NULL);
+    replication.founds = SL_FOUNDS_REPLICA;
     call = (struct sl_channel_call){ .bytes = sl_buffer(1 << 20) };
-    sl_replication_begin(&spread);
+    sl_replication_begin(&replication);
     return 0;
 }
 
 static int end_talk(void **unused)
 {
     (void)unused;
-    sl_replication_close(&spread);
+    sl_replication_close(&replication);
     sl_registry_close(registry);
     sl_buffer_release(&call.bytes);
     return 0;
@@ -38,7 +38,7 @@ static int end_talk(void **unused)
 /* Does the next question say this? */
 static bool asks(const char *words)
 {
-    DONE(sl_replication_ask(&spread, &call));
+    DONE(sl_replication_ask(&replication, &call));
     return memmem(call.bytes.at, call.bytes.len, words, strlen(words)) != NULL;
 }
 
@@ -59,7 +59,7 @@ static enum sl_replication_step hears(const char *const *words)
     reply.value_count = 4;
     reply.texts = texts;
     call.reply = &reply;
-    enum sl_replication_step step = sl_replication_take(&spread, &call);
+    enum sl_replication_step step = sl_replication_take(&replication, &call);
     sl_buffer_release(&reply.bytes);
     call.reply = NULL;
     return step;
@@ -69,7 +69,7 @@ static enum sl_replication_step hears(const char *const *words)
 static enum sl_replication_step looks(const char *epoch, const char *rules, const char *rules_last,
                                       const char *users, const char *users_last)
 {
-    DONE(sl_replication_ask(&spread, &call));
+    DONE(sl_replication_ask(&replication, &call));
     return HEARS(rules, users, "0", epoch, rules_last, users_last, "");
 }
 
@@ -104,7 +104,7 @@ static void put_place(uint64_t epoch, uint64_t version, uint64_t last)
 
 #define TALK(name) TEST_WITH(name, begin_talk, end_talk)
 
-TALK(where_nobody_has_anything_there_is_nothing_to_do)
+TALK(if_no_node_has_rows_there_is_nothing_to_do)
 {
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_NONE);
     assert_int_equal(sl_registry_revision(registry), 0);
@@ -114,7 +114,7 @@ TALK(what_is_the_same_takes_one_question)
 {
     put_place(0xe1, 1, 0x40000001);
     assert_int_equal(looks(EPOCH, "1", A, "0", ""), SL_REPLICATION_DONE);
-    assert_false(spread.has_new_rules || spread.has_new_users);
+    assert_false(replication.has_new_rules || replication.has_new_users);
 }
 
 TALK(what_is_new_is_fetched_from_where_one_is)
@@ -127,7 +127,7 @@ TALK(what_is_new_is_fetched_from_where_one_is)
         HEARS("3", "3", "0", "rows", C, "rule::new", B " {\"json\": \"{}\"}", "rule::old", C),
         SL_REPLICATION_DONE);
     assert_true(has_rule("new") && !has_rule("old"));
-    assert_true(spread.has_new_rules && spread.applied == 2);
+    assert_true(replication.has_new_rules && replication.applied == 2);
     struct sl_replica_position place = place_now();
     assert_int_equal(place.logs[SL_LOG_RULES].version, 3);
     assert_int_equal(place.logs[SL_LOG_RULES].last, 0xc0000003);
@@ -177,7 +177,7 @@ TALK(another_history_is_fetched_afresh)
     assert_int_equal(HEARS("3", "3", "0", "rows", C, "rule::b", C " {\"json\": \"{}\"}"),
                      SL_REPLICATION_DONE);
     assert_true(has_rule("b") && !has_rule("other"));
-    assert_true(spread.has_given_way);
+    assert_true(replication.has_given_way);
 }
 
 TALK(another_epoch_brings_users_afresh_too)
@@ -224,12 +224,12 @@ TALK(between_two_pages_what_was_known_before_stays_known)
     assert_int_equal(place_now().logs[SL_LOG_USERS].last, 0xc0000003);
 }
 
-TALK(who_wants_rules_alone_leaves_users)
+TALK(a_node_that_wants_rules_only_leaves_users)
 {
     put_place(0xe1, 1, 0x40000001);
-    spread.leaves_users = true;
+    replication.leaves_users = true;
     assert_int_equal(looks(EPOCH, "1", A, "2", C), SL_REPLICATION_DONE);
-    spread.leaves_users = false;
+    replication.leaves_users = false;
     assert_int_equal(looks(EPOCH, "1", A, "2", C), SL_REPLICATION_MORE);
 }
 
@@ -246,7 +246,7 @@ TALK(what_was_fetched_for_another_place_is_thrown_away)
     assert_int_equal(place_now().logs[SL_LOG_RULES].version, 3);
 }
 
-TALK(what_nobody_understands_changes_nothing)
+TALK(an_unreadable_reply_changes_nothing)
 {
     static const char *const answers[][6] = {
         { "damaged" },
@@ -264,7 +264,7 @@ TALK(what_nobody_understands_changes_nothing)
         asks("");
         assert_int_equal(HEARS("2", "2", "0", say[0], say[1], say[2], say[3]),
                          SL_REPLICATION_FAILED);
-        assert_true(*spread.error.text);
+        assert_true(*replication.error.text);
         assert_true(has_rule("stays"));
         assert_int_equal(place_now().logs[SL_LOG_RULES].version, 1);
     }
@@ -274,24 +274,24 @@ TALK(silence_is_a_failure)
 {
     asks("");
     call.reply = NULL;
-    assert_int_equal(sl_replication_take(&spread, &call), SL_REPLICATION_FAILED);
-    assert_int_equal(spread.phase, SL_REPLICATION_LOOKS);
+    assert_int_equal(sl_replication_take(&replication, &call), SL_REPLICATION_FAILED);
+    assert_int_equal(replication.phase, SL_REPLICATION_LOOKS);
 }
 
 /* ---- founding ---- */
 
-TALK(who_has_something_bids_and_fills)
+TALK(a_node_that_has_rows_bids_and_fills)
 {
     struct sl_user_record record = { .tenant = "acme", .id = "u1", .tier = "pro" };
     put_rule(registry, "ours", "{}");
     begin(registry);
     DONE(sl_registry_put_user(registry, &record, &error));
     commit(registry);
-    uint64_t who = spread.who;
+    uint64_t who = replication.who;
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_MORE);
     assert_true(asks("$3\r\nbid\r\n"));
     assert_int_equal(HEARS("0", "0", "0", "wait"), SL_REPLICATION_MUST_WAIT);
-    looks("~" OTHER, "0", "", "0", ""); /* somebody fills it, or did */
+    looks("~" OTHER, "0", "", "0", ""); /* another node fills it, or did */
     asks("");
     assert_int_equal(HEARS("0", "0", "0", "taken"), SL_REPLICATION_MUST_WAIT);
     looks("", "0", "", "0", "");
@@ -307,7 +307,7 @@ TALK(who_has_something_bids_and_fills)
     assert_int_equal(place.epoch, who);
     assert_int_equal(place.logs[SL_LOG_RULES].version, 1);
     assert_int_equal(place.logs[SL_LOG_USERS].version, 1);
-    assert_true(place.logs[SL_LOG_RULES].last && spread.who != who);
+    assert_true(place.logs[SL_LOG_RULES].last && replication.who != who);
 }
 
 static bool bids(uint64_t rank)
@@ -326,20 +326,20 @@ TALK(a_later_life_outbids_an_earlier_one)
     uint64_t one = UINT64_C(1) << 40, life = UINT64_C(1) << 51;
     put_rule(registry, "ours", "{}");
     assert_true(bids(sl_registry_revision(registry)));
-    assert_int_equal(spread.who / life, 0);
+    assert_int_equal(replication.who / life, 0);
     put_place(0xe1, 10000, 0x40000001);
     assert_true(bids(one + 10000));
-    assert_int_equal(spread.who / life, 1);
+    assert_int_equal(replication.who / life, 1);
     put_place(life + 0xe1, 3, 0x40000001);
     assert_true(bids(2 * one + 3));
-    assert_int_equal(spread.who / life, 2);
+    assert_int_equal(replication.who / life, 2);
     put_place(4095 * life + 0xe1, 3, 0x40000001);
     assert_true(bids(4096 * one + 3));
-    assert_int_equal(spread.who / life, 4095);
-    assert_true(spread.who % life);
+    assert_int_equal(replication.who / life, 4095);
+    assert_true(replication.who % life);
 }
 
-TALK(who_is_passed_over_while_filling_begins_anew)
+TALK(a_node_that_is_overtaken_while_filling_begins_anew)
 {
     put_rule(registry, "ours", "{}");
     looks("", "0", "", "0", "");
@@ -353,7 +353,7 @@ TALK(who_is_passed_over_while_filling_begins_anew)
 
 TALK(one_that_is_empty_is_founded_for_a_change_alone)
 {
-    spread.founds = SL_FOUNDS_EMPTY;
+    replication.founds = SL_FOUNDS_EMPTY;
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_MORE);
     asks("");
     assert_int_equal(HEARS("0", "0", "0", "granted"), SL_REPLICATION_MORE);
@@ -363,7 +363,7 @@ TALK(one_that_is_empty_is_founded_for_a_change_alone)
 }
 
 /* What was deleted last must not come back with an older copy. */
-TALK(a_copy_that_is_empty_by_now_is_a_copy)
+TALK(a_replica_that_is_empty_by_now_is_a_replica)
 {
     put_place(0xe1, 7, 0x40000001);
     assert_true(bids((UINT64_C(1) << 40) + 7));
@@ -375,13 +375,13 @@ TALK(a_copy_that_is_empty_by_now_is_a_copy)
     assert_true(place_now().epoch != 0xe1);
 }
 
-TALK(who_waits_for_an_answer_does_not_fill)
+TALK(a_node_that_may_not_found_does_not_fill)
 {
     put_rule(registry, "ours", "{}");
-    spread.founds = SL_FOUNDS_EMPTY;
+    replication.founds = SL_FOUNDS_EMPTY;
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_NONE);
-    assert_non_null(strstr(spread.error.text, "filled"));
-    spread.founds = SL_FOUNDS_NONE;
+    assert_non_null(strstr(replication.error.text, "filled"));
+    replication.founds = SL_FOUNDS_NONE;
     assert_int_equal(looks("", "0", "", "0", ""), SL_REPLICATION_NONE);
 }
 
@@ -468,9 +468,10 @@ TALK(what_redis_does_not_take_is_said)
     begin_to_fill();
     asks("");
     assert_int_equal(HEARS("0", "0", "0", "full"), SL_REPLICATION_FAILED);
-    assert_non_null(strstr(spread.error.text, "larger"));
+    assert_non_null(strstr(replication.error.text, "larger"));
     put_exemption("a", 5 << 20); /* more than a call may have */
     begin_to_fill();
     assert_string_equal(fills(), ""); /* the rule */
-    REFUSED(sl_replication_ask(&spread, &call) || (error = spread.error, false), "too large");
+    REFUSED(sl_replication_ask(&replication, &call) || (error = replication.error, false),
+            "too large");
 }

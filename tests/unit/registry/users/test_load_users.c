@@ -9,14 +9,14 @@
 static struct sl_users *users;
 static uint64_t revision;
 
-static int open_people(void **unused)
+static int open_users(void **unused)
 {
     revision = 0;
     users = sl_users_open(&(struct sl_users_config){ .most = 16 });
     return users && open_it(unused) == 0 ? 0 : -1;
 }
 
-static int close_people(void **unused)
+static int close_users(void **unused)
 {
     sl_users_close(users);
     return close_it(unused);
@@ -28,14 +28,14 @@ static void add_calls(int64_t day, uint64_t calls, uint64_t successes)
     DONE(sl_registry_add_outcomes(registry, &more, &error));
 }
 
-static void fill(void)
+static void load_users(void)
 {
     commit(registry);
     DONE(sl_users_fill(users, registry, NOW_US, &revision, &error));
     begin(registry);
 }
 
-#define WITH_USERS(name) TEST_WITH(name, open_people, close_people)
+#define WITH_USERS(name) TEST_WITH(name, open_users, close_users)
 
 WITH_USERS(what_the_registry_holds_is_known)
 {
@@ -44,7 +44,7 @@ WITH_USERS(what_the_registry_holds_is_known)
     DONE(sl_registry_put_user(registry, &record, &error));
     add_calls(TODAY - 6, 3, 2);
     add_calls(TODAY - 7, 100, 100); /* before the week */
-    fill();
+    load_users();
     assert_true(sl_users_find_kept(users, "acme", "u1", NOW_US, &user));
     assert_string_equal(user.tier, "pro");
     assert_true(sl_users_find_kept(users, "", "u1", NOW_US, &user));
@@ -58,7 +58,7 @@ WITH_USERS(a_day_that_is_yet_to_come_hides_none_that_was)
     struct sl_user user;
     add_calls(TODAY, 4, 4);
     add_calls(TODAY + 100, 1, 0);
-    fill();
+    load_users();
     assert_true(sl_users_find_kept(users, "", "u1", NOW_US, &user));
     assert_int_equal(user.calls, 4);
 }
@@ -69,15 +69,15 @@ WITH_USERS(only_what_has_changed_is_read_again)
     bool found;
     struct sl_user_record record = { .tenant = "", .id = "u2", .tier = "pro" };
     DONE(sl_registry_put_user(registry, &record, &error));
-    fill();
+    load_users();
     uint64_t first = revision;
     sl_users_drop(users, "", "u2"); /* which the registry does not know of */
     add_calls(TODAY, 1, 1);
-    fill();
+    load_users();
     assert_true(revision > first);
     assert_false(sl_users_find_kept(users, "", "u2", NOW_US, &user));
     DONE(sl_registry_drop_user(registry, "", "u1", &found, &error));
-    fill();
+    load_users();
     assert_false(sl_users_find_kept(users, "", "u1", NOW_US, &user));
 }
 
@@ -89,7 +89,7 @@ WITH_USERS(exempt_users_are_exempt_until_their_moment)
     struct sl_exemption client = { SL_EXEMPT_CLIENT, "u2", 0, NULL };
     DONE(sl_registry_put_exemption(registry, &exempt, &is_new, &error));
     DONE(sl_registry_put_exemption(registry, &client, &is_new, &error));
-    fill();
+    load_users();
     assert_true(sl_users_find_kept(users, "acme", "u1", NOW_US + 9, &user));
     assert_true(user.is_exempt);
     bool is_known = sl_users_find_kept(users, "acme", "u1", NOW_US + 10, &user);

@@ -13,7 +13,7 @@ static void assert_sum(const char *row, const struct sl_days *days, int64_t toda
     SAME(row, sum.violations, violations);
 }
 
-TEST(zero_is_a_user_of_whom_nothing_is_known)
+TEST(zero_is_a_user_without_days)
 {
     struct sl_days days = { 0 };
     assert_sum("zero", &days, TODAY, 0, 0, 0);

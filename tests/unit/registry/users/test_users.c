@@ -3,7 +3,7 @@
 
 /* ---- records ---- */
 
-WITH_USERS(nobody_is_known_at_first)
+WITH_USERS(no_user_is_known_at_first)
 {
     assert_int_equal(users->count, 0);
     assert_false(knows("u"));
@@ -30,7 +30,7 @@ WITH_USERS(a_record_is_found_as_it_was_put)
     assert_true(found.has_email_verified);
     assert_string_equal(found.tier, "");
     assert_int_equal(users->count, 1);
-    PUT(.email_verified = true); /* and nobody said so */
+    PUT(.email_verified = true); /* but the fact is not set */
     assert_true(knows("u"));
     assert_false(found.email_verified || found.has_email_verified);
     assert_true(sl_users_find_kept(users, "", "u", NOON, &found));
@@ -92,7 +92,7 @@ WITH_USERS(a_tier_has_at_most_64_bytes)
     assert_string_equal(found.tier, ""); /* and not one cut off */
 }
 
-WITH_USERS(who_is_dropped_is_forgotten)
+WITH_USERS(a_dropped_user_is_forgotten)
 {
     PUT(.limits = "{\"api\":{\"capacity\":5}}");
     ADD(.calls = 4);
@@ -136,7 +136,7 @@ WITH_USERS(own_limits_are_found_in_their_order)
     PUT(.limits = "{}");
     assert_true(knows("u"));
     assert_int_equal(found.own_count, 0);
-    PUT(.limits = "{\"b\":{\"capacity\":true}}"); /* who has changed the database by hand? */
+    PUT(.limits = "{\"b\":{\"capacity\":true}}"); /* a database changed by hand */
     assert_true(knows("u"));
     assert_int_equal(found.own_count, 0);
 }
@@ -217,7 +217,7 @@ WITH_USERS(outcomes_and_violations_are_summed_up_to_now)
     assert_false(knows_at(NULL, "u", (TODAY + 7) * DAY)); /* nothing that would be missed */
 }
 
-WITH_USERS(a_day_of_nothing_makes_nobody_known)
+WITH_USERS(a_day_without_calls_adds_no_user)
 {
     PUT_DAY();
     PUT_DAY(.day = -5, .calls = 1);
@@ -360,7 +360,7 @@ WITH_USERS(ids_can_be_kept_as_digests)
     assert_string_equal(found.tier, "pro");
     assert_true(sl_users_find_kept(users, "", digest, NOON, &found));
     assert_false(sl_users_find_kept(users, "", "u1", NOON, &found));
-    assert_false(knows(digest)); /* nobody becomes u1 by that name */
+    assert_false(knows(digest)); /* no other user becomes u1 by that name */
     violate("acme", "u1", NOON);
     struct sl_violation waiting[1];
     assert_int_equal(sl_users_take_violations(users, waiting, 1), 1);

@@ -1,4 +1,4 @@
-/* Decisions with the real people, over simulated time. */
+/* Decisions with the real user table, over simulated time. */
 #include "limiter/limiter.h"
 
 #include "unit/limiter/rules.h"
@@ -21,7 +21,7 @@ static int release(void **unused)
 
 static void use(const char *yaml)
 {
-    open_people(0);
+    open_users(0);
     store = sl_heap_open();
     rules = rules_of(yaml);
     limiter = sl_limiter_new(rules, store);

@@ -1,4 +1,4 @@
-/* Who is taken in, who makes room, and who is forgotten. */
+/* Which users are added, make room, and are forgotten. */
 #include "unit/registry/crowd.h"
 
 static bool knows_number(const char *letter, int number)
@@ -15,11 +15,11 @@ static void violate_number(const char *letter, int number)
     violate(NULL, id, NOON);
 }
 
-WITH_USERS(who_was_not_heard_of_for_longest_makes_room)
+WITH_USERS(the_longest_silent_user_makes_room)
 {
     struct sl_users_counts counts;
     close_crowd(NULL);
-    open_people(10);
+    open_users(10);
     PUT(.id = "r");
     EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL });
     for (int i = 0; i < 8; i++)
@@ -47,7 +47,7 @@ WITH_USERS(only_strangers_make_room)
 {
     struct sl_users_counts counts;
     close_crowd(NULL);
-    open_people(3);
+    open_users(3);
     assert_true(PUT(.id = "a") && PUT(.id = "b"));
     assert_true(EXEMPT({ SL_EXEMPT_USER, "e", 0, NULL }));
     assert_false(PUT(.id = "c", .limits = "{\"api\":{\"capacity\":5}}"));
@@ -61,7 +61,7 @@ WITH_USERS(only_strangers_make_room)
     assert_int_equal(counts.refused, 5);
     struct sl_violation waiting[1];
     assert_int_equal(sl_users_take_violations(users, waiting, 1), 0);
-    assert_true(PUT(.id = "a", .tier = "pro")); /* who is there can be changed */
+    assert_true(PUT(.id = "a", .tier = "pro")); /* a user that is there can be changed */
     assert_true(ADD(.id = "a", .calls = 1));
     assert_true(knows("a"));
     assert_string_equal(found.tier, "pro");

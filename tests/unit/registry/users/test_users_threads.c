@@ -37,7 +37,7 @@ static void look_at_record(int record)
     struct sl_user user;
     snprintf(id, sizeof id, "r%d", record);
     if (!users->ops->find(users, SL_TEXT(""), sl_text(id), NOON, &user)) {
-        expect(false, 2); /* who has a record is always there */
+        expect(false, 2); /* a user with a record is always there */
         return;
     }
     int number = (int)user.created_at_us;
@@ -106,7 +106,7 @@ static void read_beside_writers(size_t room)
     void *(*const writers[])(void *) = { write_records, write_strangers, write_exemptions };
     pthread_t threads[COUNT(writers) + READERS];
     struct sl_users_counts counts;
-    open_people(room);
+    open_users(room);
     for (int user = 0; user < records; user++)
         put_number(user, user);
     EXEMPT({ SL_EXEMPT_USER, "r0", 0, NULL });
@@ -160,13 +160,13 @@ static void *violate_all(void *unused)
     return NULL;
 }
 
-TEST_WITH(a_minute_is_counted_once_whoever_sees_it, NULL, close_crowd)
+TEST_WITH(a_minute_is_counted_once_among_threads, NULL, close_crowd)
 {
     static bool seen[DENIED][MINUTES];
     pthread_t threads[4];
     struct sl_violation violation;
     size_t count = 0;
-    open_people(0);
+    open_users(0);
     atomic_store(&running, COUNT(threads));
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_create(&threads[i], NULL, violate_all, NULL);

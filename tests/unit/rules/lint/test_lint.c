@@ -78,7 +78,7 @@ TEST(ten_thousand_rules_are_all_looked_at)
 {
     /* one endpoint each pair, counted per user and per address */
     expect_many("  - { name: r%d, resource: /api/e%d, per: %s, limit: 9/m }\n", 0, "");
-    /* and nobody counted but users */
+    /* and a rule that counts only users */
     expect_many("  - { name: r%1$d, resource: /api/e%1$d/*, per: user, limit: 9/m }\n", 11,
                 "rules.yaml: warning: 9990 more warnings about requests that no rule counts, like "
                 "the first 10 above\n");

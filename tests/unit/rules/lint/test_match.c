@@ -1,4 +1,4 @@
-/* Whom a rule meets. */
+/* Which requests a rule matches. */
 #include "unit/rules/lint_cases.h"
 
 #define TIERS                                                                                      \
@@ -78,7 +78,7 @@ TEST(a_tier_that_is_left_out_does_not_reach_the_rule)
     silent(TIER("{ unlike: 't*' }"));
     silent(TIER("{ like: 'p*' }"));
     warns(TIER("{ is: root }"), "`a` never applies");
-    silent(TIER("{ not: [free, pro, tiny] }")); /* who has none */
+    silent(TIER("{ not: [free, pro, tiny] }")); /* a request without one */
 }
 
 TEST(when_can_ask_for_an_unlimited_tier)

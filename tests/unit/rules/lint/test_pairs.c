@@ -27,7 +27,7 @@ TEST(a_wider_rule_counts_them)
         "per: ip, when: { kind: anonymous }",
         "per: ip, except: [/health]",
         "per: ip, except: [/api/health]",
-        "per: ip, when: { user: { not: root } }", /* who has no user is none of them */
+        "per: ip, when: { user: { not: root } }", /* a request without a user is none of them */
         "per: ip, when: { user: { unlike: '*' } }",
         "per: ip, when: { kind: { not: robot } }",
     };
@@ -93,7 +93,7 @@ TEST(what_when_asks_for_is_not_missing)
     "identity: { jwt: { algorithms: [HS256], keys: [{ secret_file: k }], claims: { user: sub },"   \
     " required: " required " } }\n"
 
-TEST(a_required_token_leaves_nobody_anonymous)
+TEST(a_required_token_leaves_no_request_anonymous)
 {
     silent(JWT("true") "rules:\n" USERS);
     warns(JWT("false") "rules:\n" USERS, "requests without `user`");

@@ -52,7 +52,7 @@ TEST(a_rule_in_place_of_another_is_not_useless)
 }
 
 /* A rule that skips a request does not count it, and so replaces nothing. */
-TEST(whom_a_rule_skips_is_counted_by_what_it_replaces)
+TEST(requests_that_a_rule_skips_are_counted_by_the_rule_it_replaces)
 {
     silent("rules:\n  - { name: all, per: ip, limit: 10/m }\n"
            "  - { name: users, resource: /x, per: user, limit: 5/m, replaces: all }\n");

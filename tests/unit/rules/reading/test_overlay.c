@@ -59,7 +59,7 @@ TEST(what_is_hidden_is_not_in_force_and_said_to_be_hidden)
     static const struct sl_overlay_rule over[] = {
         { "nobody", NULL, NULL, 1 }, /* the file has none of that name */
         { "b", NULL, NULL, 2 },
-        { "a", "acme", NULL, 3 }, /* a tenant cannot hide everybody's */
+        { "a", "acme", NULL, 3 }, /* a tenant cannot hide a rule for all */
     };
     lay_well(file, &(struct sl_overlay){ RULES_OF(over) });
     assert_rules("a c");
@@ -195,7 +195,7 @@ TEST(a_tenants_own_rule_matches_that_tenant_alone)
         { "own", "zoo", "{\"per\": \"ip\", \"limit\": \"2/s\", \"when\": {\"method\": \"GET\"}}",
           5 },
         { "all", NULL, JSON("ip", "3/s"), 6 },
-        { "all", "zoo", JSON("ip", "4/s"), 7 }, /* takes nobody's place */
+        { "all", "zoo", JSON("ip", "4/s"), 7 }, /* takes no rule's place */
     };
     lay_well("rules: [{ name: all, per: ip, limit: 9/s }]", &(struct sl_overlay){ RULES_OF(over) });
     assert_rules("all acme/own zoo/own zoo/all");

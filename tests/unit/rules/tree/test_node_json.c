@@ -133,7 +133,7 @@ TEST(zeros_in_front_are_a_numbers_only_where_a_number_is_read)
           "{\"when\": {\"capacity\": \"007\", \"tiers\": \"08\"}}" },
         { &sl_rule_table, "burst_guard: { window: 010 }",
           "{\"burst_guard\": {\"window\": \"010\"}}" },
-        /* nobody's numbers: */
+        /* texts that are no numbers: */
         { &sl_rule_table, "capacity: '007'", "{\"capacity\": \"007\"}" },
         { &sl_rule_table, "capacity: 0x7", "{\"capacity\": \"0x7\"}" },
         { &sl_rule_table, "capacity: 00e1", "{\"capacity\": \"00e1\"}" },

@@ -273,7 +273,7 @@ TEST(every_name_that_is_there_twice_is_reported)
 {
     const struct sl_node *root = parse_text(
         SL_TEXT("{\"a\": 1,\n \"b\": {\"c\": 1, \"\\u0063\": 2},\n \"a\": 2, \"a\": 3}"));
-    assert_non_null(root); /* whoever reads on finds more */
+    assert_non_null(root); /* reading goes on and finds more */
     assert_int_equal(report.count, 3);
     assert_int_equal(report.errors, 3);
     assert_mark("c", report.problems[0].mark, 2, 16);

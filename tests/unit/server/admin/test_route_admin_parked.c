@@ -20,7 +20,7 @@ static struct sl_worker *worker(void)
     return &stage.workers[0];
 }
 
-/* The office is back, and `visitor` hears of it. */
+/* The control plane is back, and `visitor` has its answers. */
 static size_t comes_back(void)
 {
     desk.is_away = false;
@@ -28,7 +28,7 @@ static size_t comes_back(void)
     return read_answers_of(&visitor, NULL);
 }
 
-/* Somebody from this machine on a socket, whom the loop serves. */
+/* Connects a local caller by a socket that the loop serves. */
 static struct caller enter(void)
 {
     struct sl_arrival arrival = { .is_local = true };
@@ -212,7 +212,7 @@ AT_CONTROL(the_last_message_is_answered_and_then_the_connection_ends, yaml)
 
 /* ---- time ---- */
 
-AT_CONTROL(whoever_waits_for_us_is_not_late, yaml)
+AT_CONTROL(a_connection_that_waits_for_us_has_no_timeout, yaml)
 {
     struct caller caller = enter();
     desk.is_away = true;

@@ -189,7 +189,7 @@ TEST(a_decision_by_three_rules_is_one_latency)
 
 /* ---- counts ---- */
 
-TEST(a_rule_that_nobody_asked_has_zeros_and_nulls)
+TEST(a_rule_that_was_not_checked_has_zeros_and_nulls)
 {
     recorded_open("rules: [{ name: a, per: user, limit: 5/h }]\n");
     assert_null(detail_of(0));

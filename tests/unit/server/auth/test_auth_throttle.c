@@ -1,4 +1,4 @@
-/* Wrong credentials are limited by rules of our own, on everybody's store. */
+/* Wrong credentials are limited by built-in rules, on the store of all rules. */
 #include "server/auth/auth_throttle.h"
 
 #include "unit/server/known_callers.h"
@@ -35,7 +35,7 @@ static uint32_t status_as(const char *fields)
     assert_int_equal(count, 0);
     visitor.conn->job = NULL;
     sl_job_free(job);
-    return 200; /* it went on to the office */
+    return 200; /* it went on to the control plane */
 }
 
 static void fail_times(int count, const char *fields)
@@ -127,7 +127,7 @@ WITH_TENANTS(every_address_has_its_own_count, with_tokens)
     assert_int_equal(status_as(AS_ADMIN), 429);
     visitor_comes_from(&visitor, "192.0.2.2");
     assert_int_equal(status_as(AS_ADMIN), 200);
-    visitor_comes_from(&visitor, NULL); /* whoever may write to the socket is one */
+    visitor_comes_from(&visitor, NULL); /* a peer of the Unix socket is one */
     assert_int_equal(status_as(AS_ADMIN), 200);
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
     assert_int_equal(status_as(AS_ADMIN), 429);
@@ -158,14 +158,14 @@ WITH_TENANTS(a_trusted_proxy_says_whose_attempt_it_was, behind_a_proxy)
     fail_times(CREDENTIALS_MAX, FROM("2001:db8::1") AS_NOBODY);
     assert_int_equal(status_as(FROM("2001:db8:0:ffff::1") AS_ADMIN), 429); /* the same /48 */
     assert_int_equal(status_as(FROM("2001:db8:1::1") AS_ADMIN), 200);
-    visitor_comes_from(&visitor, "192.0.2.200"); /* whom nobody trusts */
+    visitor_comes_from(&visitor, "192.0.2.200"); /* not a trusted proxy */
     fail_times(CREDENTIALS_MAX, FROM("203.0.113.7") AS_NOBODY);
     assert_int_equal(status_as(FROM("203.0.114.7") AS_ADMIN), 429);
 #undef FROM
 }
 
 /* Guessing on several servers, which share the store, is guessing once. */
-WITH_TENANTS(they_are_counted_in_the_store_and_so_by_everybody, with_tokens)
+WITH_TENANTS(failed_attempts_are_counted_in_the_store_that_nodes_share, with_tokens)
 {
     static struct stage other;
     static struct visitor there;
@@ -183,7 +183,7 @@ WITH_TENANTS(they_are_counted_in_the_store_and_so_by_everybody, with_tokens)
 }
 
 /* The rules say that a failed store lets pass, and so it is with these. */
-WITH_TENANTS(a_failed_store_bars_nobody, with_tokens)
+WITH_TENANTS(a_failed_store_bars_no_address, with_tokens)
 {
     fail_times(CREDENTIALS_MAX, AS_NOBODY);
     model.status = SLUICE_STORE_DOWN;
@@ -197,7 +197,7 @@ WITH_TENANTS(a_failed_store_bars_nobody, with_tokens)
 
 #define CHECK "POST /v1/check"
 
-WITH_TENANTS(unknown_keys_on_a_check_count_by_whom_the_peer_speaks_for, with_tokens)
+WITH_TENANTS(unknown_keys_on_a_check_count_by_the_address_the_peer_names, with_tokens)
 {
     for (int i = 0; i < CREDENTIALS_MAX; i++)
         assert_int_equal(status_for(CHECK, AS_UNKNOWN, "{\"ip\": \"203.0.113.1\"}"), 401);
@@ -216,7 +216,7 @@ WITH_TENANTS(thirty_bad_tokens_are_401_and_then_they_are_429, with_jwt)
     for (int i = 0; i < TOKENS_MAX; i++)
         assert_int_equal(status_for(CHECK, BAD_JWT, "{}"), 401);
     assert_int_equal(status_for(CHECK, BAD_JWT, "{}"), 429);
-    assert_int_equal(status_for(CHECK, good, "{}"), 429); /* nobody looks at its signature */
+    assert_int_equal(status_for(CHECK, good, "{}"), 429); /* its signature is not checked */
     assert_int_equal(status_for("GET /v1/authorize", good, ""), 429);
     assert_int_equal(status_for(CHECK, "", "{}"), 200);
     assert_int_equal(status_as(AS_ADMIN), 200); /* another count than that of keys */
@@ -248,7 +248,7 @@ WITH_TENANTS(on_a_check_they_count_by_the_address_in_its_body, with_jwt)
     assert_int_equal(status_for(CHECK, BAD_JWT, "{\"ip\": \"203.0.113.2\"}"), 401);
     assert_int_equal(status_for(CHECK, BAD_JWT, "{}"), 401);
     assert_int_equal(status_for("GET /v1/authorize", BAD_JWT, ""), 401);
-    visitor_comes_from(&visitor, "192.0.2.2"); /* nobody can bar another service's users */
+    visitor_comes_from(&visitor, "192.0.2.2"); /* no service can bar another service's users */
     assert_int_equal(status_for(CHECK, good, "{\"ip\": \"203.0.113.1\"}"), 200);
 }
 

@@ -1,5 +1,5 @@
-/* Who asks for a decision: by a token, a key, or nobody in particular; and who is refused
- * for lack of either. */
+/* The caller of a decision: by a token, by a key, or anonymous; and callers refused for
+ * lack of either. */
 #include "unit/server/known_callers.h"
 
 #define CHECK     "POST /v1/check"
@@ -100,7 +100,7 @@ WITH_TENANTS(a_key_that_is_exempt_is_known, SOME_RULES)
     assert_int_equal(answer_to_message(CHECK, "X-API-Key: sk_x\r\n", "{}")->status, 401);
 }
 
-WITH_TENANTS(where_keys_are_required_somebody_has_to_be_known, NEEDS_KEYS)
+WITH_TENANTS(where_keys_are_required_a_caller_must_be_known, NEEDS_KEYS)
 {
     static const char settle[] = "{\"reservation\": \"0000000000000001\", \"cost\": 1}";
     static const char cancel[] = "{\"reservation\": \"0000000000000001\"}";
@@ -208,7 +208,7 @@ static void check_tokens_of(const char *line, const char *body)
     assert_true(body_has(&answers[0], "The token is refused: the signature is wrong."));
 }
 
-WITHOUT_TENANTS(a_bad_token_is_401_with_the_reason_and_never_nobody, ANY_JWT)
+WITHOUT_TENANTS(a_bad_token_is_401_with_the_reason_and_never_anonymous, ANY_JWT)
 {
     check_tokens_of(CHECK, "{}");
     check_tokens_of(CHECK, "[{}]");
@@ -283,7 +283,7 @@ WITH_TENANTS(the_admins_word_is_everything_that_the_body_says, WITH_TOKENS SOME_
 #define WRONG "Bearer error=\"invalid_token\""
 
 /* Guessing is counted here as on the admin API. */
-WITH_TENANTS(a_wrong_token_on_a_check_is_401_and_counted_where_somebody_has_to_be_known,
+WITH_TENANTS(a_wrong_token_on_a_check_is_401_and_counted_where_keys_are_required,
              WITH_TOKENS NEEDS_KEYS)
 {
     static const struct row rows[] = {

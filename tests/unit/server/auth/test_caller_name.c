@@ -87,7 +87,7 @@ WITH_TENANTS(a_contradiction_is_a_problem_that_says_what_to_leave_out, plain)
 }
 
 /* The key in the header is what was shown; the body only says so. */
-WITHOUT_TENANTS(who_is_no_tenant_may_say_what_they_like_but_not_of_the_key_they_show, plain)
+WITHOUT_TENANTS(a_caller_that_is_no_tenant_may_name_any_tenant_but_not_another_key, plain)
 {
     static const struct asking rows[] = {
         { "", "{\"api_key\": \"x\"}", "api_key=x" },
@@ -173,7 +173,7 @@ WITH_TENANTS(claims_and_keys_win_over_headers, with_headers)
         { "X-Tier: pro\r\n" AS_BOLT, NULL, "tenant=bolt tier=pro " IP " " BOLT_KEY },
     };
     check_asked(AUTHORIZE, rows, COUNT(rows));
-    visitor_comes_from(&visitor, "198.51.100.1"); /* whom nobody trusts */
+    visitor_comes_from(&visitor, "198.51.100.1"); /* not a trusted proxy */
     assert_string_equal(asked(AUTHORIZE, said, ""), "ip=198.51.100.1");
 #undef IP
 }
@@ -189,7 +189,7 @@ WITH_TENANTS(a_header_is_overruled_by_a_key_whether_or_not_there_is_a_token, wit
                         "tenant=acme tier=pro user=u ip=192.0.2.1 " ACME_KEY);
 }
 
-/* A token's tier is not the body's: nobody but its issuer has chosen it. */
+/* A token's tier is not the body's: only its issuer has chosen it. */
 WITH_TENANTS(a_tokens_tier_is_the_requests_where_the_key_has_none, with_headers)
 {
     char fields[2048];

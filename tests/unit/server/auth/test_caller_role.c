@@ -1,5 +1,5 @@
-/* Who may see and change what the API keeps: tokens, keys, this machine. The jobs that
- * result are looked at; nobody runs them. */
+/* The roles that may read and change what the API keeps: tokens, keys, this machine. The
+ * jobs that result are checked, and not run. */
 #include "unit/server/known_callers.h"
 
 static const char open_to_local[] = SOME_RULES;
@@ -69,7 +69,7 @@ WITH_TENANTS(without_tokens_this_machine_is_the_admin, open_to_local)
     check_rows(NULL, rows, COUNT(rows));
 }
 
-WITH_TENANTS(without_tokens_another_machine_is_nobody_or_a_tenant, open_to_local)
+WITH_TENANTS(without_tokens_another_machine_is_a_tenant_or_has_no_role, open_to_local)
 {
     static const struct row rows[] = {
         { "", "403" },
@@ -81,7 +81,7 @@ WITH_TENANTS(without_tokens_another_machine_is_nobody_or_a_tenant, open_to_local
     check_rows("192.0.2.1", rows, COUNT(rows));
 }
 
-WITH_TENANTS(with_tokens_they_decide_wherever_somebody_comes_from, with_tokens)
+WITH_TENANTS(with_tokens_the_token_decides_and_not_the_address, with_tokens)
 {
     static const char *const peers[] = { "127.0.0.1", "192.0.2.1", NULL };
     static const struct row rows[] = {
@@ -127,7 +127,7 @@ WITH_TENANTS(what_is_there_twice_is_400, with_tokens)
     check_rows("127.0.0.1", rows, COUNT(rows));
 }
 
-WITH_TENANTS(a_readers_token_alone_takes_the_admins_place_from_nobody, with_reader)
+WITH_TENANTS(a_readers_token_alone_leaves_this_machine_the_admin, with_reader)
 {
     static const struct row local[] = {
         { "", "admin" },
@@ -140,7 +140,7 @@ WITH_TENANTS(a_readers_token_alone_takes_the_admins_place_from_nobody, with_read
     check_rows("192.0.2.1", remote, COUNT(remote));
 }
 
-/* ---- who may what ---- */
+/* ---- what each role may do ---- */
 
 WITH_TENANTS(a_reader_looks_and_changes_nothing, with_tokens)
 {

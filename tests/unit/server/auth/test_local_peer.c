@@ -1,4 +1,4 @@
-/* Is it somebody on this machine, and nobody in between? Whole heads, as they are read. */
+/* Is the peer local, without a proxy in between? Whole heads, as they are read. */
 #include "server/auth/local_peer.h"
 
 #include "unit/server/at_control.h"
@@ -60,7 +60,7 @@ AT_CONTROL(host_is_this_machines_name_or_a_loopback_address, yaml)
         { "[::ffff:192.0.2.1]", 403 },
         { "[2001:db8::1]", 403 },
         { "[fe80::1]", 403 },
-        /* these are refused by whoever reads heads */
+        /* these are refused when the head is read */
         { "", 400 },
         { "[::1", 400 },
         { "[::1]evil.example", 400 },
@@ -85,7 +85,7 @@ AT_CONTROL(brackets_hold_an_ipv6_address, yaml)
     assert_int_equal(status_to("1.1", "Host: [127.0.0.1]\r\n"), 403);
 }
 
-AT_CONTROL(without_a_host_it_is_nobody_on_this_machine, yaml)
+AT_CONTROL(without_a_host_a_peer_is_not_local, yaml)
 {
     assert_int_equal(status_to("1.1", ""), 400);
     assert_int_equal(status_to("1.0", ""), 403);
@@ -93,7 +93,7 @@ AT_CONTROL(without_a_host_it_is_nobody_on_this_machine, yaml)
     assert_int_equal(status_to("1.1", "Host: localhost\r\nHost: localhost\r\n"), 400);
 }
 
-AT_CONTROL(an_origin_is_this_host_or_a_page_of_somebodys, yaml)
+AT_CONTROL(an_origin_is_this_host_or_a_foreign_page, yaml)
 {
     static const struct {
         const char *host, *origin;
@@ -129,7 +129,7 @@ AT_CONTROL(an_origin_is_this_host_or_a_page_of_somebodys, yaml)
     }
 }
 
-AT_CONTROL(what_came_through_a_proxy_is_nobody_on_this_machine, yaml)
+AT_CONTROL(a_request_through_a_proxy_is_not_local, yaml)
 {
     static const char *const fields[] = {
         "Forwarded: for=127.0.0.1",
@@ -171,7 +171,7 @@ AT_CONTROL(it_comes_from_a_loopback_address_or_through_a_unix_socket, yaml)
     }
 }
 
-/* Whoever may write there may still be a proxy, or show a page. */
+/* A peer of the Unix socket may still be a proxy, or a browser with a foreign page. */
 AT_CONTROL(through_a_unix_socket_the_host_counts_too, yaml)
 {
     visitor_comes_from(&visitor, NULL);

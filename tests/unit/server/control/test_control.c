@@ -1,5 +1,5 @@
-/* The main thread's desk: rules composed of the file and the registry, editions made of
- * them, people, and problems as they are told. */
+/* The control plane: rules composed of the file and the registry, editions made of
+ * them, users, and problems as they are reported. */
 #include "base/clock.h"
 #include "unit/server/captured.h"
 #include "unit/server/known_callers.h"
@@ -251,7 +251,7 @@ WITHOUT_TENANTS(closing_writes_what_is_left, adaptive)
     assert_non_null(other);
     assert_int_equal(violations_kept(other), 1);
     sl_control_close(&desk.control);
-    desk.control = (struct sl_control){ 0 }; /* for whoever closes it again */
+    desk.control = (struct sl_control){ 0 }; /* the tear-down closes it again */
     assert_int_equal(violations_kept(other), 2);
     sl_registry_close(other);
 }

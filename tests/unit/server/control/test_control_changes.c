@@ -195,7 +195,7 @@ WITHOUT_TENANTS(a_failed_reload_tells_its_problems_and_a_good_one_its_rules, yam
     assert_int_equal(desk.reloads, 2);
 }
 
-/* A tenant hears of its own rules, and of nobody else's. */
+/* A tenant is told problems of its own rules, and of no other tenant's. */
 TEST(problems_of_others_are_not_told_to_a_tenant)
 {
     static const struct {

@@ -64,8 +64,8 @@ WITHOUT_TENANTS(of_users_alone_the_rules_are_not_read_again, in_a_file)
     sl_registry_close(other);
 }
 
-/* So many that nobody can say any more who they were. */
-WITHOUT_TENANTS(when_too_many_are_gone_everybody_is_looked_at_afresh, in_a_file)
+/* More users than the registry remembers as gone. */
+WITHOUT_TENANTS(when_too_many_users_are_gone_all_are_loaded_again, in_a_file)
 {
     struct sl_registry *other = open_another();
     struct sl_user user;

@@ -15,7 +15,7 @@ static const struct sl_counts *counts_of(size_t worker)
     return sl_limiter_counts(stage.workers[worker].edition->limiters[worker]);
 }
 
-/* As a reload does it: whoever has not gone over to the last one drops it. */
+/* As a reload does it: a worker that has not taken the last edition drops it. */
 static struct sl_edition *publish(const char *yaml)
 {
     struct sl_server *server = &stage.server;
@@ -74,7 +74,7 @@ ON_STAGE(every_worker_has_a_limiter_of_its_own, first_rules)
         for (size_t j = 0; j < i; j++)
             assert_ptr_not_equal(edition->limiters[i], edition->limiters[j]);
         sl_limiter_decide(edition->limiters[i], &request, &decision);
-        SAME("one store", decision.allowed, i < 2); /* the same counts, whoever asks */
+        SAME("one store", decision.allowed, i < 2); /* the same counts for every worker */
     }
     sl_edition_drop(edition);
 }
@@ -112,7 +112,7 @@ ON_STAGE(a_worker_goes_over_between_two_rounds, first_rules)
     sl_edition_drop(old);
 }
 
-ON_STAGE(an_edition_that_nobody_went_over_to_is_dropped, first_rules)
+ON_STAGE(an_edition_that_no_worker_took_is_dropped, first_rules)
 {
     struct sl_edition *skipped = sl_edition_keep(publish(next_rules));
     struct sl_edition *last = publish(first_rules);

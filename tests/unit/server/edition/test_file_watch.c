@@ -10,7 +10,7 @@
 static char rules[80], key[80];
 static struct sl_watch watch;
 
-static void put(const char *name, const char *text)
+static void put_file(const char *name, const char *text)
 {
     FILE *file = fopen(name, "w");
     assert_non_null(file);
@@ -28,7 +28,7 @@ static void date(const char *name)
 
 static void write_in_place(const char *name, const char *text)
 {
-    put(name, text);
+    put_file(name, text);
     date(name);
 }
 
@@ -36,7 +36,7 @@ static void write_and_rename(const char *name, const char *text)
 {
     char other[100];
     snprintf(other, sizeof other, "%s.new", name);
-    put(other, text);
+    put_file(other, text);
     assert_int_equal(rename(other, name), 0);
 }
 
@@ -102,7 +102,7 @@ WATCHING(eight_paths_are_copied_and_a_ninth_is_refused)
     assert_true(sl_watch_add(&full, NULL));
     assert_false(sl_watch_changed(&full));
     snprintf(name, sizeof name, "%s/7", folder);
-    put(name, "the last");
+    put_file(name, "the last");
     strcpy(name, "gone");
     assert_false(sl_watch_changed(&full));
     assert_true(sl_watch_changed(&full));
@@ -131,7 +131,7 @@ WATCHING(an_old_date_hides_nothing)
     assert_int_equal(stat(rules, &before), 0);
     const struct timespec times[2] = { before.st_atim, before.st_mtim };
     do { /* until the kernel's clock has gone on */
-        put(rules, "rules: 3\n");
+        put_file(rules, "rules: 3\n");
         assert_int_equal(utimensat(AT_FDCWD, rules, times, 0), 0);
         assert_int_equal(stat(rules, &after), 0);
     } while (memcmp(&after.st_ctim, &before.st_ctim, sizeof after.st_ctim) == 0);
@@ -156,7 +156,7 @@ WATCHING(a_file_that_is_gone_is_no_change_until_it_is_back)
 {
     assert_int_equal(unlink(rules), 0);
     quiet();
-    put(rules, "rules: 2\n");
+    put_file(rules, "rules: 2\n");
     said_once();
 }
 
@@ -166,7 +166,7 @@ WATCHING(a_file_that_was_never_there_may_come)
     snprintf(late, sizeof late, "%s/late", folder);
     assert_true(sl_watch_add(&watch, late));
     quiet();
-    put(late, "");
+    put_file(late, "");
     said_once();
 }
 
@@ -181,15 +181,15 @@ WATCHING(swapped_symlinks_are_a_change)
     snprintf(link_path, sizeof link_path, "%s/linked.yaml", folder);
     assert_int_equal(mkdir(first, 0700) | mkdir(second, 0700), 0);
     snprintf(name, sizeof name, "%s/linked.yaml", second);
-    put(name, "same");
+    put_file(name, "same");
     snprintf(name, sizeof name, "%s/linked.yaml", first);
-    put(name, "same");
+    put_file(name, "same");
     assert_int_equal(symlink("first", data) | symlink("data/linked.yaml", link_path), 0);
     assert_true(sl_watch_add(&watch, link_path));
     quiet();
     assert_int_equal(symlink("second", swap) | rename(swap, data), 0);
     said_once();
-    unlink(name); /* of the old version, which nobody looks at any more */
+    unlink(name); /* of the old version, which is not watched any more */
     quiet();
     snprintf(name, sizeof name, "%s/linked.yaml", second);
     unlink(name);
@@ -213,7 +213,7 @@ WATCHING(a_missing_file_does_not_silence_the_others)
     quiet();
     write_in_place(rules, "rules: 2\n");
     said_once();
-    put(key, "a key\n");
+    put_file(key, "a key\n");
     said_once();
 }
 
@@ -225,7 +225,7 @@ WATCHING(a_file_that_was_missed_is_said_when_the_same_is_back)
     assert_true(sl_watch_add(&watch, linked));
     assert_int_equal(unlink(linked), 0);
     quiet();
-    write_in_place(rules, "rules: 2\n"); /* and whoever reads it cannot read the other */
+    write_in_place(rules, "rules: 2\n"); /* and a reader of it cannot read the other */
     said_once();
     assert_int_equal(symlink("key.pem", linked), 0);
     said_once();
@@ -246,7 +246,7 @@ WATCHING(what_changes_after_it_was_accepted_is_said)
 {
     write_in_place(rules, "rules: 2");
     sl_watch_accept(&watch);
-    write_in_place(rules, "rules: 2\nmore: 3\n"); /* while somebody reads it */
+    write_in_place(rules, "rules: 2\nmore: 3\n"); /* while it is read */
     said_once();
 }
 
@@ -255,6 +255,6 @@ WATCHING(a_file_that_was_missing_when_accepted_is_said_when_back)
     assert_int_equal(unlink(rules), 0);
     sl_watch_accept(&watch);
     quiet();
-    put(rules, "rules: 2\n");
+    put_file(rules, "rules: 2\n");
     said_once();
 }

@@ -32,7 +32,7 @@ static int open_audit(void)
     return sl_audit_open(&audit, where, &error) ? 0 : -1;
 }
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     if (open_folder(unused) != 0)
         return -1;
@@ -41,7 +41,7 @@ static int begin(void **unused)
     return open_audit();
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     sl_audit_close(&audit);
     return close_folder(unused);
@@ -78,7 +78,7 @@ static void expect(const char *row, int lines, const char *event)
         SAME(row, strstr(last, event) != NULL, true);
 }
 
-#define WATCHING(name) TEST_WITH(name, begin, end)
+#define WATCHING(name) TEST_WITH(name, set_up, tear_down)
 
 WATCHING(a_store_that_does_well_is_not_mentioned)
 {
@@ -115,8 +115,8 @@ WATCHING(calls_of_which_none_succeeds_are_a_store_that_is_down)
     for (int how = 0; how < SL_CALL_END_COUNT; how++) {
         if (how == SL_CALL_OK)
             continue;
-        end(NULL);
-        begin(NULL);
+        tear_down(NULL);
+        set_up(NULL);
         health_now.calls[how] = 1;
         expect("failed", 1, "store_unavailable");
         health_now.calls[how] = 2;

@@ -41,7 +41,7 @@ OVER_H2(nothing_is_kept_before_a_client_says_that_it_speaks_http2, rules)
     visitor->got.len = 0;
 }
 
-OVER_H2(who_speaks_http1_is_told_so, rules)
+OVER_H2(a_client_that_speaks_http1_is_told_so, rules)
 {
     enter_anew();
     visitor_put(&h2.visitor, SL_TEXT("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
@@ -85,7 +85,7 @@ OVER_H2(time_runs_for_what_is_not_whole_and_not_for_silence, rules)
     h2.visitor.conn->is_finished = true; /* our client knows nothing of it */
 }
 
-OVER_H2(who_is_too_slow_is_told_and_the_others_are_answered, rules)
+OVER_H2(a_slow_call_is_told_and_the_others_are_answered, rules)
 {
     struct h2_heard *slow = h2_ask(&(struct h2_call){ LIMIT, ONE, .says_more = true });
     struct h2_heard *good = h2_ask(&(struct h2_call){ LIMIT, ONE });

@@ -105,7 +105,7 @@ OVER_H2(one_message_is_one_message, rules)
     SAME("held", the_h2()->held_bytes, 0);
 }
 
-OVER_H2(who_is_refused_early_need_not_say_the_rest, rules)
+OVER_H2(a_client_that_is_refused_early_need_not_send_the_rest, rules)
 {
     struct h2_heard *heard = h2_ask(&(struct h2_call){ .path = "/none", .says_more = true });
     SAME("status", heard->status, 12);

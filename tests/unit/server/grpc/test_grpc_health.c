@@ -42,7 +42,7 @@ OVER_H2(it_is_not_ready_once_it_drains, rules)
     set_draining(false);
 }
 
-OVER_H2(who_watches_is_told_at_once_and_at_the_end, rules)
+OVER_H2(a_watcher_is_told_at_once_and_at_the_end, rules)
 {
     struct h2_heard *all = h2_ask(&(struct h2_call){ WATCH });
     struct h2_heard *none = h2_ask(&(struct h2_call){ WATCH, SL_TEXT("\x0a\1x") });
@@ -61,7 +61,7 @@ OVER_H2(who_watches_is_told_at_once_and_at_the_end, rules)
     set_draining(false);
 }
 
-OVER_H2(who_stops_watching_is_forgotten, rules)
+OVER_H2(a_watcher_that_stops_is_forgotten, rules)
 {
     for (size_t i = 0; i < 100; i++) {
         struct h2_heard *heard = h2_ask(&(struct h2_call){ WATCH });

@@ -131,7 +131,7 @@ OVER_H2(a_stream_goes_on_until_its_client_ends_it, rules)
 }
 
 /* Questions are short, and their answers are not. */
-OVER_H2(answers_that_nobody_reads_do_not_pile_up, rules)
+OVER_H2(answers_that_the_client_does_not_read_do_not_pile_up, rules)
 {
     static const nghttp2_settings_entry small[] = { { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 } };
     nghttp2_submit_settings(h2.session, NGHTTP2_FLAG_NONE, small, 1);

@@ -65,7 +65,7 @@ OVER_H2(a_call_that_was_reset_before_its_round_is_not_decided, rules)
     check_end(h2_ask(&limit), 200, 0);
 }
 
-OVER_H2(a_call_that_was_reset_in_its_round_is_answered_to_nobody, rules)
+OVER_H2(a_call_that_was_reset_in_its_round_is_not_answered, rules)
 {
     struct h2_heard *heard = h2_submit(&h2, &limit);
     const uint8_t *at;
@@ -231,7 +231,7 @@ static void ask_and_reset(size_t times, const struct h2_call *call)
     h2.heard_count = 0;
 }
 
-OVER_H2(who_gives_up_its_calls_may_make_others, rules)
+OVER_H2(a_client_that_gives_up_its_calls_may_make_others, rules)
 {
     ask_and_reset(3000, &limit);
     SAME("open", h2.visitor.conn->is_finished, false);
@@ -239,7 +239,7 @@ OVER_H2(who_gives_up_its_calls_may_make_others, rules)
 }
 
 /* Else their heads come alone while we do not read, and what is reset then was no call. */
-OVER_H2(messages_of_many_calls_may_come_while_nobody_reads, rules)
+OVER_H2(messages_of_many_calls_may_come_while_we_do_not_read, rules)
 {
     SAME("window", nghttp2_session_get_remote_window_size(h2.session), SL_H2_HELD_MAX_BYTES);
 }
@@ -282,7 +282,7 @@ OVER_H2(what_is_no_http2_ends_it, rules)
 
 /* ---- the end ---- */
 
-OVER_H2(who_is_here_when_it_drains_is_answered, rules)
+OVER_H2(calls_under_way_are_answered_while_the_server_drains, rules)
 {
     struct h2_heard *half =
         h2_ask(&(struct h2_call){ .path = LIMIT, .says_more = true, .message = ONE });

@@ -33,7 +33,7 @@ OVER_H2(what_is_held_is_counted_and_given_back, rules)
     assert_true(worker()->spare_streams->fields.room < sizeof long_value);
 }
 
-/* A head is for who asks, and that has been asked. */
+/* A head serves to make the request, which has been made. */
 OVER_H2(a_head_is_not_kept_until_its_answer_is_read, rules)
 {
     static char long_value[6000];
@@ -58,7 +58,7 @@ OVER_H2(past_the_bound_streams_are_refused_and_within_it_they_are_not, rules)
     SAME("given back", worker()->stream_bytes, 0);
 }
 
-/* Somebody on a socket, who says this so many times. */
+/* Connects a caller by a socket, which makes this call so many times. */
 static struct caller enter_saying(const struct h2_call *call, size_t times)
 {
     static struct h2_visitor other;
@@ -91,7 +91,7 @@ static struct caller enter_with_half(size_t bytes)
         1);
 }
 
-OVER_H2(who_holds_much_goes_for_others_and_who_holds_little_does_not, rules)
+OVER_H2(a_connection_that_holds_much_memory_is_closed_for_others, rules)
 {
     visitor_forgets_time(&h2.visitor);
     struct caller little = enter_with_half(100), much = enter_with_half(30000);
@@ -108,8 +108,8 @@ OVER_H2(who_holds_much_goes_for_others_and_who_holds_little_does_not, rules)
     SAME("given back", worker()->stream_bytes, 0);
 }
 
-/* Who is told of changes may be silent for ever. */
-OVER_H2(who_is_silent_goes_too_where_it_holds_much, rules)
+/* A client that watches health may be silent for ever. */
+OVER_H2(a_silent_connection_that_holds_much_memory_is_closed_too, rules)
 {
     static const struct h2_call watch = { .path = "/grpc.health.v1.Health/Watch" };
     visitor_forgets_time(&h2.visitor);

@@ -36,7 +36,7 @@ ON_STAGE(an_incomplete_message_is_not_answered, rules)
     assert_int_equal(visitor.conn->timer, SL_TIMER_IDLE);
 }
 
-ON_STAGE(who_asks_to_close_is_answered_and_closed, rules)
+ON_STAGE(a_client_that_asks_to_close_is_answered_and_closed, rules)
 {
     static const struct {
         const char *message;
@@ -61,7 +61,7 @@ ON_STAGE(who_asks_to_close_is_answered_and_closed, rules)
     }
 }
 
-/* Nobody knows what they were meant for. */
+/* These bytes belong to no message. */
 ON_STAGE(nothing_behind_a_last_message_is_answered, rules)
 {
     assert_int_equal(
@@ -281,7 +281,7 @@ ON_STAGE(a_round_that_many_connections_fill_is_finished_and_goes_on, rules)
 }
 
 /* It has 64 KiB to read; more is made when it has. */
-ON_STAGE(who_does_not_read_is_not_read_from, rules)
+ON_STAGE(a_client_that_does_not_read_is_not_read_from, rules)
 {
     char *text = repeated(GET("/openapi.json"), 50);
     visitor_put(&visitor, sl_text(text));
@@ -300,7 +300,7 @@ ON_STAGE(who_does_not_read_is_not_read_from, rules)
 
 /* ---- late ---- */
 
-ON_STAGE(who_is_late_is_told_which_part_was, rules)
+ON_STAGE(a_late_client_is_told_which_part_was_late, rules)
 {
     static const struct {
         const char *message, *part;

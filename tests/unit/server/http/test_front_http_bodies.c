@@ -275,7 +275,7 @@ WITH_TEXT(a_wrong_chunk_is_refused_behind_what_was_right)
 
 /* ---- memory for all ---- */
 
-/* Or a few words would take it from everybody else. */
+/* Or a few short heads would take all memory from other connections. */
 WITH_TEXT(a_body_that_is_only_announced_takes_no_memory)
 {
     for (int i = 0; i < 3; i++) {

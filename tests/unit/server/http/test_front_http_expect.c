@@ -38,7 +38,7 @@ ON_STAGE(a_body_that_is_there_is_not_asked_for, rules)
     assert_string_equal(statuses(), "400");
 }
 
-ON_STAGE(a_body_that_nobody_wants_is_refused_at_once, rules)
+ON_STAGE(an_unwanted_body_is_refused_at_once, rules)
 {
     static const struct {
         const char *head;

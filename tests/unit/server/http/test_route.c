@@ -1,5 +1,5 @@
-/* The table of routes: which message is for whom, and what is refused before anybody
- * looks at it. */
+/* The table of routes: which handler a message goes to, and which messages are refused
+ * before one is called. */
 #include "server/http/route.h"
 
 #include "unit/server/on_stage.h"

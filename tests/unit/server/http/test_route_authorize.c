@@ -1,4 +1,4 @@
-/* /v1/authorize: what the original request was, and who is believed about it. */
+/* /v1/authorize: what the original request was, and which peers are trusted to name it. */
 #include "unit/server/on_stage.h"
 
 /* Rules that name in their answers what they have understood. */
@@ -85,7 +85,7 @@ ON_STAGE(headers_that_contradict_each_other_are_400, trusting)
     assert_false(answers[0].closes);
 }
 
-ON_STAGE(a_trusted_peer_says_who_asks, trusting)
+ON_STAGE(a_trusted_peer_names_the_user, trusting)
 {
     static const struct row rows[] = {
         { "/v1/authorize/who", "X-User: alice\r\nX-Plan: gold\r\n", "alice" },
@@ -96,14 +96,14 @@ ON_STAGE(a_trusted_peer_says_who_asks, trusting)
     check_rows(rows, COUNT(rows));
 }
 
-ON_STAGE(another_peer_does_not_say_who_asks, distrusting)
+ON_STAGE(another_peer_does_not_name_the_user, distrusting)
 {
     static const struct row rows[] = {
         { "/v1/authorize/who", "X-User: alice\r\nX-Plan: gold\r\n", "" },
         { "/v1/authorize/who", "X-User: alice\r\nX-User: bob\r\n", "" },
     };
     check_rows(rows, COUNT(rows));
-    visitor.conn->is_local = true; /* through a Unix socket: whoever may write there */
+    visitor.conn->is_local = true; /* through a Unix socket: its peers are trusted */
     assert_string_equal(rule_for("/v1/authorize/who", "X-User: alice\r\nX-Plan: gold\r\n"),
                         "alice");
 }

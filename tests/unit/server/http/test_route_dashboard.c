@@ -140,8 +140,8 @@ ON_STAGE(other_names_are_not_there, yaml)
     assert_int_equal(asked("GET", "/dashboard/x", "If-None-Match: *\r\n")->status, 404);
 }
 
-/* It holds no figures, so it is anybody's: also with a token that is wrong, or through a proxy. */
-ON_STAGE(anybody_may_have_it, yaml)
+/* It holds no figures, so it needs no role: also with a wrong token, or through a proxy. */
+ON_STAGE(any_client_may_load_it, yaml)
 {
     assert_int_equal(asked("GET", "/?a=b", "Authorization: Bearer nonsense\r\n")->status, 200);
     assert_int_equal(asked("GET", "/", "X-Forwarded-For: 192.0.2.1\r\n")->status, 200);

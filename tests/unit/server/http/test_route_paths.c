@@ -14,7 +14,7 @@ static struct sluice_text exactly(const char *text)
     return (struct sluice_text){ at, len };
 }
 
-static void drop(struct sluice_text text)
+static void free_text(struct sluice_text text)
 {
     free((void *)(uintptr_t)text.at);
 }
@@ -62,8 +62,8 @@ TEST(a_star_is_one_segment_that_is_not_empty)
         SAME(rows[i].path, matches, strcmp(rows[i].parts[0], "-") != 0);
         for (size_t j = 0; matches && j < SL_JOB_PARTS_MAX; j++)
             SAME_TEXT(rows[i].path, parts[j], rows[i].parts[j] ? rows[i].parts[j] : "");
-        drop(pattern);
-        drop(path);
+        free_text(pattern);
+        free_text(path);
     }
 }
 
@@ -106,7 +106,7 @@ TEST(every_path_of_the_api_has_one_row)
         for (const struct sl_route *each = sl_routes; each->path.at; each++)
             count += sl_path_matches(each->path, path, parts);
         SAME(rows[i].path, count, rows[i].row != NULL);
-        drop(path);
+        free_text(path);
     }
 }
 
@@ -151,7 +151,7 @@ TEST(a_method_is_in_a_list_as_a_whole_or_not_at_all)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sluice_text method = exactly(rows[i].method);
         SAME(rows[i].method, sl_methods_have(rows[i].methods, method), rows[i].is_in);
-        drop(method);
+        free_text(method);
     }
 }
 

@@ -68,7 +68,7 @@ IN_A_FOLDER(a_reload_carries_its_moment)
     close(fd);
 }
 
-IN_A_FOLDER(without_anybody_there_nothing_happens)
+IN_A_FOLDER(without_a_listener_nothing_happens)
 {
     char long_name[200] = "/";
     memset(long_name + 1, 'x', sizeof long_name - 2);
@@ -80,13 +80,13 @@ IN_A_FOLDER(without_anybody_there_nothing_happens)
     }
     unsetenv("NOTIFY_SOCKET");
     sl_notify("READY=1");
-    close(listener_of(path)); /* its file stays, nobody reads */
+    close(listener_of(path)); /* its file stays, without a reader */
     sl_notify("READY=1");
     unlink(path);
     assert_int_equal(open_files(), before);
 }
 
-IN_A_FOLDER(the_longest_name_is_reached_and_a_longer_one_is_nobodys)
+IN_A_FOLDER(the_longest_name_is_reached_and_a_longer_one_is_ignored)
 {
     enum { ROOM = sizeof((struct sockaddr_un *)0)->sun_path };
     char name[ROOM + 1];

@@ -6,7 +6,7 @@
 static struct sl_buffer out;
 static struct sl_metrics_page page;
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     out = sl_buffer(1 << 16);
@@ -14,7 +14,7 @@ static int begin(void **unused)
     return 0;
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     (void)unused;
     sl_buffer_release(&out);
@@ -31,7 +31,7 @@ static const char *printed(void)
     return text;
 }
 
-#define ON_A_PAGE(name) TEST_WITH(name, begin, end)
+#define ON_A_PAGE(name) TEST_WITH(name, set_up, tear_down)
 
 ON_A_PAGE(a_family_is_its_lines_and_then_its_samples)
 {

@@ -9,7 +9,7 @@ static const char guarded[] =
     "        { name: all, per: global, limit: 100/m }]\n";
 
 /* Seven of u, three of v; the clock is the machine's, as the page's is. */
-static struct sl_metrics fill(void)
+static struct sl_metrics filled_metrics(void)
 {
     recorded_open(guarded);
     ask_as(0, "u", 7);
@@ -32,7 +32,7 @@ static void empty(struct sl_metrics *metrics, char *page)
 
 TEST(what_was_measured_is_as_written_here)
 {
-    struct sl_metrics metrics = fill();
+    struct sl_metrics metrics = filled_metrics();
     char *page = print(&metrics);
     assert_line(page, "sluice_rule_callers{rule=\"api\",span=\"hour\"} 2");
     assert_line(page, "sluice_rule_callers_limited{rule=\"api\",span=\"hour\"} 1");
@@ -52,7 +52,7 @@ TEST(what_was_measured_is_as_written_here)
 /* Buckets hold what is up to their bound, that included; the sum is in seconds. */
 TEST(latencies_fall_into_the_buckets_of_their_algorithm)
 {
-    struct sl_metrics metrics = fill();
+    struct sl_metrics metrics = filled_metrics();
     struct sl_latencies *latencies = &recorded.record.latencies[sl_algo_place("fixed_window")];
     *latencies = (struct sl_latencies){ .sum_ns = 1500000000 };
     latencies->counts[0] = 1;
@@ -72,7 +72,7 @@ TEST(latencies_fall_into_the_buckets_of_their_algorithm)
 
 TEST(each_sample_counts_for_its_bucket)
 {
-    struct sl_metrics metrics = fill();
+    struct sl_metrics metrics = filled_metrics();
     uint64_t sum = 0;
     for (size_t i = 0; i <= SL_LATENCY_BOUNDS; i++)
         sum += recorded.record.latencies[sl_algo_place("fixed_window")].counts[i];
@@ -85,9 +85,9 @@ TEST(each_sample_counts_for_its_bucket)
     empty(&metrics, print(&metrics));
 }
 
-TEST(what_nobody_watches_has_no_samples)
+TEST(without_an_observer_there_are_no_samples)
 {
-    struct sl_metrics metrics = fill();
+    struct sl_metrics metrics = filled_metrics();
     metrics.is_watched = false;
     char *page = print(&metrics);
     assert_null(strstr(page, "sluice_decision_duration"));

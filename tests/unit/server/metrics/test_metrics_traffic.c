@@ -1,4 +1,4 @@
-/* What the page says of connections, bytes, answers and who was sent away. */
+/* The page's figures of connections, bytes, answers and refusals. */
 #include "unit/server/on_page.h"
 
 TEST(its_families_are_as_written_here)

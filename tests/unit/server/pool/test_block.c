@@ -14,7 +14,7 @@ static int release(void **unused)
 
 #define WITH_BLOCKS(name) TEST_WITH(name, NULL, release)
 
-static char *take(void)
+static char *take_block(void)
 {
     char *block = sl_block_take(&blocks);
     assert_non_null(block);
@@ -24,13 +24,13 @@ static char *take(void)
 
 WITH_BLOCKS(a_block_that_was_given_is_the_next_to_be_taken)
 {
-    char *first = take(), *second = take();
+    char *first = take_block(), *second = take_block();
     assert_ptr_not_equal(first, second);
     sl_block_give(&blocks, first, SL_BLOCK_BYTES);
     sl_block_give(&blocks, second, SL_BLOCK_BYTES);
     assert_int_equal(blocks.free_count, 2);
-    assert_ptr_equal(take(), second);
-    assert_ptr_equal(take(), first);
+    assert_ptr_equal(take_block(), second);
+    assert_ptr_equal(take_block(), first);
     assert_int_equal(blocks.free_count, 0);
     sl_block_give(&blocks, first, SL_BLOCK_BYTES);
     sl_block_give(&blocks, second, SL_BLOCK_BYTES);
@@ -40,27 +40,27 @@ WITH_BLOCKS(no_more_than_the_most_are_kept)
 {
     static char *taken[SL_BLOCKS_KEPT + 3];
     for (size_t i = 0; i < COUNT(taken); i++)
-        taken[i] = take();
+        taken[i] = take_block();
     for (size_t i = 0; i < COUNT(taken); i++) {
         sl_block_give(&blocks, taken[i], SL_BLOCK_BYTES);
         assert_int_equal(blocks.free_count, i < SL_BLOCKS_KEPT ? i + 1 : SL_BLOCKS_KEPT);
     }
     /* What was kept is what came first: the last ones are gone, and none is there twice. */
     for (size_t i = SL_BLOCKS_KEPT; i-- > 0;) {
-        assert_ptr_equal(take(), taken[i]);
+        assert_ptr_equal(take_block(), taken[i]);
         assert_int_equal(blocks.free_count, i);
     }
     for (size_t i = 0; i < SL_BLOCKS_KEPT; i++)
         sl_block_give(&blocks, taken[i], SL_BLOCK_BYTES);
 }
 
-/* Whoever takes one relies on its length. */
+/* The caller that takes a block relies on its length. */
 WITH_BLOCKS(a_block_of_another_length_is_not_kept)
 {
     static const size_t lengths[] = { 1, SL_BLOCK_BYTES - 1, SL_BLOCK_BYTES + 1,
                                       4 * SL_BLOCK_BYTES };
     for (size_t i = 0; i < COUNT(lengths); i++) {
-        char *grown = realloc(take(), lengths[i]);
+        char *grown = realloc(take_block(), lengths[i]);
         assert_non_null(grown);
         sl_block_give(&blocks, grown, lengths[i]);
         SAME("kept", blocks.free_count, 0);

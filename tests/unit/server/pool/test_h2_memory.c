@@ -14,7 +14,7 @@ static uint32_t kept(void)
 }
 
 /* Every byte of it is ours. */
-static void *take(size_t bytes)
+static void *allocate(size_t bytes)
 {
     void *at = mem.malloc(bytes, mem.mem_user_data);
     assert_non_null(at);
@@ -22,7 +22,7 @@ static void *take(size_t bytes)
     return memset(at, 0xa5, bytes);
 }
 
-static void give(void *at)
+static void release(void *at)
 {
     mem.free(at, mem.mem_user_data);
 }
@@ -46,10 +46,10 @@ TEST_WITH(pieces_of_every_size_are_whole, open_memory, close_memory)
 {
     static const size_t sizes[] = { 0, 1, 63, 64, 65, 1023, 1024, 1025, 100000 };
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        give(take(sizes[i]));
-        give(take(sizes[i]));
+        release(allocate(sizes[i]));
+        release(allocate(sizes[i]));
     }
-    give(NULL);
+    release(NULL);
     assert_null(mem.malloc(SIZE_MAX, mem.mem_user_data));
     assert_null(mem.calloc(SIZE_MAX / 2, 4, mem.mem_user_data));
 }
@@ -61,7 +61,7 @@ TEST_WITH(what_is_asked_for_zeroed_is_so_again_and_again, open_memory, close_mem
         for (size_t n = 0; n < 100; n++)
             SAME("byte", at[n], 0);
         memset(at, 0xff, 100);
-        give(at);
+        release(at);
     }
 }
 
@@ -75,7 +75,7 @@ TEST_WITH(a_longer_piece_has_what_the_shorter_had, open_memory, close_memory)
         assert_memory_equal(at, "0123456789", 10);
         memset(at + 10, 0xa5, sizes[i] - 10);
     }
-    give(at);
+    release(at);
 }
 
 TEST_WITH(no_more_are_kept_than_is_said, open_memory, close_memory)
@@ -83,10 +83,10 @@ TEST_WITH(no_more_are_kept_than_is_said, open_memory, close_memory)
     enum { PIECES = 3000 };
     static void *pieces[PIECES];
     for (size_t i = 0; i < PIECES; i++)
-        pieces[i] = take(100);
+        pieces[i] = allocate(100);
     for (size_t i = 0; i < PIECES; i++)
-        give(pieces[i]);
+        release(pieces[i]);
     assert_true(kept() <= 1024);
-    give(take(100000)); /* never */
+    release(allocate(100000)); /* never */
     assert_true(kept() <= 1024);
 }

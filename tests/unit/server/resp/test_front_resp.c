@@ -128,7 +128,7 @@ IN_RESP(a_long_answer_does_not_wait_for_the_round, RULES)
     }
 }
 
-/* What few letters ask for does not pile up while nobody reads it. */
+/* Long answers to short commands do not pile up while the client does not read. */
 IN_RESP(answers_of_one_read_are_bounded, RULES)
 {
     enum { TIMES = 200 };
@@ -148,7 +148,7 @@ IN_RESP(answers_of_one_read_are_bounded, RULES)
     }
 }
 
-/* Whoever announces a lot has no more room than what was sent. */
+/* A client that announces a lot has no more room than it has sent bytes. */
 IN_RESP(room_is_given_as_bytes_come, RULES)
 {
     assert_string_equal(said("*2\r\n$4\r\nECHO\r\n$1000000\r\nabc"), "");
@@ -235,7 +235,7 @@ IN_RESP(a_command_has_its_time_and_rest_has_no_end, RULES)
     assert_int_equal(conn->timer, SL_TIMER_HEAD);
 }
 
-IN_RESP(who_is_late_or_too_many_is_told, RULES)
+IN_RESP(a_client_that_is_late_or_one_too_many_is_told, RULES)
 {
     sl_front_resp.late(visitor.conn);
     visitor_settle(&visitor);

@@ -1,4 +1,4 @@
-/* Who is asking: passwords that are keys and tokens, strangers, and who guesses. */
+/* The caller of a command: passwords that are keys and tokens, unknown keys, and guesses. */
 #include "unit/server/on_resp.h"
 
 #define WRONG  "-WRONGPASS invalid username-password pair or user is disabled.|"
@@ -44,7 +44,7 @@ RESP_WITH_TENANTS(keys_and_tokens_are_passwords, all)
 }
 
 /* A password that is refused changes nothing. */
-RESP_WITH_TENANTS(who_was_believed_stays_so, keys_and_token)
+RESP_WITH_TENANTS(an_authenticated_connection_stays_so, keys_and_token)
 {
     assert_string_equal(told("AUTH sk_acme"), "+OK|");
     assert_string_equal(told("AUTH sk_unknown"), WRONG);
@@ -135,7 +135,7 @@ static void check_many_times(const char *line, const char *answer)
         assert_string_equal(told(line), answer);
 }
 
-/* A pool that goes on with it bars nobody, neither over HTTP. */
+/* A pool that goes on with it bars no client, neither over HTTP. */
 RESP_WITH_TENANTS(a_key_that_was_good_is_no_guess, keys_and_token)
 {
     assert_string_equal(told("AUTH sk_acme"), "+OK|");
@@ -146,7 +146,7 @@ RESP_WITH_TENANTS(a_key_that_was_good_is_no_guess, keys_and_token)
     assert_int_equal(counted(SL_ATTEMPT_KEYS) + counted(SL_ATTEMPT_CREDENTIALS), 0);
     assert_string_equal(told("AUTH sk_acme2"), WRONG);
     assert_int_equal(counted(SL_ATTEMPT_KEYS) + counted(SL_ATTEMPT_CREDENTIALS), 1);
-    speak_resp("192.0.2.1"); /* who says it first on a connection may have guessed it */
+    speak_resp("192.0.2.1"); /* the first AUTH of a connection may be a guess */
     assert_string_equal(told("AUTH sk_acme"), WRONG);
     assert_int_equal(counted(SL_ATTEMPT_KEYS) + counted(SL_ATTEMPT_CREDENTIALS), 2);
 }
@@ -181,8 +181,8 @@ RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess, WITH_TOKENS SOME_RUL
     check_has("SLUICE.CHECK user a", "$7|allowed|:1|");
 }
 
-/* The others' attempts are no concern of who was believed. */
-RESP_WITH_TENANTS(who_was_believed_is_not_barred, keys_and_token)
+/* Other connections' failed attempts do not concern an authenticated one. */
+RESP_WITH_TENANTS(an_authenticated_connection_is_not_barred, keys_and_token)
 {
     assert_string_equal(told("AUTH " ADMIN_TOKEN), "+OK|");
     for (int i = 0; i < 10; i++)
@@ -209,7 +209,7 @@ static void check_guesses(const char *wrong, size_t most)
     assert_string_equal(told(wrong), WRONG);
 }
 
-RESP_WITH_TENANTS(who_guesses_is_limited, SOME_RULES)
+RESP_WITH_TENANTS(a_client_that_guesses_keys_is_limited, SOME_RULES)
 {
     check_guesses("AUTH sk_guess", 10);
 }
@@ -260,14 +260,14 @@ RESP_WITH_TENANTS(keys_that_are_exempt_are_guessed_too, SOME_RULES)
     assert_string_equal(told("AUTH sk_free"), TOO_MANY);
 }
 
-RESP_WITH_TENANTS(who_guesses_tokens_is_limited, token)
+RESP_WITH_TENANTS(a_client_that_guesses_tokens_is_limited, token)
 {
     check_guesses("AUTH a.b.c", 30);
 }
 
-/* ---- where nobody is known ---- */
+/* ---- without keys and tokens ---- */
 
-IN_RESP(a_password_that_nobody_asks_for_is_told_so, SOME_RULES)
+IN_RESP(a_password_where_none_is_configured_is_refused, SOME_RULES)
 {
     check_has("AUTH sk_acme", "-ERR AUTH <password> called without any password configured");
     check_has("HELLO 3 AUTH a b", "-ERR AUTH <password> called without any password configured");
@@ -300,7 +300,7 @@ RESP_WITH_TENANTS(the_token_that_may_only_look_is_no_guess_also_so, keys_and_tok
     the_token_that_may_only_look_is_no_guess(fixture);
 }
 
-RESP_WITH_TENANTS(who_guesses_is_limited_also_so, keys_and_token)
+RESP_WITH_TENANTS(a_client_that_guesses_keys_beside_tokens_is_limited, keys_and_token)
 {
-    who_guesses_is_limited(fixture);
+    a_client_that_guesses_keys_is_limited(fixture);
 }

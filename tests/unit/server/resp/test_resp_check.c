@@ -104,7 +104,7 @@ IN_RESP(an_answer_may_be_held, QUEUE)
     assert_non_null(strstr(answer, "+PONG|"));
 }
 
-RESP_WITH_TENANTS(who_is_asking_goes_into_the_request, WITH_TOKENS SOME_RULES)
+RESP_WITH_TENANTS(the_caller_goes_into_the_request, WITH_TOKENS SOME_RULES)
 {
     struct sl_round *round = the_round();
     static const struct {

@@ -1,4 +1,4 @@
-/* SLUICE.RESET goes the way of POST /v1/reset: by whom, in which rules, and when it is answered. */
+/* SLUICE.RESET works as POST /v1/reset: the roles it needs, its rules, and when it is answered. */
 #include "unit/server/on_resp.h"
 
 #define TWO                                                                                        \
@@ -64,7 +64,7 @@ RESP_AT_CONTROL(the_form_is_that_of_the_question, TWO)
     assert_string_equal(told("SLUICE.RESET rule none user a"), "-ERR There is no rule `none`.|");
 }
 
-/* ---- by whom ---- */
+/* ---- roles ---- */
 
 RESP_AT_CONTROL(without_a_token_only_this_machine_may, TWO)
 {

@@ -92,7 +92,7 @@ IN_RESP(a_client_may_be_named, RULES)
     check_talk(rows, COUNT(rows));
 }
 
-IN_RESP(everybody_has_a_number, RULES)
+IN_RESP(each_connection_has_a_number, RULES)
 {
     assert_string_equal(told("CLIENT ID"), ":1|");
     speak_resp("192.0.2.1");

@@ -127,7 +127,7 @@ IN_RESP(what_is_no_bucket_is_refused, RULES)
     assert_int_equal(model.decide_calls, 0);
 }
 
-/* ---- whose bucket ---- */
+/* ---- keys of buckets ---- */
 
 IN_RESP(keys_are_apart_and_other_limits_share_theirs, RULES)
 {

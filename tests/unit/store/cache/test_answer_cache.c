@@ -18,7 +18,7 @@ enum { RING = 32 };
 static struct sl_answer_cache *answers;
 static int64_t node_ahead_us; /* the asked node's clock, of the store's others */
 
-static int open_near(void **unused)
+static int open_answer_cache(void **unused)
 {
     (void)unused;
     node_ahead_us = 0;
@@ -26,14 +26,14 @@ static int open_near(void **unused)
     return answers ? 0 : -1;
 }
 
-static int close_near(void **unused)
+static int close_answer_cache(void **unused)
 {
     (void)unused;
     sl_answer_cache_free(answers);
     return 0;
 }
 
-#define WITH_NEAR(name) TEST_WITH(name, open_near, close_near)
+#define WITH_ANSWER_CACHE(name) TEST_WITH(name, open_answer_cache, close_answer_cache)
 
 /* ---- the store ---- */
 
@@ -145,7 +145,7 @@ static bool is_known(struct sl_claim *claim, uint32_t cost)
 
 /* ---- one by one ---- */
 
-WITH_NEAR(a_denial_is_known_until_its_wait_is_over)
+WITH_ANSWER_CACHE(a_denial_is_cached_until_its_wait_is_over)
 {
     for (size_t i = 0; sl_algos[i]; i++) {
         struct kept kept = { 0 };
@@ -164,7 +164,7 @@ WITH_NEAR(a_denial_is_known_until_its_wait_is_over)
     }
 }
 
-WITH_NEAR(what_only_the_store_can_say_is_asked)
+WITH_ANSWER_CACHE(what_only_the_store_can_say_is_asked)
 {
     struct kept kept = { 0 };
     struct sl_claim claim = claim_on(&sl_fixed_window, &kept, 10);
@@ -185,7 +185,7 @@ WITH_NEAR(what_only_the_store_can_say_is_asked)
     assert_false(sl_answer_cache_answer(NULL, &asks[5]));
 }
 
-WITH_NEAR(a_replay_or_a_long_queue_teaches_nothing)
+WITH_ANSWER_CACHE(a_replay_or_a_long_queue_teaches_nothing)
 {
     struct kept kept = { 0 };
     struct sl_claim claim = claim_on(&sl_leaky_bucket, &kept, 10);
@@ -200,7 +200,7 @@ WITH_NEAR(a_replay_or_a_long_queue_teaches_nothing)
     assert_false(is_known(&claim, 1));
 }
 
-WITH_NEAR(never_is_told_for_costs_above_the_limit)
+WITH_ANSWER_CACHE(never_is_told_for_costs_above_the_limit)
 {
     struct kept kept = { 0 };
     struct sl_claim claim = claim_on(&sl_token_bucket, &kept, 10);
@@ -212,7 +212,7 @@ WITH_NEAR(never_is_told_for_costs_above_the_limit)
     assert_false(is_known(&claim, 12));
 }
 
-WITH_NEAR(all_is_forgotten_at_once_also_what_is_on_its_way)
+WITH_ANSWER_CACHE(all_is_forgotten_at_once_also_what_is_on_its_way)
 {
     struct kept kept = { 0 };
     struct sl_claim claim = claim_on(&sl_fixed_window, &kept, 10);
@@ -230,7 +230,7 @@ WITH_NEAR(all_is_forgotten_at_once_also_what_is_on_its_way)
     assert_false(is_known(&claim, 1));
 }
 
-WITH_NEAR(a_block_denies_every_cost)
+WITH_ANSWER_CACHE(a_block_denies_every_cost)
 {
     struct kept kept = { .blocked_until_us = store_now_us() + S / 2 };
     struct sl_claim claim = claim_on(&sl_token_bucket, &kept, 10);
@@ -250,7 +250,7 @@ WITH_NEAR(a_block_denies_every_cost)
 
 /* ---- several rules ---- */
 
-WITH_NEAR(one_denial_is_enough_and_nothing_is_said_of_the_others)
+WITH_ANSWER_CACHE(one_denial_is_enough_and_nothing_is_said_of_the_others)
 {
     struct kept full = { 0 }, free = { 0 };
     struct sl_claim claims[] = { claim_on(&sl_fixed_window, &free, 10),
@@ -269,7 +269,7 @@ WITH_NEAR(one_denial_is_enough_and_nothing_is_said_of_the_others)
     assert_false(claims[0].is_unseen || claims[1].is_unseen);
 }
 
-WITH_NEAR(a_shadow_that_is_known_denies_nobody)
+WITH_ANSWER_CACHE(a_cached_shadow_denial_denies_no_request)
 {
     struct kept full = { 0 }, free = { 0 };
     struct sl_claim claims[] = { claim_on(&sl_fixed_window, &full, 10),
@@ -284,7 +284,7 @@ WITH_NEAR(a_shadow_that_is_known_denies_nobody)
     assert_false(sl_answer_cache_answer(answers, &bundle)); /* the other may deny */
 }
 
-WITH_NEAR(guards_of_all_rules_count_what_is_denied)
+WITH_ANSWER_CACHE(guards_of_all_rules_count_what_is_denied)
 {
     static const struct sl_guard guard = { .window_us = 10 * S, .penalty_us = S, .threshold = 9 };
     struct sl_claim_name names[] = { { .guard = { "g0", 2 } }, { .guard = { "g1", 2 } } };
@@ -315,7 +315,7 @@ WITH_NEAR(guards_of_all_rules_count_what_is_denied)
 
 /* In a cluster the claims of a request may live on nodes whose clocks differ. The last claim's node
  * has said nothing: the latest clock stands for it. */
-WITH_NEAR(a_guard_counts_by_the_clock_of_its_own_node)
+WITH_ANSWER_CACHE(a_guard_counts_by_the_clock_of_its_own_node)
 {
     static const struct sl_guard guard = { .window_us = 10 * S, .penalty_us = S, .threshold = 9 };
     static const int64_t ahead_us[] = { 0, 50 * S, -30 * S, 50 * S };
@@ -351,7 +351,7 @@ WITH_NEAR(a_guard_counts_by_the_clock_of_its_own_node)
 
 /* ---- anything ---- */
 
-/* A decision of the exact limiter now, which nobody notices. */
+/* A decision of the exact limiter now, on a copy of its state. */
 static struct sl_claim look(const struct sl_claim *from, const struct kept *kept, uint32_t cost,
                             int64_t at_us)
 {
@@ -364,8 +364,9 @@ static struct sl_claim look(const struct sl_claim *from, const struct kept *kept
     return claim;
 }
 
-/* Who is denied from memory would be by the store, right now; where nobody else asks, the wait
- * ends at the very instant at which the store lets it pass, and the figures are its own. */
+/* A request that is denied from memory would be denied by the store right now; if no other node
+ * asks, the wait ends at the very instant at which the store allows it, and the figures are the
+ * store's. */
 static void check_known(struct sl_bundle *bundle, const struct kept *kept, bool is_alone)
 {
     const struct sl_claim *claim = bundle->claims;
@@ -414,7 +415,7 @@ static void play(const struct sl_algo *algo, uint64_t *seed, bool is_alone)
     assert_true(known > 50);
 }
 
-WITH_NEAR(nobody_is_denied_whom_the_store_would_let_pass)
+WITH_ANSWER_CACHE(no_request_is_denied_that_the_store_would_allow)
 {
     uint64_t seed = 9;
     for (size_t i = 0; sl_algos[i]; i++)

@@ -1,4 +1,4 @@
-/* Who was denied a moment ago, found again by claim and limit, by any number of threads. */
+/* Recent denials, found again by claim and limit, by any number of threads. */
 #include "store/cache/denial_cache.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ static int close_denied(void **unused)
     return 0;
 }
 
-#define WITH_DENIED(name) TEST_WITH(name, open_denied, close_denied)
+#define WITH_DENIAL_CACHE(name) TEST_WITH(name, open_denied, close_denied)
 
 static struct sl_claim claim_of(uint64_t number)
 {
@@ -55,7 +55,7 @@ static bool is_there(struct sl_claim claim, uint32_t cost, int64_t now_us)
     return sl_denial_cache_find(denied, &claim, (struct sl_ask){ now_us, cost }, &denial);
 }
 
-WITH_DENIED(what_was_put_is_found_until_it_is_over)
+WITH_DENIAL_CACHE(what_was_put_is_found_until_it_is_over)
 {
     struct sl_claim claim = claim_of(1);
     struct sl_denial wanted = denial_of(3, 9 * S), got;
@@ -69,7 +69,7 @@ WITH_DENIED(what_was_put_is_found_until_it_is_over)
     assert_int_equal(sl_denial_cache_count(denied, 9 * S), 0);
 }
 
-WITH_DENIED(a_denial_is_one_for_every_larger_cost)
+WITH_DENIAL_CACHE(a_denial_is_one_for_every_larger_cost)
 {
     put(claim_of(1), 3, 9 * S);
     assert_false(is_there(claim_of(1), 2, S));
@@ -77,7 +77,7 @@ WITH_DENIED(a_denial_is_one_for_every_larger_cost)
     assert_true(is_there(claim_of(1), UINT32_MAX, S));
 }
 
-WITH_DENIED(one_is_dropped_and_no_other)
+WITH_DENIAL_CACHE(one_is_dropped_and_no_other)
 {
     struct sl_claim claim = claim_of(1);
     put(claim, 1, 9 * S);
@@ -90,7 +90,7 @@ WITH_DENIED(one_is_dropped_and_no_other)
     assert_true(is_there(claim, 1, S));
 }
 
-WITH_DENIED(another_limit_is_another_claim)
+WITH_DENIAL_CACHE(another_limit_is_another_claim)
 {
     struct sl_claim others[] = { claim_of(1), claim_of(1), claim_of(1), claim_of(1), claim_of(2) };
     others[0].limit.capacity++;
@@ -111,7 +111,7 @@ WITH_DENIED(another_limit_is_another_claim)
     assert_false(is_there(faster, 1, S));
 }
 
-WITH_DENIED(what_is_forgotten_is_gone_also_if_it_was_on_its_way)
+WITH_DENIAL_CACHE(what_is_forgotten_is_gone_also_if_it_was_on_its_way)
 {
     struct sl_claim claim = claim_of(2);
     struct sl_denial late = denial_of(1, 9 * S);
@@ -124,7 +124,7 @@ WITH_DENIED(what_is_forgotten_is_gone_also_if_it_was_on_its_way)
     assert_true(is_there(claim_of(1), 1, S));
 }
 
-WITH_DENIED(a_lower_cost_is_not_written_over_while_it_holds)
+WITH_DENIAL_CACHE(a_lower_cost_is_not_written_over_while_it_holds)
 {
     put(claim_of(1), 1, 9 * S);
     put(claim_of(1), 5, 9 * S + 1);
@@ -135,7 +135,7 @@ WITH_DENIED(a_lower_cost_is_not_written_over_while_it_holds)
 }
 
 /* Four times as many as it holds: it stays as large as it is, and what is over latest stays. */
-WITH_DENIED(it_is_bounded_and_what_is_over_soonest_gives_way)
+WITH_DENIAL_CACHE(it_is_bounded_and_what_is_over_soonest_gives_way)
 {
     size_t held = 0;
     for (uint64_t i = 0; i < 4 * SL_DENIAL_CACHE_MAX; i++)
@@ -182,7 +182,7 @@ static void *write_and_read(void *about)
     return NULL;
 }
 
-WITH_DENIED(threads_find_whole_denials_or_none)
+WITH_DENIAL_CACHE(threads_find_whole_denials_or_none)
 {
     pthread_t threads[THREADS];
     for (size_t i = 0; i < THREADS; i++)

@@ -17,21 +17,21 @@ static struct sl_claim_name name = { .guard = { "rl:-:api~guard:{u}", 18 } };
 static struct sl_guard_backlog *backlog;
 static int64_t boot_us = S;
 
-static int open_uncounted(void **unused)
+static int open_backlog(void **unused)
 {
     (void)unused;
     backlog = sl_guard_backlog_new();
     return backlog ? 0 : -1;
 }
 
-static int close_uncounted(void **unused)
+static int close_backlog(void **unused)
 {
     (void)unused;
     sl_guard_backlog_free(backlog);
     return 0;
 }
 
-#define WITH_UNCOUNTED(test) TEST_WITH(test, open_uncounted, close_uncounted)
+#define WITH_BACKLOG(test) TEST_WITH(test, open_backlog, close_backlog)
 
 static struct sl_claim claim_of(uint64_t number)
 {
@@ -60,7 +60,7 @@ static size_t take_all(struct sl_guard_backlog_sum *last)
     return count;
 }
 
-WITH_UNCOUNTED(requests_of_a_window_are_summed_and_taken_once)
+WITH_BACKLOG(requests_of_a_window_are_summed_and_taken_once)
 {
     struct sl_guard_backlog_sum sum;
     for (int i = 0; i < 7; i++)
@@ -74,7 +74,7 @@ WITH_UNCOUNTED(requests_of_a_window_are_summed_and_taken_once)
     assert_int_equal(take_all(&sum), 0);
 }
 
-WITH_UNCOUNTED(what_a_window_left_does_not_count_in_the_next)
+WITH_BACKLOG(what_a_window_left_does_not_count_in_the_next)
 {
     struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1709 * S);
@@ -85,7 +85,7 @@ WITH_UNCOUNTED(what_a_window_left_does_not_count_in_the_next)
     assert_int_equal(sum.start_us, 1710 * S);
 }
 
-WITH_UNCOUNTED(guards_with_other_numbers_have_accounts_of_their_own)
+WITH_BACKLOG(guards_with_other_numbers_have_accounts_of_their_own)
 {
     struct sl_guard_backlog_sum sum;
     struct sl_claim claim = claim_of(1);
@@ -98,7 +98,7 @@ WITH_UNCOUNTED(guards_with_other_numbers_have_accounts_of_their_own)
 }
 
 /* Short windows, and names that do not fit. */
-WITH_UNCOUNTED(some_guards_must_see_every_request)
+WITH_BACKLOG(some_guards_must_see_every_request)
 {
     static char text[SL_GUARD_BACKLOG_NAME_MAX + 1];
     struct sl_claim_name longer = { .guard = { text, sizeof text } };
@@ -112,7 +112,7 @@ WITH_UNCOUNTED(some_guards_must_see_every_request)
     assert_true(count_one(claims[1], 1700 * S));
 }
 
-WITH_UNCOUNTED(a_guard_that_wakes_sees_the_next_request_itself)
+WITH_BACKLOG(a_guard_that_wakes_sees_the_next_request_itself)
 {
     struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1700 * S);
@@ -122,7 +122,7 @@ WITH_UNCOUNTED(a_guard_that_wakes_sees_the_next_request_itself)
     assert_true(count_one(claim_of(1), 1700 * S));
 }
 
-WITH_UNCOUNTED(an_account_that_nobody_uses_is_closed)
+WITH_BACKLOG(an_account_that_no_thread_uses_is_closed)
 {
     struct sl_guard_backlog_sum sum, late;
     count_one(claim_of(1), 1700 * S);
@@ -135,7 +135,7 @@ WITH_UNCOUNTED(an_account_that_nobody_uses_is_closed)
     assert_true(count_one(claim_of(1), 1700 * S));
 }
 
-WITH_UNCOUNTED(it_is_bounded)
+WITH_BACKLOG(it_is_bounded)
 {
     struct sl_guard_backlog_sum sum;
     size_t counted = 0, refused = 0;
@@ -149,7 +149,7 @@ WITH_UNCOUNTED(it_is_bounded)
     assert_int_equal(take_all(&sum), counted);
 }
 
-WITH_UNCOUNTED(it_is_due_ten_times_a_second_and_for_one)
+WITH_BACKLOG(it_is_due_ten_times_a_second_and_for_one)
 {
     boot_us += S;
     assert_false(sl_guard_backlog_is_due(backlog, boot_us)); /* there is nothing */
@@ -162,7 +162,7 @@ WITH_UNCOUNTED(it_is_due_ten_times_a_second_and_for_one)
 }
 
 /* What its parent has counted the parent reports. */
-WITH_UNCOUNTED(the_child_of_a_fork_reports_nothing_of_its_parents)
+WITH_BACKLOG(the_child_of_a_fork_reports_nothing_of_its_parents)
 {
     struct sl_guard_backlog_sum sum;
     count_one(claim_of(1), 1700 * S);
@@ -194,9 +194,9 @@ static void *add_many(void *about)
     return NULL;
 }
 
-/* Here accounts are closed after some microseconds, not two seconds: who has found one open a
- * moment ago may find it gone, and what he adds is lost. Nothing is counted twice. */
-WITH_UNCOUNTED(sums_of_many_threads_come_to_what_was_added)
+/* Here accounts are closed after some microseconds, not two seconds: a thread that has found one
+ * open a moment ago may find it gone, and what it adds is lost. Nothing is counted twice. */
+WITH_BACKLOG(sums_of_many_threads_come_to_what_was_added)
 {
     struct sl_guard_backlog_sum sum;
     pthread_t threads[THREADS];

@@ -18,7 +18,7 @@ WITH_SETUP(what_was_lent_is_spent_and_no_more)
     assert_false(takes(&claim, 10 * S, 1));
 }
 
-WITH_SETUP(who_is_let_through_is_told_what_is_left_here_and_there)
+WITH_SETUP(an_allowed_request_is_told_what_is_left_in_lease_and_store)
 {
     struct sl_claim claim = fixed_claim(1, 1000);
     lend(&claim, 10 * S, 20);

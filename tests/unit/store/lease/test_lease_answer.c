@@ -25,7 +25,7 @@ static bool denies(struct sl_claim *claim, int64_t now_us, uint32_t cost)
 
 #define WITH_SETUP(name) TEST_WITH(name, open_leases, close_leases)
 
-WITH_SETUP(who_was_given_little_denies_for_a_while_and_asks_again)
+WITH_SETUP(a_lease_that_was_granted_little_denies_for_a_while_and_asks_again)
 {
     struct sl_claim claim = fixed_claim(1, 1000);
     lend_of(&claim, 10 * S, 3, 24);

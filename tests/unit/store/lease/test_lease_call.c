@@ -213,7 +213,7 @@ WITH_SETUP(nothing_is_told_of_a_fixed_window_that_is_over)
         struct sl_claim claim = fixed_claim(key, 100000);
         int64_t end_us;
         struct sl_lease *lease = lend_to_the_end(&claim, &end_us);
-        if (key == 1) /* whoever comes first */
+        if (key == 1) /* the first request */
             assert_int_equal(sl_lease_look(leases, lease, 3, end_us), SL_LEASE_OVER);
         else
             assert_ptr_equal(ask_for_a_second(&claim, end_us, 100), lease);
@@ -254,7 +254,7 @@ WITH_SETUP(what_a_counter_s_window_has_left_is_given_back_after_its_end)
     assert_int_equal(counts->calls[SL_LEASE_CALL_UNKNOWN], 0);
     assert_int_equal(sl_lease_look(leases, lease, 3, end_us + 200 * MS), SL_LEASE_OVER);
     end_us = 0;
-    claim.key.low++; /* one of which nobody hears for too long is left */
+    claim.key.low++; /* a lease without an answer for too long is left */
     lease = lend_to_the_end(&claim, &end_us);
     assert_int_equal(sl_lease_look(leases, lease, 3, end_us + 2 * S), SL_LEASE_OVER);
     assert_int_equal(counts->units[SL_LEASE_DROPPED], 30);
@@ -321,7 +321,7 @@ WITH_SETUP(what_was_put_back_is_no_demand)
 }
 
 /* D3 */
-WITH_SETUP(who_is_pardoned_is_not_denied_by_what_was_asked_before)
+WITH_SETUP(a_pardoned_claim_is_not_denied_by_earlier_calls)
 {
     struct sl_claim claim = fixed_claim(1, 1000);
     struct sl_ask ask = { 10 * S + MS, 1 };
@@ -359,7 +359,7 @@ WITH_SETUP(nothing_is_told_of_a_bucket_s_lease_that_has_ended)
     assert_int_equal(counts->units[SL_LEASE_DROPPED], 70);
 }
 
-WITH_SETUP(a_place_that_nobody_uses_gives_way_and_others_do_not)
+WITH_SETUP(an_unused_place_gives_way_and_others_do_not)
 {
     enum { SETS = SL_LEASES_MAX / SL_LEASE_WAYS };
     struct sl_claim held[SL_LEASE_WAYS];

@@ -238,7 +238,7 @@ WITH_A_BUFFER(decisions_and_reservations_on_other_algorithms_are_other_scripts)
     assert_ptr_equal(query.script, first);
 }
 
-WITH_A_BUFFER(only_who_keeps_a_log_says_the_nonce)
+WITH_A_BUFFER(only_algorithms_that_keep_a_log_send_the_nonce)
 {
     for (size_t a = 0; sl_algos[a]; a++) {
         struct sl_claim claims[] = { claim_on(sl_algos[a], 0), claim_on(sl_algos[a], 1) };

@@ -301,7 +301,7 @@ ON_A_CHANNEL(what_is_due_is_given_back_about_once_a_second)
     assert_true(has(text, "{000000000000002a}") && has(text, "000000000000002a due"));
     assert_true(has(text, "{ffffffffffffffff}") && has(text, "ffffffffffffffff due"));
     say_fields((const char *[]){ HELD }, 12);
-    say("*0\r\n"); /* somebody else has it */
+    say("*0\r\n"); /* another node has it */
     text = heard();
     assert_int_equal(count_of(text, "refund 3 "), 2); /* all of it, once */
     assert_true(sl_channel_settles(channel, false));

@@ -1,4 +1,4 @@
-/* What is held, as text: written by one, read by whoever settles it. */
+/* What is held, as text: written by one node, read by the node that settles it. */
 #include "store/redis/ask.h"
 #include "unit/base/unit.h"
 
@@ -58,7 +58,7 @@ TEST(what_was_printed_is_parsed)
         }
 }
 
-TEST(the_text_is_one_that_people_understand)
+TEST(the_text_is_readable)
 {
     struct sl_claim_name name = { .key = SL_TEXT("rl:{acme}:api:u1") };
     struct sl_claim claim = { .algo = &sl_token_bucket, .name = &name };
@@ -70,7 +70,7 @@ TEST(the_text_is_one_that_people_understand)
     sl_buffer_release(&text);
 }
 
-TEST(what_nobody_wrote_is_refused)
+TEST(a_text_that_was_never_printed_is_refused)
 {
     static const char *const texts[] = {
         "",

@@ -1,4 +1,4 @@
-/* Leases over a channel: which calls are made, who waits for them, and what becomes of that. */
+/* Leases over a channel: which calls are made, which claims wait for them, and their results. */
 #include "store/redis/lease_client.h"
 
 #include "base/clock.h"
@@ -158,7 +158,7 @@ WITH_SETUP(a_burst_on_a_busy_claim_waits_for_one_call)
     assert_int_equal(claims[2 * 19].figures.remaining, CAPACITY - 20);
 }
 
-WITH_SETUP(a_call_that_is_denied_denies_those_who_wait)
+WITH_SETUP(a_call_that_is_denied_denies_the_claims_that_wait)
 {
     make_busy(20);
     say_lent(0, CAPACITY);
@@ -171,7 +171,7 @@ WITH_SETUP(a_call_that_is_denied_denies_those_who_wait)
     assert_int_equal(claims[2 * 7].figures.remaining, 0);
 }
 
-WITH_SETUP(who_waits_for_a_call_that_fails_fails_with_it)
+WITH_SETUP(claims_that_wait_for_a_call_that_fails_fail_with_it)
 {
     make_busy(20);
     hang_up();
@@ -246,7 +246,7 @@ WITH_SETUP(leases_are_given_back_in_one_pipeline)
 }
 
 /* Another thread calls, and does not come to hear its answer. */
-WITH_SETUP(who_waits_for_another_thread_s_call_has_time_left_to_ask)
+WITH_SETUP(a_claim_that_waits_for_another_thread_s_call_has_time_left_to_ask)
 {
     struct sl_claim claim = claim_on(&name, SL_LEASE_BY_DEMAND);
     struct sl_leases *leases = sl_answer_cache_leases(shared.answers);
@@ -265,8 +265,8 @@ WITH_SETUP(who_waits_for_another_thread_s_call_has_time_left_to_ask)
     sl_lease_keep(lease, sl_boottime_us());
 }
 
-/* It calls for nothing any more: there is nobody to ask. */
-WITH_SETUP(a_channel_that_ends_fails_who_waits_for_another_thread_s_call)
+/* It makes no further calls: there is no connection. */
+WITH_SETUP(a_channel_that_ends_fails_claims_that_wait_for_another_thread_s_call)
 {
     struct sl_leases *leases = sl_answer_cache_leases(shared.answers);
     struct sl_claim called = claim_on(&name, SL_LEASE_BY_DEMAND);

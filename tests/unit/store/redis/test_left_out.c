@@ -76,7 +76,7 @@ ON_A_CHANNEL(one_that_may_not_be_left_out_fails_them_all)
     expect_done(SLUICE_STORE_DOWN, false);
 }
 
-ON_A_CHANNEL(where_nobody_answers_the_store_has_failed)
+ON_A_CHANNEL(if_no_node_answers_the_store_has_failed)
 {
     ask_with(true, true, true);
     for (size_t n = 0; n < NODES; n++)
@@ -91,7 +91,7 @@ ON_A_CHANNEL(where_nobody_answers_the_store_has_failed)
     expect_nothing(2);
 }
 
-/* Who was silent has used up the others' time: they are not asked, for they could only be late. */
+/* A silent node has used up the others' time: they are not asked, for they could only be late. */
 ON_A_CHANNEL(what_has_no_time_left_is_not_asked)
 {
     ask_with(true, true, true);
@@ -103,7 +103,7 @@ ON_A_CHANNEL(what_has_no_time_left_is_not_asked)
     assert_int_equal(shared.ends[SL_CALL_LATE], 1);
 }
 
-ON_A_CHANNEL(who_only_looks_is_told_by_those_that_live)
+ON_A_CHANNEL(a_peek_is_answered_by_the_nodes_that_live)
 {
     for (int is_optional = 0; is_optional < 2; is_optional++) {
         close_channel(NULL);

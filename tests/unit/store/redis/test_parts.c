@@ -140,7 +140,7 @@ ON_A_CHANNEL(a_failure_gives_back_what_was_taken)
     heard_at(1);
     say_at(1, "-OOM no memory\r\n");
     assert_true(has(heard_at(0), "refund 1 "));
-    expect_nothing(2); /* nobody is asked whose answer is not needed */
+    expect_nothing(2); /* a node whose answer is not needed is not asked */
     say_at(0, CLOCK_FMT, redis_us());
     expect_done(SLUICE_STORE_FULL, false);
     assert_int_equal(shared.undos[SL_UNDO_DONE], 1);
@@ -157,7 +157,7 @@ ON_A_CHANNEL(all_parts_share_one_deadline)
     expect_done(SLUICE_STORE_DOWN, false);
 }
 
-/* Whatever it waits for: everybody is told, once, and nothing is left behind. */
+/* Whatever it waits for: each batch is completed once, and nothing is left behind. */
 ON_A_CHANNEL(a_request_ends_with_its_channel_at_any_stage)
 {
     for (int stage = 0; stage < 5; stage++) {
@@ -181,7 +181,7 @@ ON_A_CHANNEL(a_request_ends_with_its_channel_at_any_stage)
 
 /* ---- what takes nothing ---- */
 
-ON_A_CHANNEL(who_only_looks_asks_all_at_once)
+ON_A_CHANNEL(a_peek_asks_all_nodes_at_once)
 {
     make_claims(all, 3);
     bundle.peek = true;
@@ -206,7 +206,7 @@ ON_A_CHANNEL(who_only_looks_asks_all_at_once)
     expect_done(SLUICE_STORE_DOWN, false);
 }
 
-ON_A_CHANNEL(who_lacks_an_identity_is_denied_and_nothing_is_taken)
+ON_A_CHANNEL(a_request_without_an_identity_is_denied_and_charged_nothing)
 {
     make_claims(all, 3);
     claims[1] = (struct sl_claim){ .algo = &sl_fixed_window, .no_key = true };
@@ -312,7 +312,7 @@ ON_A_CHANNEL(what_cannot_be_held_is_given_back)
     assert_int_equal(shared.undos[SL_UNDO_DONE], 2);
 }
 
-/* If it is, its end gives it back: who gave it back now would do so twice. */
+/* If it is, its expiry gives it back: to give it back now would do so twice. */
 ON_A_CHANNEL(what_may_be_held_is_not_given_back)
 {
     begin_holding();

@@ -40,7 +40,7 @@ static void say_fields_at(size_t node, const char *const *fields, size_t count)
 static struct sl_settlement settlement;
 
 /* Takes it from its keeper: 3 units on two nodes, or of two claims of one. */
-static void take(uint32_t cost, size_t one, size_t two)
+static void take_settlement(uint32_t cost, size_t one, size_t two)
 {
     char first[64], second[64];
     name_keys();
@@ -68,7 +68,7 @@ static void expect_settled(int status)
 
 ON_A_CHANNEL(a_reservation_is_settled_slot_by_slot)
 {
-    take(1, 0, 2);
+    take_settlement(1, 0, 2);
     const char *text = heard_at(0);
     assert_true(has(text, keys[0]) && has(text, "refund 2 1690000000000000"));
     text = heard_at(2);
@@ -83,7 +83,7 @@ ON_A_CHANNEL(a_reservation_is_settled_slot_by_slot)
 /* While a slot moves, a script with two keys of it is refused and one with one key is not. */
 ON_A_CHANNEL(claims_of_one_slot_are_changed_one_by_one)
 {
-    take(0, 1, 1);
+    take_settlement(0, 1, 1);
     const char *text = heard_at(1);
     assert_int_equal(count_of(text, "CALL 1 "), 2);
     assert_int_equal(count_of(text, "refund 3 "), 2);
@@ -94,19 +94,20 @@ ON_A_CHANNEL(claims_of_one_slot_are_changed_one_by_one)
     expect_settled(SLUICE_OK);
 }
 
-/* The node says no, and it has certainly not run: who asked is told, and it is done later. */
+/* The node refuses, and the call has certainly not run: the caller is told, and it is done later.
+ */
 ON_A_CHANNEL(what_cannot_be_changed_now_is_changed_later)
 {
     static const uint32_t costs[] = { 0, 10 };
     static const char *const changes[] = { "refund 3 ", "overcharge 7 " };
     for (size_t i = 0; i < COUNT(costs); i++) {
-        take(costs[i], 0, 2);
+        take_settlement(costs[i], 0, 2);
         assert_true(has(heard_at(0), changes[i]));
         say_at(2, CLOCK_FMT, redis_us());
         say_at(0, "-LOADING Redis is loading the dataset in memory\r\n");
         expect_settled(SLUICE_STORE_DOWN);
         assert_true(sl_channel_settles(channel, true));
-        assert_false(sl_channel_settles(channel, false)); /* nobody is to wait for it */
+        assert_false(sl_channel_settles(channel, false)); /* no caller is to wait for it */
         bool is_done = false;
         for (int turns = 0; turns < 400 && !is_done; turns++) {
             pass_all_us(10 * MS);
@@ -128,7 +129,7 @@ ON_A_CHANNEL(what_cannot_be_changed_now_is_changed_later)
 
 ON_A_CHANNEL(what_may_have_been_changed_is_not_changed_again)
 {
-    take(0, 0, 2);
+    take_settlement(0, 0, 2);
     heard_at(0);
     heard_at(2);
     say_at(2, CLOCK_FMT, redis_us());
@@ -141,7 +142,7 @@ ON_A_CHANNEL(what_may_have_been_changed_is_not_changed_again)
 
 ON_A_CHANNEL(what_is_to_be_changed_ends_with_the_channel)
 {
-    take(0, 0, 2);
+    take_settlement(0, 0, 2);
     say_at(0, "-LOADING Redis is loading the dataset in memory\r\n");
     assert_int_equal(settlements_done, 0);
     sl_channel_free(channel);

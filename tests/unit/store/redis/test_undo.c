@@ -31,7 +31,7 @@ ON_A_CHANNEL(what_has_not_run_is_asked_again_for_a_while)
     say_at(0, "*2\r\n:%" PRId64 "\r\n:-1\r\n", redis_us()); /* too late by its clock, */
     assert_true(has(heard_at(0), "refund 1 "));
     say_at(0, "*2\r\n:%" PRId64 "\r\n:-1\r\n", redis_us()); /* again: */
-    expect_done(SLUICE_OK, false);                          /* who asked has waited long enough */
+    expect_done(SLUICE_OK, false);                          /* the caller has waited long enough */
     pass_all_us(20 * MS);
     assert_true(has(heard_at(0), "refund 1 "));
     say_at(0, CLOCK_FMT, redis_us());
@@ -62,7 +62,7 @@ ON_A_CHANNEL(a_late_answer_is_none)
     assert_int_equal(shared.undos[SL_UNDO_UNSURE], 1);
 }
 
-/* Its user may not use a command, behind others that he may: some of it may be given back. */
+/* Redis' user may not run a command that follows others it may run: parts may be given back. */
 ON_A_CHANNEL(what_may_have_stopped_midway_is_not_asked_again)
 {
     begin_giving_back();
@@ -81,7 +81,7 @@ ON_A_CHANNEL(what_is_given_back_because_of_a_late_one_has_time)
     answer(0, 0);
     expect_call(1, keys[1]);
     pass_all_us(DEADLINE_US);
-    expect_done(SLUICE_STORE_DOWN, false); /* and nobody waits for that */
+    expect_done(SLUICE_STORE_DOWN, false); /* and no caller waits for that */
     assert_true(has(heard_at(0), "refund 1 "));
     pass_all_us(DEADLINE_US / 2);
     say_at(0, CLOCK_FMT, redis_us());
@@ -109,7 +109,7 @@ static void watch_nothing(void *about, int fd, bool reads, bool writes)
     (void)about, (void)fd, (void)reads, (void)writes;
 }
 
-static void wake_nobody(void *about, int64_t at_us)
+static void ignore_wake(void *about, int64_t at_us)
 {
     (void)about, (void)at_us;
 }
@@ -119,7 +119,7 @@ static void wake_nobody(void *about, int64_t at_us)
 ON_A_CHANNEL(where_too_much_is_put_off_it_is_given_up)
 {
     static struct sl_redis_query waiting[8192];
-    struct sl_link_host host = { NULL, watch_nothing, wake_nobody, false, NULL, NULL };
+    struct sl_link_host host = { NULL, watch_nothing, ignore_wake, false, NULL, NULL };
     struct sl_undos undos = { .shared = &shared, .route = sl_route_new(&shared, &host) };
     struct sl_undo_told told = { on_tried };
     given_up = tried = 0;

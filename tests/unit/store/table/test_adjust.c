@@ -62,7 +62,7 @@ WITH_LOGS(a_refund_comes_back_as_far_as_it_counts)
         SAME(sl_algos[i]->name, left(claim, NOW_US), 0);
         assert_int_equal(refund(&claim, 3, NOW_US), SLUICE_OK);
         SAME(sl_algos[i]->name, left(claim, NOW_US), 3);
-        assert_true(is_limiting(&claim)); /* it has denied somebody all the same */
+        assert_true(is_limiting(&claim)); /* it has denied a request all the same */
         SAME(sl_algos[i]->name, place_of(&claim).slot != NULL, true);
     }
 }
@@ -123,7 +123,7 @@ WITH_LOGS(a_frozen_log_is_changed_on_its_way)
     assert_int_equal(refund(&claim, 2, NOW_US), SLUICE_OK);
     assert_int_equal(sl_slot_kind(place_of(&claim).word.hi), SL_DATED_RING);
     freeze(&claim);
-    leave_tentative(&claim, NOW_US); /* of one who was killed in the middle */
+    leave_tentative(&claim, NOW_US); /* of a process killed in the middle */
     assert_int_equal(sl_adjust_overcharge(&table, &claim, 4, NOW_US), SLUICE_OK);
     assert_int_equal(left(claim, NOW_US), 3);
     assert_int_equal(measured(NOW_US).log_live, 1);
@@ -147,7 +147,7 @@ WITH_LOGS(a_log_that_cannot_be_moved_is_full_and_stays)
     assert_int_equal(left(claims[2], NOW_US), 2);
 }
 
-WITH_LOGS(forgetting_takes_the_guard_along_and_nobody_else)
+WITH_LOGS(forgetting_a_claim_forgets_its_guard_and_no_other_claim)
 {
     static const struct sl_guard guard = { .window_us = S, .penalty_us = 60 * S, .threshold = 1 };
     for (size_t i = 0; sl_algos[i]; i++) {

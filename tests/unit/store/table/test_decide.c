@@ -42,7 +42,7 @@ WITH_LOGS(a_denial_leaves_no_trace_of_keys_that_were_not_there)
     assert_int_equal(claims[0].figures.remaining, 10);
 }
 
-/* Two claims on one key: the second finds it changed, as one who lost a race does. */
+/* Two claims on one key: the second finds it changed, as a thread that lost a race does. */
 WITH_LOGS(what_was_charged_before_a_late_denial_is_given_back)
 {
     for (size_t i = 0; sl_algos[i]; i++) {
@@ -60,7 +60,7 @@ WITH_LOGS(what_was_charged_before_a_late_denial_is_given_back)
     }
 }
 
-/* ---- somebody else was faster -------------------------------------------------------- */
+/* ---- another thread was faster -------------------------------------------------------- */
 
 static struct sl_claim contested;
 static uint32_t readings;
@@ -84,7 +84,7 @@ static struct sl_bundle decide_by_its_own_clock(struct sl_claim *claims, size_t 
     return bundle;
 }
 
-WITH_LOGS(one_who_is_overtaken_while_inserting_decides_again)
+WITH_LOGS(a_thread_overtaken_while_inserting_decides_again)
 {
     for (size_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claims[] = { claim_at(sl_algos[i], 3, i, 10),
@@ -135,13 +135,13 @@ static void sleep_for_five_spans(void)
     before_reading = NULL;
 }
 
-WITH_LOGS(to_one_who_was_stopped_states_are_not_too_far_ahead)
+WITH_LOGS(to_a_thread_that_was_stopped_states_are_not_too_far_ahead)
 {
     for (size_t i = 0; sl_algos[i]; i++) { /* T8 */
         struct sl_claim claim = claim_at(sl_algos[i], 3, i, 10);
         int64_t now_us = sl_table_now_us(&table);
         sl_table_wall_shift_us(&table, now_us);
-        assert_true(decide(&claim, 1, now_us + 5 * SPAN_US, 4)); /* while he was stopped */
+        assert_true(decide(&claim, 1, now_us + 5 * SPAN_US, 4)); /* while the thread was stopped */
         struct sl_bundle bundle = bundle_of(&claim, 1, now_us, 1);
         before_reading = sleep_for_five_spans;
         sl_table_decide(&table, &bundle, true);
@@ -184,7 +184,7 @@ WITH_LOGS(a_killed_inserters_ring_may_be_too_short_by_now)
     assert_int_equal(place_of(&claim).ring_len, 100);
 }
 
-WITH_LOGS(the_next_one_who_charges_moves_a_frozen_log)
+WITH_LOGS(the_next_charge_moves_a_frozen_log)
 {
     struct sl_claim claim = claim_at(slog, 3, 1, 10);
     assert_true(decide(&claim, 1, NOW_US, 4));

@@ -97,7 +97,7 @@ ON_A_STORE(times_are_the_tables_and_the_shift_makes_them_wall_time)
     assert_int_equal(bundle.now_us, wall_us);
     assert_int_equal(bundle.wall_shift_us, 0);
     assert_int_equal(claim.figures.reset_at_us, start_us + 10 * S);
-    wall_us += 3600 * S; /* somebody sets the clock */
+    wall_us += 3600 * S; /* the wall clock is set */
     pass_us(S);
     bundle = decide(&claim, 1, 1);
     assert_int_equal(bundle.wall_shift_us, 3600 * S);
@@ -175,7 +175,7 @@ ON_A_STORE(a_reservation_is_settled_at_its_real_cost)
     }
 }
 
-ON_A_STORE(one_that_expires_is_given_back_by_the_next_who_comes)
+ON_A_STORE(an_expired_reservation_is_given_back_by_the_next_request)
 {
     for (uint64_t i = 0; sl_algos[i]; i++) {
         struct sl_claim claim = claim_on(sl_algos[i], i, 10), other = claim_on(sl_algos[i], 99, 10);
@@ -235,7 +235,7 @@ ON_A_STORE(it_is_written_back_when_that_was_asked_for)
     assert_non_null(strstr(error.text, "/nowhere/at/all"));
 }
 
-ON_A_STORE(two_who_open_it_count_together)
+ON_A_STORE(two_stores_on_one_table_count_together)
 {
     struct sluice_error error;
     struct sl_memory_config config = config_of(0);

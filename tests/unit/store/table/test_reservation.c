@@ -11,7 +11,7 @@ enum { RECORDS = TABLE_BYTES / 256 / 64, CLAIMS_MAX = 8, SETTLING_BY = 1, MINUTE
 static struct sl_held given[CLAIMS_MAX];
 static size_t given_count;
 
-static void note(void *about, const struct sl_held *held)
+static void on_held(void *about, const struct sl_held *held)
 {
     assert_ptr_equal(about, &given);
     assert_true(given_count < CLAIMS_MAX);
@@ -21,13 +21,13 @@ static void note(void *about, const struct sl_held *held)
 static int take(uint64_t id)
 {
     given_count = 0;
-    return sl_reservation_take(&table, id, note, &given);
+    return sl_reservation_take(&table, id, on_held, &given);
 }
 
 static int64_t expire(int64_t now_us)
 {
     given_count = 0;
-    return sl_reservation_expire(&table, now_us, note, &given);
+    return sl_reservation_expire(&table, now_us, on_held, &given);
 }
 
 static struct sl_claim charged_claim(uint64_t key)
@@ -38,7 +38,7 @@ static struct sl_claim charged_claim(uint64_t key)
                               .charged = true };
 }
 
-static int hold(struct sl_claim *claims, size_t count, int64_t expires_us, uint64_t *id)
+static int hold_claims(struct sl_claim *claims, size_t count, int64_t expires_us, uint64_t *id)
 {
     struct sl_bundle bundle = {
         .now_us = NOW_US, .cost = 3, .claims = claims, .claim_count = count
@@ -53,7 +53,7 @@ static uint64_t held(uint64_t key, size_t count, int64_t expires_us)
     uint64_t id;
     for (size_t i = 0; i < count; i++)
         claims[i] = charged_claim(key + i);
-    assert_int_equal(hold(claims, count, expires_us, &id), SLUICE_OK);
+    assert_int_equal(hold_claims(claims, count, expires_us, &id), SLUICE_OK);
     return id;
 }
 
@@ -63,7 +63,7 @@ static void is_full(size_t count)
     uint64_t id = 77;
     for (size_t i = 0; i < count; i++)
         claims[i] = charged_claim(i);
-    assert_int_equal(hold(claims, count, NOW_US + S, &id), SLUICE_STORE_FULL);
+    assert_int_equal(hold_claims(claims, count, NOW_US + S, &id), SLUICE_STORE_FULL);
     assert_int_equal(id, 0);
 }
 
@@ -84,7 +84,7 @@ ON_A_TABLE(what_was_charged_is_handed_out_as_it_was)
             claim.limit.window_us = 3600 * S;
         }
         uint64_t id = 0;
-        assert_int_equal(hold(&claim, 1, NOW_US + S, &id), SLUICE_OK);
+        assert_int_equal(hold_claims(&claim, 1, NOW_US + S, &id), SLUICE_OK);
         assert_true(id != 0);
         assert_int_equal(take(id), SLUICE_OK);
         assert_int_equal(given_count, 1);
@@ -118,7 +118,7 @@ ON_A_TABLE(a_reservation_is_settled_once)
     }
 }
 
-ON_A_TABLE(an_id_with_any_bit_wrong_is_nobodys)
+ON_A_TABLE(an_id_with_any_bit_wrong_is_unknown)
 {
     uint64_t id = held(1, 1, NOW_US + S);
     for (int bit = 0; bit < 64; bit++)
@@ -136,7 +136,7 @@ ON_A_TABLE(several_claims_are_one_reservation)
         claims[i].charged = i != 0 && i != 3; /* these two denied as shadows */
     }
     uint64_t id;
-    assert_int_equal(hold(claims, COUNT(claims), NOW_US + S, &id), SLUICE_OK);
+    assert_int_equal(hold_claims(claims, COUNT(claims), NOW_US + S, &id), SLUICE_OK);
     assert_int_equal(sl_reservation_count(&table), 1);
     assert_int_equal(table.header->held, 1);
     assert_int_equal(take(id), SLUICE_OK);
@@ -152,7 +152,7 @@ ON_A_TABLE(what_charged_nothing_holds_nothing)
     struct sl_claim claim = charged_claim(1);
     claim.charged = false;
     uint64_t id = 77;
-    assert_int_equal(hold(&claim, 1, NOW_US + S, &id), SLUICE_OK);
+    assert_int_equal(hold_claims(&claim, 1, NOW_US + S, &id), SLUICE_OK);
     assert_int_equal(id, 0);
     assert_int_equal(table.header->held, 0);
     assert_int_equal(sl_reservation_count(&table), 0);
@@ -239,7 +239,7 @@ ON_A_TABLE(a_chain_is_followed_as_far_as_it_adds_up)
         assert_int_equal(given_count, 1);
         memset(table.reservations, 0, RECORDS * sizeof *table.reservations);
     }
-    uint64_t id = held(1, 2, NOW_US + S); /* the second one is somebody else's by now */
+    uint64_t id = held(1, 2, NOW_US + S); /* the second one is another reservation's by now */
     struct sl_reservation *second = &table.reservations[record_of(id)->next - 1];
     uint64_t other = held(7, 1, NOW_US + S);
     *second = *record_of(other);
@@ -290,7 +290,7 @@ ON_A_TABLE(any_records_can_be_read)
         take((id & ~UINT64_C(0x1ffff)) | 1);
         expire(NOW_US);
         struct sl_claim claim = charged_claim(1);
-        if (hold(&claim, 1, NOW_US + S, &id) == SLUICE_OK)
+        if (hold_claims(&claim, 1, NOW_US + S, &id) == SLUICE_OK)
             assert_int_equal(take(id), SLUICE_OK);
     }
 }

@@ -138,7 +138,7 @@ static int64_t span_us(const struct sl_limit *limit)
     return limit->window_us ? limit->window_us : limit->capacity * limit->token_ns / 1000 + 1;
 }
 
-/* At `at_us` nobody can tell the state from none at all. */
+/* Checks that at `at_us` the state behaves like no state at all. */
 static void as_good_as_fresh(const struct sl_algo *algo, const struct sl_limit *limit,
                              const struct sl_state *state, int64_t at_us)
 {
@@ -204,7 +204,7 @@ TEST(no_state_is_fresh_before_its_algorithm_says_so)
             walk(sl_algos[i], &seed);
 }
 
-/* The next requests are answered as those of somebody new. */
+/* Checks that the next requests are answered as those of a new key. */
 static void guard_as_good_as_fresh(const struct sl_guard *guard, struct sl_state state,
                                    int64_t at_us)
 {

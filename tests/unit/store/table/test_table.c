@@ -33,7 +33,7 @@ static bool is_found(struct sl_hash128 key)
     return sl_table_find(&probe, &place);
 }
 
-/* What one who is killed right after step 2 leaves: a tentative slot. */
+/* Leaves what a process killed right after step 2 leaves: a tentative slot. */
 static struct sl_place leave_tentative(struct sl_hash128 key, int64_t now_us)
 {
     struct sl_survey survey;
@@ -110,7 +110,7 @@ ON_A_TABLE(a_window_ends_after_its_last_line_in_a_ring_of_lines)
         fill_window(homes[i]);
         for (uint32_t n = 0; n < WINDOW_SLOTS; n++)
             assert_true(is_found(key_at(homes[i], 100 + n)));
-        put(key_at(homes[i], 1), NOW_US + 99 * S); /* nowhere else: somebody goes */
+        put(key_at(homes[i], 1), NOW_US + 99 * S); /* no free slot: one key is evicted */
         assert_int_equal(measured(NOW_US).evictions, i + 1);
         assert_int_equal(slot_at(homes[i] + SL_WINDOW_LINES, 0)->hi, 0);
         memset(table.slots.lines, 0, table.slots.line_count * sizeof(struct sl_slot_line));

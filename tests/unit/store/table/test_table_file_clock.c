@@ -40,7 +40,7 @@ static int64_t reopened_at_us(void)
     return now_us;
 }
 
-IN_A_FOLDER(nobody_steps_the_clock_while_the_machine_runs)
+IN_A_FOLDER(table_time_does_not_follow_a_stepped_clock_while_the_machine_runs)
 {
     int64_t start_us = wall_us;
     assert_int_equal(reopened_at_us(), start_us);

@@ -91,7 +91,7 @@ WITH_LOGS(there_are_64_extents_and_no_more)
 
 /* ---- a damaged list --------------------------------------------------------------- */
 
-WITH_LOGS(what_nobody_can_have_written_ends_the_list)
+WITH_LOGS(an_impossible_extent_ends_the_list)
 {
     static const uint64_t rows[] = {
         1,                                                   /* no ring length */
@@ -113,7 +113,7 @@ WITH_LOGS(behind_a_damaged_word_nothing_can_be_claimed)
 {
     assert_true(sl_extents_claim(&table, 8));
     table.header->extents[1] = 1;
-    assert_false(sl_extents_claim(&table, 8)); /* else one who wants room asks for ever */
+    assert_false(sl_extents_claim(&table, 8)); /* else a thread that wants room tries for ever */
     assert_int_equal(table.header->extents[1], 1);
 }
 

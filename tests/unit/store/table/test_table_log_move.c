@@ -33,7 +33,7 @@ static bool refund_one(void *about, struct sl_state *copy)
     return slog->refund(&limit, copy, (struct sl_ask){ NOW_US + S, 1 }, *(int64_t *)about);
 }
 
-WITH_LOGS(what_is_changed_on_the_way_is_changed_in_the_copy_alone)
+WITH_LOGS(a_change_during_the_move_is_made_in_the_copy_alone)
 {
     struct sl_place from = put_log(1, 8, 5);
     uint64_t before[8];
@@ -68,7 +68,7 @@ WITH_LOGS(nothing_stays_of_what_stood_in_the_other_ring)
 
 static uint32_t change_calls;
 
-/* Somebody charges the log while it is copied. */
+/* Another thread charges the log while it is copied. */
 static bool charge_meanwhile(void *about, struct sl_state *copy)
 {
     struct sl_place *from = about;
@@ -123,7 +123,7 @@ static struct sl_place freeze(struct sl_place place)
     return place;
 }
 
-WITH_LOGS(who_finds_a_frozen_log_moves_it)
+WITH_LOGS(a_thread_that_finds_a_frozen_log_moves_it)
 {
     struct sl_place left = freeze(put_log(1, 8, 5)), from;
     struct sl_probe probe = log_probe(1, 8);
@@ -166,7 +166,7 @@ WITH_LOGS(while_another_moves_it_one_waits_a_little_and_then_does_it)
     assert_true(sl_word_equal(*from.slot, from.word));
     assert_true(sl_word_equal(*other.slot, other.word));
     assert_int_equal(sl_log_move_patiently(&move), SL_MOVED);
-    assert_false(sl_word_equal(*other.slot, other.word)); /* his swap will fail */
+    assert_false(sl_word_equal(*other.slot, other.word)); /* the other thread's swap will fail */
     assert_int_equal(live_entries(1, 8), 5);
 }
 

@@ -18,7 +18,7 @@ WITH_LOGS(what_still_matters_is_live_and_what_denied_is_limiting)
         struct sl_place place = insert(&probe, NOW_US, state_until(NOW_US + (int64_t)i * S, 1));
         place.slot->hi |= i % 2 ? SL_SLOT_FLAG : 0;
     }
-    *slot_at(20, 0) = sl_slot_dead(); /* three that are nobody's */
+    *slot_at(20, 0) = sl_slot_dead(); /* three slots without a key */
     *slot_at(20, 1) = (struct sl_word){ 7, SL_SLOT_FLAG };
     struct sl_state far = state_until(NOW_US + SL_LIFE_MAX_US + 20 * S, 1);
     struct sl_word fixed = { 0, (uint64_t)SL_DATED_US << SL_SLOT_KIND_SHIFT | SL_SLOT_FLAG };

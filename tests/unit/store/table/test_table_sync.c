@@ -85,7 +85,7 @@ ON_A_FILE(stopping_does_not_wait_for_the_next_time)
     assert_int_equal(syncs(), 0);
 }
 
-ON_A_FILE(a_disk_that_fails_stops_nobody)
+ON_A_FILE(a_disk_that_fails_does_not_stop_the_syncer)
 {
     sync_fails = EIO;
     assert_int_equal(sl_table_sync(&table), EIO);

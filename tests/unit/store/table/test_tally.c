@@ -32,7 +32,7 @@ static struct sluice_stats tallied(void)
     return stats;
 }
 
-/* A live state in that slot, whoever's. */
+/* Puts a live state of any key into that slot. */
 static void put(uint64_t line, uint32_t slot, bool is_limiting)
 {
     struct sl_state state = state_until(NOW_US + S, 1);

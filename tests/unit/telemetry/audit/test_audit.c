@@ -97,7 +97,7 @@ IN_A_FOLDER(times_are_printed_to_the_microsecond)
                   rows[i].printed);
 }
 
-IN_A_FOLDER(what_is_there_is_added_to_and_not_for_everybody_to_read)
+IN_A_FOLDER(an_existing_file_is_appended_to_and_not_readable_by_all)
 {
     struct stat facts;
     for (int i = 0; i < 2; i++) {
@@ -182,7 +182,7 @@ IN_A_FOLDER(off_writes_nothing_and_still_knows_what_happened)
     sl_audit_close(&audit);
 }
 
-/* It is cut, not left out: nobody does something unseen by having a long name. */
+/* It is cut, not left out: a long name hides no event. */
 IN_A_FOLDER(a_line_that_is_far_too_long_is_shortened)
 {
     static char reason[200000];

@@ -7,14 +7,14 @@
 
 static struct sl_sha256 *hasher;
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     hasher = sl_sha256_new();
     return hasher ? 0 : -1;
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     (void)unused;
     sl_sha256_free(hasher);
@@ -26,7 +26,7 @@ static struct sluice_text text_of(const struct sl_buffer *line)
     return (struct sluice_text){ line->at, line->len };
 }
 
-#define CHAINED(name) TEST_WITH(name, begin, end)
+#define CHAINED(name) TEST_WITH(name, set_up, tear_down)
 
 CHAINED(a_line_ends_with_its_place_and_the_hash_of_all_before)
 {

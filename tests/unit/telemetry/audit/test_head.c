@@ -12,13 +12,13 @@
 static struct sl_sha256 *hasher;
 static struct sl_chain chain;
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     hasher = sl_sha256_new();
     return open_folder(unused);
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     sl_sha256_free(hasher);
     return close_folder(unused);
@@ -92,7 +92,7 @@ static void add_bytes(const char *to, const char *bytes)
     fclose(file);
 }
 
-#define CHAINED(name) TEST_WITH(name, begin, end)
+#define CHAINED(name) TEST_WITH(name, set_up, tear_down)
 
 CHAINED(a_chain_goes_on_where_it_was)
 {
@@ -183,7 +183,7 @@ CHAINED(a_kill_between_line_and_head_neither_doubles_nor_loses_one)
         unlink(path);
         unlink(head);
         open_chain();
-        struct sl_chain ours = chain; /* that of somebody who is not killed */
+        struct sl_chain ours = chain; /* that of a process that is not killed */
         open_chain();
         assert_true(append("{\"a\": 1"));
         assert_int_equal(sl_chain_file_read(path, &before), 0);
@@ -206,7 +206,7 @@ CHAINED(a_kill_between_line_and_head_neither_doubles_nor_loses_one)
     }
 }
 
-CHAINED(half_a_line_of_somebody_who_was_killed_is_ended_first)
+CHAINED(half_a_line_of_a_killed_writer_is_ended_first)
 {
     open_chain();
     assert_true(append("{\"a\": 1"));

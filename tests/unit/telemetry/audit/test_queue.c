@@ -1,4 +1,4 @@
-/* Sinks that are slow, and that fail: nobody waits for them, and everything is counted. */
+/* Sinks that are slow, and that fail: no thread waits for them, and all losses are counted. */
 #include "telemetry/audit/queue.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "unit/telemetry/audit_log.h"
 
-/* A pipe that nobody reads, as standard output; the end to read from, and what it was before. */
+/* A pipe without a reader, as standard output; the end to read from, and what it was before. */
 struct pipe_out {
     int read, kept;
 };
@@ -47,9 +47,9 @@ static void *read_lines(void *about)
     return (void *)(uintptr_t)lines_in(out->read);
 }
 
-/* The main thread is never held up, what finds no room is counted, and what was queued comes out
- * when somebody reads again. */
-IN_A_FOLDER(a_pipe_that_nobody_reads_drops_lines_and_counts_them)
+/* The main thread is never held up, lines without room are counted, and queued lines come out
+ * when the pipe is read again. */
+IN_A_FOLDER(a_pipe_that_is_not_read_drops_lines_and_counts_them)
 {
     enum { WRITTEN = 12000 };
     struct sl_audit_counts counts;
@@ -146,7 +146,7 @@ IN_A_FOLDER(half_a_line_is_ended_before_the_next)
     assert_string_equal(content_of(path), REASON("one") "{\"at\": \"20\n" REASON("three"));
 }
 
-/* Nor is what somebody left who was killed. */
+/* Nor is the half line of a killed process. */
 IN_A_FOLDER(half_a_line_that_was_there_is_ended_too)
 {
     FILE *file = fopen(path, "w");

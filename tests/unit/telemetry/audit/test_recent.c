@@ -2,7 +2,7 @@
 
 #include "unit/base/unit.h"
 
-static void add(struct sl_audit_recent *recent, enum sl_audit_kind kind, const char *line)
+static void add_line(struct sl_audit_recent *recent, enum sl_audit_kind kind, const char *line)
 {
     sl_audit_recent_add(recent, &(struct sl_audit_event){ .kind = kind }, 1, sl_text(line));
 }
@@ -29,7 +29,7 @@ TEST(the_newest_come_first_and_are_copies)
                         42, sl_text(line));
     memset(tenant, 'x', 4);
     memset(line, 'x', 8);
-    add(recent, SL_AUDIT_RESET, "second");
+    add_line(recent, SL_AUDIT_RESET, "second");
     const struct sl_audit_kept *newest = sl_audit_recent_before(recent, UINT64_MAX);
     const struct sl_audit_kept *oldest = sl_audit_recent_before(recent, newest->number);
     SAME_TEXT("line", newest->line, "second");
@@ -46,14 +46,14 @@ TEST(the_newest_come_first_and_are_copies)
 TEST(the_oldest_go_and_a_flood_of_denials_takes_nothing_else_along)
 {
     struct sl_audit_recent *recent = sl_audit_recent_new();
-    add(recent, SL_AUDIT_CONFIG_UPDATED, "change");
+    add_line(recent, SL_AUDIT_CONFIG_UPDATED, "change");
     for (int i = 0; i < SL_RECENT_DENIALS_MAX + 1; i++)
-        add(recent, SL_AUDIT_EXCEEDED, "denial");
+        add_line(recent, SL_AUDIT_EXCEEDED, "denial");
     assert_int_equal(sl_audit_recent_count(recent), SL_RECENT_DENIALS_MAX + 1);
     assert_int_equal(walk(recent), SL_RECENT_DENIALS_MAX + 1);
     assert_int_equal(sl_audit_recent_before(recent, 3)->number, 1); /* the second has gone */
     for (int i = 0; i < SL_RECENT_OTHERS_MAX; i++)
-        add(recent, SL_AUDIT_STORE_RECOVERED, "store");
+        add_line(recent, SL_AUDIT_STORE_RECOVERED, "store");
     assert_int_equal(walk(recent), SL_RECENT_DENIALS_MAX + SL_RECENT_OTHERS_MAX);
     assert_null(sl_audit_recent_before(recent, 3));
     sl_audit_recent_free(recent);

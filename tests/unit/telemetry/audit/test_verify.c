@@ -12,7 +12,7 @@ static char hashes[LINES][SL_DIGEST_HEX + 1];
 #define CHANGE "{\"event\": \"rate_limit_reset\", \"i\": \"%d\""
 #define DENIAL "{\"event\": \"rate_limit_exceeded\"}"
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     struct sl_chain_head head, next;
@@ -34,7 +34,7 @@ static int begin(void **unused)
     return 0;
 }
 
-static int end(void **unused)
+static int tear_down(void **unused)
 {
     (void)unused;
     sl_sha256_free(hasher);
@@ -57,7 +57,7 @@ static void bad(const char *line, const char *part)
         fail_msg("%s: \"%s\", not \"%s\"", line, wrong, part);
 }
 
-#define VERIFIED(name) TEST_WITH(name, begin, end)
+#define VERIFIED(name) TEST_WITH(name, set_up, tear_down)
 
 VERIFIED(a_whole_chain_with_other_lines_between_is_whole)
 {
@@ -105,7 +105,7 @@ VERIFIED(lines_that_were_swapped_or_doubled_are_found)
     bad(lines[3], "twice");
 }
 
-/* Somebody who hashes again must do so for everything behind. */
+/* A forger that hashes a line again must hash all lines behind it. */
 VERIFIED(a_line_that_was_replaced_with_a_right_hash_is_found_at_the_next)
 {
     struct sl_chain_head head = { .n = 1 }, next;

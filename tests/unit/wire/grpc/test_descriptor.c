@@ -22,7 +22,7 @@ static struct sl_descriptor descriptor_of(const char *text)
     return descriptor;
 }
 
-static void add(char *out, const char *name, struct sluice_text value)
+static void add_member(char *out, const char *name, struct sluice_text value)
 {
     size_t at = strlen(out);
     if (value.at)
@@ -35,17 +35,17 @@ static const char *printed(const struct sluice_request *request)
     static char out[ROOM];
     char name[256];
     *out = 0;
-    add(out, "resource", request->resource);
-    add(out, "method", request->method);
-    add(out, "user", request->user);
-    add(out, "ip", request->ip);
-    add(out, "client", request->client);
-    add(out, "tier", request->tier);
+    add_member(out, "resource", request->resource);
+    add_member(out, "method", request->method);
+    add_member(out, "user", request->user);
+    add_member(out, "ip", request->ip);
+    add_member(out, "client", request->client);
+    add_member(out, "tier", request->tier);
     strcat(out, ";");
     for (size_t i = 0; i < request->other_count; i++) {
         const struct sluice_attribute *other = &request->others[i];
         snprintf(name, sizeof name, "%.*s", (int)other->name.len, other->name.at);
-        add(out, name, other->value);
+        add_member(out, name, other->value);
     }
     return out;
 }

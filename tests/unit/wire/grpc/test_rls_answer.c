@@ -107,7 +107,7 @@ TEST(the_longest_name_of_a_rule_is_told_with_the_largest_numbers)
     sl_buffer_release(&out);
 }
 
-TEST(the_foremost_is_who_must_wait_longest_or_has_least)
+TEST(the_foremost_decision_waits_longest_or_has_least)
 {
     const struct sluice_decision none = without_a_rule(SLUICE_REASON_NO_RULE);
     const struct sluice_decision has_4 = decision(true, 4, 0), has_0 = decision(true, 0, 0);

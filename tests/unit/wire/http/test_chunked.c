@@ -58,7 +58,7 @@ TEST(chunks_become_a_body)
 {
     static const struct {
         const char *text, *body;
-        size_t behind; /* bytes that are somebody else's */
+        size_t behind; /* bytes behind the body, of the next message */
     } rows[] = {
         { "0\r\n\r\n", "" },
         { "5\r\nhello\r\n0\r\n\r\n", "hello" },

@@ -195,7 +195,7 @@ TEST(an_element_without_an_address_is_opaque)
     check_rows(sl_forwarded_last, rows, COUNT(rows));
 }
 
-TEST(behind_a_malformed_element_nobody_vouches_for_anything)
+TEST(behind_a_malformed_element_nothing_is_trusted)
 {
     static const struct row rows[] = {
         { SL_TEXT("for=1.1.1.1, for=2.2.2.2;for=2.2.2.2"), "?" },

@@ -3,7 +3,8 @@
 #include "unit/base/unit.h"
 
 /* Read out of a block of exactly that many bytes. */
-static ptrdiff_t read(struct sluice_text bytes, struct sl_proxy_header *out, const char **wrong)
+static ptrdiff_t read_header(struct sluice_text bytes, struct sl_proxy_header *out,
+                             const char **wrong)
 {
     char *block = malloc(bytes.len ? bytes.len : 1);
     assert_non_null(block);
@@ -20,14 +21,14 @@ static void check_good(const char *row, struct sluice_text header, const char *s
 {
     struct sl_proxy_header out;
     const char *wrong;
-    SAME(row, read(header, &out, &wrong), header.len);
+    SAME(row, read_header(header, &out, &wrong), header.len);
     SAME(row, wrong == NULL, true);
     char text[SL_ADDRESS_PRINT_MAX] = "peer";
     if (out.has_source)
         sl_address_print(&out.source, text);
     SAME_TEXT(row, sl_text(text), source);
     for (size_t len = 0; len < header.len; len++) {
-        SAME(row, read((struct sluice_text){ header.at, len }, &out, &wrong), 0);
+        SAME(row, read_header((struct sluice_text){ header.at, len }, &out, &wrong), 0);
         SAME(row, wrong == NULL, true);
     }
 }
@@ -38,7 +39,7 @@ static void check_wrong(const char *row, struct sluice_text header, const char *
     const char *wrong;
     memset(&before, 0xa5, sizeof before);
     memcpy(&out, &before, sizeof before);
-    SAME(row, read(header, &out, &wrong), -1);
+    SAME(row, read_header(header, &out, &wrong), -1);
     assert_non_null(wrong);
     if (!strstr(wrong, sentence))
         fail_msg("%s: \"%s\" does not say \"%s\"", row, wrong, sentence);
@@ -160,7 +161,7 @@ TEST(what_is_no_header_is_refused_at_its_first_wrong_byte)
             if (len > rows[i].good)
                 check_wrong(rows[i].bytes.at, bytes, "starts with a PROXY header");
             else
-                SAME(rows[i].bytes.at, read(bytes, &out, &wrong), 0);
+                SAME(rows[i].bytes.at, read_header(bytes, &out, &wrong), 0);
         }
     }
 }
@@ -297,12 +298,12 @@ TEST(bytes_behind_the_header_are_not_looked_at)
     struct sl_proxy_header out;
     const char *wrong;
     int len = snprintf(bytes, sizeof bytes, "%sPROXY UNKNOWN\r\n", line);
-    assert_int_equal(read((struct sluice_text){ bytes, (size_t)len }, &out, &wrong),
+    assert_int_equal(read_header((struct sluice_text){ bytes, (size_t)len }, &out, &wrong),
                      sizeof line - 1);
     assert_true(out.has_source);
 
     struct sluice_text header = v2(PROXY, 0x11, 12);
     header.len += 20; /* zeros, and no whole field */
-    assert_int_equal(read(header, &out, &wrong), 28);
+    assert_int_equal(read_header(header, &out, &wrong), 28);
     assert_true(out.has_source);
 }

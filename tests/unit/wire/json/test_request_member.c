@@ -7,23 +7,25 @@ static struct sl_json_room room;
 static struct sl_members members;
 static struct sluice_request request;
 
-static void begin(void)
+static void begin_request(void)
 {
     request = sluice_request();
     members = sl_members(&room, &request);
 }
 
-static bool put(const char *name, const char *value)
+static bool put_word(const char *name, const char *value)
 {
     return sl_members_put_word(&members, sl_text(name), sl_text(value));
 }
 
 TEST(words_are_what_their_member_wants)
 {
-    begin();
-    assert_true(put("user", "17") && put("cost", "3") && put("peek", "1") && put("wait", "false"));
-    assert_true(put("explain", "true") && put("trust_score", "0.25") && put("plan", "true"));
-    assert_true(put("at_us", "5") && put("ip", ""));
+    begin_request();
+    assert_true(put_word("user", "17") && put_word("cost", "3") && put_word("peek", "1") &&
+                put_word("wait", "false"));
+    assert_true(put_word("explain", "true") && put_word("trust_score", "0.25") &&
+                put_word("plan", "true"));
+    assert_true(put_word("at_us", "5") && put_word("ip", ""));
     SAME_TEXT("user", request.user, "17");
     assert_int_equal(request.cost, 3);
     assert_true(request.peek && !request.wait && request.explain);
@@ -53,8 +55,8 @@ TEST(other_words_are_refused)
           "`at_us` must be a whole number of microseconds from 0 to 4400000000000000" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        begin();
-        assert_false(put(rows[i].name, rows[i].value));
+        begin_request();
+        assert_false(put_word(rows[i].name, rows[i].value));
         assert_string_equal(room.error, rows[i].error);
         assert_true(room.unfit);
     }
@@ -65,9 +67,9 @@ TEST(nothing_is_given_twice)
     static const char *const names[] = { "user", "cost", "peek", "plan" };
     for (size_t i = 0; i < COUNT(names); i++) {
         char error[64];
-        begin();
-        assert_true(put(names[i], "1"));
-        assert_false(put(names[i], "1"));
+        begin_request();
+        assert_true(put_word(names[i], "1"));
+        assert_false(put_word(names[i], "1"));
         snprintf(error, sizeof error, "`%s` is given twice", names[i]);
         assert_string_equal(room.error, error);
     }
@@ -76,10 +78,10 @@ TEST(nothing_is_given_twice)
 TEST(there_is_room_for_64_names_of_their_own)
 {
     static char names[65][8];
-    begin();
+    begin_request();
     for (size_t i = 0; i < 65; i++) {
         snprintf(names[i], sizeof names[i], "a%zu", i);
-        assert_int_equal(put(names[i], "x"), i < 64);
+        assert_int_equal(put_word(names[i], "x"), i < 64);
     }
     assert_non_null(strstr(room.error, "`a64` is one attribute too many"));
 }

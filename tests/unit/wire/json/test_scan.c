@@ -143,7 +143,7 @@ TEST(a_scalar_is_known_by_its_first_letters)
         { "1e-5", SL_JSON_NUMBER, "1e-5", "" },
         { "0.0", SL_JSON_NUMBER, "0.0", "" },
         { "0e0", SL_JSON_NUMBER, "0e0", "" },
-        { "1x", SL_JSON_NUMBER, "1", "x" }, /* for whoever comes next to refuse */
+        { "1x", SL_JSON_NUMBER, "1", "x" }, /* for the next reader to refuse */
         { "123456789012345678901234567890", SL_JSON_NUMBER, "123456789012345678901234567890", "" },
         { "truely", SL_JSON_TRUE, NULL, "ly" },
     };

@@ -159,7 +159,7 @@ TEST(a_browser_is_left_without_a_word)
 }
 
 /* A page's words may follow within them, as lines of their own. */
-TEST(what_nobody_types_is_left_without_a_word)
+TEST(bytes_of_another_protocol_are_closed_without_a_reply)
 {
     static const struct row rows[] = {
         { "\x16\x03\x01\x02", "silence" }, /* TLS */
@@ -264,8 +264,8 @@ TEST(words_of_a_line_have_a_bound)
     assert_string_equal(command.wrong, "Protocol error: invalid multibulk length");
 }
 
-/* Of a large argument that comes byte by byte, what was there is not looked at again: if it is
- * something else meanwhile, nobody notices. */
+/* Of a large argument that comes byte by byte, earlier bytes are not read again: if they
+ * change meanwhile, the reader does not notice. */
 TEST(each_byte_is_looked_at_once)
 {
     struct sl_buffer room = sl_buffer(4 << 20);

@@ -69,7 +69,8 @@ ON_A_CLUSTER(nodes_are_called_in_many_ways)
         SAME_TEXT(rows[i].wire, sl_text(owner_name(16383)), rows[i].name);
         SAME(rows[i].wire, sl_cluster_masters(cluster), 1);
     }
-    assert_int_equal(sl_cluster_owner(cluster, 5), 1); /* whom the URL named keeps his number */
+    assert_int_equal(sl_cluster_owner(cluster, 5),
+                     1); /* the node that the URL named keeps its number */
     assert_int_equal(sl_cluster_lessons(cluster), COUNT(rows));
 }
 

@@ -1,4 +1,4 @@
-/* Who is asked in a cluster, and what becomes of what a node does not answer. */
+/* Which node of a cluster is asked, and what becomes of a question that it does not answer. */
 #include "store/redis/cluster/route_internal.h"
 #include "unit/store/fake_cluster.h"
 
@@ -74,7 +74,7 @@ static uint64_t redirected(enum sl_redirection kind)
 
 #define ON_A_CLUSTER(test) TEST_WITH(test, set_up_cluster, tear_down_cluster)
 
-ON_A_CLUSTER(a_question_goes_to_who_has_its_slot)
+ON_A_CLUSTER(a_question_goes_to_the_node_that_has_its_slot)
 {
     for (size_t i = 0; i < NODES; i++)
         ask_slot(i, slot_on(i));
@@ -106,7 +106,7 @@ ON_NOTHING(at_first_questions_wait_for_the_map)
     expect_ends("asked", 0, 1, SLUICE_OK);
 }
 
-ON_NOTHING(who_waits_for_the_map_does_so_until_the_deadline)
+ON_NOTHING(questions_wait_for_the_map_until_the_deadline)
 {
     ask_slot(0, 7);
     pass_all_us(DEADLINE_US - 1);
@@ -126,7 +126,7 @@ ON_NOTHING(a_seed_that_is_not_there_is_followed_by_the_next_at_once)
     assert_int_equal(shared.failed_connects, 1);
 }
 
-ON_NOTHING(without_a_map_and_without_anybody_questions_are_refused_at_once)
+ON_NOTHING(without_a_map_and_without_a_node_questions_are_refused_at_once)
 {
     stop_at(0);
     stop_at(1);
@@ -157,7 +157,7 @@ ON_NOTHING(a_redis_that_is_no_cluster_is_told_so)
     assert_non_null(strstr(shared.why, "redis://"));
 }
 
-/* It is connected and answers, and does not know: the others are asked, whoever it is. */
+/* It is connected and answers, and does not know: the others are asked, whichever node it is. */
 ON_NOTHING(a_seed_that_knows_no_map_is_followed_by_the_next)
 {
     static const char *const answers[] = { "*0\r\n", "-ERR unknown command\r\n",
@@ -179,7 +179,7 @@ ON_NOTHING(a_seed_that_knows_no_map_is_followed_by_the_next)
     }
 }
 
-ON_NOTHING(a_slot_that_nobody_has_is_refused_at_once)
+ON_NOTHING(a_slot_that_no_node_has_is_refused_at_once)
 {
     sl_route_open(route);
     heard_at(1);
@@ -272,7 +272,7 @@ ON_A_CLUSTER(what_is_to_be_tried_again_is_in_a_while_and_by_its_deadline)
     assert_true(sl_route_is_up(route));
 }
 
-ON_A_CLUSTER(nobody_is_sent_around_for_ever)
+ON_A_CLUSTER(no_question_is_redirected_for_ever)
 {
     ask_slot(0, 7);
     size_t at = 0, turns = 0;
@@ -309,7 +309,7 @@ ON_A_CLUSTER(only_its_own_questions_fail_with_a_node)
     hang_up_at(0);
     turn_all();
     expect_ends("cut", 0, 1, SLUICE_STORE_DOWN);
-    assert_true(questions[0].query.may_have_run); /* so nobody asks again */
+    assert_true(questions[0].query.may_have_run); /* so it is not asked again */
     assert_int_equal(shared.ends[SL_CALL_LOST], 1);
     expect_waiting("another's", 1, 1);
     say_at(1, ":1\r\n");
@@ -337,7 +337,7 @@ ON_A_CLUSTER(a_node_that_is_down_is_replaced_as_soon_as_the_map_says_so)
     say_at(2, ":1\r\n");
     expect_ends("replaced", 0, 1, SLUICE_OK);
     assert_int_equal(sl_cluster_masters(shared.cluster), 2);
-    for (int i = 0; i < 500; i++) { /* and the link that has nobody is closed */
+    for (int i = 0; i < 500; i++) { /* and the link without a node is closed */
         pass_all_us(10 * MS);
         for (size_t n = 1; n < NODES; n++)
             if (strstr(heard_at(n), "CLUSTER SLOTS"))

@@ -5,7 +5,7 @@ TESTS_ALONE;
 
 #define BACKOFF_US (10 * MS) /* the first is at most that, and at least half of it */
 
-/* Five that nobody answers. */
+/* Makes five calls that Redis does not answer. */
 static void trip(void)
 {
     ask_all(100, 5);
@@ -91,7 +91,7 @@ ON_A_LINK(a_probe_that_is_answered_in_time_closes_it)
     pass_us(BACKOFF_US);
     assert_string_equal(heard(), "PROBE");
     assert_int_equal(link_->breaker, SL_BREAKER_HALF_OPEN);
-    ask_all(0, 1); /* nobody's request is the one to try */
+    ask_all(0, 1); /* no client's request is the one to try */
     expect_ends("half open", 0, 1, SLUICE_STORE_DOWN);
     say(":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n"); /* the ghosts */
     assert_int_equal(link_->breaker, SL_BREAKER_HALF_OPEN);
@@ -186,7 +186,7 @@ ON_A_LINK(a_young_connection_that_is_cut_is_made_again_after_a_while)
     assert_int_equal(shared.connects, 2);
 }
 
-ON_A_LINK(an_old_connection_that_is_cut_is_made_again_at_once_and_who_asks_waits)
+ON_A_LINK(an_old_connection_that_is_cut_is_made_again_at_once_and_calls_wait)
 {
     greet();
     pass_us(S);
@@ -222,7 +222,7 @@ ON_A_LINK(a_redis_that_is_not_there_is_tried_less_and_less_and_found_again)
     assert_true(sl_link_is_up(link_));
 }
 
-ON_A_LINK(who_is_patient_waits_for_a_connection_also_behind_an_open_breaker)
+ON_A_LINK(a_patient_call_waits_for_a_connection_also_behind_an_open_breaker)
 {
     free_link();
     is_patient = true;
@@ -300,8 +300,8 @@ ON_A_LINK(freeing_a_link_ends_every_question_once)
     new_link(NULL, NULL, 0);
 }
 
-/* Who is told that the connection is lost asks again, from within, and Redis is gone for good. */
-ON_A_LINK(who_asks_again_while_it_is_lost_is_answered_too)
+/* A callback that is told the connection is lost asks again from within; Redis is gone for good. */
+ON_A_LINK(a_call_made_while_the_connection_is_lost_is_answered_too)
 {
     for (int is_back = 0; is_back < 2; is_back++) {
         greet();
@@ -325,7 +325,7 @@ ON_A_LINK(who_asks_again_while_it_is_lost_is_answered_too)
 }
 
 /* It may find the connection cut, while what came on it is still being read. */
-ON_A_LINK(who_flushes_while_answers_are_read_is_answered_too)
+ON_A_LINK(a_call_flushed_while_answers_are_read_is_answered_too)
 {
     greet();
     ask_all(0, 3);

@@ -47,7 +47,7 @@ ON_A_LINK(questions_wait_until_it_is_greeted)
         assert_int_equal(questions[i].value, 7 + i);
 }
 
-ON_A_LINK(who_waits_for_the_greeting_does_so_until_the_deadline)
+ON_A_LINK(calls_wait_for_the_greeting_until_the_deadline)
 {
     ask_all(0, 2);
     pass_us(DEADLINE_US - 1);
@@ -156,7 +156,7 @@ ON_A_LINK(a_row_full_of_two_scripts_loads_each_once)
     assert_int_equal(shared.connects, 1);
 }
 
-/* More scripts than can be loaded at a time: those fail that have no room, and nobody else. */
+/* More scripts than can be loaded at a time: those without room fail, and no others. */
 ON_A_LINK(more_scripts_than_are_loaded_at_a_time_fail_alone)
 {
     static struct sl_script many[SL_LOADING_MAX + 2];
@@ -285,7 +285,7 @@ ON_A_LINK(an_error_ends_its_question_and_does_what_it_means)
         SAME(row, strlen(shared.why) > strlen(path), true);
         if (rows[i].leaves) {
             expect_ends(row, 1, 1, SLUICE_STORE_DOWN);
-        } else { /* who was asked before it is still answered */
+        } else { /* calls made before it are still answered */
             expect_waiting(row, 1, 1);
             say(":5\r\n");
             expect_ends(row, 1, 1, SLUICE_OK);
@@ -310,7 +310,7 @@ ON_A_LINK(a_greeting_that_is_refused_ends_the_connection)
     assert_null(strstr(shared.why, "wrong"));
 }
 
-ON_A_LINK(what_is_not_an_answer_fails_everybody_once)
+ON_A_LINK(a_malformed_reply_fails_each_call_once)
 {
     static const char *const rows[] = {
         ":1\r\n:2\r\n:3\r\n:4\r\n", /* one more than was asked */
@@ -333,7 +333,7 @@ ON_A_LINK(what_is_not_an_answer_fails_everybody_once)
     }
 }
 
-ON_A_LINK(a_connection_cut_in_the_middle_of_a_reply_fails_everybody_once)
+ON_A_LINK(a_connection_cut_in_the_middle_of_a_reply_fails_each_call_once)
 {
     greet();
     ask_all(0, 3);

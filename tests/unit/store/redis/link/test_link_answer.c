@@ -242,7 +242,8 @@ ON_CLAIMS(a_reply_of_texts_is_no_answer)
     assert_int_equal(sl_answer_decide(&bundle, &reply), SLUICE_STORE_DOWN);
 }
 
-/* Whatever the numbers, one of the two verdicts is ours, and what people are told makes sense. */
+/* Whatever the numbers, one of the two verdicts is ours, and the figures for the client make sense.
+ */
 static void check_hostile(struct sl_bundle bundle, int64_t *values, size_t len)
 {
     int statuses[2];
@@ -266,7 +267,7 @@ static void check_hostile(struct sl_bundle bundle, int64_t *values, size_t len)
     assert_int_equal(statuses[0] + statuses[1], SLUICE_STORE_DOWN);
 }
 
-ON_CLAIMS(hostile_numbers_harm_nobody)
+ON_CLAIMS(hostile_numbers_do_no_harm)
 {
     uint64_t seed = 5;
     for (int i = 0; i < 100000; i++) {

@@ -105,7 +105,7 @@ ON_FAKES(it_is_noticed_without_news_too)
 }
 
 /* Where the first is wrong, the next may know better. */
-ON_FAKES(who_doubts_has_the_next_asked)
+ON_FAKES(a_doubted_sentinel_is_followed_by_the_next)
 {
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     fakes[1].names_port = 2000;
@@ -117,7 +117,7 @@ ON_FAKES(who_doubts_has_the_next_asked)
 }
 
 /* Not at once: the next may not have heard of it yet, and would send us back. */
-ON_FAKES(who_has_news_is_believed_for_a_while)
+ON_FAKES(a_sentinel_with_news_is_believed_for_a_while)
 {
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
     int64_t start_us = sl_boottime_us();
@@ -126,7 +126,7 @@ ON_FAKES(who_has_news_is_believed_for_a_while)
     wake_fake(&fakes[0]);
     wait_for_reign(target, 2);
     int asked = fakes[1].asked;
-    while (fakes[1].asked == asked) { /* however often somebody doubts it */
+    while (fakes[1].asked == asked) { /* however often a link doubts it */
         sl_target_refresh(target);
         sl_sleep_us(LOOK_US);
     }
@@ -165,11 +165,11 @@ ON_FAKES(none_is_said_and_found_later)
     sl_target_close(target);
 }
 
-/* The thread is the parent's; whoever was forked follows by himself. */
+/* The thread is the parent's; a forked process starts its own. */
 ON_FAKES(a_process_that_was_forked_follows_too)
 {
     struct sl_target *target = open_target_of(hosts_of(fakes, FAKES));
-    fakes[0].mood = IS_SILENT; /* so that nobody but the child hears of it */
+    fakes[0].mood = IS_SILENT; /* so that only the child hears of it */
     pid_t child = fork();
     if (child == 0) {
         fakes[0].names_port = 0; /* the parent's; nothing here is shared */
@@ -278,7 +278,7 @@ ON_MASTER(what_is_no_master_is_left_and_asked_about)
     assert_true(fakes[1].asked > asked); /* the next one */
 }
 
-ON_MASTER(a_user_who_may_not_ask_for_the_role_is_told)
+ON_MASTER(a_user_without_the_permission_to_ask_for_the_role_is_told)
 {
     sl_link_open(link_);
     words_heard();
@@ -287,8 +287,8 @@ ON_MASTER(a_user_who_may_not_ask_for_the_role_is_told)
     assert_non_null(strstr(shared.why, "docs/redis.md"));
 }
 
-/* What was asked there may be counted there: it fails, and is not asked again. Whoever asks from
- * then on waits for the new one. */
+/* A call sent to the old master may be counted there: it fails, and is not sent again. Calls made
+ * from then on wait for the new one. */
 ON_MASTER(another_master_is_gone_to_though_the_old_one_answers)
 {
     sl_link_open(link_);
@@ -329,7 +329,7 @@ ON_MASTER(one_that_cannot_is_left_too)
 }
 
 /* However long it was to wait before it tries the old one again. */
-ON_MASTER(who_waits_to_try_again_hears_of_another)
+ON_MASTER(a_link_that_waits_to_retry_hears_of_another_master)
 {
     close(first_listener);
     first_listener = -1;
@@ -405,8 +405,8 @@ static void open_bundle(size_t number, const struct sl_claim_name *name, uint32_
                                           .status = 99 };
 }
 
-/* Whoever asks first finds that out, and what was on its way fails in the middle of it. */
-ON_CHANNEL(who_waits_for_a_lease_of_the_old_master_fails_once)
+/* The first batch finds that out, and calls under way fail in the middle of it. */
+ON_CHANNEL(a_batch_that_waits_for_a_lease_of_the_old_master_fails_once)
 {
     static const struct sl_claim_name one = { .key = SL_TEXT("rl:-:a:{u}") };
     static const struct sl_claim_name two = { .key = SL_TEXT("rl:-:b:{u}") };
@@ -433,7 +433,7 @@ ON_CHANNEL(who_waits_for_a_lease_of_the_old_master_fails_once)
     assert_int_equal(parcels_done, 2); /* each when all of it was answered */
 }
 
-/* What is due is asked for by who finds that out, and what is asked of then is gone with the old
+/* The batch that finds a lease due calls for it, and the call to the old master is lost with its
  * connection. */
 ON_CHANNEL(what_is_due_when_the_master_changes_is_asked_of_the_new_one)
 {

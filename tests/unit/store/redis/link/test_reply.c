@@ -229,7 +229,7 @@ static char *a_thousand(const char *element)
     return piece;
 }
 
-ON_A_READER(far_more_elements_than_anybody_asked_for_are_wrong)
+ON_A_READER(far_more_elements_than_a_call_asks_for_are_wrong)
 {
     static const char *const elements[] = { ":1\r\n", "$-1\r\n", "$2\r\nab\r\n" };
     for (size_t i = 0; i < COUNT(elements); i++) {
@@ -240,7 +240,7 @@ ON_A_READER(far_more_elements_than_anybody_asked_for_are_wrong)
     }
 }
 
-ON_A_READER(more_bytes_than_anybody_asked_for_are_wrong)
+ON_A_READER(more_bytes_than_a_call_asks_for_are_wrong)
 {
     size_t len = 64 << 10;
     char *text = malloc(len + 32);

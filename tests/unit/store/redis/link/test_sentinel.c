@@ -72,7 +72,7 @@ ASKED(those_that_do_not_answer_are_passed_over)
     }
 }
 
-ASKED(whom_we_doubt_is_asked_last)
+ASKED(a_doubted_sentinel_is_asked_last)
 {
     for (int i = 0; i < 2 * FAKES; i++) {
         assert_int_equal(named(NULL), 1000 + i % FAKES);
@@ -91,12 +91,12 @@ ASKED(a_connection_that_was_closed_is_made_again_for_the_same)
     assert_int_equal(fakes[1].connected, 0);
 }
 
-ASKED(nobody_there_is_said)
+ASKED(that_no_sentinel_answers_is_said)
 {
     struct sluice_error why = { 0 };
     int port, fd = listen_somewhere(&port);
     char hosts[64];
-    close(fd); /* nobody listens there now */
+    close(fd); /* no process listens there now */
     snprintf(hosts, sizeof hosts, "127.0.0.1:%d", port);
     sl_sentinels_free(sentinels);
     sentinels = sl_sentinels_new(hosts, "mymaster", NULL, NULL);
@@ -149,7 +149,7 @@ ASKED(news_end_the_wait)
     assert_int_equal(named(NULL), 2000);
     uint64_t one = 1;
     assert_int_equal(write(woken, &one, sizeof one), sizeof one);
-    sl_sentinels_wait(sentinels, woken, LONG_US); /* and so does whoever wakes us */
+    sl_sentinels_wait(sentinels, woken, LONG_US); /* and so does a wake-up */
     assert_true(sl_boottime_us() - start_us < LONG_US);
     assert_int_equal(fakes[0].connected, 1);
 }
@@ -157,7 +157,7 @@ ASKED(news_end_the_wait)
 ASKED(without_news_it_waits_so_long)
 {
     int64_t start_us = sl_boottime_us();
-    sl_sentinels_wait(sentinels, woken, 20000); /* connected to nobody yet */
+    sl_sentinels_wait(sentinels, woken, 20000); /* not connected yet */
     assert_int_equal(named(NULL), 1000);
     sl_sentinels_wait(sentinels, woken, 20000);
     assert_true(sl_boottime_us() - start_us >= 40000);

@@ -10,7 +10,7 @@ static struct sl_talk talk;
 static struct sl_master master;
 static struct sluice_error error;
 
-static int begin(void **unused)
+static int set_up(void **unused)
 {
     (void)unused;
     talk = (struct sl_talk){ .master = "mymaster" };
@@ -51,7 +51,7 @@ static enum sl_heard hear(const char *bytes)
     return heard;
 }
 
-#define FROM_THE_START(name) TEST_WITH(name, begin, NULL)
+#define FROM_THE_START(name) TEST_WITH(name, set_up, NULL)
 
 FROM_THE_START(it_is_asked_and_listened_to_in_one_go)
 {
@@ -95,7 +95,7 @@ FROM_THE_START(errors_are_said_in_words)
         { NOT_SUBSCRIBED ADDRESS, "" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        begin(NULL);
+        set_up(NULL);
         ask();
         SAME(rows[i].bytes, hear(rows[i].bytes), *rows[i].words ? SL_HEARD_WRONG : SL_HEARD_MASTER);
         SAME(rows[i].bytes, strstr(error.text, rows[i].words) != NULL, true);
@@ -106,7 +106,7 @@ FROM_THE_START(a_name_that_it_does_not_know_is_no_error)
 {
     ask();
     assert_int_equal(hear(NOT_SUBSCRIBED "*-1\r\n"), SL_HEARD_UNKNOWN);
-    begin(NULL);
+    set_up(NULL);
     ask();
     assert_int_equal(hear(NOT_SUBSCRIBED "$-1\r\n"), SL_HEARD_UNKNOWN);
 }
@@ -126,7 +126,7 @@ FROM_THE_START(what_is_no_address_is_refused)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char bytes[256];
-        begin(NULL);
+        set_up(NULL);
         ask();
         snprintf(bytes, sizeof bytes, "%s%s", NOT_SUBSCRIBED, rows[i]);
         SAME(rows[i], hear(bytes), SL_HEARD_WRONG);
@@ -141,7 +141,7 @@ FROM_THE_START(a_host_has_room_for_255_bytes)
         char bytes[512], host[257];
         memset(host, 'h', sizeof host);
         host[len] = 0;
-        begin(NULL);
+        set_up(NULL);
         ask();
         snprintf(bytes, sizeof bytes, NOT_SUBSCRIBED "*2\r\n$%d\r\n%s\r\n$5\r\n65535\r\n", len,
                  host);
@@ -163,7 +163,7 @@ FROM_THE_START(news_of_our_master_are_a_reason_to_ask)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char bytes[256];
-        begin(NULL);
+        set_up(NULL);
         ask();
         assert_int_equal(hear(NOT_SUBSCRIBED ADDRESS), SL_HEARD_MASTER);
         assert_int_equal(hear(SUBSCRIBED), SL_HEARD_NOTHING);

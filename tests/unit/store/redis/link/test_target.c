@@ -79,7 +79,7 @@ TEST(a_name_is_looked_up)
     struct sl_target *target = open_url(&(struct sl_store_url){ .hosts = "localhost:6379" });
     const char *address = address_of(target, 0);
     assert_true(strcmp(address, "127.0.0.1 6379") == 0 || strcmp(address, "::1 6379") == 0);
-    for (int i = 0; i < 100; i++) /* at most once a second, whoever asks */
+    for (int i = 0; i < 100; i++) /* at most once a second, for all callers */
         sl_target_refresh(target);
     assert_string_not_equal(address_of(target, 1), "none");
     sl_target_close(target);

@@ -133,7 +133,7 @@ static void check_again(const char *row, enum sl_script_kind kind, uint32_t set)
     struct sl_scripts others = { 0 };
     const struct sl_script *other = sl_script_get(&others, kind, set);
     SAME(row, get(kind, set) == script, true);
-    SAME_TEXT(row, sl_text(other->sha1_hex), script->sha1_hex); /* whoever makes it */
+    SAME_TEXT(row, sl_text(other->sha1_hex), script->sha1_hex); /* the same text each time */
     sl_scripts_release(&others);
 }
 
@@ -196,7 +196,7 @@ static void check_parts(const char *row, enum sl_script_kind kind, uint32_t set)
         SAME(row, says(script, twins[i].word), (set & sl_script_bit(twins[i].algo)) != 0);
     SAME(row, says(script, "'debt_ns'"), has_bucket);
     SAME(row, says(script, "'warned_until'"), (set & SL_SCRIPT_GUARD) != 0);
-    SAME(row, says(script, "'rl:"), false); /* keys are named by who calls */
+    SAME(row, says(script, "'rl:"), false); /* the caller names the keys */
 }
 
 ON_SCRIPTS(a_script_has_the_algorithms_of_its_set_and_no_others)
