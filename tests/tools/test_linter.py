@@ -77,7 +77,7 @@ def test_a_folder_without_a_place_in_the_order_is_found(tree):
     "/* Fine. */\n/* The thread\n * who asked. */\n",
     "/* Fine. */\nconst char *x = \"who asks is denied\";\n",
 ])
-def test_a_who_word_that_does_not_mean_a_person_is_found(tree, text):
+def test_a_word_for_people_that_means_no_person_is_found(tree, text):
     write(tree, "src/base/clock.c", text)
     assert "is for people" in complaints(tree)
 
@@ -99,7 +99,7 @@ def test_people_may_be_called_so(tree, text):
     ("tests/unit/test_x.c", "/* A test. */\nTEST(nobody_is_denied)\n{\n}\n"),
     ("tests/e2e/test_x.py", "def test_nobody_is_denied():\n    pass\n"),
 ])
-def test_who_words_are_found_in_documents_scripts_and_names_of_tests(tree, name, text):
+def test_words_for_people_are_found_in_documents_scripts_and_names_of_tests(tree, name, text):
     write(tree, name, text)
     assert f"{name}:" in complaints(tree)
     assert "is for people" in complaints(tree)

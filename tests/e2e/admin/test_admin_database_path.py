@@ -181,7 +181,7 @@ def test_a_rule_that_becomes_adaptive_keeps_violations_from_then_on(tmp_path):
     assert counts[1] >= 1
 
 
-def test_a_user_of_whom_only_violations_are_counted_can_be_deleted(tmp_path):
+def test_a_user_with_nothing_but_violations_can_be_deleted(tmp_path):
     with Started("-c", written(tmp_path)) as server:
         admin = Caller(server)
         admin.delete("/v1/users/u", 404)

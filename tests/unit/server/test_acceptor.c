@@ -203,7 +203,7 @@ static void resume_by_hand(void *about)
     resume(&worker->resume);
 }
 
-AT_THE_DOOR(a_listener_that_cannot_be_watched_is_tried_again)
+WITH_ACCEPTOR(a_listener_that_cannot_be_watched_is_tried_again)
 {
     struct sl_worker *worker = &stage.workers[0];
     int fd = knock();
