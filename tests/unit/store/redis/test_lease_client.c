@@ -48,6 +48,7 @@ static int open_channel(void **unused)
 
 static int close_channel(void **unused)
 {
+    boot_us = 0;
     sl_channel_free(channel);
     sl_answer_cache_free(shared.answers);
     shared.answers = NULL;
@@ -134,8 +135,7 @@ static uint32_t left(void)
 /* Seven are decided one by one; the eighth in that second makes a call for a lease. */
 static void make_busy(size_t count)
 {
-    while (sl_boottime_us() % S > S / 2)
-        sl_sleep_us(S / 10);
+    boot_us = sl_boottime_us(); /* all of it happens in one second, on a busy machine too */
     ask(count, 1);
     assert_int_equal(calls_in(heard()), 8);
     for (int i = 0; i < 7; i++)
