@@ -1,5 +1,5 @@
-/* Replication in the control plane (docs/replication.md): it follows changes of other instances, and
- * changes nothing that Redis has not taken first.
+/* Replication in the control plane (docs/replication.md): it follows changes of other instances,
+ * and changes nothing that Redis has not taken first.
  *
  * Two conversations: the follower's runs on the main thread's loop and blocks nothing; a change's
  * is waited for, because the caller waits for the change. */

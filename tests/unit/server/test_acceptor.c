@@ -242,4 +242,3 @@ WITH_ACCEPTOR(a_connection_that_waits_when_the_listener_closes_is_accepted)
     close(late);
     close(waiting);
 }
-

@@ -338,4 +338,3 @@ ON_STAGE(a_connection_that_cannot_be_watched_any_more_is_closed, rules)
     assert_int_equal(atomic_load(&worker()->open), 0);
     close(caller.fd);
 }
-

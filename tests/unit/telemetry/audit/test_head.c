@@ -344,4 +344,3 @@ CHAINED(a_change_that_cannot_be_chained_is_written_without)
     assert_non_null(strstr(text, "rate_limit_reset"));
     assert_null(strstr(text, "chain"));
 }
-
