@@ -170,9 +170,7 @@ struct sl_figures sl_bucket_figures(const struct sl_limit *limit, const struct s
 {
     bool repair;
     int64_t debt_ns = sl_bucket_debt_ns(limit, state, now_us, &repair);
-    struct sl_figures figures = bucket_figures(limit, debt_ns, now_us);
-    SL_CHECK((uint64_t)figures.remaining <= (uint64_t)limit->capacity);
-    return figures;
+    return bucket_figures(limit, debt_ns, now_us);
 }
 
 bool sl_bucket_take(const struct sl_limit *limit, struct sl_state *state, struct sl_ask ask,
