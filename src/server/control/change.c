@@ -48,7 +48,7 @@ static bool begin_trial(struct sl_control *control, const struct sl_job *job,
         job->dry_run || (control->database && !control->replication && !job->is_rehearsed);
     if (!is_trial || had_one || sl_registry_revision(control->registry) != 0)
         return true;
-    if (!job->dry_run && !is_readable(control->registry, error))
+    if (!is_readable(control->registry, error))
         return false;
     struct sl_registry *trial = sl_registry_open(NULL, false, error);
     if (!trial)
