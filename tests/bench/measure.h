@@ -53,7 +53,7 @@ struct plan {
 /* Stops the program with a sentence where something cannot be measured. */
 __attribute__((format(printf, 1, 2), noreturn)) void bench_fail(const char *format, ...);
 
-/* This thread's own time on the processor: nobody else's jobs lengthen it. */
+/* This thread's own time on the processor: other processes do not lengthen it. */
 int64_t thread_ns(void);
 
 void pin_to(unsigned number);

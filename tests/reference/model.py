@@ -139,7 +139,7 @@ class Limiter:
         return claim
 
     def ask_wait(self, claim):
-        """Who waits to be sent on is denied where that would take too long."""
+        """A request that waits to be sent on is denied where that would take too long."""
         longer = ceil_div(claim.view, 1000) - self.max_wait
         if longer > 0 and claim.retry != NEVER:
             claim.retry = max(claim.retry, longer)

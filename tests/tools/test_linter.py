@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LINT = ROOT / "tools/lint"
 
+QUOTES = '"' * 3
 CLOCK = "/* The clock. */\n#include \"base/clock.h\"\n"
 ALGO = "/* The algorithms. */\n#include \"base/clock.h\"\n"
 
@@ -98,6 +99,7 @@ def test_people_may_be_called_so(tree, text):
     ("src/algo/algo.lua", "-- The twin, for whom it concerns.\n"),
     ("tests/unit/test_x.c", "/* A test. */\nTEST(nobody_is_denied)\n{\n}\n"),
     ("tests/e2e/test_x.py", "def test_nobody_is_denied():\n    pass\n"),
+    ("tests/e2e/test_x.py", f"{QUOTES}So that nobody is denied.{QUOTES}\n"),
 ])
 def test_words_for_people_are_found_in_documents_scripts_and_names_of_tests(tree, name, text):
     write(tree, name, text)

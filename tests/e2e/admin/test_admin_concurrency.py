@@ -1,4 +1,4 @@
-"""Many who change things at once: nobody's change is lost, and servers that share a database
+"""Many clients change things at once: no change is lost, and servers that share a database
 show each other's.
 
 The number that all clients count up stands in a rule: read it, add one, write it back if
@@ -55,7 +55,7 @@ def count_up(admin, path, read, write, tally):
 
 
 def race(admins, path, read, write):
-    """The statuses that everybody got."""
+    """The statuses that all clients got."""
     tally = []
     admins[0].put(path, write(1), 201)
     for admin in admins:  # each has heard of it

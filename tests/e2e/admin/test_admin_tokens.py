@@ -92,7 +92,7 @@ def test_guessing_the_admins_token_on_a_decision_is_guessing(tmp_path, path, bod
     ("/v1/check", {"user": "u", "ip": "{}"}), ("/v1/reserve", {"user": "u", "ip": "{}"}),
 ])
 def test_an_address_in_a_body_is_not_locked_out(guarded, path, body):
-    """Or anybody could keep the admin away: the address there is whom a decision counts."""
+    """Or any client could keep the admin away: the address there is what a decision counts by."""
     admins = next(strangers)
     sent = {name: value.format(admins) for name, value in body.items()}
     for number in range(2 * MOST):

@@ -276,7 +276,7 @@ def test_output_that_cannot_be_written_is_an_error(rules):
 
 
 def slow_replay(rules, trace, stderr):
-    """A replay whose output nobody reads for the first second."""
+    """A replay whose output is not read for the first second."""
     with subprocess.Popen([SLUICE, "replay", "-c", rules, trace], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=stderr) as process:
         time.sleep(1)

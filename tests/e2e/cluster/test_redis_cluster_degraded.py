@@ -47,7 +47,7 @@ def by_slots(cluster):
 
 
 def on_nodes(cluster, live, dead):
-    """Who is counted by user on the one and by address on the other."""
+    """A caller that is counted by user on the one and by address on the other."""
     user = named(cluster, live, "rl:-:u:{%s}", (f"u{i}" for i in range(1000)))
     ip = named(cluster, dead, "rl:-:i:{%s}", (f"192.0.2.{i}" for i in range(250)))
     return {"user": user, "ip": ip, "resource": "/x"}

@@ -36,7 +36,7 @@ def same(response):
 
 @pytest.fixture(name="charged", scope="module")
 def charged_user(server):
-    """Somebody who has used something up: when that ends is then a fixed moment."""
+    """A caller that has used something up: when that ends is then a fixed moment."""
     server.check({"user": "split", "cost": 7})
     return b'{"user": "split", "peek": true, "explain": true}'
 

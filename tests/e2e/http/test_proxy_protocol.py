@@ -23,7 +23,7 @@ networks = (f"2001:db8:0:{number:x}" for number in itertools.count(1))  # a /64 
 
 @pytest.fixture(name="proxied", scope="module")
 def with_proxy_protocol():
-    """One worker: who was answered later was sent later."""
+    """One worker: an answer that came later was sent later."""
     with Server(f"workers: 1\nidentity: {{ headers: {{ tier: X-Tier }} }}\n{RULES}",
                 listen=LISTEN) as server:
         yield server

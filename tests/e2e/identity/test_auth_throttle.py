@@ -20,7 +20,7 @@ serial = itertools.count()
 
 
 def new(**claims):
-    """A good token that nobody has seen."""
+    """A good token that no server has seen."""
     return bearer(SECRET.token({"sub": "u", "jti": str(next(serial)), **claims}))
 
 

@@ -52,7 +52,7 @@ def resigned(key, change):
 
 
 def confused(secret, **members):
-    """HS256 with something that everybody may know."""
+    """HS256 with something that is public."""
     return signed({"alg": "HS256", **members}, CLAIMS, hmac_of(secret))
 
 

@@ -125,7 +125,7 @@ def check(server, user, **more):
 
 
 def make_records(server):
-    """Something of every kind that is kept about somebody."""
+    """Something of every kind that is kept about a user."""
     facts = {"created_at": 1, "email_verified": True, "tier": "pro",
              "limits": {"api": {"capacity": 5}}}
     assert server.ask("PUT", f"/v1/users/{PUT}?tenant=acme", facts).status == 201

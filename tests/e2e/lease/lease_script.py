@@ -229,7 +229,7 @@ class Bucket:
         self.as_of = max(self.as_of, until)
 
     def at(self, now, _=True, decides=True):
-        """Only who decides sees it by its own numbers from now on."""
+        """Only a caller that decides sees it by its own numbers from now on."""
         had_terms, is_new = self.terms.total() > 0, self.as_of == 0
         lapsed, repair = self.terms.move(now)
         for term, units in lapsed:

@@ -283,7 +283,7 @@ def test_without_redis_leases_are_spent_until_they_end(redis):
 
 @pytest.mark.parametrize("algorithm", ("fixed_window", "token_bucket"))
 def test_a_redis_that_forgets_what_is_out_lets_too_much_pass(redis, db, algorithm):
-    """So that the judge is one who can say no."""
+    """So that the judge can say no."""
     done = threading.Event()
 
     def forget():

@@ -41,7 +41,7 @@ class Few:
         self.passed = sum(keep_busy(server, 64) for server in self.servers)
 
     def exhaust(self, servers):
-        """Asks these until Redis has nothing left for anybody: the wait is a long one then."""
+        """Asks these until Redis has nothing left for any instance: the wait is a long one then."""
         def is_exhausted(server):
             answers = server.check([{"user": "u"}] * 64).json
             self.passed += sum(answer["allowed"] for answer in answers)

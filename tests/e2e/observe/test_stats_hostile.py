@@ -138,7 +138,7 @@ class Flood:
 
 
 def pour(server, rounds):
-    """Everybody asks so often: how many were allowed and denied."""
+    """Every caller asks so often: how many were allowed and denied."""
     each = CALLERS // CONNECTIONS
     floods = [Flood(server, list(batches(place * each, each)) * rounds)
               for place in range(CONNECTIONS)]

@@ -42,7 +42,7 @@ def two_servers(running):
 
 @pytest.fixture(autouse=True)
 def nothing_is_remembered(redis, servers):
-    """Who was denied before Redis was emptied would be denied for a second more."""
+    """A caller that was denied before Redis was emptied would be denied for a second more."""
     for server in servers:
         assert Caller(server).post("/v1/reset", {"rule": "guarded", "user": "nobody"}).status == 200
 

@@ -51,14 +51,14 @@ def two_servers(running):
 
 @pytest.fixture(name="server")
 def with_nothing_remembered(redis, servers):  # pylint: disable=unused-argument
-    """Who was denied before Redis was emptied would be denied for a second more."""
+    """A caller that was denied before Redis was emptied would be denied for a second more."""
     for server in servers:
         Caller(server).post("/v1/reset", {"rule": "tried", "user": "nobody"})
     return servers[0]
 
 
 class Calls:
-    """How many scripts Redis has run since: also those that nobody waits for."""
+    """How many scripts Redis has run since: also those that no request waits for."""
 
     def __init__(self, db):
         self.db, self.before = db, 0
@@ -401,7 +401,7 @@ def test_a_guard_warns_of_a_flood_and_blocks_it(running, tmp_path):
 
 
 def test_a_guard_is_not_told_of_a_window_that_is_over(running):
-    """So a burst that has ended warns nobody of the next one."""
+    """So a burst that has ended warns no caller of the next one."""
     running.flush()
     with running.client() as db, Server(on(
             running, guarded("window: 1s, threshold: 300, penalty: 1h"))) as server:

@@ -135,7 +135,7 @@ def test_one_of_many_wins_each_round(fleet):
 
 
 def test_all_changes_without_conditions_are_made_too(fleet):
-    """Nobody asked for If-Match: an instance that is overtaken does it again by itself."""
+    """The client sent no If-Match: an instance that is overtaken does it again by itself."""
     def put(client):
         for number in range(4):
             fleet[client % 4].put(f"/v1/rules/r{client}-{number}", {"per": "user", "limit": "5/1h"})

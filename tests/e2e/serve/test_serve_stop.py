@@ -38,7 +38,7 @@ def refuses_connections(port):
 
 
 def signal_and_wait(server, number=signal.SIGTERM):
-    """Until the signal is known to have arrived: nobody is let in any more."""
+    """Until the signal is known to have arrived: no client is let in any more."""
     server.process.send_signal(number)
     wait_until(lambda: refuses_connections(server.port), "the listeners to be closed")
 
@@ -49,7 +49,9 @@ def says_goodbye(answer):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_idle_connection_may_ask_once_more_and_is_then_closed(number):
-    with Server(RULES) as server, server.raw() as asks, server.raw() as is_silent:
+    """It has five seconds for that here: the half a second of the default may pass unnoticed."""
+    rules = "timeouts: { drain: 5s }\n" + RULES
+    with Server(rules) as server, server.raw() as asks, server.raw() as is_silent:
         for raw in (asks, is_silent):
             raw.send(HEALTH)
             answer = raw.response()

@@ -239,7 +239,7 @@ def test_a_large_body_comes_over_many_records(server, made):
 
 
 def test_the_end_is_announced(server, made):
-    """With close_notify: an end that somebody forged would raise."""
+    """With close_notify: an end that was forged would raise."""
     with connect(https_port(server), trusting(made)) as raw:
         raw.socket.suppress_ragged_eofs = False
         raw.send(HEALTH.replace(b"Host", b"Connection: close\r\nHost"))

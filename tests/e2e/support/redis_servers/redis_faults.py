@@ -57,7 +57,7 @@ class World:
         self.tell("CONFIG", "SET", name, value)
 
     def disconnect(self):
-        """All who are there: they have to come again."""
+        """All clients that are there: they have to come again."""
         self.tell("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
 
