@@ -17,6 +17,8 @@ rules:
   - { name: soon, resource: /soon, per: user, algorithm: leaky_bucket, capacity: 10, window: 10s }
   - { name: late, resource: /late, per: user, algorithm: leaky_bucket, capacity: 10, window: 50m }
 """
+# The half a second of the default may pass before a test has asked once more.
+PATIENT = "timeouts: { drain: 5s }\n" + RULES
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -49,9 +51,7 @@ def says_goodbye(answer):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_idle_connection_may_ask_once_more_and_is_then_closed(number):
-    """It has five seconds for that here: the half a second of the default may pass unnoticed."""
-    rules = "timeouts: { drain: 5s }\n" + RULES
-    with Server(rules) as server, server.raw() as asks, server.raw() as is_silent:
+    with Server(PATIENT) as server, server.raw() as asks, server.raw() as is_silent:
         for raw in (asks, is_silent):
             raw.send(HEALTH)
             answer = raw.response()
@@ -122,7 +122,7 @@ def test_what_was_sent_before_is_answered_to_its_end(what):
 
 
 def test_a_last_pipeline_is_answered_to_its_end():
-    with Server(RULES) as server, server.raw() as raw, server.raw() as other:
+    with Server(PATIENT) as server, server.raw() as raw, server.raw() as other:
         for idle in (raw, other):
             idle.send(HEALTH)
             assert idle.response().status == 200
