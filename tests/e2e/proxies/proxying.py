@@ -195,8 +195,9 @@ class Proxy:
 
     @property
     def stderr(self):
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")
+        # Without moving the offset: the process writes at the same one.
+        size = os.fstat(self.errors.fileno()).st_size
+        return os.pread(self.errors.fileno(), size, 0).decode(errors="replace")
 
     def _stop(self):
         self.process.terminate()
